@@ -278,7 +278,13 @@ def test_a_failure_category_comes_back_as_it_was_written_and_stored(value: dict[
 
 @given(
     st.fixed_dictionaries(
-        {}, optional={"globalMaxRetries": limits, "defaultBackoff": backoffs, "defaultPolicyName": names}
+        {},
+        optional={
+            "globalMaxRetries": limits,
+            "defaultBackoff": backoffs,
+            "defaultPolicyName": names,
+            "retryShare": st.floats(0, 1),
+        },
     )
 )
 @settings(deadline=None)

@@ -308,6 +308,18 @@ def test_lowering_the_global_cap_stops_jobs_at_their_next_failure(lab: Lab) -> N
     assert "retries are used (globalMaxRetries)" in lab.job(job).reason
 
 
+@pytest.mark.parametrize(("share", "order"), [(0.0, "a b c d a b c d"), (0.5, "a a b b c c d d")])
+def test_the_share_of_retries_is_what_the_settings_say_from_the_next_round_on(
+    lab: Lab, share: float, order: str
+) -> None:
+    lab.store.put_settings(RetrySettings(retry_share=share), None)
+    lab.use(NodeInfo("n0", Resources(1000, 8 << 30, 0)))
+    for name in "abcd":
+        lab.submit(job_named(name, retrying(1)), exits(1))
+    lab.pass_s(20)
+    assert " ".join(each.job_name for each in lab.orders) == order
+
+
 def test_queue_policies_come_first_and_a_paused_queue_starts_nothing(lab: Lab) -> None:
     lab.store.put_policy(RetryPolicy("strict", (Rule(Action.FAIL, "no", conditions=frozenset({"AppError"})),)))
     lab.store.put_queue(Queue("ml", retry_policies=("strict",), paused=True))

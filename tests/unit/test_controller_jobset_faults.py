@@ -216,6 +216,7 @@ def test_pods_of_one_job_with_different_shapes_can_wait_at_once() -> None:
         balances={},
         now=0.0,
         total=place.capacity,
+        retry_share=0.5,
     ).plan()
     assert [placed.job_id for placed in plan.placements] == ["j-0", "j-1"]
 

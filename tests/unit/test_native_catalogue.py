@@ -141,18 +141,25 @@ def test_settings_left_out_have_their_defaults() -> None:
 
 
 def test_settings_are_read_and_written() -> None:
-    value = {"globalMaxRetries": 0, "defaultBackoff": {"initialDelay": 0}, "defaultPolicyName": "infra"}
+    value = {
+        "globalMaxRetries": 0,
+        "defaultBackoff": {"initialDelay": 0},
+        "defaultPolicyName": "infra",
+        "retryShare": 0.2,
+    }
     settings, name = read_settings(value)
     assert (settings.global_max_retries, settings.default_backoff, name) == (0, Backoff(initial_s=0.0), "infra")
+    assert settings.retry_share == 0.2
     assert read_settings(write_settings(settings, name)) == (settings, name)
 
 
 def test_wrong_settings_are_refused_together() -> None:
     with pytest.raises(InvalidRequest) as caught:
-        read_settings({"globalMaxRetries": -1, "defaultBackof": {}, "defaultPolicyName": "A"})
+        read_settings({"globalMaxRetries": -1, "defaultBackof": {}, "defaultPolicyName": "A", "retryShare": 1.5})
     assert [problem.path for problem in caught.value.problems] == [
         "globalMaxRetries",
         "defaultPolicyName",
+        "retryShare",
         "defaultBackof",
     ]
 

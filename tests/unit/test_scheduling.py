@@ -48,7 +48,7 @@ class World:
         self.seq += 1
         self.pending.add(GroupKey(queue, shape, retry), Waiting(-priority, self.seq, job, 0.0))
 
-    def go(self, now: float = 0.0, limits: RoundLimits | None = None) -> RoundResult:
+    def go(self, now: float = 0.0, limits: RoundLimits | None = None, *, retry_share: float = 0.5) -> RoundResult:
         return Round(
             pending=self.pending,
             places=self.places,
@@ -58,11 +58,12 @@ class World:
             balances=self.balances,
             now=now,
             total=sum((place.capacity for place in self.places), Resources(0)),
+            retry_share=retry_share,
             limits=limits or RoundLimits(),
         ).plan()
 
-    def started(self, now: float = 0.0) -> list[str]:
-        return [placement.job_id for placement in self.go(now).placements]
+    def started(self, now: float = 0.0, *, retry_share: float = 0.5) -> list[str]:
+        return [placement.job_id for placement in self.go(now, retry_share=retry_share).placements]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,19 @@ def test_a_queue_has_no_more_of_what_is_counted_by_a_name_than_its_limit() -> No
     assert found.blocked[-1].reason == "queue default is at its licence limit"
 
 
-def test_retries_go_ahead_of_new_jobs_but_take_at_most_their_share_while_new_ones_wait() -> None:
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (0.5, "r0 n0 r1 n1 r2 n2 r3 n3"),
+        (0.25, "r0 n0 n1 n2 r1 n3 r2 r3"),
+        (0.75, "r0 n0 r1 r2 r3 n1 n2 n3"),
+        (0.0, "n0 n1 n2 n3 r0 r1 r2 r3"),
+        (1.0, "r0 r1 r2 r3 n0 n1 n2 n3"),
+    ],
+)
+def test_retries_go_ahead_of_new_jobs_but_take_at_most_their_share_while_new_ones_wait(
+    share: float, expected: str
+) -> None:
     world = World(1)
     for number in range(4):
         world.wait(f"r{number}", _shape(), retry=True)
@@ -224,9 +237,9 @@ def test_retries_go_ahead_of_new_jobs_but_take_at_most_their_share_while_new_one
         world.wait(f"n{number}", _shape())
     order = []
     for _ in range(8):
-        order += world.started()
+        order += world.started(retry_share=share)
         world.free = {place.key: place.capacity for place in world.places}
-    assert order == ["r0", "n0", "r1", "n1", "r2", "n2", "r3", "n3"]
+    assert " ".join(order) == expected
 
 
 def test_a_removed_job_is_not_started_and_a_moved_one_only_once() -> None:

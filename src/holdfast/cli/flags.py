@@ -69,19 +69,19 @@ class Flags:
         numbers = [self.integer(flag, piece, low=low, high=high) for piece in pieces]
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
-    def number(self, flag: str, text: str | None, *, low: float) -> float | None:
-        """Read a number that is at least ``low``."""
+    def number(self, flag: str, text: str | None, *, low: float, high: float = math.inf) -> float | None:
+        """Read a finite number within bounds."""
         if text is None:
             return None
         try:
             value = float(text)
         except ValueError:
             value = float("nan")
-        if not low <= value < float("inf"):
+        if not low <= value <= high or math.isinf(value):
             self.wrong(
                 flag,
                 f"{text!r} is {'not a number' if math.isnan(value) else 'out of range'}",
-                allowed=(f"{low:g} or more",),
+                allowed=(f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}",),
             )
             return None
         return value

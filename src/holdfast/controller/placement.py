@@ -43,7 +43,8 @@ class Placement:
 
     def run(self, now: float) -> None:
         """Plan a round, and have each kind give its workloads their places."""
-        state, has = self._state, self._catalog.catalogue.settings.resources
+        state, settings = self._state, self._catalog.catalogue.settings
+        has = settings.resources
         every, cordons = list(state.capacity.places.values()), self._catalog.catalogue.cordons
         short = {place.key: place.short for place in every if place.short is not None}
         closed = [cordon.in_words() for cordon in cordons.values()]
@@ -60,6 +61,7 @@ class Placement:
             balances=state.balances,
             now=now,
             total=state.capacity.total,
+            retry_share=settings.retry_share,
             limits=self._limits,
             devices=state.capacity.devices.to_give() if state.capacity.devices.free else {},
             cluster=self._of_the_cluster(has) if has else {},

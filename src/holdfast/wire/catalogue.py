@@ -57,6 +57,8 @@ class SettingsView(Response):
     """How patient the lifecycle's handlers are, by name, where that differs from their table."""
     resources: dict[str, int | float] = Field(default_factory=dict)
     """What the whole cluster has of what is counted by a name."""
+    retry_share: float = Field(default=0.5, alias="retryShare")
+    """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
 
 
 class NodeView(Response):

@@ -134,6 +134,13 @@ MUTATIONS = (
         ("unit/test_lifecycle_judge.py",),
     ),
     Mutation(
+        "the share of retries is what it always was",
+        "controller/placement.py",
+        "retry_share=settings.retry_share",
+        "retry_share=0.5",
+        ("unit/test_controller.py",),
+    ),
+    Mutation(
         "a job set restarts once too often",
         "domain/workloads/jobset/rules.py",
         "limit.used >= limit.limit",

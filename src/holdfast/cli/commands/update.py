@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
 
-_OF_SETTINGS = ("--global-max-retries", "--default-policy", "--handler-limit", "--resource")
+_OF_SETTINGS = ("--global-max-retries", "--default-policy", "--handler-limit", "--resource", "--retry-share")
 _UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
 
 
@@ -38,6 +38,13 @@ class UpdateOptions(EditOptions):
     default_policy: Annotated[
         str | None,
         typer.Option(metavar="NAME|none", help="Settings: the policy of jobs that name none."),
+    ] = None
+    retry_share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X",
+            help="Settings: how much of the capacity retries get at most while new jobs wait, too, from 0 to 1.",
+        ),
     ] = None
     resource: Annotated[
         list[str],
@@ -101,6 +108,8 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changes["globalMaxRetries"] = None if cap == "none" else flags.integer("--global-max-retries", cap)
     if options.default_policy is not None:
         changes["defaultPolicyName"] = None if options.default_policy == "none" else options.default_policy
+    if options.retry_share is not None:
+        changes["retryShare"] = flags.number("--retry-share", options.retry_share, low=0.0, high=1.0)
     resources = flags.pairs("--resource", options.resource)
     for name, amount in resources.items():
         flags.parsed(f"--resource {name}", amount, parse_amount)

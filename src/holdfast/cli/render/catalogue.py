@@ -153,6 +153,7 @@ def settings_table(settings: SettingsView) -> Table:
         ("globalMaxRetries", _text(settings.global_max_retries, "unlimited")),
         ("defaultBackoff", backoff),
         ("defaultPolicyName", _text(settings.default_policy_name, "none")),
+        ("retryShare", f"{settings.retry_share:g}"),
         *(
             (f"handlerLimits.{handler}.{name}", _text(value, "unlimited"))
             for handler, limits in settings.handler_limits.items()

@@ -145,6 +145,7 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
     backoff = read_backoff(fields, "defaultBackoff")
     policy = fields.name("defaultPolicyName")
     handler_limits = read_handler_limits(fields)
+    share = fields.number("retryShare", low=0.0, high=1.0)
     part = fields.nested("resources")
     resources = () if part is None else read_named(part)
     if part is not None:
@@ -153,8 +154,10 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
     if problems:
         msg = "the settings are not valid"
         raise InvalidRequest(msg, problems=problems)
-    default_backoff = RetrySettings().default_backoff if backoff is None else backoff
-    return RetrySettings(limit, default_backoff, handler_limits, resources), policy
+    d = RetrySettings()
+    default_backoff = d.default_backoff if backoff is None else backoff
+    retry_share = d.retry_share if share is None else share
+    return RetrySettings(limit, default_backoff, handler_limits, resources, retry_share), policy
 
 
 def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[str, Any]:
@@ -165,4 +168,5 @@ def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[
         "defaultPolicyName": default_policy,
         FIELD: write_handler_limits(settings.handler_limits),
         "resources": {name: plain_amount(amount) for name, amount in settings.resources},
+        "retryShare": settings.retry_share,
     }

@@ -112,13 +112,11 @@ _NO_CEILING = Ceiling()
 
 
 class RoundLimits(Struct, frozen=True):
-    """How much one round does and how it treats retries and starving jobs."""
+    """How much one round does and how it treats starving jobs."""
 
     most_placements: int = 1_000
     most_pods: int = 5_000
     """So many single pods weigh as much as ``most_placements`` jobs: opening an attempt is most of the work."""
-    retry_share: float = 0.5
-    """Most of the capacity that goes to retries while new jobs of that queue and priority wait."""
     reserve_after_s: float = 30.0
     """A job that fits an empty cluster and has waited longer gets nodes kept free for it."""
 
@@ -176,6 +174,8 @@ class Round(Struct, gc=True):
     now: float
     total: Resources
     """Capacity of all places together."""
+    retry_share: float
+    """Most of the capacity that goes to retries while new jobs of that queue and priority wait; 0 to 1."""
     limits: RoundLimits = RoundLimits()
     devices: dict[PlaceKey, dict[str, int]] = field(default_factory=dict)
     """What is free of GPUs that are handed out one by one."""
@@ -245,8 +245,8 @@ class Round(Struct, gc=True):
         if rival is None:
             return first[-1]
         balance = self.balances.setdefault((queue, first[0]), RetryBalance())
-        share = self.limits.retry_share
-        if balance.retried_m * (1 - share) <= balance.fresh_m * share:
+        share = self.retry_share
+        if share and balance.retried_m * (1 - share) <= balance.fresh_m * share:
             return first[-1]
         heap.remove(rival)
         heap.append(first)

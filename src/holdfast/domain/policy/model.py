@@ -225,6 +225,8 @@ class RetrySettings(Struct, frozen=True):
     """How patient the lifecycle's handlers are, where that differs from their table."""
     resources: tuple[tuple[str, int], ...] = ()
     """What the whole cluster has by name, in thousandths; nodes' own of such a name do not count."""
+    retry_share: float = 0.5
+    """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
 
 
 class RetryHistory(Struct, frozen=True):

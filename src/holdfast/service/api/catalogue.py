@@ -57,6 +57,8 @@ _ALL_SETTINGS = Takes(
             "defaultBackoff": {"type": ["object", "null"]},
             "defaultPolicyName": {"type": ["string", "null"]},
             "handlerLimits": {"type": ["object", "null"]},
+            "resources": {"type": ["object", "null"]},
+            "retryShare": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
         },
     },
 )
