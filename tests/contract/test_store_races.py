@@ -13,19 +13,24 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_array
+from holdfast.domain.audit import ACCEPTED
 from holdfast.domain.job import Job, JobState, Node, Queue, Resources
+from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
 from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound, VersionConflict
+from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, Submission
 from holdfast.ports.workloads import Rerun
 from holdfast.service.arrays import Arrays
 from holdfast.service.catalogue.nodes import Nodes
+from holdfast.service.catalogue.notifiers import Notifications
 from holdfast.service.control import Control
 from holdfast.service.reruns import Reran, rerun
+from tests.contract.test_store_notifications import BY, told
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
 from tests.unit.jobset_service import Counting
@@ -254,3 +259,30 @@ def test_a_node_is_drained_whoever_cordons_it_at_the_same_moment(place: Place, s
         assert at_once([cordon, drain]) == []
         found = store.catalogue().cordons[name]
         assert (found.drain, found.reason) == (True, reason)
+
+
+def test_of_replays_at_one_moment_one_is_accepted(place: Place, store: Store) -> None:
+    ids = [f"n{number}" for number in range(ROUNDS // 2)]
+    store.commit(Changes(notifications=[told(key) for key in ids]))
+    store.settle_notifications([store.notification(key).delivered(6.0) for key in ids])
+    for key in ids:
+        looked = threading.Barrier(CALLERS)
+        people = [Notifications(place.open(), Together(looked)) for _ in range(CALLERS)]
+        raised = at_once([partial(one.replay, key, by=BY) for one in people])
+        assert [str(error).partition("\n")[0] for error in raised] == [
+            f"notification {key} is still to be delivered"
+        ] * 3
+    assert [one.entry.name for one in store.audit(limit=99) if one.entry.outcome == ACCEPTED] == ids
+
+
+def test_of_a_replay_and_the_deletion_of_a_notification_one_is_accepted(place: Place, store: Store) -> None:
+    replaying, deleting = place.open(), place.open()
+    for number in range(ROUNDS):
+        key = f"n{number}"
+        store.commit(Changes(notifications=[told(key)]))
+        store.settle_notifications([store.notification(key).delivered(6.0)])
+        replay = partial(replaying.replay_notifications, [key], 7.0, by=BY)
+        assert at_once([replay, partial(deleting.delete_notifications, settled_before=50.0, limit=9)]) == []
+        there = {one.id: one.state for one in store.notifications(NotificationFilter(), limit=99)}
+        replayed = key in {one.entry.name for one in store.audit(limit=99)}
+        assert there.get(key) == (DeliveryState.WAITING if replayed else None)

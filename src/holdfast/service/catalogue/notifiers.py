@@ -112,6 +112,7 @@ class Notifications(Struct, frozen=True):
         with audited(self.store, by, Act.REPLAY, Subject.NOTIFICATION, notification_id):
             found = self.get(notification_id)
             if not self.store.replay_notifications([found.id], self.clock.now(), by=by):
+                found = self.get(found.id)  # which was deleted, if anything
                 msg = f"notification {found.id} is still to be delivered"
                 raise Conflict(msg, hint="holdfast notify show says when it is tried next")
             return self.get(notification_id)

@@ -135,7 +135,9 @@ class SqlNotificationStore:
         with self._database.writing() as connection:
             for some in chunks([*map(storable, ids)]):
                 over = _table.c.state != DeliveryState.WAITING.value
-                found = [*sound(connection.execute(_ALL.where(_table.c.id.in_(some), over)), _read)]
+                # Held, so that of two who ask at one moment the other finds it waiting.
+                held = _ALL.where(_table.c.id.in_(some), over).with_for_update()
+                found = [*sound(connection.execute(held), _read)]
                 _write(connection, [one.replayed(now) for one in found])
                 done += found
             changes = [on_notification(by, Act.REPLAY, one.id) for one in done]
@@ -144,9 +146,11 @@ class SqlNotificationStore:
 
     def delete_notifications(self, *, settled_before: float, limit: int) -> int:
         """Forget up to ``limit`` that were delivered or given up before; returns how many."""
-        old = select(_table.c.seq).where(_table.c.settled_at < settled_before).limit(limit)
+        is_old = _table.c.settled_at < settled_before
+        old = select(_table.c.seq).where(is_old).limit(limit)
         with self._database.writing() as connection:
-            return connection.execute(delete(_table).where(_table.c.seq.in_(old))).rowcount
+            # Asked again of each row, which somebody may have replayed while this waited for it.
+            return connection.execute(delete(_table).where(_table.c.seq.in_(old), is_old)).rowcount
 
     def count_notifications(self) -> Mapping[str, int]:
         """Count them by state."""
