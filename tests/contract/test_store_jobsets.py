@@ -165,8 +165,9 @@ def test_a_set_may_have_no_jobs(store: Store) -> None:
 
 def test_a_name_is_taken_once_and_then_nothing_of_the_submission_is_kept(store: Store) -> None:
     store.submit(submission())
-    with pytest.raises(AlreadyExists, match="'s1'"):
+    with pytest.raises(AlreadyExists, match="'s1'") as taken:
         store.submit(submission("s2", name="s1", key="k"))
+    assert taken.value.hint == "delete it first, or rename this"
     assert [each.id for each in store.workloads(JobSet)] == ["s1"]
     assert len(store.jobs(JobFilter())) == 2
     assert len(store.requests(limit=10)) == 1

@@ -123,6 +123,9 @@ def test_what_only_some_engines_can_do_goes_to_their_nodes() -> None:
     free = {place.key: place.capacity for place in (plain, wide)}
     assert fit(needing, [plain, wide], free) == [wide.key]
     assert why_not(needing, [plain], free) == "no node has an engine capable of init-containers"
+    just = evolve(wide, engine=EngineInfo("just", needing.needs))
+    elsewhere = evolve(needing, selector=(("zone", "z9"),))
+    assert why_not(elsewhere, [just], free) == "no node has the label zone=z9"
 
 
 def test_an_engine_that_places_runs_itself_looks_at_labels_itself() -> None:
