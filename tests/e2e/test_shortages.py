@@ -55,9 +55,9 @@ def test_jobs_wait_while_the_disk_for_runs_is_full(tmp_path: Path) -> None:
         (node,) = client.nodes()
         assert node.state == "Short"
         assert re.match(r"short of disk space since .*: cannot start it: ", node.reason)
-        wait_until(lambda: "short of disk space since" in client.job("n0").reason)
+        wait_until(lambda: any("short of disk space since" in job.reason for job in client.jobs()))
         assert 'holdfast_nodes_short{of="disk"} 1.0' in client.metrics()
-        assert {job.state for job in client.jobs()} == {"Queued"}
+        assert {job.state for job in client.jobs()} <= {"Queued", "BackOff"}
         ballast.unlink()
         wait_until(lambda: all_succeeded(client, COUNT))
 
@@ -72,7 +72,7 @@ def test_jobs_wait_while_the_disk_for_runs_has_no_inodes(tmp_path: Path) -> None
             for number in range(400):
                 (ballast / str(number)).touch()
         client.submit_bulk(manifests(20, retry={"retryLimit": 0}))
-        wait_until(lambda: "short of inodes since" in client.job("n0").reason)
+        wait_until(lambda: any("short of inodes since" in job.reason for job in client.jobs()))
         for file in ballast.iterdir():
             file.unlink()
         wait_until(lambda: all_succeeded(client, 20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import pytest
 
 from holdfast.engines.process import files
 from holdfast.engines.process.shim import moment, processes
+from holdfast.engines.process.shim.cgroups import V1, V2, Group
 from holdfast.engines.process.shim.channel import Channel
 from holdfast.engines.process.shim.journal import Journal
 from holdfast.engines.process.shim.loop import Shim
@@ -25,6 +27,7 @@ from holdfast.engines.process.shim.records import FINISHED, RUNNING, SUPERVISORS
 from holdfast.engines.process.shim.recovery import Recovery
 from holdfast.engines.process.shim.runs import PATIENCE_S, Runs
 from holdfast.engines.process.shim.supervisor import outcomes
+from holdfast.engines.process.shim.supervisor.execution import Execution
 from holdfast.engines.process.shim.supervisor.surroundings import Surroundings
 from holdfast.ports.engine import Container, RunOrder
 
@@ -324,3 +327,36 @@ def test_a_program_that_ended_is_not_reaped_before_the_news_of_its_supervisors_d
     assert processes.settle_orphans(own, (), {pid}) == set()
     with pytest.raises(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
+
+
+REACHED = {V1: ("memory.failcnt", "7", "8"), V2: ("memory.events", "low 0\nmax 7\n", "low 0\nmax 8\n")}
+"""By version, the file of a control group that says how often its limit on memory was reached, before and after."""
+
+
+@pytest.mark.parametrize("version", REACHED)
+@pytest.mark.parametrize("own", [True, False])
+def test_what_does_not_start_for_its_own_memory_limit_is_no_shortage_of_its_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, *, own: bool
+) -> None:
+    group, (told, before, after) = tmp_path / "group", REACHED[version]
+    group.mkdir()
+    for name in ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.max", "memory.swap.max"):
+        (group / name).touch()
+    (group / told).write_text(before)
+
+    def spawn(*_: object, **__: object) -> int:  # no kernel can be made to refuse it for certain
+        (group / told).write_text(after if own else before)
+        raise OSError(errno.ENOMEM, "no")
+
+    monkeypatch.setattr(os, "posix_spawn", spawn)
+    home = os.open(tmp_path, os.O_RDONLY)
+    surroundings = Surroundings(place="here", boot="now", home=home, idle_s=0.1)
+    execution = Execution(Record(str(tmp_path / "record")), Group(version, (str(group),)), surroundings)
+    execution.launch({**message(tmp_path), "memory": 1 << 20})
+    os.close(home)
+    assert execution.program is not None
+    outcome = execution.program.outcome
+    assert outcome is not None
+    assert (outcome["started"], outcome["conditions"]) == (False, ["LaunchFailed"])
+    assert outcome["reason"] == ("MemoryLimitTooSmall" if own else "OutOfMemory")
+    assert outcome["message"].endswith(": it exceeded its memory limit of 1Mi") is own

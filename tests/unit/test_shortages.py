@@ -11,12 +11,13 @@ from holdfast.domain.failure import ContainerResult, FailureCondition, RunOutcom
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.model import Action, DecisionCode, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
-from holdfast.domain.shortage import OVER_AFTER_S, Shortage, met
+from holdfast.domain.shortage import AGAIN_AT_ONCE, OVER_AFTER_S, PATIENCE, Shortage, met
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
-from tests.unit.conftest import Lab, exits, job_named
+from holdfast.service.explain import Explainer
+from tests.unit.conftest import Lab, exits, job_named, retrying
 from tests.unit.jobset_lab import SetLab, group, manifest
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def test_whatever_waits_while_a_node_is_short_runs_once_that_is_over_and_nobody_
     disk.full = True
     jobs = [lab.submit(job_named(f"n{number}", NEVER), disk.plan(exits(0))) for number in range(40)]
     lab.pass_s(600)
-    assert {lab.job(job).state for job in jobs} == {JobState.QUEUED}
+    assert {lab.job(job).state for job in jobs} <= {JobState.QUEUED, JobState.BACKOFF}
     assert len(disk.refused) < 4 + 600 / 10  # four at once at the beginning, then one at a time and ever later
     disk.full = False
     lab.pass_s(OVER_AFTER_S + 60, every_s=0.25)
@@ -131,7 +132,7 @@ def test_a_gang_whose_other_ranks_had_started_waits_for_its_node_as_a_whole(lab:
 
     job = lab.submit(job_named("gang", NEVER, gang=3), plan)
     lab.pass_s(5)
-    assert lab.job(job).state is JobState.QUEUED
+    assert lab.job(job).state in {JobState.QUEUED, JobState.BACKOFF}
     disk.full = False
     lab.pass_s(30)
     assert (lab.job(job).state, lab.job(job).retries) == (JobState.SUCCEEDED, 0)
@@ -170,7 +171,7 @@ def test_a_shortage_outlives_its_controller_even_if_the_clock_is_set_back(
 ) -> None:
     disk.full = True
     job = lab.submit(job_named("train"), disk.plan(exits(0)))
-    lab.pass_s(20)
+    lab.pass_s(5)
     lab.clock.set_by = -3600.0
     caplog.clear()
     lab.restart_controller()
@@ -185,6 +186,57 @@ def test_a_shortage_outlives_its_controller_even_if_the_clock_is_set_back(
     assert lab.job(job).state is JobState.SUCCEEDED
     assert ["no longer" in record.getMessage() for record in caplog.records] == [True]
     assert lab.store.nodes()[0].short is None
+
+
+def test_a_job_that_is_always_refused_waits_ever_longer_and_lets_others_run(lab: Lab, disk: Disk) -> None:
+    def plan(order: RunOrder) -> SimulatedRun:
+        disk.full = order.job_name == "odd"
+        return disk.run(order, exits(0, after_s=2.0))
+
+    odd = lab.submit(job_named("odd", NEVER), plan)
+    lab.pass_s(3)
+    others = [lab.submit(job_named(f"n{number}", NEVER), plan) for number in range(20)]
+    lab.pass_s(60)
+    assert {lab.job(job).state for job in others} == {JobState.SUCCEEDED}
+    lab.pass_s(600)
+    times = [at for at, _ in disk.refused]
+    assert times[-1] - times[-2] >= PATIENCE.initial_s * PATIENCE.multiplier**3
+    assert len(times) < 25
+    waiting = lab.job(odd)
+    assert (waiting.state, waiting.retries, dict(waiting.counters)) == (JobState.BACKOFF, 0, {})
+    assert f"could not be started {len(times)} times in a row" in waiting.reason
+    assert waiting.retry_at is not None
+    assert waiting.retry_at > lab.clock.time
+    told = " ".join(Explainer(lab.store).why(odd, len(times)).summary)
+    assert f"Attempt {len(times) + 1} starts 1m later" in told
+
+
+def test_refusals_before_and_after_a_start_are_not_in_a_row(lab: Lab, disk: Disk) -> None:
+    disk.full = True
+    fails = disk.plan(exits(1))
+    job = lab.submit(job_named("train", retrying(9)), fails)
+    lab.pass_s(4)
+    assert len(disk.refused) == AGAIN_AT_ONCE
+    disk.full = False
+    lab.pass_s(6)
+    disk.full = True
+    disk.refused.clear()
+    lab.pass_s(4)
+    assert disk.refused
+    assert "in a row" not in lab.job(job).reason
+
+
+def test_a_pod_that_is_always_refused_waits_ever_longer() -> None:
+    lab = SetLab()
+    disk = Disk(lab)
+    disk.full = True
+    lab.submit_set(manifest(replicatedJobs=[group("w", 1)]), disk.plan(exits(0)))
+    lab.pass_s(600)
+    times = [at for at, _ in disk.refused]
+    assert times[-1] - times[-2] >= PATIENCE.initial_s * PATIENCE.multiplier**3
+    disk.full = False
+    lab.pass_s(70)
+    assert len(lab.orders) == len(times) + 1
 
 
 def test_a_shortage_that_nobody_tries_is_over_after_a_while(lab: Lab, disk: Disk) -> None:

@@ -166,7 +166,7 @@ class Controller:
         return Wiring(
             state=self.state,
             store=self._store,
-            judging=Judging(self._catalog, self._observations.losses, self._dice.draw),
+            judging=Judging(self._catalog, self._observations.losses, self._observations.shortages, self._dice.draw),
             pods=evolve(settings.pods, patience_s=(lease_s or 0.0) + KILL_ALLOWANCE_S),
             alive=self._observations.alive,
             lease_s=lease_s,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from holdfast.controller.observations import Losses
+    from holdfast.controller.shortages import Shortages
     from holdfast.domain.job import Job
     from holdfast.domain.lifecycle.judge import HandlerLimits
     from holdfast.domain.placement.fit import Place
@@ -149,4 +150,5 @@ class Judging:
 
     catalog: PolicyCatalog
     losses: Losses
+    shortages: Shortages
     draw: Callable[[], float]

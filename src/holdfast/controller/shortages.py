@@ -30,6 +30,8 @@ class Shortages:
         """Start with none."""
         self._state = state
         self._short: dict[PlaceKey, Short] = {}
+        self._refused: dict[tuple[str, int], int] = {}
+        """By job and rank, how often in a row its program could not be started; the next controller counts anew."""
 
     def restore(self, stored: Iterable[Node], now: float) -> None:
         """Restore those from before this controller."""
@@ -50,6 +52,10 @@ class Shortages:
         key = self._state.capacity.home(run.executor, run.node)
         known = self._short.get(key)
         of = None if run.outcome is None else shortage.met(run.outcome)
+        if of is not None:
+            self._refused[run.job_id, run.rank] = self._refused.get((run.job_id, run.rank), 0) + 1
+        elif run.started_at is not None:
+            self._refused.pop((run.job_id, run.rank), None)
         if of is not None and run.outcome is not None and key in self._state.nodes:
             if known is None:
                 words = "node %s is %s: %s; it gets no new work until that is over"
@@ -57,6 +63,10 @@ class Shortages:
             self._put(key, shortage.refused(known, of, run.outcome.message, now))
         elif known is not None and known.trying:
             self._put(key, shortage.answered(known, now, well=run.started_at is not None))
+
+    def refusals(self, runs: Iterable[Run]) -> int:
+        """Return how often in a row the program of one of these runs could not be started; the highest counts."""
+        return max((self._refused.get((run.job_id, run.rank), 0) for run in runs), default=0)
 
     def tried(self, places: Iterable[PlaceKey], now: float) -> None:
         """Note that a job gets these places, one of which may be of a node that is short."""
@@ -70,6 +80,7 @@ class Shortages:
                 words = "node %s is no longer %s; that lasted %s"
                 _log.warning(words, key[1], known.of.words, format_duration(round(now - known.since)))
                 self._put(key, None)
+                self._refused = {each: count for each, count in self._refused.items() if each[0] in self._state.jobs}
 
     def _put(self, key: PlaceKey, short: Short | None) -> None:
         if short is None:

@@ -64,6 +64,11 @@ OVER_AFTER_S = 30.0
 BACKOFF = Backoff(initial_s=1.0, max_s=15.0, multiplier=2.0)
 """Between jobs that are refused one after the other; shorter than the time above, or it would seem over in between."""
 
+AGAIN_AT_ONCE = 3
+"""So often in a row a job is refused before it waits: others may start meanwhile, and it is to let them be tried."""
+PATIENCE = Backoff(initial_s=5.0, max_s=60.0, multiplier=2.0)
+"""Of a job that is refused again and again."""
+
 
 class Short(Struct, frozen=True):
     """Since when a node is short, and when it gets the next job to see whether it still is."""
@@ -101,10 +106,20 @@ def met(ended: RunOutcome | Failure) -> Shortage | None:
     return next((_OF_REASON[each.reason] for each in ended.containers if each.reason in _OF_REASON), None)
 
 
-def uncounted(of: Shortage, node: str | None) -> Decision:
-    """Return the decision about a run that met a shortage, whatever policies say."""
-    where = f"node {node}" if node else "its node"
-    return Decision(Action.IGNORE, DecisionCode.SHORTAGE, f"{where} is {of.words}; it is started once that is over")
+def uncounted(of: Shortage, node: str | None, refusals: int = 1) -> Decision:
+    """Return the decision about a run that met a shortage, whatever policies say.
+
+    Args:
+        of: What its node lacked.
+        node: Its name, if it is known.
+        refusals: How often in a row its program could not be started for such a reason.
+    """
+    where, late = f"node {node}" if node else "its node", refusals - AGAIN_AT_ONCE
+    if late <= 0:
+        reason = f"{where} is {of.words}; it is started once that is over"
+        return Decision(Action.IGNORE, DecisionCode.SHORTAGE, reason)
+    reason = f"{where} is {of.words}, and it could not be started {refusals} times in a row"
+    return Decision(Action.IGNORE, DecisionCode.SHORTAGE, reason, delay_s=delay_s(PATIENCE, late, seed=""))
 
 
 def refused(short: Short | None, of: Shortage, message: str, now: float) -> Short:

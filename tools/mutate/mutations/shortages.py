@@ -50,6 +50,27 @@ MUTATIONS = (
         _SHORT,
     ),
     Mutation(
+        "a job that is refused again and again keeps its node from all others",
+        "domain/shortage.py",
+        "if late <= 0:",
+        "if late <= 1000:",
+        _SHORT,
+    ),
+    Mutation(
+        "refusals count although a program was started in between",
+        "controller/shortages.py",
+        "elif run.started_at is not None:",
+        "elif run.started_at is None:",
+        _SHORT,
+    ),
+    Mutation(
+        "a run's own limit is taken for a shortage of its node",
+        "engines/process/shim/supervisor/execution.py",
+        "if reason == OUT_OF_MEMORY and ",
+        "if not reason and ",
+        ("unit/test_shim_runs.py",),
+    ),
+    Mutation(
         "a shortage is forgotten with the controller",
         "controller/shortages.py",
         "if node.short is not None:",

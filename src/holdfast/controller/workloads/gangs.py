@@ -204,7 +204,7 @@ class Gangs:
         runs = sorted(active.runs.values(), key=attrgetter("rank"))
         ruleset = judging.catalog.ruleset(job, active.spec, list(self._state.capacity.places.values()))
         suspicion = judging.losses.suspicion(job.id, runs)
-        over = Over(active.attempt, step, runs, ruleset, judging.draw(), suspicion)
+        over = Over(active.attempt, step, runs, ruleset, judging.draw(), suspicion, judging.shortages.refusals(runs))
         self._settle(job, step.now, over=over)
 
     def _settle(

@@ -225,6 +225,7 @@ class Pods:
             now=now,
             draw=judging.draw() if plan.policies else 0.0,
             suspicion=judging.losses.suspicion(active.attempt.job_id, [pod.run]) if pod.run and plan.policies else None,
+            refusals=judging.shortages.refusals([pod.run]) if pod.run else 0,
         )
 
     def release(self, work: JobWork) -> None:

@@ -241,6 +241,8 @@ class RetryHistory(Struct, frozen=True):
     """All counted retries granted to the job."""
     memory: int = 0
     """The attempt's memory request in bytes, before any growth."""
+    refusals: int = 0
+    """How often in a row its node was short of something when it was to be started, this time included."""
 
 
 class LimitUse(Struct, frozen=True):

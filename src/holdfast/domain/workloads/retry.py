@@ -53,7 +53,7 @@ def decide_retry(
     """
     short_of = met(failure)
     if short_of is not None:
-        return uncounted(short_of, failure.node)
+        return uncounted(short_of, failure.node, history.refusals)
     decision = decide(ruleset.policies, failure, history, ruleset.settings, draw=draw)
     if suspicion is not None and decision.grants_retry and failure.conditions & LOST:
         decision = _suspected(decision, history, suspicion)

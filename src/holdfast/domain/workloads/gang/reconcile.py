@@ -81,6 +81,8 @@ class Over(NamedTuple):
     """In [0, 1), for random jitter."""
     suspicion: Suspicion | None = None
     """The evidence against the job, if it was lost with its place."""
+    refusals: int = 0
+    """How often in a row its node was short of something when it was to be started."""
 
     def ended_at(self, now: float) -> float:
         """Return when the last of its programs ended: before ``now``, where nobody was there to notice."""
@@ -294,13 +296,8 @@ def _interrupted(
 def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> GangResult:
     """Judge a failure and move the job on: retry, hold or give up."""
     attempt, total_s = over.attempt, spec.total_deadline_s
-    history = RetryHistory(
-        job_id=job.id,
-        attempt=attempt.number,
-        counters=tuple(job.counters.items()),
-        total=job.retries,
-        memory=attempt.request.memory,
-    )
+    counters, memory = tuple(job.counters.items()), attempt.request.memory
+    history = RetryHistory(job.id, attempt.number, counters, job.retries, memory, over.refusals)
     if total_s is not None and ended_by_total_deadline(spec, failure, counted_from(job), now):
         failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, failure.message)

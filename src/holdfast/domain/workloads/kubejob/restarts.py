@@ -47,6 +47,8 @@ class RestartContext(Struct, frozen=True, kw_only=True):
     now: float
     draw: float = 0.0
     suspicion: Suspicion | None = None
+    refusals: int = 0
+    """How often in a row its node was short of something when the program was to be started."""
 
 
 class Restart(NamedTuple):
@@ -62,7 +64,8 @@ def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: 
     """Decide whether a pod's program starts again in it."""
     short_of = met(failure)
     if short_of is not None:
-        return Restart(evolve(record, due=None), uncounted(short_of, failure.node))
+        refused = uncounted(short_of, failure.node, at.refusals)
+        return Restart(evolve(record, due=at.now + refused.delay_s if refused.delay_s else None), refused)
     if at.in_place is not None:
         moved = evolve(record, in_place=max(record.in_place, at.in_place) + 1, due=None)
         if moved.in_place <= at.max_in_place:

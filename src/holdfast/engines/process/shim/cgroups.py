@@ -78,7 +78,7 @@ class Group:
         self._memory = 0
         self._pids = -1
         self._counted = False
-        self._seen = (0, 0, 0)
+        self._seen = (0, 0, 0, 0)
 
     def enter(self) -> None:
         """Make the group and move the calling process into it; raises OSError."""
@@ -93,12 +93,12 @@ class Group:
         if memory and _number(self._memory_file("current")) > _LEFT_BYTES:
             self._give_back_cache()
         limited = self._limit_memory(memory)
-        oom_kills = peak = 0
+        oom_kills = peak = reached = 0
         if memory:
             _try_write(self._memory_file("peak"), "0")
-            oom_kills, peak = self._oom_kills(), _number(self._memory_file("peak"))
+            oom_kills, peak, reached = self._oom_kills(), _number(self._memory_file("peak")), self._times_reached()
         self._counted = pids > 0
-        self._seen = (oom_kills, self._refused_forks() if pids else 0, peak)
+        self._seen = (oom_kills, self._refused_forks() if pids else 0, peak, reached)
         return limited
 
     def _limit_pids(self, pids: int) -> None:
@@ -147,6 +147,10 @@ class Group:
         """Whether the kernel killed in it for memory since ``prepare``."""
         return self._oom_kills() > self._seen[0]
 
+    def reached_memory_limit(self) -> bool:
+        """Whether memory was asked for in it beyond its limit since ``prepare``."""
+        return self._memory > 0 and self._times_reached() > self._seen[3]
+
     def refused_fork(self) -> bool:
         """Whether it may not have had one more process since ``prepare``, where that was limited."""
         return self._counted and self._refused_forks() > self._seen[1]
@@ -158,6 +162,10 @@ class Group:
 
     def _oom_kills(self) -> int:
         return _field(f"{self.paths[0]}/{'memory.events' if self.name == V2 else 'memory.oom_control'}", "oom_kill")
+
+    def _times_reached(self) -> int:
+        path = self.paths[0]
+        return _number(f"{path}/memory.failcnt") if self.name == V1 else _field(f"{path}/memory.events", "max")
 
     def _refused_forks(self) -> int:
         return _field(f"{self.paths[-1]}/pids.events", "max")

@@ -10,7 +10,7 @@ from .. import moment, processes
 from ..cgroups import V1, Group
 from ..records import FINISHED, RUNNING, STOPPING, Exit, Program, exit_of_status
 from . import launch, outcomes
-from .launch import CannotLaunch
+from .launch import OUT_OF_MEMORY, CannotLaunch
 from .notes import Notes
 from .notice import LEADING, Notice
 from .silence import Silence
@@ -128,7 +128,10 @@ class Execution:
         self._notice.begin(program, self._deadline_at)
 
     def _refuse(self, program: Program, error: CannotLaunch) -> None:
-        self._finish(program, outcomes.not_launched(error.reason, error.message, ended_at=moment.wall()))
+        reason, message = error.reason, error.message
+        if reason == OUT_OF_MEMORY and self._group is not None and self._group.reached_memory_limit():
+            reason, message = "MemoryLimitTooSmall", f"{message}: it {_too_much_memory(program)}"
+        self._finish(program, outcomes.not_launched(reason, message, ended_at=moment.wall()))
 
     def foster(self, message: Message) -> None:
         """Go on with a run whose supervisor was killed: wait for its program, and end it as ever."""

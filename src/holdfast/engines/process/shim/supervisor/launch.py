@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..records import Message, Program
 
+OUT_OF_MEMORY = "OutOfMemory"
 _REASONS = {
     errno.ENOENT: "CommandNotFound",
     errno.ENOTDIR: "CommandNotFound",
@@ -28,7 +29,7 @@ _REASONS = {
     errno.EDQUOT: "DiskFull",
     errno.EROFS: "ReadOnlyFileSystem",
     errno.EAGAIN: "OutOfProcesses",
-    errno.ENOMEM: "OutOfMemory",
+    errno.ENOMEM: OUT_OF_MEMORY,
     errno.EMFILE: "OutOfFiles",
     errno.ENFILE: "OutOfFiles",
 }
