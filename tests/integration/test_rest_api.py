@@ -14,6 +14,7 @@ from holdfast.domain.job import Ceiling, Queue
 from holdfast.errors import all_errors
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import JobFilter
+from holdfast.wire.base import REVISION, REVISION_HEADER
 from holdfast.wire.problems import STATUS, status_of
 from tests.asgi import asking
 from tools.memory_store import MemoryStore
@@ -334,6 +335,15 @@ def test_without_the_token_nothing_is_shown(http: httpx.Client, path: str, given
     response = http.get(path, headers={} if given is None else {"authorization": given})
     _refusal(response, 401, "unauthenticated")
     assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(("path", "status"), [("version", 200), ("nothing", 404), ("jobs?what", 422), ("jobs/a", 404)])
+def test_every_answer_says_its_revision_of_the_api(http: httpx.Client, path: str, status: int) -> None:
+    answers = [http.get(f"/api/v1/{path}")]
+    del http.headers["authorization"]
+    answers.append(http.get(f"/api/v1/{path}"))
+    assert [answer.status_code for answer in answers] == [status, 401]
+    assert {answer.headers[REVISION_HEADER] for answer in answers} == {str(REVISION)}
 
 
 def test_probes_need_no_token(http: httpx.Client, readiness: Readiness) -> None:

@@ -26,6 +26,7 @@ def connect(
     places: bool = True,
     settings: Settings | None = None,
     waits: Callable[[str], None] | None = None,
+    remark: Callable[[str], None] | None = None,
 ) -> Iterator[Client]:
     """Open a client for as long as the context lasts.
 
@@ -34,6 +35,7 @@ def connect(
             soon as no other process does.
         places: Whether to start waiting jobs meanwhile; else only what runs is looked after.
         settings: Where to look; by default the environment's.
+        remark: Told if the server is older or newer than this program.
         waits: Told when a server stops answering, and when it answers again: in between it is waited for.
 
     Yields:
@@ -44,21 +46,25 @@ def connect(
         from holdfast.app.data.token import given_token  # only here: most commands find a server by its directory
 
         with Client(settings.url, given_token(settings)) as client:
-            yield _ready(client, settings, waits)
+            yield _ready(client, settings, waits, remark)
         return
     directory = DataDir(settings.data)
     server = directory.server()
     if server is not None:
         with Client(server.url, server.token) as client:
             client.connection.find, client.connection.known = partial(_found, directory), True
-            yield _ready(client, settings, waits)
+            yield _ready(client, settings, waits, remark)
         return
     with ExitStack() as stack:
         yield _in_process(stack, settings, directory, drive=drive, places=places)
 
 
-def _ready(client: Client, settings: Settings, waits: Callable[[str], None] | None) -> Client:
+def _ready(
+    client: Client, settings: Settings, waits: Callable[[str], None] | None, remark: Callable[[str], None] | None
+) -> Client:
     client.connection.patience_s = settings.patience
+    if remark is not None:
+        client.connection.remark = remark
     if waits is not None:
         client.connection.be_patient(waits)
     return client

@@ -38,6 +38,7 @@ class Cli:
     """Seconds since the epoch, UTC."""
     sleep: Callable[[float], None] = time.sleep
     cwd: Callable[[], str] = os.getcwd
+    _remarked: set[str] = field(default_factory=set)
 
     def connect(
         self, *, drive: bool = False, places: bool = True, attached: bool = False
@@ -51,7 +52,8 @@ class Cli:
         """
         from holdfast.app.connect import connect
 
-        return connect(drive=drive, places=places, waits=self.say if attached else None)
+        remark = self._remark if self.stderr.isatty() else None
+        return connect(drive=drive, places=places, waits=self.say if attached else None, remark=remark)
 
     @staticmethod
     def is_unserved() -> bool:
@@ -101,6 +103,12 @@ class Cli:
         from holdfast.cli.render.output import Output
 
         return Output(self.stdout)
+
+    def _remark(self, line: str) -> None:
+        """Tell the person something, however often there is a reason to."""
+        if line not in self._remarked:
+            self._remarked.add(line)
+            self.say(line)
 
     def say(self, line: str) -> None:
         """Tell the person something that is not the command's result; control characters in it are written out."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from holdfast.client.connection import new_key
+from holdfast.errors import NotFound
 from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
 from holdfast.wire.base import API
 from holdfast.wire.jobs import JobSummary
@@ -56,7 +57,10 @@ class ArrayCalls:
         left, cursor = limit, None
         while left is None or left > 0:
             size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            page = self._connection.get(_ARRAYS, ArrayPage, {"limit": size, "cursor": cursor, **where})
+            try:
+                page = self._connection.get(_ARRAYS, ArrayPage, {"limit": size, "cursor": cursor, **where})
+            except NotFound:  # the address itself: of an older server, which can have none
+                return
             yield from page.items
             left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
             if cursor is None:

@@ -6,17 +6,20 @@ After a lost connection only requests that mean the same when done twice are sen
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
 
-from holdfast.client.errors import error_of, foreign
+from holdfast.client.errors import difference, error_of, foreign
 from holdfast.client.silence import PATIENCE_S, Silence
 from holdfast.client.transport import FAILURES, HttpTransport, Request
 from holdfast.errors import InvalidRequest, InvalidSetting, Problem, Unauthenticated, Unavailable
+from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,6 +33,7 @@ PAUSES_S = (0.1, 0.4, 1.0)
 TIMEOUT_S = 30.0
 SILENCE_S = 45.0
 """After how long a stream that sends not even a heartbeat counts as lost."""
+_log = logging.getLogger(__name__)
 _REPEATABLE = frozenset({"GET", "PUT"})
 
 
@@ -63,13 +67,37 @@ class Connection(Protocol):
     known: bool = False
     """Whether the server has been there: it has answered, or left its address where it was looked for."""
 
+    remark: Callable[[str], None] = staticmethod(_log.info)
+    """Told once if this program and the server are not equally old."""
+
     def be_patient(self, say: Callable[[str], None]) -> None:
         """Ask a server that is ``known`` again for ``patience_s``, for what may be asked twice, and say so."""
         del say  # without a server nobody is silent
 
-    def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
-        """Read something."""
-        return self.call(answer, "GET", path, params=params)
+    def get(
+        self,
+        path: str,
+        answer: type[M],
+        params: Mapping[str, Any] | None = None,
+        *,
+        otherwise: Mapping[str, str | None] = MappingProxyType({}),
+    ) -> M:
+        """Read something.
+
+        Args:
+            path: The address, its places filled in.
+            answer: What is expected.
+            params: Of the query.
+            otherwise: By parameter what to ask of an older server that refuses it; ``None`` leaves it out.
+        """
+        while True:
+            try:
+                return self.call(answer, "GET", path, params=params)
+            except InvalidRequest as error:
+                less = _less(error, params or {}, otherwise)
+                if less is None:
+                    raise
+                params = less
 
     def call(self, answer: type[M], method: str, path: str, **request: Any) -> M:  # noqa: ANN401 - as ``send`` takes them
         """Send one request and read its answer.
@@ -80,9 +108,15 @@ class Connection(Protocol):
         """
         response = self.send(method, path, **request)
         try:
-            return answer.model_validate_json(response.content)
+            read = answer.model_validate_json(response.content)
         except ValidationError as error:
             raise foreign(response, self.address + path) from error
+        self._met(response)
+        return read
+
+    def _met(self, response: Answer) -> None:
+        """Compare this program with who answered."""
+        del response  # without a server that is the same
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - of each part's own type
         """Send one request.
@@ -126,6 +160,7 @@ class ServerConnection(Connection):
         self._timeout_s = timeout_s
         self._transport = transport or HttpTransport(base_url)
         self._silence: Silence | None = None
+        self._is_met = False
 
     def close(self) -> None:
         """Let go of the connection; double close is fine."""
@@ -186,6 +221,11 @@ class ServerConnection(Connection):
                 raise error_of(answer, self.address + path)
         raise AssertionError  # the last round returns or raises
 
+    def _met(self, response: Answer) -> None:
+        if not self._is_met and (said := difference(response.revision or 0)) is not None:
+            self.remark(said)
+        self._is_met = True
+
     def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
         """Read the lines of an answer as they come, until it ends or the connection is lost.
 
@@ -217,7 +257,8 @@ class ServerConnection(Connection):
         query = urlencode({name: value for name, value in (params or {}).items() if value is not None}, doseq=True)
         target = f"{path}?{query}" if query else path
         token = self._place[1]
-        given = _sendable({**({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})})
+        ours = {REVISION_HEADER: str(REVISION), **({"Authorization": f"Bearer {token}"} if token else {})}
+        given = _sendable({**ours, **(headers or {})})
         if json is None:
             return Request(method, target, given)
         return Request(method, target, {**given, "Content-Type": "application/json"}, written(json))
@@ -225,6 +266,16 @@ class ServerConnection(Connection):
     def _unreachable(self, error: Exception) -> Unavailable:
         why = str(error) or type(error).__name__
         return Unavailable(f"Holdfast cannot be reached at {self.address}: {why}", hint="start it with: holdfast up")
+
+
+def _less(
+    error: InvalidRequest, params: Mapping[str, Any], otherwise: Mapping[str, str | None]
+) -> dict[str, Any] | None:
+    """Return a query without what was refused, if all of that can be done without."""
+    refused = {problem.path.removeprefix("query.") for problem in error.problems}
+    if refused and all(name in otherwise and params.get(name) != otherwise[name] for name in refused):
+        return {**params, **{name: otherwise[name] for name in refused}}
+    return None
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable, VersionConflict, all_errors
+from holdfast.wire.base import REVISION
 from holdfast.wire.problems import ProblemDetails, read_problem
 
 if TYPE_CHECKING:
@@ -24,7 +26,10 @@ def error_of(answer: Answer, url: str) -> HoldfastError:
         details = ProblemDetails.model_validate_json(answer.content)
     except ValidationError:
         return foreign(answer, url)
-    return of_details(details)
+    error, missing = of_details(details), f"{urlsplit(url).path} does not exist"
+    if isinstance(error, InvalidRequest) or details.detail.endswith(missing):
+        error.hint = "; ".join(filter(None, (error.hint, difference(answer.revision or 0)))) or None
+    return error
 
 
 def of_details(details: ProblemDetails) -> HoldfastError:
@@ -47,8 +52,19 @@ def _class_of(code: str, status: int) -> type[HoldfastError]:
     return InvalidRequest if _FIRST_REFUSAL <= status < _FIRST_SERVER_ERROR else Internal
 
 
+def difference(revision: int) -> str | None:
+    """Say which is older, this program or the server with this revision of the API, if either is."""
+    if revision == REVISION:
+        return None
+    age, whose = ("older", "the server") if revision < REVISION else ("newer", "this program")
+    return f"the server is {age} than this program (API v1.{revision}, here v1.{REVISION}): upgrade {whose}"
+
+
 def foreign(answer: Answer, url: str) -> HoldfastError:
     """Make the error for an answer that is not one of Holdfast's."""
+    if answer.revision not in {None, REVISION}:
+        message = f"this program does not understand what {url} answered"
+        return _class_of("", answer.status)(message, hint=difference(answer.revision))
     excerpt = answer.text[:_LONGEST_EXCERPT].strip()
     message = f"{url} answered {answer.status}, and not as Holdfast does: {excerpt}"
     hint = "is this the address of a Holdfast server, with nothing else in between?"

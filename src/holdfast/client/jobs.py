@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 LARGEST_PAGE = 1000
 MOST_STATES = 10_000
+_OF_OLDER = MappingProxyType({"tasks": None, "fields": "full"})
+"""What a server is asked that has no arrays, and so no tasks to leave out, or only knows all of a job or the least."""
 
 
 def _job_path(reference: str, rest: str = "") -> str:
@@ -145,7 +148,8 @@ class JobCalls:
         left, cursor = limit, None
         while left is None or left > 0:
             size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            page = self._connection.get(f"{API}/jobs", JobPage, {**filters, "limit": size, "cursor": cursor})
+            wanted = {**filters, "limit": size, "cursor": cursor}
+            page = self._connection.get(f"{API}/jobs", JobPage, wanted, otherwise=_OF_OLDER)
             yield from page.items
             left = None if left is None else left - len(page.items)
             cursor = page.next_cursor

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from holdfast.domain.record import Struct, field
+from holdfast.wire.base import REVISION_HEADER
 
 if TYPE_CHECKING:
     import socket
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _SUCCESS = range(200, 300)
+_LONGEST_REVISION = 10
 FAILURES = (OSError, http.client.HTTPException)
 """What a transport raises when it got no answer, or not the whole of one."""
 
@@ -38,6 +40,8 @@ class Answer(Struct, frozen=True):
 
     status: int
     content: bytes
+    revision: int | None = None
+    """Of the API that the server has, if it says so."""
 
     @property
     def is_success(self) -> bool:
@@ -86,7 +90,7 @@ class HttpTransport(Transport):
         connection = self._connected(timeout_s)
         try:
             response = self._asked(connection, request)
-            return Answer(response.status, response.read())
+            return Answer(response.status, response.read(), _revision(response))
         except BaseException:
             self.close()
             raise
@@ -100,7 +104,7 @@ class HttpTransport(Transport):
         with closing(self._new(timeout_s)) as connection:
             response = self._asked(connection, request)
             if response.status not in _SUCCESS:
-                yield Answer(response.status, response.read())
+                yield Answer(response.status, response.read(), _revision(response))
             while part := response.read1(_CHUNK):
                 yield Answer(response.status, part)
 
@@ -126,6 +130,11 @@ class HttpTransport(Transport):
     def _new(self, timeout_s: float) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
         return kind(self._host, self._port, timeout=timeout_s)
+
+
+def _revision(response: http.client.HTTPResponse) -> int | None:
+    said = response.getheader(REVISION_HEADER, "")
+    return int(said) if said.isdecimal() and len(said) < _LONGEST_REVISION else None
 
 
 def _has_news(sock: socket.socket) -> bool:

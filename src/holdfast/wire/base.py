@@ -10,6 +10,10 @@ from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 API = "/api/v1"
 """Where every versioned address begins."""
+REVISION = 1
+"""How often the API has changed; raised with each change, so that of two programs it can be said which is older."""
+REVISION_HEADER = "Holdfast-Revision"
+"""Says in every request and every answer which revision its sender knows."""
 
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 """Such as ``2026-08-21T12:00:00.250Z``."""

@@ -152,6 +152,8 @@ class VersionView(Response):
 
     version: str
     api: str = "v1"
+    revision: int = 0
+    """Of the API; 0: older than the first that is counted."""
 
 
 class Health(Response):

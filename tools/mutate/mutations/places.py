@@ -27,6 +27,13 @@ MUTATIONS = (
         ("unit/test_trust.py",),
     ),
     Mutation(
+        "a filter that an older server does not know is left out",
+        "client/connection.py",
+        "if refused and all(name in otherwise and params.get(name) != otherwise[name] for name in refused):",
+        "if refused and any(name in otherwise and params.get(name) != otherwise[name] for name in refused):",
+        ("contract/test_client_versions.py",),
+    ),
+    Mutation(
         "a server makes another token whenever it starts",
         "app/server.py",
         "token = given_token(settings) or kept_token(directory)",

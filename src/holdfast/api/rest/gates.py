@@ -17,6 +17,7 @@ from holdfast.api.rest.browser import SignIn
 from holdfast.api.rest.errors import respond, respond_status
 from holdfast.domain.units import format_memory
 from holdfast.errors import Unauthenticated
+from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,7 @@ LARGEST_BODY = 16 * 1024 * 1024
 
 
 class RequestIdGate:
-    """Gives every request an id, the caller's own where it sent one, and returns it with the answer."""
+    """Gives every request an id, the caller's own where it sent one, and returns both that and our revision."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Stand before ``app``."""
@@ -50,7 +51,7 @@ class RequestIdGate:
             fit_for_a_log = given.isascii() and given.isprintable() and len(given) <= _LONGEST_REQUEST_ID
             request_id = given if given and fit_for_a_log else secrets.token_hex(_ID_BYTES)
             scope.setdefault("state", {})["request_id"] = request_id
-            send = _with_header(send, REQUEST_ID, request_id)
+            send = _with_header(_with_header(send, REQUEST_ID, request_id), REVISION_HEADER, str(REVISION))
         await self._app(scope, receive, send)
 
 

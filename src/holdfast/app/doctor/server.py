@@ -9,6 +9,7 @@ from holdfast.app.data.ownership import require_database
 from holdfast.app.data.token import given_token
 from holdfast.app.doctor.finding import Finding, fail, ok, warn
 from holdfast.client import Client
+from holdfast.client.errors import difference
 from holdfast.storage.sql import upkeep
 
 if TYPE_CHECKING:
@@ -53,4 +54,7 @@ def server(settings: Settings) -> Finding:
 
 def _working(client: Client, where: str) -> Finding:
     client.health()
-    return ok(f"{where}, version {client.version().version}, working")
+    found = client.version()
+    text = f"{where}, version {found.version} (api {found.api}.{found.revision})"
+    apart = difference(found.revision)
+    return warn(f"{text}, is not of the same age", apart) if apart else ok(f"{text}, working")

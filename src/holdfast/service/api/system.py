@@ -8,7 +8,7 @@ from holdfast.domain.job import Node
 from holdfast.errors import Unavailable
 from holdfast.service.api.endpoint import Backend, Endpoints, Name
 from holdfast.service.catalogue.nodes import Nodes
-from holdfast.wire.base import API
+from holdfast.wire.base import API, REVISION
 from holdfast.wire.catalogue import Health, NodePage, NodeView, VersionView
 from holdfast.wire.jobs import Reason
 from holdfast.wire.render_catalogue import node_views
@@ -42,7 +42,7 @@ def metrics(backend: Backend) -> bytes:
 @_SYSTEM.add("GET", f"{API}/version", VersionView, summary="Read the version")
 def version(_: Backend) -> VersionView:
     """Read what answers here."""
-    return VersionView(version=__version__)
+    return VersionView(version=__version__, revision=REVISION)
 
 
 @_NODES.add("GET", "/nodes", NodePage, summary="List nodes")

@@ -27,8 +27,11 @@ class VersionOptions:
 
 def version(options: VersionOptions, cli: Cli) -> int:
     """Print the version of this program and of the server it talks to."""
+    from holdfast.client.errors import difference
+    from holdfast.wire.base import REVISION
+
     output = cli.output()
-    output.text(f"holdfast {__version__}")
+    output.text(f"holdfast {__version__} (api v1.{REVISION})")
     if options.client:
         return exit_codes.OK
     try:
@@ -37,7 +40,9 @@ def version(options: VersionOptions, cli: Cli) -> int:
     except HoldfastError as error:
         cli.say(f"server: {error}")
         return exit_codes.of_error(error)
-    output.text(f"server {found.version} (api {found.api})")
+    output.text(f"server {found.version} (api {found.api}.{found.revision})")
+    if said := difference(found.revision):
+        cli.say(said)
     return exit_codes.OK
 
 

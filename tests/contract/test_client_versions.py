@@ -1,0 +1,134 @@
+"""A program and a server of different age say so, and the program does without what it does not need."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from holdfast.client import Client
+from holdfast.errors import Internal, InvalidRequest, NotFound
+from holdfast.wire.base import REVISION, REVISION_HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OLDER = f"the server is older than this program (API v1.0, here v1.{REVISION}): upgrade the server"
+NEWER = f"the server is newer than this program (API v1.{REVISION + 1}, here v1.{REVISION}): upgrade this program"
+KNOWN = ("cursor", "fields", "job_set", "label", "limit", "name", "quarantined", "queue", "state")
+JOB = json.loads("""{
+    "id": "01m87ktpk5aj9ftdvgtypq6s4c", "name": "flop", "queue": "default", "state": "Failed", "labels": {},
+    "resources": {"cpu": "1", "memory": "0", "gpu": 0}, "submitted_at": "2026-11-24T20:26:48.805Z",
+    "counters": {}, "spec": {"command": ["false"]}, "attempts": []
+}""")
+
+
+def problem(status: int, code: str, detail: str, *errors: dict[str, Any]) -> tuple[int, object]:
+    """Answer as every server has done."""
+    about = {"type": f"https://holdfast.dev/errors/{code}", "title": detail, "code": code, "hint": None}
+    return status, {**about, "status": status, "detail": detail, "errors": errors, "resource_version": None}
+
+
+def old(path: str, query: dict[str, list[str]]) -> tuple[int, object]:
+    """Answer as a server did that had neither arrays nor outcomes; recorded."""
+    if path != "/api/v1/jobs":
+        return problem(404, "not_found", f"GET {path} does not exist")
+    message, invalid = "is not a query parameter of this address", "The request is not valid."
+    unknown = [{"path": f"query.{name}", "message": message, "allowed": KNOWN} for name in query if name not in KNOWN]
+    if unknown:
+        return problem(422, "invalid_request", invalid, *unknown)
+    if query.get("fields", ["full"])[0] not in {"summary", "full"}:
+        wrong = {
+            "path": "query.fields",
+            "message": "Input should be 'summary' or 'full'",
+            "allowed": ["summary", "full"],
+        }
+        return problem(422, "invalid_request", invalid, wrong)
+    return 200, {"items": [JOB], "next_cursor": None}
+
+
+@contextmanager
+def answering(revision: int | None, given: object = None) -> Iterator[tuple[Client, list[str], list[str]]]:
+    """Listen as a server of that revision; yields a client, what it remarks, and the revisions it sent."""
+    remarks: list[str] = []
+    sent: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            sent.append(self.headers[REVISION_HEADER])
+            at = urlsplit(self.path)
+            status, body = old(at.path, parse_qs(at.query)) if given is None else (200, given)
+            text = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            if revision is not None:
+                self.send_header(REVISION_HEADER, str(revision))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        with Client(f"http://127.0.0.1:{server.server_port}") as client:
+            client.connection.remark = remarks.append
+            yield client, remarks, sent
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_jobs_of_an_older_server_are_listed_without_what_it_does_not_know() -> None:
+    with answering(None) as (client, remarks, sent):
+        assert [job.name for job in client.job_outcomes(tasks=False)] == ["flop"]
+        assert [job.spec for job in client.full_jobs(tasks=False)] == [{"command": ["false"]}]
+        assert list(client.arrays()) == []
+    assert remarks == [OLDER], "at the first answer, once"
+    assert set(sent) == {str(REVISION)}
+
+
+def test_a_filter_is_never_left_out_whatever_a_server_knows() -> None:
+    with answering(None) as (client, _, _), pytest.raises(InvalidRequest) as refused:
+        list(client.job_outcomes(tasks=False, array="sweep"))
+    assert refused.value.hint == OLDER
+
+
+def test_what_an_older_server_does_not_have_is_said_to_be_of_its_age() -> None:
+    with answering(None) as (client, _, _), pytest.raises(NotFound) as refused:
+        client.overview()
+    assert refused.value.hint == OLDER
+
+
+@pytest.mark.parametrize(
+    ("revision", "said", "hint"),
+    [
+        (REVISION + 1, "this program does not understand what", NEWER),
+        (REVISION, "not as Holdfast does", "is this the address of a Holdfast server, with nothing else in between?"),
+        (None, "not as Holdfast does", "is this the address of a Holdfast server, with nothing else in between?"),
+    ],
+    ids=["of a newer server", "of our age", "of something else"],
+)
+def test_an_answer_that_is_not_understood_is_told_by_age(revision: int | None, said: str, hint: str) -> None:
+    with answering(revision, {"unheard": "of"}) as (client, remarks, _), pytest.raises(Internal, match=said) as refused:
+        client.why("flop")
+    assert (refused.value.hint, remarks) == (hint, [])
+    assert ("unheard" in str(refused.value)) is (hint != NEWER)
+
+
+@pytest.mark.parametrize(("revision", "remark"), [(REVISION, []), (REVISION + 1, [NEWER])])
+def test_programs_of_one_age_have_nothing_to_say(revision: int, remark: list[str]) -> None:
+    with answering(revision, {"version": "9", "revision": revision}) as (client, remarks, _):
+        client.version()
+        client.version()
+    assert remarks == remark
