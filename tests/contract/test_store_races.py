@@ -14,16 +14,17 @@ import pytest
 
 from holdfast.compiled.codec import dump_spec, load_array
 from holdfast.domain.audit import ACCEPTED
-from holdfast.domain.job import Job, JobState, Node, Queue, Resources
+from holdfast.domain.job import ChildOf, Job, JobState, Node, Queue, Resources
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
 from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound, VersionConflict
 from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.ports.store import Changes, Submission
+from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.ports.workloads import Rerun
 from holdfast.service.arrays import Arrays
 from holdfast.service.catalogue.nodes import Nodes
@@ -212,6 +213,40 @@ def test_of_retries_at_one_moment_one_is_accepted(place: Place, store: Store) ->
     assert [str(error).partition("\n")[0] for error in raised] == ["job 'j1' is about to be retried already"] * 3
     assert [type(error) for error in raised] == [Conflict] * 3
     assert [one.kind for one in store.requests(limit=9)][1:] == [RequestKind.RETRY]
+
+
+def own_set(name: str, group: str, replicas: int = 1) -> Submission:
+    """A set with one replicated job, and that job's jobs."""
+    jobs = [
+        job(f"{name}/{group}/{index}", name=f"{name}-{group}-{index}", child=ChildOf(f"id-{name}", group, index))
+        for index in range(replicas)
+    ]
+    return Submission(jobs, owner=JobSet(id=f"id-{name}", name=name, created_at=1.0))
+
+
+def test_of_two_sets_that_would_have_a_job_of_one_name_one_is_accepted(place: Place, store: Store) -> None:
+    one, other = place.open(), place.open()
+    for number in range(ROUNDS):
+        first, second = own_set(f"s{number}-a", "b-c", 2), own_set(f"s{number}-a-b", "c", 3)
+        raised = at_once([partial(one.submit, first), partial(other.submit, second)])
+        assert [type(error) for error in raised] == [Conflict]
+        made = store.jobs(JobFilter(name=f"s{number}-a-b-c-0"))
+        assert len(made) == 1
+        names = [f"'s{number}-a'", f"'s{number}-a-b'"]
+        refused = names[made == store.jobs_by_id([f"s{number}-a/b-c/0"])]
+        assert str(raised[0]).startswith(f"job set {refused} would have a job 's{number}-a-b-c-0', and so has job set ")
+
+
+def test_a_set_may_have_jobs_of_names_that_no_set_has_any_more_or_that_others_have(store: Store) -> None:
+    store.submit(own_set("a-b", "c"))
+    store.submit(own_set("a", "b-d"))  # none of their jobs has a name of the other's
+    with pytest.raises(Conflict, match="'a-b-c-0'"):
+        store.submit(evolve(own_set("a", "b-c"), owner=JobSet(id="other", name="a-b-c", created_at=1.0)))
+    store.commit(Changes(forgotten={"id-a-b": None, "id-a": None}))
+    store.submit(Submission([job("alone", name="a-b-c-0")]))
+    store.submit(Submission([job("task", name="e-f-0", child=ChildOf("array", "", 0))], also=[array("array")]))
+    store.submit(own_set("a", "b-c"))
+    store.submit(own_set("e", "f"))
 
 
 def test_a_job_whose_retry_was_cancelled_is_retried_again(store: Store) -> None:

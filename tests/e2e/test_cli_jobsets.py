@@ -265,6 +265,19 @@ def test_one_set_is_listed_read_and_deleted_by_its_file(shell: Shell) -> None:
     assert shell.run("delete", "-f", str(path)).returncode == 3
 
 
+def test_a_set_that_would_have_a_job_of_another_sets_name_is_refused_by_name(shell: Shell) -> None:
+    there, other = shell.write("a-b", "true"), shell.write("a", "true")
+    path = Path(other)
+    path.write_text(path.read_text().replace("name: workers", "name: b-workers"))
+    assert shell.run("create", "-f", there).returncode == 0
+    for words in (["create", "-f", other, "--dry-run"], ["create", "-f", other], ["apply", "-f", other]):
+        refused = shell.run(*words)
+        assert refused.returncode == 4, refused.stderr
+        assert "job set 'a' would have a job 'a-b-workers-0', and so has job set 'a-b'" in refused.stderr
+    assert shell.run("delete", "jobset", "a-b").returncode == 0
+    assert shell.run("apply", "-f", other).stdout == "jobset a created\n"
+
+
 def test_a_job_of_kubernetes_is_cancelled_by_deleting_its_file(shell: Shell) -> None:
     path = shell.folder / "stays.yaml"
     path.write_text(JOB.format(name="stays").replace('echo "pod $JOB_COMPLETION_INDEX"', "exec sleep 300"))

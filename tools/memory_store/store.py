@@ -8,10 +8,12 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Internal
 from holdfast.ports.requests import RequestKind
 from holdfast.storage.rules import (
     audited_changes,
+    first_jobs,
     gone_job,
     gone_queue,
     ids_of,
@@ -24,6 +26,7 @@ from holdfast.storage.rules import (
     retried_already,
     reused_key,
     submission_events,
+    taken_job,
     unknown_job,
 )
 from tools.memory_store.figures import MemoryFigureStore
@@ -171,9 +174,17 @@ class MemoryStore(
             of_name = [job.id for job in self._table.by_id.values() if job.name == name]
             if submission.newest != (of_name[-1] if of_name else ""):
                 raise newer_job(name)
+        self._require_own_jobs(submission)
         if not {*ids} >= submission.labels.keys():
             message = "labels are about a job that is not submitted with them"
             raise Internal(message)
+
+    def _require_own_jobs(self, submission: Submission) -> None:
+        names = {*first_jobs(submission)}
+        for job in self._table.by_id.values() if names else ():
+            there = None if job.child is None else self._table.workloads.get(job.child.set_id)
+            if job.name in names and isinstance(there, JobSet) and submission.owner is not None:
+                raise taken_job(job.name, submission.owner.name, there.name)
 
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
         """Append a request; with a caller, also to the audit log. The version of a named workload grows by one."""

@@ -227,7 +227,8 @@ class SubmissionStore(Protocol):
             known.
 
         Raises:
-            Conflict: The idempotency key is known with another fingerprint, or a queue is gone.
+            Conflict: The idempotency key is known with another fingerprint, a queue is gone, or another set has a job
+                of the name of one of this set's.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 workload of that kind and name.
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.

@@ -12,6 +12,7 @@ from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead,
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.base import JOBSET
+from holdfast.domain.workloads.jobset.model import clash
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import (
     AlreadyExists,
@@ -86,6 +87,11 @@ def known_workload(workload: Workload) -> AlreadyExists:
     """Say that the name of a workload is taken."""
     message = f"{workload.noun} {workload.name!r} exists already"
     return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="delete it first, or rename this")
+
+
+def taken_job(job: str, new: str, there: str) -> Conflict:
+    """Say that another set has a job of that name."""
+    return Conflict(clash(job, new, there), hint=f"rename one of its replicated jobs, or delete job set {there} first")
 
 
 def gone_job(key: str) -> NotFound:
@@ -282,6 +288,13 @@ def request_of(submission: Submission) -> Request:
 def ids_of(submission: Submission) -> tuple[str, ...]:
     """Return the ids of all that a submission appends, but for a workload that its jobs belong to."""
     return (*(job.id for job in submission.jobs), *(each.id for each in submission.also))
+
+
+def first_jobs(submission: Submission) -> list[str]:
+    """Return the names of the first jobs of a set's replicated jobs: sets that share a job share one of these."""
+    if submission.owner is None or submission.owner.kind != JOBSET:
+        return []
+    return [job.name for job in submission.jobs if job.child is not None and job.child.index == 0]
 
 
 def queues_of(submission: Submission) -> set[str]:

@@ -20,6 +20,20 @@ MUTATIONS = (
         ("unit/test_service_logs.py",),
     ),
     Mutation(
+        "two sets sent at once have a job of one name",
+        "storage/sql/admission.py",
+        '    _lock_name(connection, name.partition("-")[0])\n',
+        "",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
+        "two sets have a job of one name",
+        "storage/sql/admission.py",
+        "jobs.name.in_(some), sets.kind == JOBSET",
+        "jobs.name.in_(some), sets.kind != JOBSET",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
         "a job is retried twice",
         "storage/sql/admission.py",
         "with_for_update(key_share=True)",

@@ -17,7 +17,7 @@ from holdfast.dialects.manifests import located, read_one
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.model import JobSetSpec, clash, job_name
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
@@ -124,7 +124,8 @@ class JobSets(Struct, frozen=True):
             InvalidManifest: It is not valid, or names something that does not exist; with all problems.
             Refused: A limit of its queue could never hold one of its pods.
             AlreadyExists: There is one of that name.
-            Conflict: It is being deleted; or the idempotency key was used for something else.
+            Conflict: It is being deleted; another set has a job of the name of one of its jobs; or the idempotency key
+                was used for something else.
         """
         with audited(self.store, None if dry_run else by, Act.CREATE, Subject.JOB_SET, name_of(written)):
             check_key(key)
@@ -159,7 +160,7 @@ class JobSets(Struct, frozen=True):
             Refused: A limit of its queue could never hold one of its pods.
             NotFound: There is none of that name, and there must be.
             VersionConflict: It has none of the versions in ``if_match``.
-            Conflict: It is being deleted.
+            Conflict: It is being deleted; or it is new, and another set has a job of the name of one of its jobs.
         """
         name = name_of(written)
         must_exist = create is False or if_match is not None
@@ -254,8 +255,17 @@ class JobSets(Struct, frozen=True):
         if self._find(read.spec.name) is not None:
             msg = f"job set {read.spec.name!r} exists already"
             raise AlreadyExists(msg, hint="apply it to change it, or give it another name")
+        self._require_own_jobs(read.spec)
         row = self._new_row(read, "", self.clock.now(), lenient=lenient)
         return Applied(row, read.spec, "valid", read.warnings)
+
+    def _require_own_jobs(self, spec: JobSetSpec) -> None:
+        for group in spec.replicated_jobs:
+            name = job_name(spec.name, group.name, 0)
+            found = self.store.jobs(JobFilter(name=name)) if group.replicas else ()
+            sets = self.store.workloads_by_id(JobSet, [job.child.set_id for job in found if job.child])
+            for there in sets.values():
+                raise Conflict(clash(name, spec.name, there.name), hint="rename one of its replicated jobs")
 
     def _created(self, read: _Read, *, lenient: bool, key: str | None) -> Applied:
         row = self._new_row(read, self.ids.new(), self.clock.now(), lenient=lenient)

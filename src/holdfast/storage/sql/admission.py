@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, text
 
 from holdfast.compiled.records import dump_json, load_json
+from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports.requests import RequestKind
 from holdfast.storage.rules import (
@@ -21,12 +22,13 @@ from holdfast.storage.rules import (
     newer_job,
     reran_meanwhile,
     retried_already,
+    taken_job,
 )
 from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import Connection
 
@@ -109,12 +111,37 @@ def refuse_known(connection: Connection, ids: tuple[str, ...]) -> None:
         raise known_jobs(known)
 
 
+def require_own_jobs(connection: Connection, name: str, first: Sequence[str]) -> None:
+    """Make sure that no other set has jobs of the names that a new one has.
+
+    Args:
+        connection: In the transaction that takes it in.
+        name: Of the new set.
+        first: The names of the first job of each of its replicated jobs.
+    """
+    # Sets that share the name of a job share what is before the first hyphen of their own.
+    _lock_name(connection, name.partition("-")[0])
+    jobs, sets = tables.jobs.c, tables.workloads.c
+    theirs = select(jobs.name, sets.name.label("owner")).join_from(
+        tables.jobs, tables.workloads, sets.id == jobs.set_id
+    )
+    for some in chunks(first):
+        found = connection.execute(theirs.where(jobs.name.in_(some), sets.kind == JOBSET).limit(1)).first()
+        if found is not None:
+            raise taken_job(found.name, name, found.owner)
+
+
 def require_newest(connection: Connection, name: str, newest: str) -> None:
     """Make sure that nobody submitted a job of a name since its newest one was looked up."""
-    if connection.dialect.name == "postgresql":
-        locked = text("SELECT pg_advisory_xact_lock(:lock, hashtext(:name))")
-        connection.execute(locked, {"lock": _SPECS_LOCK, "name": name})
+    _lock_name(connection, name)
     jobs = tables.jobs
     found = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
     if (found.scalar_one_or_none() or "") != newest:
         raise newer_job(name)
+
+
+def _lock_name(connection: Connection, name: str) -> None:
+    """Have nobody else who does so go on until the commit."""
+    if connection.dialect.name == "postgresql":
+        locked = text("SELECT pg_advisory_xact_lock(:lock, hashtext(:name))")
+        connection.execute(locked, {"lock": _SPECS_LOCK, "name": name})

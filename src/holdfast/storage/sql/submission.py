@@ -11,6 +11,7 @@ from holdfast.compiled.records import dump_json, load_json
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.storage.rules import (
     audited_changes,
+    first_jobs,
     gone_workload,
     ids_of,
     known_workload,
@@ -26,6 +27,7 @@ from holdfast.storage.sql.admission import (
     lock_specs,
     refuse_known,
     require_newest,
+    require_own_jobs,
     require_queues,
     require_retriable,
     share_specs,
@@ -62,7 +64,8 @@ class SqlSubmissionStore:
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
 
         Raises:
-            Conflict: The idempotency key is known with another fingerprint, or a queue is gone.
+            Conflict: The idempotency key is known with another fingerprint, a queue is gone, or another set has a job
+                of the name of one of this set's.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 job set of that name.
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
@@ -89,6 +92,8 @@ class SqlSubmissionStore:
             if submission.rerun is not None:
                 claim_tasks(connection, self._batches, submission.rerun)
             refuse_known(connection, tuple(job.id for job in submission.jobs))
+            if owner is not None and (first := first_jobs(submission)):
+                require_own_jobs(connection, owner.name, first)
             if submission.newest is not None:
                 require_newest(connection, submission.jobs[0].name, submission.newest)
             append_jobs(connection, self._batches, submission.jobs)

@@ -226,6 +226,11 @@ def job_name(set_name: str, group: str, index: int) -> str:
     return f"{set_name}-{group}-{index}"
 
 
+def clash(job: str, new: str, there: str) -> str:
+    """Say that two sets would have a job of one name, as ``a`` with ``b-c`` and ``a-b`` with ``c`` would."""
+    return f"job set {new!r} would have a job {job!r}, and so has job set {there!r}"
+
+
 def pod_name(set_name: str, group: str, index: int, pod: int) -> str:
     """Name a pod; its host name, too."""
     return f"{set_name}-{group}-{index}-{pod}"
