@@ -31,6 +31,8 @@ from holdfast.service.catalogue.nodes import Nodes
 from holdfast.service.catalogue.notifiers import Notifications
 from holdfast.service.control import Control
 from holdfast.service.reruns import Reran, rerun
+from holdfast.service.reshape import reshape
+from holdfast.service.submit import Written
 from tests.contract.test_store_notifications import BY, told
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
@@ -321,3 +323,39 @@ def test_of_a_replay_and_the_deletion_of_a_notification_one_is_accepted(place: P
         there = {one.id: one.state for one in store.notifications(NotificationFilter(), limit=99)}
         replayed = key in {one.entry.name for one in store.audit(limit=99)}
         assert there.get(key) == (DeliveryState.WAITING if replayed else None)
+
+
+def limited(most: int, name: str) -> Written:
+    spec = evolve(load_array(array(name).spec), max_running=most)
+    return Written(spec.job, array=spec, manifest=f"limit {most}")
+
+
+@pytest.mark.parametrize("last", [RequestKind.DELETE, RequestKind.CANCEL])
+def test_nothing_is_accepted_of_an_array_after_its_end_was_asked_for_at_the_same_moment(
+    place: Place, store: Store, last: RequestKind
+) -> None:
+    for number in range(5):
+        name, looked = f"sweep{number}", threading.Barrier(3)
+        store.submit(Submission([], owner=evolve(array(name), state=ArrayState(held="by me"))))
+        changing, releasing, ending = (Arrays(place.open(), Together(looked), Counting()) for _ in range(3))
+        end = ending.delete if last is RequestKind.DELETE else ending.cancel
+        change = partial(reshape, changing, name, limited(2, name))
+        raised = at_once([change, partial(releasing.release, name), partial(end, name)])
+        asked = [one.kind for one in store.asked_of(Array, name).requests]
+        assert (asked[-1], len(asked) + len(raised)) == (last, 3)
+        assert {type(error) for error in raised} <= {Conflict}
+        assert all("it cannot be released" in str(error) or "cannot be changed" in str(error) for error in raised)
+
+
+def test_of_changes_of_an_arrays_limits_at_one_moment_each_is_compared_with_the_one_before(
+    place: Place, store: Store
+) -> None:
+    store.submit(Submission([], owner=evolve(array("sweep"), state=ArrayState())))
+    looked, results = threading.Barrier(CALLERS), list[str]()
+    people = [Arrays(place.open(), Together(looked), Counting()) for _ in range(CALLERS)]
+
+    def change(one: Arrays) -> None:
+        results.append(reshape(one, "sweep", limited(7, "sweep")).result)
+
+    assert at_once([partial(change, one) for one in people]) == []
+    assert sorted(results) == ["unchanged"] * (CALLERS - 1) + ["updated"]

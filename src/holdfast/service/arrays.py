@@ -11,7 +11,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, task_name
-from holdfast.domain.workloads.dependencies import waits_for
+from holdfast.domain.workloads.dependencies import CANCELLED, waits_for
 from holdfast.errors import Conflict, Internal, NotFound
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter
@@ -19,6 +19,7 @@ from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.audit import audited
 from holdfast.service.quarantined import readable
 from holdfast.service.submit import Submitter, new_array
+from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -71,6 +72,21 @@ class Progress(Struct, frozen=True):
         met = self.spec.not_waited_for(state)
         began = state.made or state.stopping or state.status
         return "" if began or len(met) == len(after) else waits_for(after, met)
+
+
+class Asked(Struct, frozen=True):
+    """An array as it will be once the controller has acted on all that was asked of it."""
+
+    progress: Progress
+    requests: Sequence[Request]
+    """What it has not acted on yet, in order."""
+
+    @property
+    def held(self) -> bool:
+        """Whether no more tasks are started."""
+        asked = (one.kind for one in reversed(self.requests))
+        last = next((kind for kind in asked if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
+        return bool(self.progress.array.state.held) if last is None else last is RequestKind.HOLD
 
 
 class FailureGroup(Struct, frozen=True):
@@ -151,6 +167,23 @@ class Arrays(Struct, frozen=True):
         """
         return self._progress(self._find(reference))
 
+    def asked(self, reference: str) -> Asked:
+        """Find an array by name or id, as it will be with all that was asked of it.
+
+        Raises:
+            NotFound: There is none.
+        """
+        try:
+            found = self.store.asked_of(Array, reference)
+        except NotFound:
+            raise _no_such(reference) from None
+        array, kinds = found.workload, {request.kind for request in found.requests}
+        if RequestKind.DELETE in kinds:
+            array = evolve(array, deleting=True)
+        if RequestKind.CANCEL in kinds and not (array.ended or array.state.stopping):
+            array = evolve(array, state=evolve(array.state, stopping=CANCELLED))
+        return Asked(self._progress(array), found.requests)
+
     def page(self, *, after: str = "", limit: int = LARGEST_PAGE) -> tuple[Sequence[Progress], str | None]:
         """List arrays by name, and say after which name the list continues, if it does."""
         found = self.store.workloads(Array, after=after, limit=limit + 1)
@@ -192,11 +225,15 @@ class Arrays(Struct, frozen=True):
             Conflict: It has ended.
         """
         with audited(self.store, by, Act.CANCEL, Subject.ARRAY, reference):
-            found = self.get(reference)
-            if found.array.ended:
-                msg = f"array {found.array.name!r} has already ended: {found.array.ended}"
-                raise Conflict(msg)
-            return self._ask(RequestKind.CANCEL, found, reason, by)
+
+            def ask() -> Progress:
+                found = self.asked(reference).progress
+                if found.array.ended:
+                    msg = f"array {found.array.name!r} has already ended: {found.array.ended}"
+                    raise Conflict(msg)
+                return self._ask(RequestKind.CANCEL, found, reason, by)
+
+            return in_order(ask)
 
     def hold(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
         """Ask for no more tasks of an array to start until it is released; those that run go on.
@@ -206,44 +243,53 @@ class Arrays(Struct, frozen=True):
             Conflict: It has ended, or is about to.
         """
         with audited(self.store, by, Act.HOLD, Subject.ARRAY, reference):
-            found = self._going_on(reference, "held")
-            return found if self._is_held(found.array) else self._ask(RequestKind.HOLD, found, reason, by)
+
+            def ask() -> Progress:
+                found = self._going_on(reference, "held")
+                return found.progress if found.held else self._ask(RequestKind.HOLD, found.progress, reason, by)
+
+            return in_order(ask)
 
     def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
         """Ask to release an array that is held.
 
         Raises:
             NotFound: There is no such array.
-            Conflict: It is not held.
+            Conflict: It is not held, or about to end.
         """
         with audited(self.store, by, Act.RELEASE, Subject.ARRAY, reference):
-            found = self._going_on(reference, "released")
-            if not self._is_held(found.array):
-                msg = f"array {found.array.name!r} is {found.state}: only a held array can be released"
-                raise Conflict(msg)
-            return self._ask(RequestKind.RELEASE, found, reason, by)
 
-    def _going_on(self, reference: str, verb: str) -> Progress:
-        found = self.get(reference)
-        if found.array.ended or found.array.deleting or found.array.state.stopping:
-            msg = f"array {found.array.name!r} is {found.state}: it cannot be {verb}"
+            def ask() -> Progress:
+                found = self._going_on(reference, "released")
+                if not found.held:
+                    array, state = found.progress.array, found.progress.state
+                    msg = f"array {array.name!r} is {state}: only a held array can be released"
+                    raise Conflict(msg)
+                return self._ask(RequestKind.RELEASE, found.progress, reason, by)
+
+            return in_order(ask)
+
+    def _going_on(self, reference: str, verb: str) -> Asked:
+        found = self.asked(reference)
+        array = found.progress.array
+        if array.ended or array.deleting or array.state.stopping:
+            msg = f"array {array.name!r} is {found.progress.state}: it cannot be {verb}"
             raise Conflict(msg)
         return found
 
-    def _is_held(self, array: Array) -> bool:
-        """Whether an array is held, or will be once the controller has acted on all that was asked."""
-        asked = [one.kind for one in self.store.asked_of(Array, array.id).requests]
-        last = next((kind for kind in reversed(asked) if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
-        return bool(array.state.held) if last is None else last is RequestKind.HOLD
-
     def delete(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
-        """Ask for an array to be cancelled and forgotten; its tasks stay as history.
+        """Ask for an array to be cancelled and forgotten; its tasks stay as history. One that is being is left alone.
 
         Raises:
             NotFound: There is no such array.
         """
         with audited(self.store, by, Act.DELETE, Subject.ARRAY, reference):
-            return self._ask(RequestKind.DELETE, self.get(reference), reason, by)
+
+            def ask() -> Progress:
+                found = self.asked(reference).progress
+                return found if found.array.deleting else self._ask(RequestKind.DELETE, found, reason, by)
+
+            return in_order(ask)
 
     def explain(self, reference: str) -> Explained:
         """Group an array's failed tasks by how they failed and what was decided, and cancelled ones by why.
@@ -275,13 +321,12 @@ class Arrays(Struct, frozen=True):
         try:
             return self.store.workload(Array, reference)
         except NotFound:
-            msg = f"array {reference!r} does not exist"
-            raise NotFound(msg, hint="holdfast get arrays") from None
+            raise _no_such(reference) from None
 
     def _ask(self, kind: RequestKind, found: Progress, reason: str, by: Caller | None) -> Progress:
         actor = by.actor if by else ""
         request = Request(kind, (found.array.id,), self.clock.now(), actor=actor, reason=reason)
-        self.store.append(request, by=by)
+        self.store.append(request, by=by, version=found.array.version)
         return found
 
     def _progress(self, array: Array) -> Progress:
@@ -298,6 +343,10 @@ class Arrays(Struct, frozen=True):
 
 def _spec_of(array: Array) -> ArraySpec:
     return load_array(array.spec)
+
+
+def _no_such(reference: str) -> NotFound:
+    return NotFound(f"array {reference!r} does not exist", hint="holdfast get arrays")
 
 
 def _largest_first(groups: Iterable[G]) -> list[G]:

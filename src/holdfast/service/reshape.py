@@ -8,10 +8,11 @@ from holdfast.compiled.codec import SetChange, dump_change, dump_spec, load_arra
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.array.model import LINE, Array
+from holdfast.domain.workloads.array.model import LINE
 from holdfast.errors import Conflict, Problem
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.audit import audited
+from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.array.model import ArraySpec
     from holdfast.domain.workloads.dependencies import Dependency
-    from holdfast.service.arrays import Arrays, Progress
+    from holdfast.service.arrays import Arrays, Asked, Progress
     from holdfast.service.submit import Written
 
 CHANGEABLE = ("array.maxRunning", "array.maxFailures")
@@ -50,36 +51,39 @@ def reshape(
         Conflict: Something else differs, with each field, or it has ended.
     """
     with audited(arrays.store, None if dry_run else by, Act.UPDATE, Subject.ARRAY, reference):
-        found = arrays.get(reference)
-        array, wanted = found.array, written.array
-        now = _as_asked(arrays, array)
-        differing = [] if wanted is None else differences(now, wanted)
-        fixed = [name for name in differing if name not in CHANGEABLE]
-        if fixed:
-            msg = f"array {array.name!r} exists already, and other things of it cannot be changed than its limits"
-            problems = [Problem(name, "differs, and cannot be changed", allowed=CHANGEABLE) for name in fixed]
-            raise Conflict(
-                msg, problems=problems, hint=f"use another name, or delete it first: holdfast delete array {array.name}"
-            )
-        if wanted is None or not differing:
-            return Reshaped(found, "unchanged")
-        if array.ended or array.deleting or array.state.stopping:
-            msg = f"array {array.name!r} is {found.state}: its limits cannot be changed"
-            raise Conflict(msg)
-        if not dry_run:
-            spec = evolve(now, max_running=wanted.max_running, max_failures=wanted.max_failures)
-            payload = dump_change(SetChange(written.manifest, dump_spec(spec)))
-            actor = by.actor if by else ""
-            request = Request(RequestKind.UPDATE, (array.id,), arrays.clock.now(), actor=actor, payload=payload)
-            arrays.store.append(request, by=by)
-        return Reshaped(found, "updated")
+        return in_order(lambda: _reshape(arrays, reference, written, by, dry_run=dry_run))
 
 
-def _as_asked(arrays: Arrays, array: Array) -> ArraySpec:
+def _reshape(arrays: Arrays, reference: str, written: Written, by: Caller | None, *, dry_run: bool) -> Reshaped:
+    found = arrays.asked(reference)
+    array, wanted = found.progress.array, written.array
+    now = _as_asked(found)
+    differing = [] if wanted is None else differences(now, wanted)
+    fixed = [name for name in differing if name not in CHANGEABLE]
+    if fixed:
+        msg = f"array {array.name!r} exists already, and other things of it cannot be changed than its limits"
+        problems = [Problem(name, "differs, and cannot be changed", allowed=CHANGEABLE) for name in fixed]
+        raise Conflict(
+            msg, problems=problems, hint=f"use another name, or delete it first: holdfast delete array {array.name}"
+        )
+    if wanted is None or not differing:
+        return Reshaped(found.progress, "unchanged")
+    if array.ended or array.deleting or array.state.stopping:
+        msg = f"array {array.name!r} is {found.progress.state}: its limits cannot be changed"
+        raise Conflict(msg)
+    if not dry_run:
+        spec = evolve(now, max_running=wanted.max_running, max_failures=wanted.max_failures)
+        payload = dump_change(SetChange(written.manifest, dump_spec(spec)))
+        actor = by.actor if by else ""
+        request = Request(RequestKind.UPDATE, (array.id,), arrays.clock.now(), actor=actor, payload=payload)
+        arrays.store.append(request, by=by, version=array.version)
+    return Reshaped(found.progress, "updated")
+
+
+def _as_asked(found: Asked) -> ArraySpec:
     """Return what an array will be once the controller has acted on all that was asked."""
-    asked = arrays.store.asked_of(Array, array.id).requests
-    payloads = [request.payload for request in asked if request.kind is RequestKind.UPDATE]
-    return load_array(load_change(payloads[-1]).spec if payloads else array.spec)
+    payloads = [request.payload for request in found.requests if request.kind is RequestKind.UPDATE]
+    return load_array(load_change(payloads[-1]).spec if payloads else found.progress.array.spec)
 
 
 def differences(now: ArraySpec, wanted: ArraySpec) -> list[str]:

@@ -7,26 +7,20 @@ acceptance is the order of a set's versions.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from holdfast.compiled.codec import load_change
 from holdfast.domain.record import evolve
-from holdfast.errors import AlreadyExists, VersionConflict
+from holdfast.errors import VersionConflict
 from holdfast.ports.requests import RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.requests import Request
     from holdfast.ports.workloads import AskedOf
+    from holdfast.service.turns import Versions
 
-T = TypeVar("T")
-Versions: TypeAlias = "frozenset[str] | None"
-"""Resource versions, one of which a set must have; ``None``: any."""
 _KIND = "job set"
-_MOST_TRIES = 100
-"""Somebody gets through in each round, so only as many others could use them up."""
 
 
 def as_accepted(asked: AskedOf[JobSet]) -> JobSet:
@@ -67,20 +61,3 @@ def require_match(job_set: JobSet, versions: Versions) -> None:
     """
     if versions is not None and job_set.resource_version not in versions:
         raise VersionConflict.of(_KIND, job_set.name, current=job_set.resource_version)
-
-
-def in_order(ask: Callable[[], T], versions: Versions) -> T:
-    """Ask for something; when somebody else came in between, look again and ask again.
-
-    Raises:
-        VersionConflict: Somebody else did, and the caller named the version it must have; or very many others did.
-    """
-    for _ in range(_MOST_TRIES):
-        try:
-            return ask()
-        except AlreadyExists:
-            continue
-        except VersionConflict:
-            if versions is not None:
-                raise
-    return ask()

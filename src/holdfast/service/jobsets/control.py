@@ -18,13 +18,14 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, InvalidRequest, Problem
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.audit import audited
-from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
+from holdfast.service.jobsets.accepted import accepted, as_accepted, require_match
+from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
-    from holdfast.service.jobsets.accepted import Versions
+    from holdfast.service.turns import Versions
 
 
 class SetControl(Struct, frozen=True):

@@ -26,12 +26,13 @@ from holdfast.ports.store import JobFilter, Submission
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.admission.limits import check_key
 from holdfast.service.audit import audited, put_act
-from holdfast.service.jobsets.accepted import accepted, as_accepted, in_order, require_match
+from holdfast.service.jobsets.accepted import accepted, as_accepted, require_match
 from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.kube_paths import in_kubernetes
 from holdfast.service.naming import engines_of, not_found
 from holdfast.service.quarantined import readable, shown_set
+from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
-    from holdfast.service.jobsets.accepted import Versions
+    from holdfast.service.turns import Versions
 
 Sent: TypeAlias = "Document | Mapping[str, Any]"
 """A manifest as it was sent."""
