@@ -1,7 +1,8 @@
-"""Runs a shim as it is, but that one of its processes waits at its birth until somebody traces it.
+"""Runs a shim or a server as it is, but that one of its processes or threads waits at its birth until it is traced.
 
 Run by path in the place of Python: ``followed.py -I -S .../shim/__main__.py DIRECTORY ...``. Beside the directory a
 file ``follow`` says which process, by its line of forks: ``1`` is the shim itself, ``1.1.2`` its second supervisor.
+Or, for a thread of the command, by its name: ``followed.py THREAD FOLDER up ...``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import runpy
 import select
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +20,14 @@ _SET_PTRACER, _ANYBODY = 0x59616D61, -1
 
 
 def main() -> None:
+    """Run what was asked for."""
+    if "-S" in sys.argv:
+        run_shim()
+    else:
+        run_command(sys.argv[1], Path(sys.argv[2]) / "followed")
+
+
+def run_shim() -> None:
     """Run the shim, with a fork of its own where there is something to follow."""
     sys.argv = sys.argv[sys.argv.index("-S") + 1 :]
     beside = Path(sys.argv[1]).parent
@@ -26,6 +36,25 @@ def main() -> None:
         (beside / "follow").unlink()  # those that come after this shim are let alone
         os.fork = _Fork(wanted, beside / "followed")
     runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def run_command(wanted: str, told: Path) -> None:
+    """Run a command of which one thread is followed."""
+    sys.argv[1:3] = []
+    del sys.path[0]
+    from holdfast.cli.main import main as command  # noqa: PLC0415 - a shim has no way to it
+
+    begin = threading.Thread.run
+
+    def run(self: threading.Thread) -> None:
+        if self.name == wanted:
+            wait_for_tracer(told)
+        begin(self)
+
+    threading.Thread.run = run  # type: ignore[method-assign]
+    if threading.current_thread().name == wanted:
+        wait_for_tracer(told)
+    command()
 
 
 class _Fork:
@@ -42,16 +71,18 @@ class _Fork:
         if pid == 0:
             self._line, self._forks = f"{self._line}.{self._forks}".lstrip("."), 0
             if self._line == self._wanted:
-                self._wait_for_tracer()
+                wait_for_tracer(self._told)
         return pid
 
-    def _wait_for_tracer(self) -> None:
-        ctypes.CDLL(None).prctl(_SET_PTRACER, _ANYBODY, 0, 0, 0)  # where only ancestors may, as on most machines
-        self._told.with_suffix(".new").write_text(str(os.getpid()))
-        self._told.with_suffix(".new").rename(self._told)
-        while self._told.exists():
-            os.sched_yield()
-            select.select((), (), (), 0.002)
+
+def wait_for_tracer(told: Path) -> None:
+    """Say which thread this is, and wait until somebody who traces it takes that away."""
+    ctypes.CDLL(None).prctl(_SET_PTRACER, _ANYBODY, 0, 0, 0)  # where only ancestors may, as on most machines
+    told.with_suffix(".new").write_text(str(threading.get_native_id()))
+    told.with_suffix(".new").rename(told)
+    while told.exists():
+        os.sched_yield()
+        select.select((), (), (), 0.002)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,10 @@ _CALLS = (
 """What others can see of a process, files and messages above all."""
 _SEEN = "sched_yield"
 """What a process does until it sees that it is traced."""
-_NO_POINT = re.compile(r"</(proc|sys)/|\"/sys/|<pipe:|/shim\.log>")
-"""Files that nobody goes by after a death, and how a process wakes itself."""
+_NO_POINT = re.compile(
+    r"</(proc|sys)/|\"/sys/|<pipe:|<TCP|/(shim|server)\.log>|^clone3.*CLONE_THREAD|, \"\\0\", 1|LOCK_SH| = -1 E"
+)
+"""Files that nobody goes by after a death, how a process wakes itself, and what changes nothing."""
 _CALL = re.compile(r"^(?:\d+ +)?(\w+)\(")
 _KILLED = "+++ killed by SIGKILL +++"
 _PATIENCE_S = 60.0
@@ -68,7 +70,7 @@ def options(trace: Path, point: Point | None) -> list[str]:
     """Write out the command that traces, and kills at a point."""
     fault = [] if point is None else ["-e", f"inject={point.call}:signal=KILL:when={point.number}"]
     calls = ",".join(f"?{call}" for call in (*_CALLS, _SEEN))
-    return ["strace", "-qq", "-y", "-o", str(trace), "-e", f"trace={calls}", "-e", "signal=kill", *fault]
+    return ["strace", "-qq", "-yy", "-o", str(trace), "-e", f"trace={calls}", "-e", "signal=kill", *fault]
 
 
 def was_killed(trace: Path) -> bool:
@@ -90,21 +92,19 @@ def stand_in(folder: Path) -> str:
 
 
 class Follower:
-    """Follows one process of the next shim of a directory from its birth."""
+    """Follows a process or a thread from its birth, when it has left its number in a folder."""
 
-    def __init__(self, directory: Path, line: str, point: Point | None, died: Callable[[], object]) -> None:
+    def __init__(self, folder: Path, point: Point | None, died: Callable[[], object] = lambda: None) -> None:
         """Wait for it in the background.
 
         Args:
-            directory: The shim's.
-            line: Of its forks, as ``tests.followed`` has it.
+            folder: Where it is told of, and where its trace will be.
             point: Where it is killed; ``None``: nowhere.
             died: Called when it has been killed there.
         """
-        self.trace = directory.with_name("trace")
-        self._told, self._point, self._died = directory.with_name("followed"), point, died
+        self.trace = folder / "trace"
+        self._told, self._point, self._died = folder / "followed", point, died
         self._over = threading.Event()
-        directory.with_name("follow").write_text(line)
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
@@ -112,8 +112,7 @@ class Follower:
         while not self._told.exists():
             if self._over.wait(0.002):
                 return
-        pid = self._told.read_text()
-        with subprocess.Popen([*options(self.trace, self._point), "-p", pid]) as tracer:
+        with subprocess.Popen([*options(self.trace, self._point), "-p", self._told.read_text()]) as tracer:
             while not (self.trace.exists() and self.trace.stat().st_size):
                 assert tracer.poll() is None
                 self._over.wait(0.002)

@@ -64,7 +64,8 @@ class Round:
             died()
             self.died.set()
 
-        self.follower = strace.Follower(self.directory, line, self.point, notice)
+        (self.folder / "follow").write_text(line)
+        self.follower = strace.Follower(self.folder, self.point, notice)
 
     def open(self) -> None:
         """Begin as a server does: what it wants and does not see it orders, also once more."""
