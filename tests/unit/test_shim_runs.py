@@ -151,6 +151,7 @@ class Heirs(Recovery):
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
+        self._waiting = []
 
     def of_supervisor(self, handle: SupervisorHandle) -> None:
         self.runs.never_begun(self.runs.active[handle.uid])

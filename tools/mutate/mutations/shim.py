@@ -6,6 +6,7 @@ from tools.mutate.mutation import Mutation
 
 _READOPTION = "integration/test_process_readoption.py"
 _FAULTS = "integration/test_process_faults.py"
+_SHORT = "integration/test_process_descriptors.py"
 _READ_ONLY = "integration/test_process_read_only.py"
 
 MUTATIONS = (
@@ -197,5 +198,19 @@ MUTATIONS = (
         "UNBORN_S = 0.5",
         "UNBORN_S = 0.0",
         (f"{_READ_ONLY}::test_programs_whose_supervisors_are_killed_meanwhile_go_on",),
+    ),
+    Mutation(
+        "a program that nobody can take over now never is",
+        "engines/process/shim/recovery.py",
+        "                self._waiting.append((run, kept, number, adopted))\n",
+        "                pass\n",
+        (f"{_SHORT}::test_a_program_nobody_can_take_over_goes_on_until_somebody_can",),
+    ),
+    Mutation(
+        "a client that cannot be let in is asked for without a pause",
+        "engines/process/shim/loop.py",
+        "            self._selector.unregister(self._listener)\n",
+        "            self._selector.unregister(self._listener)\n            self._listen()\n",
+        (f"{_SHORT}::test_a_client_that_cannot_be_let_in_is_let_in_later",),
     ),
 )

@@ -38,6 +38,8 @@ REPORT_EVERY_S = 0.02
 """How often a client is told of anything but ends, at most: each report of a burst of starts costs it a transaction."""
 SETTLE_EVERY_S = 0.1
 """How often what dead supervisors left is looked at, while there is any."""
+SHORT_S = 0.5
+"""How soon is tried again what needs descriptors or processes that there are not."""
 _FOREVER_S = 3600.0
 _OUR_OOM_SCORE = -900
 _PROGRAMS_OOM_SCORE = 500
@@ -131,13 +133,15 @@ class Shim:
         self._fading: list[SupervisorHandle] = []
         """Supervisors that closed their connection, and are about to be dead."""
         self._settle_at = float("inf")
+        self._take_over_at = self._listen_at = float("inf")
+        """When to try again what there were no descriptors or processes for: to take over runs, to let clients in."""
         self._suspects: set[int] = set()
         """Children of ours that seem to be leftovers: killed if they still do a moment later."""
         self._wakeup = wake_on_child()
         runs.changed = self._changed
         runs.engaged = self._listen_to
         runs.begun_apart, runs.status_of = self._sweep.wait_for, self._sweep.status_of
-        self._selector.register(listener, selectors.EVENT_READ, self._accept)
+        self._listen()
         self._selector.register(self._wakeup, selectors.EVENT_READ, self._child_signalled)
 
     def run(self, idle_s: float) -> None:
@@ -156,6 +160,10 @@ class Shim:
             self._sweep.look(now)
             if now >= self._settle_at:
                 self._settle_dead()
+            if now >= self._take_over_at:
+                self._take_over_again()
+            if now >= self._listen_at:
+                self._listen()
             self._pool.shrink(now)
             self._more = self._runs.start_some()
             self._report()
@@ -172,7 +180,8 @@ class Shim:
         if self._more:
             return 0.0
         now = moment.monotonic()
-        due = min(self._runs.next_due(), self._sweep.next_due(), self._pool.next_due(), self._settle_at) - now
+        due = min(self._runs.next_due(), self._sweep.next_due(), self._pool.next_due(), self._settle_at)
+        due = min(due, self._take_over_at, self._listen_at) - now
         due = min([due, *(channel.told_at + REPORT_EVERY_S - now for channel in self._channels if channel.news)])
         if self._journal.pending:
             due = min(due, JOURNAL_RETRY_S)
@@ -239,8 +248,18 @@ class Shim:
             self._suspects = processes.settle_orphans(known, self._runs.zombies, self._suspects)
             self._orphaned = bool(self._suspects)
         self._settle_at = moment.monotonic() + SETTLE_EVERY_S if self._orphaned or self._fading else float("inf")
+        if self._recovery.waits:
+            self._take_over_at = min(self._take_over_at, moment.monotonic() + SHORT_S)
+
+    def _take_over_again(self) -> None:
+        self._recovery.again()
+        self._take_over_at = moment.monotonic() + SHORT_S if self._recovery.waits else float("inf")
 
     # clients
+
+    def _listen(self) -> None:
+        self._listen_at = float("inf")
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
 
     def _accept(self) -> None:
         """Take in a client and tell it everything.
@@ -250,7 +269,13 @@ class Shim:
         """
         for other in list(self._channels):
             self._read(other)
-        sock, _ = self._listener.accept()
+        try:
+            sock, _ = self._listener.accept()
+        except OSError as error:  # it waits there until it can be let in
+            complain(f"a client cannot be let in: {error}")
+            self._selector.unregister(self._listener)
+            self._listen_at = moment.monotonic() + SHORT_S
+            return
         sock.settimeout(0)
         channel = Channel(sock.detach())
         self._channels.append(channel)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import journal, moment, processes, record
+from .complaints import complain
 from .pool import files, path_of
 from .records import FINISHED, OLD_JOURNAL, RUNNING, Exit, Run, exit_of_status, lead_s
 from .supervisor import outcomes
@@ -30,6 +31,20 @@ class Recovery:
         self._runs = runs
         self._pool = pool
         self._surroundings = surroundings
+        self._waiting: list[tuple[Run, record.Kept, int, bool]] = []
+        """Runs that no supervisor could be made for, with what is needed to try again."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether there are runs that nobody could take over, for which ``again`` is to be called."""
+        return bool(self._waiting)
+
+    def again(self) -> None:
+        """Try once more to have runs taken over for which no supervisor could be made."""
+        waiting, self._waiting = self._waiting, []
+        for run, kept, number, adopted in waiting:
+            if run.phase != FINISHED:
+                self._take_over(run, kept, number, adopted=adopted)
 
     def of_earlier_shims(self) -> None:
         """Find living supervisors, take over from dead ones, and settle what nobody has."""
@@ -131,29 +146,33 @@ class Recovery:
             elif not adopted and not gone and not processes.can_be_waited_for(start["pid"]):
                 _end_program(run.uid, start)
             message["order"]["group"] = group
-            self._foster(run, message, number, adopted=adopted)
+            if not self._foster(run, message, number, adopted=adopted):
+                self._waiting.append((run, kept, number, adopted))
             return
         self._clear(group)
         self._clear(number)
 
-    def _foster(self, run: Run, message: Message, number: int, *, adopted: bool) -> None:
+    def _foster(self, run: Run, message: Message, number: int, *, adopted: bool) -> bool:
+        """Have a program that goes on taken over; returns whether a supervisor could be made, and was told to."""
         self._runs.settle()  # whoever takes it over forgets how its last run ended
+        run.group = message["order"]["group"]
+        if adopted:
+            self._runs.zombies[message["pid"]] = run.uid
         try:
             handle = self._pool.take()
         except OSError as error:
-            _end_program(run.uid, message)
-            self._runs.finish(run, outcomes.lost(ended_at=moment.wall(), note=str(error)))
-            return
-        if adopted:
-            self._runs.zombies[message["pid"]] = run.uid
+            complain(f"nobody can take over {run.uid}, whose program goes on: {error}")
+            self._runs.leave_alone(run, message["pid"], message["started_at"])
+            return False
         if run.former is not None and run.former != number:
             self._pool.leave_files(run.former)
         run.takeovers += 1
         run.warned_s = lead_s(message["order"])
-        run.former, run.group, run.pid = number, message["order"]["group"], message["pid"]
+        run.former, run.pid = number, message["pid"]
         run.started_at, run.phase = message["started_at"], RUNNING
         self._runs.hand(handle, run, {"foster": {**message, "groups": self._pool.group_of(run.group)}})
         self._runs.repeat_stop(run)
+        return True
 
 
 def _says(found: tuple[record.Kept | None, int]) -> int:

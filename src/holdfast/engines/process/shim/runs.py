@@ -185,6 +185,12 @@ class Runs:
         handle.uid, run.supervisor = run.uid, handle.number
         self.active[run.uid] = run
 
+    def leave_alone(self, run: Run, pid: int, started_at: float) -> None:
+        """Note that a run's program goes on and nobody has it; we learn how it ends, if the kernel tells."""
+        run.phase, run.pid, run.started_at, run.supervisor = RUNNING, pid, started_at, None
+        self.active[run.uid] = run
+        self.begun_apart(run)
+
     def _hand_over(self, run: Run, order: Message, handed: list[tuple[SupervisorHandle, Run, Message]]) -> None:
         try:
             ports = self.ports.environment(run)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .surroundings import Surroundings
 
 _FOREVER_S = 3600.0
+_SHORT_S = 0.05
+"""How long to wait for descriptors that there are not."""
 _READABLE = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -95,7 +97,11 @@ class Supervisor:
 
     def _accept(self) -> None:
         """Take in a shim; it holds the directory's lock, so whoever was there before is dead."""
-        sock, _ = self._listener.accept()
+        try:
+            sock, _ = self._listener.accept()
+        except OSError:  # it waits there; nobody else is kept from anything
+            moment.pause(_SHORT_S)
+            return
         self._part()
         self._join(sock.detach())
         self._greet()
