@@ -433,6 +433,18 @@ def test_a_rule_that_nothing_reaches_is_a_warning(http: httpx.Client) -> None:
     assert [warning["path"] for warning in answer["warnings"]] == ["spec.rules[1]"]
 
 
+def test_a_rule_that_nothing_matches_is_a_warning_to_whoever_writes_or_reads_it(http: httpx.Client) -> None:
+    rule = {"onExitCodes": {"operator": "In", "values": [0]}}
+    category = _named("FailureCategory", "mine", {"rules": [rule]})
+    policy = _named("RetryPolicy", "infra", {"rules": [{"action": "Retry", **rule}]})
+    for path, document in (("failure-categories/mine", category), ("retry-policies/infra", policy)):
+        for answer in (http.put(f"/api/v1/{path}", json=document), http.get(f"/api/v1/{path}")):
+            assert [warning["path"] for warning in answer.json()["warnings"]] == ["spec.rules[0].onExitCodes.values"]
+    assert not any(
+        each["warnings"] for each in http.get("/api/v1/failure-categories").json()["items"] if each["built_in"]
+    )
+
+
 def test_what_is_read_can_be_sent_back(http: httpx.Client) -> None:
     settings = http.get("/api/v1/settings").json()
     assert http.put("/api/v1/settings", json={**settings, "globalMaxRetries": 0}).json()["globalMaxRetries"] == 0

@@ -9,11 +9,12 @@ from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.manifest import API_VERSION as JOBSET_VERSION
+from holdfast.dialects.jobset.pod_template import ARMADA_POLICY
 from holdfast.dialects.jobset.reading import READERS as KUBE_READERS
 from holdfast.dialects.jobset.runnable import check_runnable
 from holdfast.dialects.jobset.wording import Engines, Notes, local
 from holdfast.dialects.native.catalogue import read_queue_manifest
-from holdfast.dialects.native.category import read_category_manifest
+from holdfast.dialects.native.category import category_warnings, read_category_manifest
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.dialects.native.job import read_job_manifest
 from holdfast.dialects.native.notify import read_notifier_manifest
@@ -158,19 +159,25 @@ def _unsupported(field: str, value: object, allowed: tuple[str, ...]) -> Problem
 
 
 def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
-    """List what is legal but dubious in a manifest: unreachable rules, unused settings.
+    """List what is legal but dubious in a manifest: unreachable rules, unused settings, what no failure has.
 
     The warnings of job sets and Kubernetes Jobs are found while they are read, see ``read_one``.
     """
     if isinstance(manifest, RetryPolicy):
         return tuple(policy_warnings(manifest, "spec"))
+    if isinstance(manifest, FailureCategory):
+        return tuple(category_warnings(manifest, "spec"))
     if isinstance(manifest, ArraySpec):
         manifest = manifest.job
     if isinstance(manifest, JobSpec):
         several = len(manifest.inline_policies) > 1
         paths = [f"spec.retry[{i}]" if several else "spec.retry" for i in range(len(manifest.inline_policies))]
         policies = zip(manifest.inline_policies, paths, strict=True)
-        return tuple(problem for policy, path in policies for problem in policy_warnings(policy, path))
+        found = [problem for policy, path in policies for problem in policy_warnings(policy, path)]
+        if manifest.kube is None and ARMADA_POLICY in manifest.annotations:
+            path = f"metadata.annotations.{ARMADA_POLICY}"
+            found.append(Problem(path, "has no effect here", hint="name retry policies in retryPolicies"))
+        return tuple(found)
     return ()
 
 

@@ -41,6 +41,8 @@ class CategoryView(Response):
     """As in a manifest of kind FailureCategory."""
     built_in: bool = False
     """Whether it is part of the failure catalogue that comes with Holdfast."""
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious, such as a code that never matches."""
 
 
 class SettingsView(Response):

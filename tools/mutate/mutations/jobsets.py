@@ -26,4 +26,18 @@ MUTATIONS = (
         "else:\n            delay = self._paced(whole, one.child",
         ("unit/test_jobset_pace.py",),
     ),
+    Mutation(
+        "a policy's container is never the one that a pod's template names",
+        "controller/workloads/pods.py",
+        "outcome = named(run.outcome, plan.program.container)",
+        "outcome = run.outcome",
+        ("unit/test_never_matched.py",),
+    ),
+    Mutation(
+        "an exit code that never matches is not warned of",
+        "dialects/native/matchers.py",
+        "codes.operator is ExitCodeOperator.IN and 0 in codes.values",
+        "codes.operator is ExitCodeOperator.IN and codes.values == {0}",
+        ("unit/test_never_matched.py",),
+    ),
 )

@@ -18,7 +18,7 @@ from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
-from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption
+from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
 from holdfast.domain.workloads.kubejob.restarts import Restart, RestartContext, after_failure
 from holdfast.domain.workloads.kubejob.stored import PodRecord
 
@@ -184,7 +184,8 @@ class Pods:
         run = pod.run
         if run is None or run.outcome is None:
             return
-        failure = classify(run.outcome, rank=pod.record.rank, categories=self._judging.catalog.categories)
+        outcome = named(run.outcome, plan.program.container)
+        failure = classify(outcome, rank=pod.record.rank, categories=self._judging.catalog.categories)
         if run.devices:
             failure = evolve(failure, devices=run.devices)
         found = after_failure(pod.record, run.outcome, failure, self._context(active, pod, plan, now))

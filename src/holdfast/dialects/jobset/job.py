@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.jobset import wording
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
-from holdfast.dialects.jobset.pod_template import PodTemplate, read_pod_template
+from holdfast.dialects.jobset.pod_template import RETRY_POLICIES, PodTemplate, read_pod_template
 from holdfast.dialects.jobset.program import read_program
 from holdfast.dialects.jobset.values import count, domain_prefixed_path, one_of, or_default
 from holdfast.domain.record import Struct
@@ -25,10 +25,11 @@ from holdfast.domain.workloads.kubejob.model import (
 from holdfast.domain.workloads.kubejob.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from holdfast.dialects.jobset.wording import Notes
     from holdfast.dialects.reading import Fields
+    from holdfast.domain.workloads.kubejob.model import PodRule
 
 API_VERSION = "batch/v1"
 LONGEST_MANAGED_BY = 63
@@ -37,10 +38,6 @@ MOST_FAILED_INDEXES = 100_000
 MANY_COMPLETIONS = 100_000
 """With more of them a back-off limit per index has tighter bounds."""
 TIGHTER_LIMIT = 10_000
-
-
-RETRY_POLICIES = "holdfast.dev/retry-policies"
-"""An annotation: names of retry policies, separated by commas, that are asked before the Job counts a failed pod."""
 
 
 class JobDefaults(Struct, frozen=True, kw_only=True):
@@ -108,7 +105,18 @@ def read_job_spec(fields: Fields, notes: Notes, defaults: JobDefaults = PLAIN) -
         fields.raw(ignored)
     fields.finish()
     program = compiled_program(fields.raw("template"), notes, fields.at("template.spec"))
+    if not notes.problems:
+        _warn_of_absent(rules or (), program, fields, notes)
     return ReadJob(spec, program, pod, parallelism, completions, replacement, limit)
+
+
+def _warn_of_absent(rules: Sequence[PodRule], program: Program, fields: Fields, notes: Notes) -> None:
+    """Warn of rules about containers that a lenient reading leaves out."""
+    run = {one.container for one in program.containers}
+    for place, rule in enumerate(rules):
+        if rule.container_name is not None and rule.container_name not in run:
+            where = fields.at(f"podFailurePolicy.rules[{place}].onExitCodes.containerName")
+            notes.warn(where, f"never matches: container {rule.container_name!r} is not run here")
 
 
 def compiled_program(template: object, notes: Notes, path: str) -> Program:

@@ -12,7 +12,7 @@ from holdfast.dialects.jobset.job import ReadJob, compiled_program
 from holdfast.dialects.jobset.manifest import read_coordinator, read_depends_on, read_network, read_success
 from holdfast.dialects.jobset.pace import annotated_pace
 from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success_rules
-from holdfast.dialects.jobset.pod_template import PodTemplate
+from holdfast.dialects.jobset.pod_template import ARMADA_POLICY, PodTemplate
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.dependencies import read_dependencies
@@ -58,6 +58,12 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
     names = [one.group.name for one in groups]
     reasons = {rule.job_reason for one in groups for rule in one.job.spec.failure_rules or ()}
     annotations = metadata.mapping("annotations", most=1000, longest=65_536)
+    if ARMADA_POLICY in annotations:
+        notes.warn(
+            metadata.at(f"annotations.{ARMADA_POLICY}"),
+            "has no effect here",
+            hint="name policies in retryPolicies of a job",
+        )
     found = JobSetSpec(
         name=opened.name or "",
         replicated_jobs=tuple(one.group for one in groups),

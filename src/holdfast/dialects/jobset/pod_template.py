@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from holdfast.dialects.jobset.wording import Notes
 
+RETRY_POLICIES = "holdfast.dev/retry-policies"
+"""An annotation: names of retry policies, separated by commas, that are asked before the Job counts a failed pod."""
+ARMADA_POLICY = "armadaproject.io/retry-policy"
+"""Armada's annotation for that, of one policy."""
 MOST_CONTAINERS = 100
 MOST_LABELS = 1000
 LONGEST_ANNOTATION = 262_144
@@ -152,6 +156,16 @@ def check_metadata(fields: Fields, notes: Notes) -> None:
         notes.not_supported(fields.at("namespace"), namespace, [NAMESPACE])
     if fields.has("generateName") and not fields.has("name"):
         fields.problem("generateName", "names are not made up here", hint="write name instead")
+    warn_of_armada(fields, notes)
+
+
+def warn_of_armada(metadata: Fields, notes: Notes) -> None:
+    """Warn of Armada's annotation, which no manifest of Kubernetes' kinds is read with."""
+    written = metadata.value.get("annotations")
+    if isinstance(written, dict) and ARMADA_POLICY in written:
+        where = metadata.at(f"annotations.{ARMADA_POLICY}")
+        hint = f"name policies with {RETRY_POLICIES}, on a Job or on the template of a replicated job"
+        notes.warn(where, "has no effect here", hint=hint)
 
 
 def _check_amounts(fields: Fields, notes: Notes) -> None:

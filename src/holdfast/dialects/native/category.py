@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.envelope import Opened, close_envelope, take_kind
-from holdfast.dialects.native.matchers import read_conditions, read_exit_codes, read_pattern, write_exit_codes
+from holdfast.dialects.native.matchers import (
+    never_matched,
+    read_conditions,
+    read_exit_codes,
+    read_pattern,
+    write_exit_codes,
+)
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.policy.model import Action, ContainerScope
@@ -56,6 +63,13 @@ def read_category_manifest(value: Mapping[str, Any], *, path: str, problems: lis
         spec.problem("rules", "must have at least one rule")
     close_envelope(Opened(metadata, spec, name))
     return category if len(problems) == before else None
+
+
+def category_warnings(category: FailureCategory, path: str) -> list[Problem]:
+    """List what is legal but dubious: what no failure has."""
+    rules = enumerate(category.rules)
+    found = (never_matched(rule.exit_codes, rule.container_name, f"{path}.rules[{i}]") for i, rule in rules)
+    return list(chain.from_iterable(found))
 
 
 def read_category_name(fields: Fields, field: str, *, required: bool = False) -> str | None:

@@ -9,12 +9,15 @@ from holdfast.dialects.reading import LONGEST_NAME, shown
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
 from holdfast.domain.suggestion import closest
+from holdfast.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from holdfast.dialects.reading import Fields
 
+MAIN = "main"
+"""What the one program of a job that is not a pod is called where containers have names."""
 MOST_EXIT_CODES = 10_000
 MOST_NAMES = 1000
 HIGHEST_EXIT_CODE = 2**31 - 1
@@ -36,7 +39,7 @@ def read_exit_codes(fields: Fields, *, scope: ContainerScope = ContainerScope.FI
 
 
 def read_codes(part: Fields, values: list[object]) -> frozenset[int]:
-    """Read a list of exit codes; 0 is accepted and never matches."""
+    """Read a list of exit codes; 0 is accepted, never matches, and is warned of."""
     codes = set()
     for i, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int):
@@ -46,6 +49,16 @@ def read_codes(part: Fields, values: list[object]) -> frozenset[int]:
         else:
             codes.add(value)
     return frozenset(codes)
+
+
+def never_matched(codes: ExitCodes | None, container: str | None, where: str) -> Iterator[Problem]:
+    """List what a rule names and no failure has; ``where`` is the rule's path."""
+    if codes is not None and codes.operator is ExitCodeOperator.IN and 0 in codes.values:
+        message = "0 never matches: a program that exits with 0 has not failed"
+        yield Problem(f"{where}.onExitCodes.values", message, hint="leave it out")
+    if container not in {None, MAIN}:
+        message = f"only pods have a container {container!r}: the program of any other job is {MAIN!r}"
+        yield Problem(f"{where}.containerName", message, hint=f"leave it out, or write {MAIN}")
 
 
 def read_conditions(fields: Fields, *, aliases: Mapping[str, str] | None = None) -> frozenset[str] | None:

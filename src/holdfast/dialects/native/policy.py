@@ -9,7 +9,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
-from holdfast.dialects.native.matchers import read_conditions, read_exit_codes, read_names, read_pattern, read_signals
+from holdfast.dialects.native.matchers import (
+    never_matched,
+    read_conditions,
+    read_exit_codes,
+    read_names,
+    read_pattern,
+    read_signals,
+)
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.failure import NEVER_RETRIED, Cause
 from holdfast.domain.policy.model import (
@@ -264,8 +271,8 @@ def _read_static(part: Fields) -> int | None:
 
 
 def policy_warnings(policy: RetryPolicy, path: str) -> list[Problem]:
-    """List what is legal but dubious: unreachable rules, unused settings."""
-    found = []
+    """List what is legal but dubious: unreachable rules, unused settings, what no failure has."""
+    found: list[Problem] = []
     blocker: str | None = None
     for i, rule in enumerate(policy.rules):
         where = f"{path}.rules[{i}]" if path else f"rules[{i}]"
@@ -274,6 +281,7 @@ def policy_warnings(policy: RetryPolicy, path: str) -> list[Problem]:
             found.append(Problem(where, message, hint="move it up, or remove it"))
         elif rule.matches_all:
             blocker = rule.name
+        found += never_matched(rule.exit_codes, rule.container_name, where)
         if rule.action is not Action.RETRY and (rule.retry_limit is not None):
             found.append(Problem(f"{where}.retryLimit", f"has no effect: the action is {rule.action}"))
         if rule.action in {Action.FAIL, Action.HOLD} and (rule.backoff or rule.mutate):

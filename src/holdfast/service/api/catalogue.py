@@ -1,7 +1,7 @@
 """What operators write: retry policies, queues, failure categories and settings, each under its address."""
 
 from holdfast.dialects.native.catalogue import write_queue, write_settings
-from holdfast.dialects.native.category import write_category
+from holdfast.dialects.native.category import category_warnings, write_category
 from holdfast.dialects.native.policy import policy_warnings
 from holdfast.dialects.native.writing import write_policy
 from holdfast.domain.audit import Caller
@@ -162,7 +162,12 @@ def delete_queue(backend: Backend, by: Caller, name: Name) -> None:
 
 
 def _category_view(category: FailureCategory) -> CategoryView:
-    return CategoryView(name=category.name, spec=write_category(category), built_in=category in BUILT_IN)
+    return CategoryView(
+        name=category.name,
+        spec=write_category(category),
+        built_in=category in BUILT_IN,
+        warnings=list(map(problem_entry, category_warnings(category, "spec"))),
+    )
 
 
 @_CATEGORIES.add("GET", "/failure-categories", CategoryPage, summary="List failure categories")

@@ -38,6 +38,14 @@ def failed_by_itself(outcome: RunOutcome) -> bool:
     return not outcome.succeeded and outcome.ended_by not in _STOPPED and met(outcome) is None
 
 
+def named(outcome: RunOutcome, container: str) -> RunOutcome:
+    """Return an outcome whose one container has the name that the pod gives it."""
+    containers = outcome.containers
+    if len(containers) != 1 or containers[0].name == container:
+        return outcome
+    return evolve(outcome, containers=(evolve(containers[0], name=container),))
+
+
 def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool, told: bool) -> Pod:
     """Show a pod as the Job controller would see it.
 
@@ -53,10 +61,8 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
     containers: tuple[ContainerResult, ...] = ()
     disrupted = outcome is not None and is_disruption(outcome)
     if outcome is not None:
-        containers = outcome.containers
-        if len(containers) == 1:
-            containers = (evolve(containers[0], name=container),)
-        elif not containers and not outcome.started and not disrupted:
+        containers = named(outcome, container).containers
+        if not containers and not outcome.started and not disrupted:
             containers = (ContainerResult(START_ERROR, name=container, reason="StartError", message=outcome.message),)
     # A pod whose program restarts in place is not pending: its containers are.
     phase = PodPhase.RUNNING if (record.run if run is None else run.started_at is not None) else PodPhase.PENDING
