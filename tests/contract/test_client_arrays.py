@@ -37,6 +37,29 @@ def client(store: MemoryStore) -> Iterator[Client]:
         yield client
 
 
+def cancelled(client: Client, store: MemoryStore, name: str) -> None:
+    """Submit an array, and end it before any of its tasks began."""
+    row = store.workload(Array, client.submit_array({**JOB, "name": name, "array": {"indices": "0-1"}}).id)
+    store.commit(Changes(workloads={row.id: evolve(row, state=ArrayState(made=0, status="Cancelled"))}))
+
+
+def test_an_array_of_any_name_is_rerun(client: Client, store: MemoryStore) -> None:
+    cancelled(client, store, "Sweep_LR.v2")
+    assert client.rerun_array("Sweep_LR.v2", ArrayRerun(cancelled=True)).name == "Sweep_LR.v2-rerun-1"
+
+
+@pytest.mark.parametrize("name", [None, "-", "a b"])
+def test_a_rerun_that_cannot_have_its_name_asks_for_another(
+    client: Client, store: MemoryStore, name: str | None
+) -> None:
+    cancelled(client, store, "s" * 60)
+    with pytest.raises(InvalidRequest, match=r"- name: ") as refused:
+        client.rerun_array("s" * 60, ArrayRerun(cancelled=True, name=name))
+    [problem] = refused.value.problems
+    assert "--name" in str(problem.hint) or "letters, digits" in str(problem.hint)
+    assert client.rerun_array("s" * 60, ArrayRerun(cancelled=True, name="B_1")).name == "B_1"
+
+
 def test_tasks_of_an_array_are_rerun_with_changes_once_and_every_refusal_says_what_to_do(
     client: Client, store: MemoryStore
 ) -> None:
@@ -59,7 +82,7 @@ def test_tasks_of_an_array_are_rerun_with_changes_once_and_every_refusal_says_wh
     assert warning.message == "task 3 was rerun already, in train-rerun-1, and left out"
     for bad, error, message in (
         (ArrayRerun(cancelled=True, indices="1-3"), Conflict, r"already: other \(job0*3\), train-rerun-1 \(job0*2\)"),
-        (ArrayRerun(indices="0", name="Not-a-name"), InvalidManifest, "name 'Not-a-name' is invalid"),
+        (ArrayRerun(indices="0", name="not a name"), InvalidManifest, "name 'not a name' is invalid"),
         (ArrayRerun(indices="0", set={"queue": "x"}), InvalidManifest, "queue: cannot be changed"),
         (ArrayRerun(indices="0", set={"deadlin": "1h"}), InvalidManifest, "hint: did you mean deadline\\?"),
         (ArrayRerun(indices="x"), InvalidManifest, "'x' is not a range of indexes"),

@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from holdfast.dialects.native.envelope import read_job_name
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.policy.model import UnknownEnd
 from holdfast.domain.record import Struct, evolve
@@ -81,10 +82,11 @@ def renamed(spec: ArraySpec, name: str) -> ArraySpec:
     """
     fields = Fields({"name": name}, "", [])
     found = evolve(spec, job=evolve(spec.job, name=name))
-    if fields.check_name("name", name):
+    if read_job_name(fields) is not None:
         _check_task_names(found, fields)
     if fields.problems:
-        raise InvalidManifest(problems=fields.problems)
+        hint = "give the new array another name (--name)"
+        raise InvalidManifest(problems=[evolve(one, hint=one.hint or hint) for one in fields.problems])
     return found
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from holdfast.dialects.reading import LONGEST_NAME, shown
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from holdfast.dialects.reading import Fields
 
 API_VERSION = "holdfast.dev/v1"
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 
 
 class Opened(Struct, frozen=True):
@@ -42,3 +45,12 @@ def close_envelope(opened: Opened) -> None:
     for part in (opened.metadata, opened.spec):
         if part is not None:
             part.finish()
+
+
+def read_job_name(metadata: Fields) -> str | None:
+    """Read the name of a job or an array."""
+    name = metadata.text("name", longest=LONGEST_NAME)
+    if name is not None and not (name and LABEL_VALUE.fullmatch(name)):
+        rule = "letters, digits, '-', '_' and '.', with a letter or digit first and last"
+        metadata.problem("name", f"name {shown(name)} is invalid", hint=rule)
+    return name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.dialects.native.array import arrayed, read_array
 from holdfast.dialects.native.dependencies import read_dependencies
-from holdfast.dialects.native.envelope import take_kind
+from holdfast.dialects.native.envelope import LABEL_VALUE, read_job_name, take_kind
 from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.resources import read_resources
@@ -41,7 +41,6 @@ SHELL = ("/bin/sh", "-c")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _PORT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 
@@ -65,7 +64,7 @@ def read_job_manifest(value: Mapping[str, Any], *, path: str, problems: list[Pro
 
 
 def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
-    name = _read_name(metadata)
+    name = read_job_name(metadata)
     command = _read_command(spec)
     resources, gpus = read_resources(spec)
     deadline_s, total_s = _read_limit(spec, "deadline"), _read_limit(spec, "totalDeadline")
@@ -108,14 +107,6 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
     return found
 
 
-def _read_name(metadata: Fields) -> str | None:
-    name = metadata.text("name", longest=LONGEST_NAME)
-    if name is not None and not (name and _LABEL_VALUE.fullmatch(name)):
-        rule = "letters, digits, '-', '_' and '.', with a letter or digit first and last"
-        metadata.problem("name", f"name {shown(name)} is invalid", hint=rule)
-    return name
-
-
 def _or(value: T | None, default: T) -> T:
     return default if value is None else value
 
@@ -154,7 +145,7 @@ def read_labels(fields: Fields, name: str) -> dict[str, str]:
         if not _LABEL_KEY.fullmatch(key) or len(key.rsplit("/", 1)[-1]) > LONGEST_NAME or len(key) > 4 * LONGEST_NAME:
             hint = "letters, digits, '-', '_' and '.', at most 63, after an optional 'prefix/'"
             fields.problem(f"{name}.{key}", f"{shown(key)} is not a label name", hint=hint)
-        if not _LABEL_VALUE.fullmatch(value) or len(value) > LONGEST_NAME:
+        if not LABEL_VALUE.fullmatch(value) or len(value) > LONGEST_NAME:
             hint = "letters, digits, '-', '_' and '.', at most 63; longer texts fit into annotations"
             fields.problem(f"{name}.{key}", f"{shown(value)} is not a label value", hint=hint)
     return labels
