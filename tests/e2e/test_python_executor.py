@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import holdfast
-from holdfast.errors import InvalidRequest
+from holdfast.errors import InvalidRequest, Unavailable
 from holdfast.sdk.futures import Pump
 from tests.e2e.server import wait_until
 
@@ -157,18 +159,37 @@ def test_nothing_is_left_of_a_call_whose_result_was_brought(client: holdfast.Cli
     assert not future.call.folder.exists()
 
 
-def test_calls_outlive_the_server_that_ran_them(server: Server) -> None:
-    server.start()
-    address = server.address()
-    client = holdfast.Client(str(address["url"]), str(address["token"]), directory=server.data.parent / "calls")
-    with holdfast.Executor(client) as executor:
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_calls_outlive_the_server_that_ran_them(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    server.start().close()
+    monkeypatch.setenv("HOLDFAST_DATA", str(server.data))
+    away, back = "the server does not answer; waiting up to 5m for it", "the server answers again"
+    with caplog.at_level(logging.WARNING), holdfast.Client.from_env() as client, holdfast.Executor(client) as executor:
+        future = executor.submit(_slowly, 21)
+        wait_until(future.running, "a future that is running")
+        server.end(number)
+        late = executor.submit(abs, -7)
+        wait_until(lambda: away in caplog.text, "a future that misses the server")
+        server.start().close()
+        assert (future.result(60), late.result(60)) == (42, 7)
+    assert [caplog.text.count(said) for said in (away, back)] == [1, 1]
+
+
+@pytest.mark.slow
+def test_calls_are_given_up_when_the_server_is_away_for_longer_than_was_said(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.start().close()
+    monkeypatch.setenv("HOLDFAST_DATA", str(server.data))
+    monkeypatch.setenv("HOLDFAST_PATIENCE", "100ms")
+    with holdfast.Client.from_env() as client, holdfast.Executor(client) as executor:
         future = executor.submit(_slowly, 21)
         wait_until(future.running, "a future that is running")
         server.end()
-        server.words = (*server.words[:-1], str(address["url"]).rpartition(":")[2])
-        server.environ = {**server.environ, "HOLDFAST_TOKEN": str(address["token"])}
-        server.start()
-        assert future.result(60) == 42
+        with pytest.raises(Unavailable):
+            future.result(30)
 
 
 def _slowly(number: int) -> int:

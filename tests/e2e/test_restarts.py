@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -37,9 +39,14 @@ class Restarted:
         self.commands.append(subprocess.Popen([*HOLDFAST, *words], env=self.server.environ, text=True, **pipes))
         return self.commands[-1]
 
-    def restart(self, *commands: subprocess.Popen[str], noticed: Callable[[], object] = lambda: True) -> None:
-        """Kill the server, start another one once it is missed, and let the job go on."""
-        self.server.end()
+    def restart(
+        self,
+        *commands: subprocess.Popen[str],
+        noticed: Callable[[], object] = lambda: True,
+        number: int = signal.SIGKILL,
+    ) -> None:
+        """End the server, start another one once it is missed, and let the job go on."""
+        self.server.end(number)
         for command in commands:
             assert command.stderr is not None
             assert AWAY in command.stderr.readline()
@@ -89,6 +96,33 @@ def test_commands_that_wait_or_follow_outlive_a_killed_server(restarted: Restart
     assert [ended[one][0] for one in (follow, run)] == ["second\n", "second\n"], "nothing twice, and nothing lost"
     for _, err in ended.values():
         assert (err.count(BACK), err.count(AWAY)) == (1, 0), "each is said once"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_who_submits_or_deletes_and_waits_outlives_a_server_that_ends(restarted: Restarted, number: int) -> None:
+    trapping = f"trap '' TERM; {restarted.script}"
+    template: dict[str, Any] = {"spec": {"containers": [{"name": "main", "command": ["sh", "-c", trapping]}]}}
+    template["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": 600}
+    group = {"name": "only", "template": {"spec": {"template": template}}}
+    with restarted.server.client() as client:
+        client.create_job_set(
+            {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "set"}}
+            | {"spec": {"replicatedJobs": [group]}}
+        )
+        until(client, "set-only-0", lambda view: view.state == "Running")
+        wait_until(lambda: client.logs("set-only-0").text == "first\n", "a program that ignores SIGTERM")
+    manifest = restarted.gate.with_name("two.json")
+    manifest.write_text(json.dumps({"name": "two", "shell": restarted.script}))
+    submit = restarted.begin("submit", "--wait", "-f", str(manifest))
+    delete = restarted.begin("delete", "jobset", "set", "--wait")
+    with restarted.server.client() as client:
+        wait_until(lambda: [*client.jobs(name="two", states=["Running"])], "a job that was submitted")
+        wait_until(lambda: client.job_set("set").deleting, "a set that goes")
+    restarted.restart(submit, delete, number=number)
+    ended = {one: one.communicate(timeout=PATIENCE_S) for one in (submit, delete)}
+    assert [one.returncode for one in (submit, delete)] == [1, 0], ended
+    assert {(err.count(BACK), err.count(AWAY)) for _, err in ended.values()} == {(1, 0)}, ended
 
 
 def test_following_events_ends_when_the_token_that_was_given_is_refused(restarted: Restarted) -> None:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from holdfast.client.errors import difference, error_of, foreign
 from holdfast.client.silence import PATIENCE_S, Silence
 from holdfast.client.transport import FAILURES, HttpTransport, Request
-from holdfast.errors import InvalidRequest, InvalidSetting, Problem, Unauthenticated, Unavailable
+from holdfast.errors import HoldfastError, InvalidRequest, InvalidSetting, Problem, Unauthenticated, Unavailable
 from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
@@ -192,11 +192,17 @@ class ServerConnection(Connection):
                     self.pause(self._silence.failed(error))
                 elif not moved:
                     raise
+            except HoldfastError:
+                self._answered()
+                raise
             else:
-                self.known = True
-                if self._silence is not None:
-                    self._silence.answered()
+                self._answered()
                 return answer
+
+    def _answered(self) -> None:
+        self.known = True
+        if self._silence is not None:
+            self._silence.answered()
 
     def _found_elsewhere(self) -> bool:
         """Look where the server is; returns whether it was started again at another address or with another token."""

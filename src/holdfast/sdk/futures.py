@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.client.connection import new_key
 from holdfast.client.errors import of_details
+from holdfast.client.silence import Silence
 from holdfast.errors import Conflict, Internal, NotFound, Unavailable
 from holdfast.sdk.job import Job
 from holdfast.sdk.states import ENDED
@@ -32,8 +32,6 @@ M = TypeVar("M")
 _MOST_AT_ONCE = 1000
 _IDLE_S = 1.0
 """How soon it is noticed that the program is at its end."""
-PATIENCE_S = 60.0
-"""For how long a server that cannot be reached is asked again."""
 _log = logging.getLogger("holdfast.sdk")
 
 
@@ -124,7 +122,9 @@ class Pump:
         self._key = ""
         self._waiting: dict[str, JobFuture[Any]] = {}
         self._held: set[str] = set()
-        self._lost_at: float | None = None
+        self._silence = Silence(client.api.connection.patience_s)
+        self._is_away = False
+        """Whether the server did not answer when it was last asked."""
         self.stopping = False
         self._expected = 0
         """How many futures are about to be added."""
@@ -170,7 +170,8 @@ class Pump:
         while self._has_work(rest_s):
             try:
                 news = self._turn()
-                self._lost_at = None
+                self._is_away = False
+                self._silence.answered()
             except Unavailable as error:
                 news = self._lost(error)
             except Exception as error:  # noqa: BLE001 - futures must not wait for ever, whatever goes wrong here
@@ -183,7 +184,7 @@ class Pump:
     def _has_work(self, rest_s: float) -> bool:
         """Rest until there is something to do; returns whether there ever will be."""
         with self._changed:
-            if self._lost_at is not None:
+            if self._is_away:
                 self._changed.wait(rest_s)
             while not (self._fresh or self._cancelled):
                 if self._waiting or self._batch:
@@ -288,14 +289,18 @@ class Pump:
 
     def _lost(self, error: Unavailable) -> bool:
         """Give up when the server was away for too long; jobs go on without us."""
-        now = time.monotonic()
-        self._lost_at = now if self._lost_at is None else self._lost_at
-        return now - self._lost_at > PATIENCE_S and self._give_up(error)
+        self._is_away = True
+        try:
+            self._silence.failed(error)
+        except Unavailable:
+            self._silence = Silence(self._client.api.connection.patience_s)
+            return self._give_up(error)
+        return False
 
     def _give_up(self, error: Exception) -> bool:
         with self._changed:
             left = [*self._batch, *self._waiting.values()]
-            self._batch, self._lost_at = [], None
+            self._batch, self._is_away = [], False
             self._waiting.clear()
             self._cancelled.clear()
         for future in left:

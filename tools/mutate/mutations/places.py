@@ -34,6 +34,13 @@ MUTATIONS = (
         ("contract/test_client_versions.py",),
     ),
     Mutation(
+        "a refusal does not count as an answer of a server that is back",
+        "client/connection.py",
+        "            except HoldfastError:\n                self._answered()\n                raise\n",
+        "            except HoldfastError:\n                raise\n",
+        ("e2e/test_restarts.py",),
+    ),
+    Mutation(
         "a server makes another token whenever it starts",
         "app/server.py",
         "token = given_token(settings) or kept_token(directory)",
