@@ -17,8 +17,9 @@ from holdfast.domain.audit import ACCEPTED
 from holdfast.domain.job import ChildOf, Job, JobState, Node, Queue, Resources
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
+from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes, task_id
 from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.domain.workloads.dependencies import Dependency, Target
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound, VersionConflict
@@ -359,3 +360,56 @@ def test_of_changes_of_an_arrays_limits_at_one_moment_each_is_compared_with_the_
 
     assert at_once([partial(change, one) for one in people]) == []
     assert sorted(results) == ["unchanged"] * (CALLERS - 1) + ["updated"]
+
+
+def ended_tasks(store: Store, states: dict[int, JobState]) -> list[str]:
+    """Submit an array of six tasks that has ended, with those tasks of it; returns their ids."""
+    state = ArrayState(made=6, status="Failed")
+    store.submit(Submission([], owner=evolve(array("sweep"), state=state)))
+    ids = {index: task_id("sweep", "sweep", index) for index in states}
+    store.submit(Submission([job(key, child=ChildOf("sweep", "", index)) for index, key in ids.items()]))
+    jobs = store.jobs_by_id([*ids.values()])
+    store.commit(
+        Changes({one.id: evolve(one, state=states[one.child.index], ended_at=9.0) for one in jobs if one.child})
+    )
+    return [*ids.values()]
+
+
+def test_of_a_rerun_and_the_deletion_of_tasks_by_retention_one_is_accepted(place: Place, store: Store) -> None:
+    first, second = ended_tasks(store, {0: JobState.FAILED, 1: JobState.FAILED})
+    arrays, deleted = Arrays(place.open(), VirtualClock(), Counting()), list[int]()
+
+    def change(spec: ArraySpec, unused: str) -> ArraySpec:
+        if not deleted:
+            deleted.append(store.delete_finished([first]))
+        return evolve(spec, job=evolve(spec.job, name=unused))
+
+    made = rerun(arrays, "sweep", Wanted(failed=True), change).array
+    assert (deleted, tasks_of(made)) == ([1], [1])
+    assert store.delete_finished([second]) == 0
+    store.commit(Changes(workloads={made.id: evolve(made, state=ArrayState(status="Succeeded"))}))
+    assert store.delete_finished([second]) == 1
+
+
+def test_tasks_that_were_deleted_once_they_had_ended_are_not_rerun_as_cancelled(store: Store) -> None:
+    states = {index: JobState.CANCELLED if index == 2 else JobState.SUCCEEDED for index in range(6)}
+    ids, arrays = ended_tasks(store, states), Arrays(store, VirtualClock(), Counting())
+    assert store.delete_finished([ids[0], ids[2]]) == 2
+    with pytest.raises(NotFound, match="has been cancelled") as caught:
+        rerun(arrays, "sweep", Wanted(cancelled=True), lambda spec, _: spec)
+    assert caught.value.hint == "tasks 0,2 were deleted since, and can be run again by number: --index"
+    chosen = Wanted(indexes=frozenset({2}))
+    assert tasks_of(
+        rerun(arrays, "sweep", chosen, lambda spec, name: evolve(spec, job=evolve(spec.job, name=name))).array
+    ) == [2]
+
+
+def test_tasks_stay_while_an_array_in_progress_waits_for_them_one_by_one(store: Store) -> None:
+    ids = ended_tasks(store, {0: JobState.SUCCEEDED, 1: JobState.SUCCEEDED})
+    after = Dependency("sweep", by_index=True, target=Target.ARRAY, id="sweep")
+    spec = dump_spec(ArraySpec(JobSpec("b", ("true",), after=(after,)), (Indexes(0, 1),)))
+    one = Array(id="b", name="b", spec=spec, created_at=1.0)
+    store.submit(Submission([], also=[one]))
+    assert store.delete_finished(ids) == 0
+    store.commit(Changes(workloads={"b": evolve(one, state=ArrayState(status="Succeeded"))}))
+    assert store.delete_finished(ids) == 2

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob
+from holdfast.storage.rules import tasks_among
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,6 +60,7 @@ class MemoryRetentionStore:
         """Delete those jobs with all that is stored about them, or only count; those that are needed are left alone."""
         with self._retention_lock:
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
+            asked |= tasks_among(job_ids, self._finished_among.workloads.values())
             gone = {finished.job_id for finished in self._finished()} & {*job_ids} - asked
             if not dry_run:
                 self._finished_among.drop(gone)

@@ -11,6 +11,7 @@ from holdfast.storage.rules import (
     gone_workload,
     known_workload,
     no_such_workload,
+    pruned_meanwhile,
     require_version,
     reran_meanwhile,
     unknown_workload,
@@ -138,6 +139,8 @@ class MemoryWorkloadStore:
             return
         if rerun.of not in self._of_jobs.workloads:
             raise gone_workload(rerun.of)
+        if not self._of_jobs.by_id.keys() >= {*rerun.there}:
+            raise pruned_meanwhile()
         number = rerun.number
         for (root, task, other), array in self._reruns.items():
             is_taken = other >= number or (other == number - 1 and array != rerun.of)

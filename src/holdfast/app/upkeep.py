@@ -14,7 +14,7 @@ from holdfast.app.time import SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessFiles
 from holdfast.errors import HoldfastError
-from holdfast.service.retention import OldWork, Retention
+from holdfast.service.retention import Retention
 from holdfast.storage.sql import migrations, upkeep
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from holdfast.app.data.datadir import DataDir
     from holdfast.ports.clock import Clock
+    from holdfast.ports.retention import RetentionStore
     from holdfast.storage.sql.upkeep import Health
 
 _SWEEP_EVERY_S = 600.0
@@ -132,7 +133,7 @@ def refuse_damage(settings: Settings, directory: DataDir) -> None:
     upkeep.refuse_damage(place)
 
 
-def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: OldWork) -> None:
+def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:
     """Forget in the background what the settings say is old, and what expires by itself, until the stack ends it."""
     forgetter = Forgetter(Retention(store, ProcessFiles(directory.runs)), settings.retention, SystemClock())
     loop = Loop("holdfast-retention", forgetter.step)

@@ -85,6 +85,17 @@ def queue_of(workload: Workload) -> str:
         return ""
 
 
+def arrays_needed_by(workload: Workload) -> Sequence[str]:
+    """Name the arrays, by id, whose tasks one that goes on takes over, or waits for one by one."""
+    if not isinstance(workload, Array) or workload.ended:
+        return ()
+    try:
+        after = load_array(workload.spec).job.after
+    except UnreadableSpec:
+        after = ()
+    return [*(origin.id for origin in workload.origins), *(one.id for one in after if one.by_index)]
+
+
 def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:
     """Build a workload from what all kinds have and what ``dump_state`` wrote.
 

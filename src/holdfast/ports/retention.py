@@ -40,7 +40,8 @@ class RetentionStore(Protocol):
     def delete_finished(self, job_ids: Sequence[str], *, dry_run: bool = False) -> int:
         """Delete those jobs with all that is stored about them; their files are to be discarded then.
 
-        Jobs that have not ended are left alone, and those that are about to be retried.
+        Jobs that have not ended are left alone, those that are about to be retried, and tasks that an array in progress
+        runs again or waits for one by one.
 
         Returns:
             How many jobs were deleted, or would be.

@@ -28,6 +28,8 @@ class Rerun(Struct, frozen=True):
     number: int
     """For which time they run again, from 1."""
     indexes: Sequence[int]
+    there: Sequence[str] = ()
+    """Ids of those tasks that were still there when this was made; their files are taken over."""
 
 
 class AskedOf(Struct, Generic[W], frozen=True):

@@ -88,19 +88,20 @@ def _rerun(
     """Submit a rerun of what nobody else runs again by now.
 
     Raises:
-        VersionConflict: Others were accepted since that was looked up.
+        VersionConflict: Others were accepted, or tasks were deleted, since that was looked up.
     """
     found = arrays.get(reference)
     array, spec = found.array, found.spec
-    indexes = _chosen(arrays.store, array, spec, wanted)
-    left, out, others = _divided(arrays.store, array, indexes)
+    tasks = {task.index: task for task in _chosen(arrays.store, array, spec, wanted)}
+    left, out, others = _divided(arrays.store, array, tasks)
     if not left:
         told = ", ".join(f"{one.name} ({one.id})" for one in others)
         msg = f"{_tasks(out)} of array {array.name!r} {_were(out)} rerun already: {told}"
         raise Conflict(msg, hint=_in_its_place(others[-1]))
     unused = unused_name(array, {one.name for one in arrays.store.workloads(Array)})
     made = change(some_of(spec, left), unused)
-    written = Written(made.job, array=made, origins=origins_of(array))
+    there = tuple(task_id(array.id, array.name, index) for index in left if tasks[index].state is not None)
+    written = Written(made.job, array=made, origins=origins_of(array), taken_over=there)
     told = ", ".join(one.name for one in others)
     warnings = (
         (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {told}, and left out"),) if out else ()
@@ -130,8 +131,8 @@ def _in_its_place(other: Array) -> str:
     return f"run what fails there again: holdfast rerun {other.name} --failed"
 
 
-def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: Wanted) -> Sequence[int]:
-    """Return the indexes of the tasks that are meant."""
+def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: Wanted) -> Sequence[Task]:
+    """Return the tasks that are meant."""
     every = list(spec.every_index())
     if wanted.indexes is not None:
         unknown = wanted.indexes.difference(every)
@@ -150,13 +151,14 @@ def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: Wanted) -> Sequ
         raise Conflict(msg, hint=f"holdfast wait array {array.name}")
     for index in going:
         del known[index]
-    tasks = [Task(index, state) for index, state in known.items()]
+    made = set(spec.indexes_at(0, array.state.made))
+    tasks = [Task(index, state, forgotten=state is None and index in made) for index, state in known.items()]
     if wanted.causes:
         failed = {task.index: ids[task.index] for task in tasks if task.state is JobState.FAILED}
         latest = store.latest_of([*failed.values()])
         causes = {index: causes_of(latest[key].attempt) for index, key in failed.items() if key in latest}
         tasks = [evolve(task, causes=causes.get(task.index, frozenset())) for task in tasks]
-    found = [task.index for task in tasks if is_meant(wanted, task)]
+    found = [task for task in tasks if is_meant(wanted, task)]
     if not found:
         raise _nothing(array, wanted, tasks, going)
     return found
@@ -171,6 +173,9 @@ def _nothing(array: Array, wanted: Wanted, tasks: Iterable[Task], going: Collect
         return NotFound(msg, hint=f"tasks of it failed with: {', '.join(known)}" if known else "none of them failed")
     how = " or ".join(word for word, asked in (("failed", wanted.failed), ("cancelled", wanted.cancelled)) if asked)
     hint = f"{_tasks(going)} {'has' if len(going) == 1 else 'have'} not ended yet" if going else None
+    gone = [task.index for task in tasks if task.forgotten]
+    if gone and not going:
+        hint = f"{_tasks(gone)} {_were(gone)} deleted since, and can be run again by number: --index"
     return NotFound(
         f"no task of array {array.name!r}{among} has {how.replace('cancelled', 'been cancelled')}", hint=hint
     )

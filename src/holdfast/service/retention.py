@@ -1,23 +1,21 @@
 """Deletes jobs that ended long enough ago, or whose time to live is over.
 
-Those older than a given time go, except the newest of them, and tasks that an array in progress reruns, which takes
-over their checkpoints. It goes in bounded steps, each of which may be the last. Rows go first, in one step that
+Those older than a given time go, except the newest of them. What is needed stays, as the store decides in the step
+that deletes: jobs about to be retried, and tasks that an array in progress runs again, which takes over their
+checkpoints, or waits for. It goes in bounded steps, each of which may be the last. Rows go first, in one step that
 nobody can interfere with, and remember whose files are left: nobody reads or takes over what is half deleted.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from holdfast.domain.workloads.array.model import Array
 from holdfast.errors import Unavailable
-from holdfast.ports.retention import RetentionStore
-from holdfast.ports.workloads import WorkloadQueries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from holdfast.ports.retention import RunFiles
+    from holdfast.ports.retention import RetentionStore, RunFiles
 
 _JOBS_PER_STEP = 200
 """One transaction; about 20 ms on SQLite."""
@@ -25,14 +23,10 @@ _ROWS_PER_STEP = 5000
 """Of what has no files."""
 
 
-class OldWork(RetentionStore, WorkloadQueries, Protocol):
-    """What retention asks of the store."""
-
-
 class Retention:
     """Forgetting, over a store and the files of runs."""
 
-    def __init__(self, store: OldWork, files: RunFiles) -> None:
+    def __init__(self, store: RetentionStore, files: RunFiles) -> None:
         """Remember where rows and files are."""
         self._store = store
         self._files = files
@@ -57,8 +51,7 @@ class Retention:
             if not page:
                 break
             left, after = left - len(page), page[-1].seq
-            kept = self._rerun()
-            old = [job.job_id for job in page if job.ended_at < ended_before and not job.job_id.startswith(kept)]
+            old = [job.job_id for job in page if job.ended_at < ended_before]
             forgotten = self._store.delete_finished(old, dry_run=dry_run) if old else 0
             if forgotten and not dry_run:
                 self._discard_files()
@@ -86,11 +79,6 @@ class Retention:
         if failed is not None:
             raise failed
         return forgotten
-
-    def _rerun(self) -> tuple[str, ...]:
-        """Return what the ids of tasks begin with that arrays in progress rerun."""
-        going_on = (one for one in self._store.workloads(Array) if not one.ended)
-        return tuple(f"{origin.id}-" for one in going_on for origin in one.origins)
 
     def _discard_files(self) -> Unavailable | None:
         """Delete the files of jobs that are forgotten, of as many as can be; returns what keeps the others."""

@@ -50,6 +50,8 @@ class Written(Struct, frozen=True):
     """Of an array, what that was compiled from."""
     origins: tuple[Origin, ...] = ()
     """Of an array, those whose tasks it runs again."""
+    taken_over: tuple[str, ...] = ()
+    """Of an array, the ids of those tasks, as far as they are still there."""
 
 
 Item: TypeAlias = "JobSpec | Written | HoldfastError"
@@ -245,7 +247,7 @@ class Submitter(Struct, frozen=True):
             fingerprint=_fingerprint(accepted) if key else "",
             newest=newest,
             also=[*arrays.values()],
-            rerun=next(filter(None, map(_rerun_of, arrays.values())), None),
+            rerun=next(filter(None, (_rerun_of(one, accepted[place]) for place, one in arrays.items())), None),
         )
         stored = self.store.submit(submission)
         if stored[0] != ids[next(iter((*jobs, *arrays)))]:
@@ -289,12 +291,13 @@ def new_array(spec: ArraySpec, awaited: Resolved, manifest: str, key: str, now: 
     )
 
 
-def _rerun_of(array: Array) -> Rerun | None:
+def _rerun_of(array: Array, written: Written) -> Rerun | None:
     """Say which tasks an array runs again, if any; those that do are submitted alone."""
     origins = array.origins
     if not origins:
         return None
-    return Rerun(array.id, origins[0].id, origins[-1].id, len(origins), [*load_array(array.spec).every_index()])
+    indexes = [*load_array(array.spec).every_index()]
+    return Rerun(array.id, origins[0].id, origins[-1].id, len(origins), indexes, written.taken_over)
 
 
 def array_exists(name: str) -> AlreadyExists:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.workloads import queue_of
+from holdfast.compiled.workloads import arrays_needed_by, queue_of
 from holdfast.domain.audit import Act, on_device, on_job, on_workload
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
@@ -112,6 +112,17 @@ def gone_workload(key: str) -> NotFound:
 def reran_meanwhile() -> VersionConflict:
     """Say that another array runs tasks again that this one was to."""
     return VersionConflict("tasks were rerun at the same time", hint="look which, and rerun the others")
+
+
+def pruned_meanwhile() -> VersionConflict:
+    """Say that tasks that were to run again were deleted meanwhile."""
+    return VersionConflict("tasks were deleted at the same time", hint="look which are left, and rerun those")
+
+
+def tasks_among(ids: Iterable[str], needing: Iterable[Workload]) -> set[str]:
+    """Return which of some jobs are tasks that arrays in progress take over, or wait for one by one."""
+    arrays = {f"{key}-" for each in needing for key in arrays_needed_by(each)}
+    return {key for key in ids if key.startswith(tuple(arrays))}
 
 
 def require_version(workload: Workload, version: int) -> None:

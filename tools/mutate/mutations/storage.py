@@ -145,4 +145,18 @@ MUTATIONS = (
         "for state in (JobState.QUEUED,))",
         ("contract/test_store_contract.py",),
     ),
+    Mutation(
+        "retention deletes tasks that an array in progress takes over",
+        "storage/sql/retention.py",
+        " | tasks_among(ids, owners(connection))",
+        "",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
+        "a rerun takes over tasks that were deleted meanwhile",
+        "storage/sql/admission.py",
+        "raise pruned_meanwhile()",
+        "continue",
+        ("contract/test_store_races.py",),
+    ),
 )

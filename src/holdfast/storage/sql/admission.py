@@ -20,6 +20,7 @@ from holdfast.storage.rules import (
     gone_workload,
     known_jobs,
     newer_job,
+    pruned_meanwhile,
     reran_meanwhile,
     retried_already,
     taken_job,
@@ -93,6 +94,9 @@ def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
     there = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
     if connection.execute(there).first() is None:
         raise gone_workload(rerun.of)
+    for ids in chunks(rerun.there):
+        if len(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
+            raise pruned_meanwhile()
     rows: list[tuple[Any, ...]] = [(rerun.root, index, rerun.number, rerun.array) for index in sorted(rerun.indexes)]
     if batches.reruns.run(connection, rows) != len(rows):
         raise reran_meanwhile()

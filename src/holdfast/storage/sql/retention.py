@@ -10,9 +10,10 @@ from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.job import JOB_TERMINAL
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob
+from holdfast.storage.rules import tasks_among
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.admission import lock_specs
-from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of
+from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of, owners
 from holdfast.storage.sql.submission import delete_unused
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _delete(connection: Connection, ids: Sequence[str], *, dry_run: bool) -> int
     chosen = select(jobs.c.id, jobs.c.spec).where(jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES))
     # Held first, and asked for then: who wants a job to run again holds it, too.
     found = connection.execute(chosen.with_for_update()).all()
-    needed = _asked_for(connection, ids)
+    needed = _asked_for(connection, ids) | tasks_among(ids, owners(connection))
     gone = {job_id: digest for job_id, digest in found if job_id not in needed}
     if dry_run or not gone:
         return len(gone)

@@ -83,6 +83,7 @@ class SqlSubmissionStore:
             if known is not None:
                 return known
             require_queues(connection, queues_of(submission))
+            share_specs(connection)  # from here on nothing is deleted that this relies on
             # Inserting first lets the database settle a race between two of one name.
             if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
                 raise known_workload(owner)

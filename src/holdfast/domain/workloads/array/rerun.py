@@ -40,6 +40,8 @@ class Task(Struct, frozen=True):
     """``None`` if it was never made, or is forgotten."""
     causes: frozenset[str] = frozenset()
     """Of a failed one the cause, the category and the subcategory, where they were asked for."""
+    forgotten: bool = False
+    """Whether it was made, and deleted once it had ended: how is not known any more."""
 
 
 def is_meant(wanted: Wanted, task: Task) -> bool:
@@ -50,7 +52,7 @@ def is_meant(wanted: Wanted, task: Task) -> bool:
         return True
     if task.state is JobState.FAILED:
         return not wanted.causes.isdisjoint(task.causes) if wanted.causes else wanted.failed
-    return wanted.cancelled and task.state in {JobState.CANCELLED, None}
+    return wanted.cancelled and task.state in {JobState.CANCELLED, None} and not task.forgotten
 
 
 def causes_of(attempt: Attempt | None) -> frozenset[str]:
