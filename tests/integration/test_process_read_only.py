@@ -260,3 +260,32 @@ def waits_for(pid: int, other: int) -> bool:
     """Whether a process has a descriptor that tells when another one ends."""
     files = Path(f"/proc/{pid}/fdinfo").iterdir()
     return any(f"\nPid:\t{other}\n" in file.read_text() for file in files)
+
+
+def test_it_is_taken_over_once_more_also_by_a_later_shim(
+    immutable: Immutable, new_machine: NewMachine, tmp_path: Path
+) -> None:
+    machine = new_machine(immutable.folder)
+    for name in ("one", "two"):
+        os.mkfifo(tmp_path / name)
+    orders = [machine.start("sh", "-c", f"echo up; read x < {tmp_path}/{name}; exit 6") for name in ("one", "two")]
+    for order in orders:
+        machine.until_logged(order, "up")
+    held = {program.ppid(): program.pid for program in machine.survivors()}
+    (tmp_path / "two").write_text("go\n")
+    machine.finish(orders[1])
+    [program] = machine.survivors()
+    first, second = program.ppid(), next(pid for pid in held if pid != program.ppid())
+    immutable.freeze()
+    os.kill(first, signal.SIGKILL)
+    until(machine, lambda: waits_for(second, program.pid))
+    shim = machine.shim()
+    machine.engine.close()
+    shim.kill()
+    os.kill(second, signal.SIGKILL)
+    until(machine, lambda: not psutil.pid_exists(second))
+    immutable.thaw()
+    machine.open()
+    machine.engine.start(orders)
+    (tmp_path / "one").write_text("go\n")
+    assert machine.finish(orders[0]).containers[0].exit_code == 6

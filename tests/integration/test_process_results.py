@@ -9,6 +9,8 @@ import struct
 import threading
 from typing import TYPE_CHECKING
 
+from holdfast.domain.failure import FailureCondition
+from holdfast.ports.engine import RunPhase
 from tests.integration.conftest import ours
 
 if TYPE_CHECKING:
@@ -64,3 +66,27 @@ def test_results_that_dead_supervisors_left_outlive_the_shim_that_takes_them_in(
     assert {order.uid for order in orders} <= set(seen)
     assert [machine.finish(order).containers[0].exit_code for order in orders] == [6] * PROGRAMS
     assert sorted(ledger.read_text().split()) == sorted(order.uid for order in orders)
+
+
+def test_a_run_whose_record_cannot_be_read_may_have_run_and_does_not_begin_again(
+    machine: Machine, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger"
+    os.mkfifo(tmp_path / "gate")
+    order = machine.start("sh", "-c", f"echo begins >> {ledger}; read x < {tmp_path}/gate; exit 6")
+    machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
+    shim, [supervisor] = machine.shim(), machine.supervisors()
+    machine.engine.close()
+    shim.kill()
+    supervisor.kill()
+    [record] = (machine.directory / "supervisors").glob("*.record")
+    record.unlink()
+    record.symlink_to("/proc/self/mem")  # reading its begin gives EIO
+    machine.open()
+    machine.engine.start([order])
+    outcome = machine.finish(order)
+    assert outcome.conditions == {FailureCondition.EXECUTOR_LOST}
+    assert outcome.started
+    assert ledger.read_text().split() == ["begins"]
+    assert machine.survivors() == []
+    assert machine.run("true").succeeded

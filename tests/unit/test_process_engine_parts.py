@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -23,9 +25,6 @@ from holdfast.engines.process.shim.records import FINISHED, STARTING, Exit, Prog
 from holdfast.engines.process.shim.runs import Timers
 from holdfast.errors import InvalidRequest
 from holdfast.ports.engine import Container, RunOrder, RunPhase
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ORDER = RunOrder(
     uid="u",
@@ -167,6 +166,26 @@ def test_a_journal_grown_long_keeps_only_what_is_needed(tmp_path: Path, monkeypa
     journal.ordered(Run("later", "here", "/runs/later"))
     journal.close()
     assert list(replay(path)) == ["run-7", "run-99", "later"]
+
+
+def test_a_journal_that_cannot_be_put_in_its_place_stays_and_leaves_no_descriptor_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "COMPACT_BYTES", 10)
+    journal = Journal(str(tmp_path / "journal"))
+    journal.ordered(Run("kept", "here", "/runs/kept"))
+    journal.flush()
+    monkeypatch.setattr(Path, "replace", refuse)
+    before = os.listdir("/proc/self/fd")  # noqa: PTH208 - numbers
+    journal.shrink({"kept"})
+    assert os.listdir("/proc/self/fd") == before  # noqa: PTH208 - as above
+    journal.ordered(Run("later", "here", "/runs/later"))
+    journal.close()
+    assert list(replay(str(tmp_path / "journal"))) == ["kept", "later"]
+
+
+def refuse(_: Path, __: str) -> Path:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def test_timers_come_in_order_and_ended_runs_are_dropped_once_many() -> None:

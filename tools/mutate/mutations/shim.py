@@ -6,6 +6,7 @@ from tools.mutate.mutation import Mutation
 
 _READOPTION = "integration/test_process_readoption.py"
 _FAULTS = "integration/test_process_faults.py"
+_RESULTS = "integration/test_process_results.py"
 _SHORT = "integration/test_process_descriptors.py"
 _READ_ONLY = "integration/test_process_read_only.py"
 
@@ -212,5 +213,12 @@ MUTATIONS = (
         "            self._selector.unregister(self._listener)\n",
         "            self._selector.unregister(self._listener)\n            self._listen()\n",
         (f"{_SHORT}::test_a_client_that_cannot_be_let_in_is_let_in_later",),
+    ),
+    Mutation(
+        "a run whose record cannot be read begins again",
+        "engines/process/shim/recovery.py",
+        "            self._unreadable.add(number)\n",
+        "",
+        (f"{_RESULTS}::test_a_run_whose_record_cannot_be_read_may_have_run_and_does_not_begin_again",),
     ),
 )

@@ -80,7 +80,11 @@ class Journal:
             with Path(self._path).open("rb") as old, Path(fresh).open("wb") as new:
                 new.writelines(line for line in old if _uid(line) in live)
             fd = os.open(fresh, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-            Path(fresh).replace(self._path)
+            try:
+                Path(fresh).replace(self._path)
+            except OSError:
+                os.close(fd)
+                raise
         except OSError:
             self._compact_at *= 2  # a full disk: the long journal is still a right one
             return

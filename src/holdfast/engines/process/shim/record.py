@@ -139,15 +139,17 @@ class Kept:
 
 
 def read(path: str) -> Kept | None:
-    """Read a record; ``None`` where there is no run in it. A line cut short is left out, with all after it."""
+    """Read a record; ``None`` where there is none, or no run in it. A line cut short is left out, with all after it.
+
+    Raises:
+        OSError: It cannot be read, so nobody knows whether there is a run in it.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except FileNotFoundError:
         return None
     try:
         text = os.pread(fd, _MOST_BYTES, 0)
-    except OSError:
-        return None
     finally:
         os.close(fd)
     entries = []

@@ -33,6 +33,8 @@ class Recovery:
         self._surroundings = surroundings
         self._waiting: list[tuple[Run, record.Kept, int, bool]] = []
         """Runs that no supervisor could be made for, with what is needed to try again."""
+        self._unreadable: set[int] = set()
+        """Numbers of records that the disk did not give: who has no other may have run."""
 
     @property
     def waits(self) -> bool:
@@ -52,16 +54,41 @@ class Recovery:
         greetings = pool.find()
         for number, said in greetings.items():
             told = said["run"] if said is not None else None
-            kept = None if said is not None else record.read(path_of(number))
+            kept = None if said is not None else self._read(number)
             self._living(pool.handles[number], kept, told)
-        dead = [(record.read(path), number) for number, path in files() if number not in greetings]
+        dead = [(self._read(number), number) for number, _ in files() if number not in greetings]
         for kept, number in sorted(dead, key=_says, reverse=True):  # of a run taken over there are two for a moment
-            self._dead(number, kept)
+            if number not in self._unreadable:
+                self._dead(number, kept)
+        self._give_up_unreadable()
         if pool.cgroups is not None:
             pool.cgroups.clear(self._groups_in_use())
         for run in list(runs.runs.values()):
             if run.phase != FINISHED and run.uid not in runs.active:
                 del runs.runs[run.uid]  # no supervisor ever began with it, so it may be ordered again
+
+    def _read(self, number: int) -> record.Kept | None:
+        try:
+            return record.read(path_of(number))
+        except OSError as error:
+            complain(f"the record {path_of(number)} cannot be read: {error}")
+            self._unreadable.add(number)
+            return None
+
+    def _give_up_unreadable(self) -> None:
+        """Give up runs of which one of the records that cannot be read may tell; only then those are let go of."""
+        if self._unreadable:
+            for run in list(self._runs.runs.values()):
+                if run.phase != FINISHED and run.uid not in self._runs.active:
+                    self._lose(run)
+        for number in self._unreadable - set(self._pool.handles):
+            self._clear(number)
+
+    def _lose(self, run: Run) -> None:
+        """End what is left of a run that may have begun, since nobody can go on with it."""
+        for pid in processes.marked({run.uid}, str(Path.cwd())):
+            processes.kill(pid)
+        self._runs.begun_unseen(run)
 
     def _living(self, handle: SupervisorHandle, kept: record.Kept | None, told: Message | None) -> None:
         """Take in a supervisor of an earlier shim: with what it said, or else with what its record says."""
@@ -98,7 +125,7 @@ class Recovery:
         """Hand the run of a killed supervisor to another one."""
         run = self._runs.active.get(handle.uid)
         numbers = [handle.number] if run is None or run.former is None else [handle.number, run.former]
-        records = [(number, record.read(path_of(number))) for number in numbers]
+        records = [(number, self._read(number)) for number in numbers]
         found = [(kept, number) for number, kept in records if run and kept is not None and kept.uid == run.uid]
         kept, number = max(found, key=_says, default=(None, 0))
         if number == handle.number and run is not None and kept is not None:
@@ -107,8 +134,10 @@ class Recovery:
         self._clear(handle.number)
         if run is not None and kept is not None:  # it had not begun to go on with it, or not noted all that is known
             self._take_over(run, kept, number, adopted=run.pid in self._runs.zombies)
-        elif run is not None:
+        elif run is not None and self._unreadable.isdisjoint(numbers):
             self._runs.begin_again(run)
+        elif run is not None:
+            self._lose(run)
 
     def _clear(self, number: int) -> None:
         if number not in self._groups_in_use():
