@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tests.strace import Point
 
 ENDS_WITH = 6
-MOST = 0.8
-"""Share of the points that a round comes to at least: when what happens differs a little from one to the next."""
 AT_ONCE = 2
 """Rounds that run beside each other; each waits most of its time."""
 
@@ -216,7 +214,7 @@ def live_through_all(folder: Path, story: Callable[[Round], None]) -> None:
     points = enumerate_points(folder, story)
     reached = live_through(folder, points, story)
     print(f"{story.__name__}: {len(points)} points, {reached} come to, all held")  # noqa: T201 - shown with -rP
-    assert reached > len(points) * MOST
+    assert strace.came_to_most(points, reached)
 
 
 def live_through_some(folder: Path, story: Callable[[Round], None]) -> None:
