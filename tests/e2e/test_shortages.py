@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import resource
+import shutil
 import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx
+import psutil
 import pytest
 
 from holdfast.errors import Unavailable
 from tests.e2e.test_databases import HOLDFAST, Machine, all_succeeded, manifests, wait_until
+from tests.e2e.test_strangers import ABSENT, AS_CALLER, CALLER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.client import Client
 
 COUNT = 60
+OK, SHORT = 200, 503
 
 
 @contextmanager
@@ -91,6 +99,19 @@ class LimitedMachine(Machine):
 
 
 @pytest.fixture
+def ordinary() -> Iterator[LimitedMachine]:
+    """A machine of somebody who is not root, in a folder that they can enter: pytest's cannot be."""
+    if os.geteuid() or shutil.which("setpriv") is None:
+        pytest.skip(ABSENT)
+    with tempfile.TemporaryDirectory(prefix="holdfast-ordinary-") as folder:
+        machine = LimitedMachine(Path(folder) / "data", {"HOLDFAST_LOG_LEVEL": "error"})
+        machine.data.mkdir(0o700)
+        os.chown(machine.data, CALLER, CALLER)
+        Path(folder).chmod(0o755)
+        yield machine
+
+
+@pytest.fixture
 def few_processes() -> Iterator[Path]:
     group = Path(f"/sys/fs/cgroup/pids/holdfast-test-{os.getpid()}")
     try:
@@ -114,6 +135,16 @@ def test_jobs_wait_while_there_are_no_processes_left(tmp_path: Path, few_process
 
 
 @pytest.mark.slow
+def test_jobs_wait_while_an_ordinary_user_may_have_no_more_processes(ordinary: LimitedMachine) -> None:
+    ordinary.limit = ("prlimit", "--nproc=30", *AS_CALLER)
+    with ordinary.serving() as client:
+        client.submit_bulk(manifests(COUNT, "exec sleep 0.3", retry={"retryLimit": 0}))
+        wait_until(lambda: not is_ready(client))
+        assert [node.reason.partition(" since")[0] for node in client.nodes()] == ["short of processes"]
+        wait_until(lambda: all_succeeded(client, COUNT))
+
+
+@pytest.mark.slow
 def test_jobs_wait_while_no_more_files_can_be_open(tmp_path: Path) -> None:
     machine = LimitedMachine(tmp_path / "data")
     machine.limit = ("sh", "-c", 'ulimit -n 64; exec "$@"', "sh")
@@ -122,3 +153,25 @@ def test_jobs_wait_while_no_more_files_can_be_open(tmp_path: Path) -> None:
         wait_until(lambda: not is_ready(client))
         assert [node.reason.partition(" since")[0] for node in client.nodes()] == ["short of file descriptors"]
         wait_until(lambda: all_succeeded(client, COUNT))
+
+
+@pytest.mark.slow
+def test_a_server_without_memory_refuses_what_it_has_none_for_and_goes_on(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "data")
+    with machine.serving() as client:
+        for number in range(12):
+            client.submit_bulk([{"name": f"n{number}", "command": ["true", *["x" * 100_000] * 9]}])
+        address, pid = machine.address(), machine.server_pid()
+        size = psutil.Process(pid).memory_info().vms
+        resource.prlimit(pid, resource.RLIMIT_AS, (size + (40 << 20), resource.RLIM_INFINITY))
+        token = {"authorization": f"Bearer {address['token']}"}
+
+        def ask(_: int) -> int:
+            response = httpx.get(f"{address['url']}/api/v1/jobs?fields=full&limit=1000", headers=token, timeout=60)
+            assert len(response.json()["items" if response.status_code == OK else "detail"])
+            return response.status_code
+
+        with ThreadPoolExecutor(24) as callers:
+            assert set(callers.map(ask, range(48))) == {OK, SHORT}
+        resource.prlimit(pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert [job.name for job in client.full_jobs()] == [f"n{number}" for number in range(12)]

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from holdfast.errors import HoldfastError, Internal, InvalidRequest, Problem
+from holdfast.errors import HoldfastError, Internal, InvalidRequest, Problem, Unavailable
 from holdfast.wire.problems import PROBLEM_MEDIA_TYPE, ProblemDetails, details_of, invalid, problem_type
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI, Request
 
+_NO_THREAD = "can't start new thread"
 _log = logging.getLogger(__name__)
 
 _PROTOCOL_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
@@ -62,6 +63,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(ClientDisconnect, _on_leaving)
+    app.add_exception_handler(MemoryError, _on_shortage)
+    app.add_exception_handler(RuntimeError, _on_no_thread)
     app.add_exception_handler(Exception, _on_defect)
 
 
@@ -87,7 +90,20 @@ def _on_leaving(_: Request, __: Exception) -> Response:
     return respond_status(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
 
 
-def _on_defect(request: Request, error: Exception) -> Response:
+async def _on_shortage(request: Request, _: Exception) -> Response:
+    """Refuse what the server has no memory for; for this answer no thread is needed, which might not be had either."""
+    _log.warning("%s %s refused: the server is short of memory", request.method, request.url.path)
+    return respond(Unavailable("the server is short of memory", hint="try again, and ask for less at once"))
+
+
+async def _on_no_thread(request: Request, error: Exception) -> Response:
+    """Refuse what no thread can be started for, which is told as any other error of running."""
+    if str(error) != _NO_THREAD:
+        raise error
+    return await _on_shortage(request, error)
+
+
+async def _on_defect(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return respond(Internal())
 

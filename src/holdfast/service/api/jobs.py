@@ -11,6 +11,7 @@ from holdfast.domain.audit import Caller
 from holdfast.domain.job import Job
 from holdfast.errors import UnreadableSpec
 from holdfast.ports.overview import Latest
+from holdfast.ports.store import JobFilter
 from holdfast.service.api.cursors import read_number, write_cursor
 from holdfast.service.api.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Backend, Endpoints, Ref, Word
 from holdfast.service.api.filters import Wanted, mark_of, read_filter
@@ -44,6 +45,9 @@ ENDPOINTS = (_JOBS, _ATTEMPTS, _CONTROL)
 
 DEFAULT_PAGE = 100
 MOST_IDS = 200
+FULL_PAGE_BYTES = 4 << 20
+"""A page of jobs with everything known of them ends before the job that would take it beyond that."""
+_READ_AT_ONCE = 50
 _MOST_ATTEMPTS = 1 << 31
 _MOST_MANIFESTS = 1_024
 _LARGEST_OFFSET = 1 << 62
@@ -76,7 +80,10 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
         Asked("How much to say of each; `outcome` adds how its last attempt went."),
     ] = "summary",
 ) -> JobPage:
-    """List jobs in order of submission; jobs submitted meanwhile appear on later pages."""
+    """List jobs in order of submission; jobs submitted meanwhile appear on later pages.
+
+    With `fields=full` a page has at most 4 MiB, if not one job alone has more: it may end before its limit.
+    """
     wanted = Wanted(
         states=state or (),
         queue=queue,
@@ -90,14 +97,34 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     )
     where = read_filter(backend.store, wanted)
     mark = mark_of(where)
-    page = _queries(backend).page(where, after=read_number(cursor, mark), limit=limit)
+    after = read_number(cursor, mark)
+    if fields == "full":
+        views, following = _in_full(_queries(backend), where, after, limit)
+        return JobPage(items=views, next_cursor=write_cursor(following, mark))
+    page = _queries(backend).page(where, after=after, limit=limit)
     return JobPage(items=_items(backend, page.jobs, fields), next_cursor=write_cursor(page.next_after, mark))
 
 
-def _items(backend: Backend, jobs: Sequence[Job], fields: str) -> Sequence[JobView | JobOutcome | JobSummary]:
+def _in_full(queries: Queries, where: JobFilter, after: int, limit: int) -> tuple[list[JobView], int | None]:
+    """Show jobs with everything known of them, at least one and no more than an answer may have; and where to go on."""
+    views: list[JobView] = []
+    room, last = FULL_PAGE_BYTES, after
+    following: int | None = after
+    while following is not None and len(views) < limit:
+        page = queries.page(where, after=following, limit=min(_READ_AT_ONCE, limit - len(views)))
+        following = page.next_after
+        for job in page.jobs:
+            view = full_job(queries.detail_of(job))
+            room -= len(view.model_dump_json())
+            if views and room < 0:
+                return views, last
+            views.append(view)
+            last = job.seq
+    return views, following
+
+
+def _items(backend: Backend, jobs: Sequence[Job], fields: str) -> Sequence[JobOutcome | JobSummary]:
     """Show jobs with as much as was asked for."""
-    if fields == "full":
-        return [full_job(_queries(backend).detail_of(job)) for job in jobs]
     if fields == "outcome":
         latest = backend.store.latest_of([job.id for job in jobs])
         return [job_outcome(job, latest.get(job.id, Latest())) for job in jobs]

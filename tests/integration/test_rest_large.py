@@ -1,0 +1,54 @@
+"""What is too much for one answer: a list of large jobs ends early, and a server without memory says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.api.rest.app import create_app
+from tests.asgi import asking
+from tests.integration.conftest import Counting, NoLogs
+from tests.unit.conftest import VirtualClock
+from tools.memory_store import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+
+UNAVAILABLE = 503
+NO_THREAD = RuntimeError("can't start new thread")
+
+
+@pytest.fixture
+def http() -> Iterator[httpx.Client]:
+    app = create_app(store=MemoryStore(), clock=VirtualClock(), ids=Counting(), logs=NoLogs(), token=None)
+    with asking(app) as client:
+        yield client
+
+
+def test_a_page_of_large_jobs_ends_early_and_goes_on_where_it_ended(http: httpx.Client) -> None:
+    for number in range(9):
+        http.post("/api/v1/jobs", json={"name": f"n{number}", "command": ["true", *["x" * 100_000] * 9]})
+    asked, names = {"fields": "full", "limit": "6"}, []
+    while asked.get("cursor", asked):
+        page = http.get("/api/v1/jobs", params=asked).json()
+        names.append([item["name"] for item in page["items"]])
+        asked["cursor"] = page.get("next_cursor")
+    assert names == [["n0", "n1", "n2", "n3"], ["n4", "n5", "n6", "n7"], ["n8"]]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(MemoryError(), UNAVAILABLE), (NO_THREAD, UNAVAILABLE), (RuntimeError("no"), 500)]
+)
+def test_who_asks_for_more_than_there_is_memory_for_is_told_so(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    def read(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(MemoryStore, "jobs", read)
+    answer = http.get("/api/v1/jobs")
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert answer.json()["code"] == ("unavailable" if status == UNAVAILABLE else "internal")
