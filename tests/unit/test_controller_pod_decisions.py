@@ -7,16 +7,18 @@ from typing import Any
 import pytest
 
 from holdfast.domain.containers import Capability
+from holdfast.domain.events import JobSetEnded
 from holdfast.domain.failure import Cause, ContainerResult, RunOutcome
 from holdfast.domain.job import Resources
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.explain import Explainer
 from tests.unit.conftest import exits, retrying
-from tests.unit.jobset_lab import SetLab
+from tests.unit.jobset_lab import SetLab, fails_first
 
 
 @pytest.fixture
@@ -72,6 +74,36 @@ def test_handler_limits_hold_for_a_pod_that_does_not_start(lab: SetLab) -> None:
     lab.pass_s(8)
     (job,) = lab.store.children_of(set_id)
     assert [run.status for run in lab.store.runs(job.id)][:1] == [RunStatus.ERROR]
+
+
+def test_a_pod_may_take_any_time_to_start_where_there_is_no_limit(lab: SetLab) -> None:
+    lab.store.put_settings(RetrySettings(handler_limits={"PromoteToRunning": {"timeout_s": None}}), None)
+    document = native({"name": "w", "command": ["true"]})
+    set_id = lab.submit_set(document, lambda _: evolve(exits(0), start_delay_s=2000.0))
+    lab.pass_s(1900, every_s=60.0)
+    (job,) = lab.store.children_of(set_id)
+    assert [run.status for run in lab.store.runs(job.id)] == [RunStatus.CREATING]
+    lab.pass_s(300, every_s=10.0)
+    assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
+
+
+def test_a_job_has_started_once_however_often_its_pods_are_replaced(lab: SetLab) -> None:
+    document = native({"name": "w", "command": ["true"], "backoffLimit": 1})
+    set_id = lab.submit_set(document, fails_first("train-w-0"))
+    lab.pass_s(3)
+    (first,) = lab.store.children_of(set_id)
+    lab.pass_s(60)
+    (last,) = lab.store.children_of(set_id)
+    assert (len(lab.orders), first.started_at is None) == (2, False)
+    assert last.started_at == first.started_at
+
+
+def test_the_event_of_a_sets_end_says_why(lab: SetLab) -> None:
+    set_id = lab.submit_set(native({"name": "w", "command": ["true"]}), lambda _: exits(3))
+    lab.pass_s(10)
+    told = [one.event for one in lab.store.events(limit=1000) if isinstance(one.event, JobSetEnded)]
+    message = "jobset failed due to one or more job failures (first failed job: train-w-0)"
+    assert told == [JobSetEnded(set_id, "train", "Failed", "FailedJobs", message)]
 
 
 def test_an_engine_that_places_pods_itself_is_told_the_node_a_restarted_one_avoids(lab: SetLab) -> None:

@@ -187,6 +187,21 @@ def test_a_restart_of_the_set_runs_jobs_left_failed_again() -> None:
     assert created(a_set.gone()) == ALL
 
 
+def test_a_restart_of_a_replicated_job_runs_those_of_it_that_were_left_failed_again_and_no_others() -> None:
+    bug = frozenset({"Bug"})
+    rules = (SetRule(SetAction.FAIL_JOB, "leave", reasons=bug), SetRule(SetAction.RESTART_GROUP, "again"))
+    groups = (*GROUPS, ReplicatedJob(name="workers-2"), ReplicatedJob(name="late"))
+    a_set = Set(FailurePolicy(max_restarts=5, rules=rules), replicated_jobs=groups)
+    a_set.fail("js-workers-0", "js-workers-2-0", "js-driver-0", reason="Bug")
+    a_set.fail("js-workers-1")
+    assert set(a_set.state.left_failed) == {"js-driver-0", "js-workers-2-0"}
+    assert created(a_set.gone()) == WORKERS
+    a_set.succeed("js-late-0", *WORKERS)
+    condition = a_set.state.condition("Failed")
+    assert condition is not None
+    assert condition.message.endswith("(jobs left failed: js-driver-0, js-workers-2-0)")
+
+
 def test_a_spent_budget_fails_the_set_and_says_which_limit() -> None:
     a_set = Set(policy(SetAction.RESTART_JOB, limit=1))
     decisions = a_set.fail("js-workers-0", "js-workers-1").decisions

@@ -147,6 +147,20 @@ def test_a_job_ends_only_when_its_last_pod_has_gone() -> None:
     assert (done.state.finished.reason, done.state.failed) == ("BackoffLimitExceeded", 2)
 
 
+@pytest.mark.parametrize("replacement", PodReplacement)
+@pytest.mark.parametrize("last", [failed("q", 143), pod("q", PodPhase.SUCCEEDED, 0)])
+def test_what_still_works_when_a_job_is_decided_counts_as_failed_however_it_ends(
+    replacement: PodReplacement, last: Pod
+) -> None:
+    spec = KubeJobSpec(parallelism=2, completions=2, backoff_limit=0, replacement=replacement)
+    decided = look(spec, failed("p"), pod("q"))
+    ended = look(spec, failed("p"), last, state=decided.state).state
+    assert ended.finished is not None
+    assert (ended.failed, ended.succeeded, ended.active, ended.terminating) == (2, 0, 0, 0)
+    seen = look(spec, failed("p"), last).state  # one that has ended by then counts as it ended
+    assert (seen.failed, seen.succeeded) == ((2, 0) if last.phase is PodPhase.FAILED else (1, 1))
+
+
 def test_a_recorded_success_is_not_undone_by_a_later_failure() -> None:
     spec = KubeJobSpec(
         parallelism=2, completions=2, mode=INDEXED, backoff_limit=0, success_rules=(SuccessRule(frozenset({0})),)
@@ -191,6 +205,25 @@ def test_indexes_with_a_limit_of_their_own_wait_by_themselves() -> None:
     assert synced.wake_at == NOW - 1 + 40
     later = look(spec, pod("b", index=1), pod("c", index=2), state=synced.state, now=NOW + 60)
     assert [(order.index, order.index_failures) for order in started_by(later)] == [(0, 3)]
+
+
+def test_the_delay_of_an_index_grows_with_failures_that_are_ignored_too() -> None:
+    rule = PodRule(PodAction.IGNORE, ExitCodes(ExitCodeOperator.IN, frozenset({9}), ANY))
+    spec = KubeJobSpec(completions=1, mode=INDEXED, backoff_limit_per_index=5, failure_rules=(rule,))
+    for counted, ignored, code, wait_s in [(0, 0, 9, 10.0), (0, 2, 9, 40.0), (1, 1, 9, 40.0), (1, 2, 1, 80.0)]:
+        ended = failed("a", code, index=0, index_failures=counted, index_ignored=ignored, finished_at=NOW)
+        waits = look(spec, ended)
+        assert (started_by(waits), waits.wake_at) == ((), NOW + wait_s)
+        (order,) = started_by(look(spec, ended, state=waits.state, now=NOW + wait_s))
+        assert (order.index_failures, order.index_ignored) == (counted + (code != 9), ignored + (code == 9))
+
+
+def test_a_pod_that_was_going_when_its_job_was_suspended_is_not_counted_when_it_has_gone() -> None:
+    spec = KubeJobSpec(parallelism=2, completions=2, backoff_limit=0, replacement=PodReplacement.FAILED)
+    stopped = look(evolve(spec, suspend=True), pod("a", deleting=True), pod("b"))
+    assert (stopped_by(stopped), stopped.state.terminating) == (("b",), 2)
+    resumed = look(spec, failed("a", 143), failed("b", 143), state=stopped.state, now=NOW + 50)
+    assert (resumed.state.failed, len(started_by(resumed))) == (0, 2)
 
 
 def test_suspension_stops_pods_counts_none_and_starts_the_deadline_anew() -> None:
