@@ -41,6 +41,13 @@ MUTATIONS = (
         ("e2e/test_restarts.py",),
     ),
     Mutation(
+        "a name server that never answers is waited for",
+        "client/transport.py",
+        "    thread.join(limit_s)\n",
+        "    thread.join()\n",
+        ("e2e/test_names.py",),
+    ),
+    Mutation(
         "a server makes another token whenever it starts",
         "app/server.py",
         "token = given_token(settings) or kept_token(directory)",
