@@ -141,3 +141,59 @@ def test_without_the_driver_the_error_says_what_to_install(monkeypatch: pytest.M
     with pytest.raises(InvalidSetting) as raised:
         engine.Database("postgresql://h/x")
     assert "holdfast-scheduler[postgres]" in str(raised.value)
+
+
+def test_a_submission_waits_for_locked_tables_no_longer_than_sqlite_does_and_says_why(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_BUSY_S", 0.2)
+    with closing(open_store(postgres_url)) as store, psycopg.connect(postgres_url) as other:
+        other.execute("LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE")
+        for ask in (lambda: store.submit(Submission([job("a")])), lambda: store.job("a")):
+            with pytest.raises(Unavailable, match="the database is locked by another session") as caught:
+                ask()
+            assert caught.value.hint == "nothing was changed; it is safe to try again"
+        other.rollback()
+        assert store.submit(Submission([job("a")])) == ("a",)
+
+
+def test_a_statement_that_the_server_cancelled_is_told_as_that(postgres_url: str) -> None:
+    impatient = f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-c%20statement_timeout%3D100"
+    with closing(open_store(impatient)) as store, psycopg.connect(postgres_url) as other:
+        other.execute("LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(Unavailable, match="cancelled a statement: statement_timeout"):
+            store.submit(Submission([job("a")]))
+
+
+DYING = """
+import os, signal, sys
+from sqlalchemy import event
+from holdfast.storage.sql import migrations
+from holdfast.storage.sql.engine import Database
+
+database, left = Database(sys.argv[1]), int(sys.argv[2])
+
+def die(*_):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+event.listen(database._writers, "after_cursor_execute", die)
+migrations.bring_up(database)
+"""
+
+
+@pytest.mark.parametrize("statement", [3, 40, 100])
+def test_an_upgrade_that_is_killed_between_two_statements_leaves_nothing_and_is_made_again(
+    postgres_server: PostgresServer, statement: int
+) -> None:
+    url = postgres_server.empty()
+    killed = subprocess.run([sys.executable, "-c", DYING, url, str(statement)], check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert migrations.current(url) is None
+    with psycopg.connect(url) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    assert tables == []
+    migrations.upgrade(url)
+    migrations.check(url)

@@ -61,8 +61,6 @@ _UNKNOWN_STATES = tuple(
 )
 _HELD = select(tables.leadership.c.epoch, tables.leadership.c.owner, tables.leadership.c.expires_at)
 _EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
-_PATIENCE = text("SET LOCAL lock_timeout = '5s'")
-"""As long as SQLite waits: a lost session may hold the row for longer."""
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 _NEWS = select(declared.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
@@ -110,8 +108,6 @@ class SqlControllerStore:
             NotLeader: Another owner's lease still runs; the message names it.
         """
         with self._database.writing() as connection:
-            if not self._database.is_sqlite:
-                connection.execute(_PATIENCE)
             epoch, holder, expires_at = connection.execute(_HELD.with_for_update()).one()
             if not self._database.is_sqlite:
                 now = connection.execute(_CLOCK).scalar_one()  # after the wait for the row's lock

@@ -106,6 +106,8 @@ class Database:
             self._writers = _postgres_engine(self.url, size=_POSTGRES_WRITERS, isolation="READ COMMITTED")
             event.listen(self._writers, "connect", _end_when_abandoned)
             self._readers = _postgres_engine(self.url, size=_READERS, isolation="REPEATABLE READ")
+            for pool in (self._writers, self._readers):
+                event.listen(pool, "connect", _wait_as_long_as_sqlite)
 
     @property
     def dialect(self) -> Dialect:
@@ -261,8 +263,16 @@ def _postgres_engine(url: URL, *, size: int, isolation: str) -> Engine:
 
 
 def _end_when_abandoned(connection: psycopg.Connection, _: object) -> None:
+    _set_on_server(connection, "idle_in_transaction_session_timeout", _ABANDONED_S)
+
+
+def _wait_as_long_as_sqlite(connection: psycopg.Connection, _: object) -> None:
+    _set_on_server(connection, "lock_timeout", _BUSY_S)
+
+
+def _set_on_server(connection: psycopg.Connection, name: str, value_s: float) -> None:
     connection.autocommit = True
-    connection.execute(f"SET idle_in_transaction_session_timeout = '{_ABANDONED_S}s'")
+    connection.execute(f"SET {name} = {round(value_s * 1000)}")
     connection.autocommit = False
 
 
@@ -294,6 +304,7 @@ _SQLSTATE_PASSING = {
     "57": "the database server is shutting down or starting",
     "25": "the database accepts no writes right now",
 }
+_SQLSTATE_CANCELLED = "57014"
 _SQLSTATE_BROKEN = {"XX", "58"}
 _SQLSTATE_UNDONE = {"23", "25", "40"}
 """Codes by which a server reports that it did not commit."""
@@ -329,6 +340,8 @@ def _explain(error: exc.DBAPIError) -> HoldfastError:
     state = getattr(original, "sqlstate", None)
     if state is None and isinstance(error, exc.OperationalError):
         return _passing("the database cannot be reached", original)
+    if state == _SQLSTATE_CANCELLED:
+        return _passing("the database server cancelled a statement: statement_timeout, or a person", original)
     kind = str(state)[:2]
     if kind in _SQLSTATE_BROKEN:
         return damaged(original)
