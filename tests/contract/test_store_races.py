@@ -33,7 +33,7 @@ from holdfast.service.catalogue.notifiers import Notifications
 from holdfast.service.control import Control
 from holdfast.service.reruns import Reran, rerun
 from holdfast.service.reshape import reshape
-from holdfast.service.submit import Written
+from holdfast.service.submit import Submitter, Written
 from tests.contract.test_store_notifications import BY, told
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
@@ -413,3 +413,37 @@ def test_tasks_stay_while_an_array_in_progress_waits_for_them_one_by_one(store: 
     assert store.delete_finished(ids) == 0
     store.commit(Changes(workloads={"b": evolve(one, state=ArrayState(status="Succeeded"))}))
     assert store.delete_finished(ids) == 2
+
+
+class Pruning(Counting):
+    """Gives ids, once what was waited for has ended and was deleted, as with a time to live of 0."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+
+    def new(self) -> str:
+        jobs = self._store.jobs_by_id(["other"])
+        self._store.commit(Changes({one.id: evolve(one, state=JobState.SUCCEEDED, ended_at=9.0) for one in jobs}))
+        self._store.delete_finished(["other"])
+        return super().new()
+
+
+def test_work_that_names_what_is_deleted_at_the_same_moment_is_not_accepted(store: Store) -> None:
+    store.submit(Submission([job("other", name="prepare")]))
+    waiting = JobSpec("train", ("true",), after=(Dependency("prepare"),))
+    with pytest.raises(Conflict, match="'other', which this waits for, was deleted meanwhile"):
+        Submitter(store, VirtualClock(), Pruning(store)).submit(waiting)
+    assert store.jobs(JobFilter()) == []
+
+
+def test_what_is_waited_for_stays_until_the_controller_has_taken_in_who_waits(store: Store) -> None:
+    store.submit(Submission([job("other", name="prepare")]))
+    store.commit(Changes(handled=[one.id for one in store.requests(limit=9)]))
+    waiting = JobSpec("train", ("true",), after=(Dependency("prepare"),))
+    Submitter(store, VirtualClock(), Counting()).submit(waiting)
+    [other] = store.jobs_by_id(["other"])
+    store.commit(Changes({"other": evolve(other, state=JobState.SUCCEEDED, ended_at=9.0)}))
+    assert store.delete_finished(["other"]) == 0
+    store.commit(Changes(handled=[one.id for one in store.requests(limit=9)]))
+    assert store.delete_finished(["other"]) == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import load_spec
+from holdfast.domain.job import JobState
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob
 from holdfast.storage.rules import tasks_among
@@ -61,6 +63,9 @@ class MemoryRetentionStore:
         with self._retention_lock:
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
             asked |= tasks_among(job_ids, self._finished_among.workloads.values())
+            new = {key for one in self._requests.values() if one.kind is RequestKind.SUBMIT for key in one.targets}
+            waiting = [job for job in self._finished_among.by_id.values() if job.state is JobState.WAITING]
+            asked |= {one.id for job in waiting if job.id in new for one in load_spec(job.spec).after}
             gone = {finished.job_id for finished in self._finished()} & {*job_ids} - asked
             if not dry_run:
                 self._finished_among.drop(gone)

@@ -14,6 +14,7 @@ from holdfast.ports.requests import RequestKind
 from holdfast.storage.rules import (
     audited_changes,
     first_jobs,
+    gone_awaited,
     gone_job,
     gone_queue,
     ids_of,
@@ -134,6 +135,8 @@ class MemoryStore(
                 return known
             for name in sorted(queues_of(submission) - self._queues.keys()):
                 raise gone_queue(name)
+            for key in sorted({*submission.awaited} - self._table.by_id.keys() - self._table.workloads.keys()):
+                raise gone_awaited(key)
             self.require_new_workload(submission.owner)
             for each in submission.also:
                 self.require_new_workload(each)

@@ -18,7 +18,7 @@ from holdfast.ports.retention import RetentionStore
 from holdfast.ports.workloads import Rerun, W, WorkloadQueries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import EventRecord, StoredEvent
@@ -53,6 +53,8 @@ class Submission(Struct, frozen=True):
     """Workloads of their own, to append and to take in with the jobs."""
     rerun: Rerun | None = None
     """What one of these runs again."""
+    awaited: Collection[str] = ()
+    """Ids of what these wait for: jobs and workloads that had not ended, and must still be there."""
 
 
 class Changes(Struct, gc=True):

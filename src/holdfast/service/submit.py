@@ -230,8 +230,10 @@ class Submitter(Struct, frozen=True):
         ids = {place: self.ids.new() for place in accepted}
         jobs: dict[int, Job] = {}
         arrays: dict[int, Array] = {}
+        others = set[str]()
         for place, item in accepted.items():
             awaited = resolver.resolved(place, ids) if item.spec.after else NOTHING
+            others.update(one.id for one in awaited.after if not one.outcome)
             if item.array is None:
                 spec = evolve(item.spec, after=awaited.after) if awaited.after else item.spec
                 jobs[place] = awaited.applied(new_job(spec, ids[place], now))
@@ -247,6 +249,7 @@ class Submitter(Struct, frozen=True):
             fingerprint=_fingerprint(accepted) if key else "",
             newest=newest,
             also=[*arrays.values()],
+            awaited=others.difference(ids.values()),
             rerun=next(filter(None, (_rerun_of(one, accepted[place]) for place, one in arrays.items())), None),
         )
         stored = self.store.submit(submission)

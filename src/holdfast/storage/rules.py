@@ -114,6 +114,11 @@ def reran_meanwhile() -> VersionConflict:
     return VersionConflict("tasks were rerun at the same time", hint="look which, and rerun the others")
 
 
+def gone_awaited(key: str) -> Conflict:
+    """Say that something that is waited for is there no more, and that nobody knows how it ended."""
+    return Conflict(f"{key!r}, which this waits for, was deleted meanwhile", hint="submit it again without waiting")
+
+
 def pruned_meanwhile() -> VersionConflict:
     """Say that tasks that were to run again were deleted meanwhile."""
     return VersionConflict("tasks were deleted at the same time", hint="look which are left, and rerun those")

@@ -279,6 +279,7 @@ class JobSets(Struct, frozen=True):
                 idempotency_key=key,
                 fingerprint=hashlib.sha256(read.manifest.encode()).hexdigest() if key else "",
                 owner=row,
+                awaited=[one.id for one in read.spec.after if self.alone and not one.outcome],
             )
         )
         if key is not None and (not jobs or ids[:1] != (jobs[0].id,)):

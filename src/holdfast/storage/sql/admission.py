@@ -15,6 +15,7 @@ from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports.requests import RequestKind
 from holdfast.storage.rules import (
+    gone_awaited,
     gone_job,
     gone_queue,
     gone_workload,
@@ -64,6 +65,17 @@ def require_queues(connection: Connection, names: Collection[str]) -> None:
     gone = named.difference(connection.execute(held).scalars())
     if gone:
         raise gone_queue(min(gone))
+
+
+def require_awaited(connection: Connection, keys: Collection[str]) -> None:
+    """Make sure that what is waited for is there; it stays while specifications are shared."""
+    found = set[str]()
+    for some in chunks([*keys]):
+        for column in (tables.jobs.c.id, tables.workloads.c.id):
+            found.update(connection.execute(select(column).where(column.in_(some))).scalars())
+    gone = {*keys} - found
+    if gone:
+        raise gone_awaited(min(gone))
 
 
 def require_retriable(connection: Connection, request: Request) -> None:

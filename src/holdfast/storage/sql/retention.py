@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, bindparam, delete, func, insert, select
 
+from holdfast.compiled.codec import load_spec
 from holdfast.compiled.records import dump_json, load_json
-from holdfast.domain.job import JOB_TERMINAL
+from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob
 from holdfast.storage.rules import tasks_among
@@ -108,7 +109,7 @@ def _delete(connection: Connection, ids: Sequence[str], *, dry_run: bool) -> int
     chosen = select(jobs.c.id, jobs.c.spec).where(jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES))
     # Held first, and asked for then: who wants a job to run again holds it, too.
     found = connection.execute(chosen.with_for_update()).all()
-    needed = _asked_for(connection, ids) | tasks_among(ids, owners(connection))
+    needed = _asked_for(connection, ids) | tasks_among(ids, owners(connection)) | _awaited(connection)
     gone = {job_id: digest for job_id, digest in found if job_id not in needed}
     if dry_run or not gone:
         return len(gone)
@@ -127,3 +128,15 @@ def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:
     wanted = [dump_json((job_id,)) for job_id in ids]
     asked = select(table.job_ids).where(table.kind == RequestKind.RETRY.value, table.job_ids.in_(wanted))
     return {load_json(text)[0] for text in connection.execute(asked).scalars()}
+
+
+def _awaited(connection: Connection) -> set[str]:
+    """Return what jobs wait for that the controller has not taken in yet, and so has not heard of the end of."""
+    jobs, specs, requests, found = tables.jobs.c, tables.specs.c, tables.requests.c, set[str]()
+    asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.SUBMIT.value)).scalars()
+    waiting = select(specs.body).join(tables.jobs, jobs.spec == specs.digest)
+    for some in chunks([key for text in asked for key in load_json(text)]):
+        new = jobs.id.in_(some) & (JobState.WAITING.value == STATE_UNINDEXED)
+        for body in connection.execute(waiting.where(new)).scalars():
+            found.update(one.id for one in load_spec(body).after)
+    return found

@@ -26,6 +26,7 @@ from holdfast.storage.sql.admission import (
     claim_tasks,
     lock_specs,
     refuse_known,
+    require_awaited,
     require_newest,
     require_own_jobs,
     require_queues,
@@ -84,6 +85,7 @@ class SqlSubmissionStore:
                 return known
             require_queues(connection, queues_of(submission))
             share_specs(connection)  # from here on nothing is deleted that this relies on
+            require_awaited(connection, submission.awaited)
             # Inserting first lets the database settle a race between two of one name.
             if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
                 raise known_workload(owner)
