@@ -18,7 +18,7 @@ from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.errors import Conflict, Internal, InvalidRequest, InvalidSetting, Unavailable
 from holdfast.ports.store import Changes, JobFilter, Submission
-from holdfast.storage.sql import open_store
+from holdfast.storage.sql import open_store, upkeep
 from holdfast.storage.sql.engine import Database
 from tests.immutable import becoming_immutable
 
@@ -232,3 +232,20 @@ def test_a_file_that_sqlite_maps_and_nobody_may_write_refuses_work_and_does_not_
     assert used.returncode == 0, used.stderr
     message = f"the database is read-only ({tmp_path}/holdfast.db-shm cannot be written)"
     assert used.stdout.splitlines() == [message] * 3
+
+
+def test_a_database_that_was_replaced_is_not_written_by_who_had_the_former_one_open(
+    sqlite: Place, tmp_path: Path
+) -> None:
+    place, copy = tmp_path / "holdfast.db", tmp_path / "copy.db"
+    store = sqlite.open()
+    store.submit(Submission([job("before")]))
+    upkeep.back_up(place, copy)
+    store.submit(Submission([job("after")]))
+    content = copy.read_bytes()
+    copy.replace(place)
+    with pytest.raises(Unavailable, match="was replaced while it is in use") as caught:
+        store.submit(Submission([job("lost")]))
+    assert "holdfast db restore" in (caught.value.hint or "")
+    store.close()
+    assert place.read_bytes() == content

@@ -96,9 +96,11 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._watching: PoolProxiedConnection | None = None
         self._mapped = ""
+        self._file: _SqliteFile | None = None
         if self.is_sqlite:
             file = Path(self.url.database or "")
-            connect = _sqlite_connector(file)
+            self._file = _SqliteFile(file)
+            connect = self._file.connect
             self._writers = _sqlite_engine(connect, size=1, pragmas=_SQLITE_WRITER_PRAGMAS, begin="BEGIN IMMEDIATE")
             self._readers = _sqlite_engine(connect, size=_READERS, pragmas=_SQLITE_READER_PRAGMAS, begin="BEGIN")
             self._mapped = f"{os.path.realpath(file)}-shm"
@@ -123,6 +125,8 @@ class Database:
             Unavailable, Internal: As ``translated`` says.
         """
         self._look_before_mapped_memory()
+        if self._file is not None:
+            self._file.require_same()
         with translated(), self._writers.connect() as connection, connection.begin() as transaction:
             yield connection
             try:
@@ -189,23 +193,42 @@ class Database:
         self._readers.dispose()
 
 
-def _sqlite_connector(path: Path) -> Callable[[], sqlite3.Connection]:
-    """Return a function that connects to a database file.
+class _SqliteFile:
+    """A database file that all connections of this process share.
 
-    Only its first call makes a file that is missing. Later, a missing file was removed under a running process, and an
-    empty one in its place would take in what nobody ever finds.
+    Only the first makes one that is missing: later it was removed, and an empty one would take in what nobody finds.
     """
-    first = True
 
-    def connect() -> sqlite3.Connection:
-        nonlocal first
-        if first and not path.exists() and path.parent.is_dir():
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, _PRIVATE))
-        first = False
-        existing = f"{path.absolute().as_uri()}?mode=rw"
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._first = True
+        self._known: tuple[int, int] | None = None
+
+    def connect(self) -> sqlite3.Connection:
+        if self._first and not self._path.exists() and self._path.parent.is_dir():
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, _PRIVATE))
+        self._first = False
+        self.require_same()
+        existing = f"{self._path.absolute().as_uri()}?mode=rw"
         return sqlite3.connect(existing, uri=True, check_same_thread=False, timeout=_BUSY_S)
 
-    return connect
+    def require_same(self) -> None:
+        """Refuse another file in the place of this one, into which SQLite would write what this one's log holds.
+
+        Raises:
+            Unavailable: It was replaced.
+        """
+        try:
+            found = self._path.stat()
+        except OSError:
+            return  # which SQLite tells, or whoever watches over the directory
+        if self._known is None:
+            self._known = found.st_dev, found.st_ino
+        elif self._known != (found.st_dev, found.st_ino):
+            message = f"{self._path} was replaced while it is in use"
+            raise Unavailable(
+                message, hint="stop Holdfast, then put a backup in its place with: holdfast db restore FILE"
+            )
 
 
 def _sqlite_engine(
