@@ -42,9 +42,12 @@ def postgres_url(postgres_server: postgres.PostgresServer) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say aloud what did not run without PostgreSQL or strace: a number of skips is easily overlooked."""
+    """Say aloud what did not run without PostgreSQL or strace, and how many deaths were died."""
     skipped = terminalreporter.stats.get("skipped", [])
     for absent in (postgres.ABSENT, strace.ABSENT):
         number = sum(absent in str(report.longrepr) for report in skipped)
         if number:
             terminalreporter.write_line(f"{number} tests skipped. {absent}", yellow=True, bold=True)
+    for report in terminalreporter.stats.get("passed", []):
+        for number in [value for name, value in report.user_properties if name == strace.POINTS]:
+            terminalreporter.write_line(f"{strace.POINTS}: {number} ({report.nodeid})")

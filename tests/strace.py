@@ -15,7 +15,12 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias
 
+    Tell: TypeAlias = Callable[[str, object], None]
+
+POINTS = "crash points"
+"""A property of tests that is shown at the end of a run."""
 ABSENT = "NO STRACE: it is not installed (Debian: apt install strace), or may not trace processes here"
 _CALLS = (
     *("write", "pwrite64", "writev", "sendto", "sendmsg", "ftruncate", "fallocate", "fsync", "fdatasync"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
     from holdfast.wire.jobs import JobView
-    from tests.strace import Point
+    from tests.strace import Point, Tell
 
 FOLLOWED = Path(__file__).parent.parent / "followed.py"
 AT_ONCE = 3
@@ -150,8 +150,10 @@ def live_through(folder: Path, database: Path, thread: str, points: Sequence[Poi
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("thread", THREADS)
-def test_one_that_dies_anywhere_is_continued(tmp_path: Path, database: Path, thread: str) -> None:
+def test_one_that_dies_anywhere_is_continued(
+    tmp_path: Path, database: Path, thread: str, record_property: Tell
+) -> None:
     points = enumerate_points(tmp_path, database, thread)
     reached = live_through(tmp_path, database, thread, points)
-    print(f"{thread}: {len(points)} points, {reached} come to, all held")  # noqa: T201 - shown with -rP
+    record_property(strace.POINTS, f"{len(points)}, {reached} come to, all held")
     assert strace.came_to_most(points, reached)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import RunOutcome
     from holdfast.ports.engine import RunOrder
-    from tests.strace import Point
+    from tests.strace import Point, Tell
 
 ENDS_WITH = 6
 AT_ONCE = 2
@@ -209,11 +209,11 @@ def live_through(folder: Path, points: Sequence[Point], story: Callable[[Round],
     return reached
 
 
-def live_through_all(folder: Path, story: Callable[[Round], None]) -> None:
+def live_through_all(folder: Path, story: Callable[[Round], None], tell: Tell) -> None:
     """Live through a round for each point there is, and say how many there were."""
     points = enumerate_points(folder, story)
     reached = live_through(folder, points, story)
-    print(f"{story.__name__}: {len(points)} points, {reached} come to, all held")  # noqa: T201 - shown with -rP
+    tell(strace.POINTS, f"{len(points)}, {reached} come to, all held")
     assert strace.came_to_most(points, reached)
 
 

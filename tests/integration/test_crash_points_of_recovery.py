@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.crashes import Round
+    from tests.strace import Tell
 
 HELD, ORPHANED, RECORDED, KEPT, JOURNALED, UNSEEN, UNNOTED = NAMES = (
     *("held", "orphaned", "recorded", "kept", "journaled", "unseen", "unnoted"),
@@ -93,5 +94,7 @@ def test_one_that_is_cut_short_at_its_begin_middle_or_end_is_made_good(tmp_path:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("story", STORIES, ids=[story.__name__ for story in STORIES])
-def test_one_that_is_cut_short_anywhere_is_made_good(tmp_path: Path, story: Callable[[Round], None]) -> None:
-    crashes.live_through_all(tmp_path, story)
+def test_one_that_is_cut_short_anywhere_is_made_good(
+    tmp_path: Path, story: Callable[[Round], None], record_property: Tell
+) -> None:
+    crashes.live_through_all(tmp_path, story, record_property)

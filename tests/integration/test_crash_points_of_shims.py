@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.crashes import Round
+    from tests.strace import Tell
 
 QUICK, WAITING, STOPPED, LATER, NONE = "quick", "waiting", "stopped", "later", "none"
 
@@ -47,5 +48,5 @@ def test_a_life_that_is_cut_short_at_its_begin_middle_or_end_is_gone_on_with(tmp
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_life_that_is_cut_short_anywhere_is_gone_on_with(tmp_path: Path) -> None:
-    crashes.live_through_all(tmp_path, life)
+def test_a_life_that_is_cut_short_anywhere_is_gone_on_with(tmp_path: Path, record_property: Tell) -> None:
+    crashes.live_through_all(tmp_path, life, record_property)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.crashes import Round
+    from tests.strace import Tell
 
 QUICK, WAITING = "quick", "waiting"
 
@@ -82,5 +83,7 @@ def test_one_that_dies_at_its_begin_middle_or_end_is_replaced(tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("story", STORIES, ids=[story.__name__ for story in STORIES])
-def test_one_that_dies_anywhere_is_replaced(tmp_path: Path, story: Callable[[Round], None]) -> None:
-    crashes.live_through_all(tmp_path, story)
+def test_one_that_dies_anywhere_is_replaced(
+    tmp_path: Path, story: Callable[[Round], None], record_property: Tell
+) -> None:
+    crashes.live_through_all(tmp_path, story, record_property)
