@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.events import JobSetChanged
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.ports.engine import NodeInfo
@@ -122,6 +123,10 @@ def test_suspending_stops_what_runs_and_resuming_runs_it_again(lab: SetLab) -> N
     lab.pass_s(20)
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
     assert len(lab.orders) == 4
+    told = [stored.event for stored in lab.store.events(limit=1000)]
+    assert [each for each in told if isinstance(each, JobSetChanged)] == [
+        JobSetChanged(set_id, "train", change) for change in ("suspended", "resumed")
+    ]
 
 
 def test_a_deleted_set_is_gone_once_its_programs_have_stopped(lab: SetLab) -> None:

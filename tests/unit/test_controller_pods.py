@@ -447,8 +447,8 @@ def test_a_cancelled_job_of_its_own_stops_its_pods(lab: SetLab) -> None:
     lab.pass_s(3)
     lab.ask(RequestKind.CANCEL, batch.id, "enough")
     lab.pass_s(5)
-    job = lab.store.job(batch.id)
-    assert (job.state, job.reason) == (JobState.CANCELLED, "enough")
+    job = lab.job(batch.id)
+    assert (job.state, job.reason, lab.attempts(batch.id)[0].message) == (JobState.CANCELLED, "enough", "cancelled")
     assert not lab.engine_runs()
 
 

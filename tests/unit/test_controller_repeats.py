@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+import pytest
+
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.record import evolve
@@ -62,3 +64,17 @@ def test_a_run_that_is_stopped_before_its_executor_heard_of_it_keeps_nobody_wait
     lab.tick()
     lab.pass_s(2)
     assert lab.job(job).state is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("told", [None, "n7"])
+def test_a_run_ended_on_the_node_that_its_engine_names_or_else_where_it_was_placed(lab: Lab, told: str | None) -> None:
+    job = lab.submit(job_named("job"), exits(1, after_s=3.0))
+    lab.pass_s(1)
+    lab.clock.time += 5.0
+    [ended] = lab.engine.observe().values()
+    assert ended.outcome is not None
+    placed = lab.runs(job)[0].node
+    tell(lab, evolve(ended, outcome=evolve(ended.outcome, node=told)))
+    [run] = lab.runs(job)
+    assert run.outcome is not None
+    assert (run.node, run.outcome.node) == (told or placed,) * 2

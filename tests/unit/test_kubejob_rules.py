@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.failure import ContainerResult
+from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
 from holdfast.domain.workloads.kubejob.decisions import FAILURE_POLICY
 from holdfast.domain.workloads.kubejob.model import (
@@ -18,6 +18,7 @@ from holdfast.domain.workloads.kubejob.model import (
     PodPhase,
     PodRule,
 )
+from holdfast.domain.workloads.kubejob.observed import failed_by_itself
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from tools.cases.podjob import stopped_by
 
@@ -70,3 +71,9 @@ def test_a_decision_about_a_pod_names_the_policy_of_its_rule(
     failed = Pod(name="p", phase=PodPhase.FAILED, containers=(ContainerResult(3),))
     (found,) = reconcile(KubeJobSpec(failure_rules=rules), KubeJobState(started_at=NOW), [failed], NOW).decisions
     assert (found.decision.rule, found.decision.policy) == (rule, policy)
+
+
+@pytest.mark.parametrize("ended_by", EndedBy)
+def test_a_pod_that_was_stopped_with_its_job_has_not_failed_by_itself(ended_by: EndedBy) -> None:
+    stopped = RunOutcome((ContainerResult(143),), ended_by=ended_by)
+    assert failed_by_itself(stopped) is (ended_by not in {EndedBy.CASCADE, EndedBy.SUSPENSION})

@@ -92,6 +92,7 @@ def test_a_retry_is_told_from_what_happened_to_what_follows() -> None:
             story(evolve(GROW, anti_affinity=AntiAffinity.DEVICE), failure=evolve(OOM, devices=("gpu-0", "gpu-1"))),
             "It avoids gpu-0@n1, gpu-1@n1 unless no others could ever run it.",
         ),
+        (story(failure=evolve(OOM, conditions=frozenset())), "Classified as oom_killed, category memory/cgroup."),
         (story(failure=None), "Attempt 1 ended without saying how."),
         (
             story(failure=None),
