@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.dialects.manifests import manifest_warnings, read_manifest
 from holdfast.domain.failure import Cause, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
@@ -86,6 +87,43 @@ def test_who_decides_after_an_unknown_end(decision: Decision, action: Action, ru
 
 def test_a_retry_after_an_unknown_end_is_charged_to_lost_executors() -> None:
     assert judged([SILENT], job=RETRY).counter == "infrastructure/executor-lost"
+
+
+def warned(spec: dict[str, object], kind: str = "Job") -> list[str]:
+    manifest = read_manifest({"apiVersion": "holdfast.dev/v1", "kind": kind, "metadata": {"name": "n"}, "spec": spec})
+    return [warning.path for warning in manifest_warnings(manifest)]
+
+
+TO_LOST: dict[str, object] = {"action": "Retry", "name": "lost", "onConditions": ["ExecutorLost"]}
+BY_CAUSE: dict[str, object] = {"action": "Ignore", "name": "cause", "onCauses": ["agent_transient"]}
+KNOWN: dict[str, object] = {"action": "Hold", "name": "known", "onConditions": ["EndUnknown"]}
+OTHER: dict[str, object] = {"action": "Retry", "name": "other", "onConditions": ["AppError"]}
+HOLDS: dict[str, object] = {"action": "Hold", "name": "holds", "onConditions": ["NodeLost"]}
+
+
+@pytest.mark.parametrize(
+    ("rules", "says", "paths"),
+    [
+        ([TO_LOST], "Hold", ["spec.retry.rules[0]"]),
+        ([OTHER, TO_LOST, TO_LOST | {"name": "again"}], "Fail", ["spec.retry.rules[1]"]),
+        ([BY_CAUSE], "Hold", ["spec.retry.rules[0]"]),
+        ([HOLDS], "Hold", []),
+        ([KNOWN, TO_LOST], "Hold", []),
+        ([TO_LOST], "Retry", []),
+        ([OTHER], "Hold", []),
+    ],
+)
+def test_a_rule_that_voids_what_must_not_run_twice_is_pointed_out(
+    rules: list[dict[str, object]], says: str, paths: list[str]
+) -> None:
+    job: dict[str, object] = {"command": ["true"], "retry": {"rules": rules}}
+    assert warned({**job, "onUnknownEnd": says}) == paths
+    assert warned({**job, "array": {"indices": "0-3", "onUnknownEnd": says}}) == paths
+    assert warned({**job, "retry": {"rules": rules, "onUnknownEnd": says}}) == paths
+    assert warned({"rules": rules, "onUnknownEnd": says}, "RetryPolicy") == [
+        path.replace(".retry", "") for path in paths
+    ]
+    assert warned({**job, "onUnknownEnd": "Retry", "retry": {"rules": rules, "onUnknownEnd": says}}) == []
 
 
 UNKNOWN = "nobody knows how it ended, and onUnknownEnd of the"

@@ -172,8 +172,11 @@ def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
     if isinstance(manifest, JobSpec):
         several = len(manifest.inline_policies) > 1
         paths = [f"spec.retry[{i}]" if several else "spec.retry" for i in range(len(manifest.inline_policies))]
-        policies = zip(manifest.inline_policies, paths, strict=True)
-        found = [problem for policy, path in policies for problem in policy_warnings(policy, path)]
+        own = manifest.inline_policies
+        ends = (manifest.on_unknown_end, manifest.array_on_unknown_end, *(each.on_unknown_end for each in own))
+        says = next(filter(None, ends), None)
+        policies = zip(own, paths, strict=True)
+        found = [problem for policy, path in policies for problem in policy_warnings(policy, path, says)]
         if manifest.kube is None and ARMADA_POLICY in manifest.annotations:
             path = f"metadata.annotations.{ARMADA_POLICY}"
             found.append(Problem(path, "has no effect here", hint="name retry policies in retryPolicies"))

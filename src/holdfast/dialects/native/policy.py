@@ -18,7 +18,7 @@ from holdfast.dialects.native.matchers import (
     read_signals,
 )
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
-from holdfast.domain.failure import NEVER_RETRIED, Cause
+from holdfast.domain.failure import LOST, NEVER_RETRIED, Cause, FailureCondition
 from holdfast.domain.policy.model import (
     Action,
     AntiAffinity,
@@ -270,9 +270,15 @@ def _read_static(part: Fields) -> int | None:
     return size
 
 
-def policy_warnings(policy: RetryPolicy, path: str) -> list[Problem]:
-    """List what is legal but dubious: unreachable rules, unused settings, what no failure has."""
-    found: list[Problem] = []
+def policy_warnings(policy: RetryPolicy, path: str, on_unknown_end: UnknownEnd | None = None) -> list[Problem]:
+    """List what is legal but dubious: unreachable rules, unused settings, what no failure has.
+
+    Args:
+        policy: It.
+        path: Its field path.
+        on_unknown_end: What its job or array says, which comes before what the policy does.
+    """
+    found = _voiding(policy, path, on_unknown_end or policy.on_unknown_end)
     blocker: str | None = None
     for i, rule in enumerate(policy.rules):
         where = f"{path}.rules[{i}]" if path else f"rules[{i}]"
@@ -287,6 +293,24 @@ def policy_warnings(policy: RetryPolicy, path: str) -> list[Problem]:
         if rule.action in {Action.FAIL, Action.HOLD} and (rule.backoff or rule.mutate):
             found.append(Problem(where, f"backoff and mutate have no effect: the action is {rule.action}"))
     return found
+
+
+def _voiding(policy: RetryPolicy, path: str, says: UnknownEnd | None) -> list[Problem]:
+    """Find the first rule that has a job run again of which ``onUnknownEnd`` says that it must not."""
+    if says in {None, UnknownEnd.RETRY}:
+        return []
+    for i, rule in enumerate(policy.rules):
+        names = rule.conditions or frozenset()
+        if rule.exit_codes is not None or rule.signals is not None or rule.termination_message is not None:
+            continue  # nothing of that is known
+        if rule.matches_all or FailureCondition.END_UNKNOWN in names:
+            return []  # what says nothing about it comes later, what names it was meant
+        by_cause = Cause.AGENT_TRANSIENT in (rule.causes or ())
+        if (names & LOST or (by_cause and not names)) and rule.action in {Action.RETRY, Action.IGNORE}:
+            where = f"{path}.rules[{i}]" if path else f"rules[{i}]"
+            message = f"comes before onUnknownEnd: {says}: a job is run again, whoever knows how it ended"
+            return [Problem(where, message, hint="put a rule with onConditions: [EndUnknown] before it")]
+    return []
 
 
 def read_policy_manifest(
