@@ -11,12 +11,13 @@ from holdfast.domain.failure import ContainerResult, FailureCondition, RunOutcom
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.model import Action, DecisionCode, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
-from holdfast.domain.shortage import AGAIN_AT_ONCE, OVER_AFTER_S, PATIENCE, Shortage, met
+from holdfast.domain.shortage import AGAIN_AT_ONCE, OF_REASON, OVER_AFTER_S, PATIENCE, Shortage, met
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
 from holdfast.service.explain import Explainer
+from holdfast.wire.render_events import event_view
 from tests.unit.conftest import Lab, exits, job_named, retrying
 from tests.unit.jobset_lab import SetLab, group, manifest
 
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder
 
 NEVER = RetryPolicy("inline", retry_limit=0, default_action=Action.FAIL)
-WORDS = {
-    "DiskFull": Shortage.DISK,
-    "OutOfInodes": Shortage.INODES,
-    "OutOfFiles": Shortage.DESCRIPTORS,
-    "OutOfProcesses": Shortage.PROCESSES,
-    "OutOfMemory": Shortage.MEMORY,
-    "ReadOnlyFileSystem": Shortage.READ_ONLY,
-}
 
 
 def refusal(reason: str = "DiskFull") -> RunOutcome:
@@ -67,7 +60,7 @@ def disk(lab: Lab) -> Disk:
     return Disk(lab)
 
 
-@pytest.mark.parametrize(("reason", "of"), WORDS.items())
+@pytest.mark.parametrize(("reason", "of"), OF_REASON.items())
 def test_each_of_the_words_of_launching_names_what_is_short(reason: str, of: Shortage) -> None:
     assert met(refusal(reason)) is of
     assert met(evolve(refusal(reason), started=True)) is None
@@ -164,6 +157,11 @@ def test_a_node_with_room_for_one_more_now_and_then_is_short_all_the_time(
     assert len(told) == 2, told
     assert told[0].startswith("node n0 is short of disk space: cannot start 'true': No space left on device; ")
     assert told[1].startswith("node n0 is no longer short of disk space; that lasted ")
+    begun, over = [each for each in map(event_view, lab.store.events(limit=1000)) if each.subject == "nodes/n0"]
+    message = "cannot start 'true': No space left on device"
+    assert begun.data == {"executor": "local", "node": "n0", "of": "disk", "message": message}
+    assert (begun.type, over.type) == ("dev.holdfast.node.short.v1", "dev.holdfast.node.recovered.v1")
+    assert over.data["lasted_s"] > OVER_AFTER_S
 
 
 def test_a_shortage_outlives_its_controller_even_if_the_clock_is_set_back(

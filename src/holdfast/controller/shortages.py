@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from holdfast.domain import shortage
+from holdfast.domain.events import EventRecord, NodeRecovered, NodeShort
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 
@@ -60,6 +61,7 @@ class Shortages:
             if known is None:
                 words = "node %s is %s: %s; it gets no new work until that is over"
                 _log.warning(words, key[1], of.words, run.outcome.message)
+                self._state.emit(EventRecord(None, now, NodeShort(*key, str(of), run.outcome.message)))
             self._put(key, shortage.refused(known, of, run.outcome.message, now))
         elif known is not None and known.trying:
             self._put(key, shortage.answered(known, now, well=run.started_at is not None))
@@ -78,7 +80,9 @@ class Shortages:
         for key, known in list(self._short.items()):
             if known.is_over(now):
                 words = "node %s is no longer %s; that lasted %s"
-                _log.warning(words, key[1], known.of.words, format_duration(round(now - known.since)))
+                lasted_s = now - known.since
+                _log.warning(words, key[1], known.of.words, format_duration(round(lasted_s)))
+                self._state.emit(EventRecord(None, now, NodeRecovered(*key, str(known.of), lasted_s)))
                 self._put(key, None)
                 self._refused = {each: count for each, count in self._refused.items() if each[0] in self._state.jobs}
 

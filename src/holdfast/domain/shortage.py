@@ -42,7 +42,7 @@ class Shortage(StrEnum):
         return _IN_WORDS[self]
 
 
-_OF_REASON = {
+OF_REASON = {
     "DiskFull": Shortage.DISK,
     "OutOfInodes": Shortage.INODES,
     "OutOfFiles": Shortage.DESCRIPTORS,
@@ -103,7 +103,7 @@ def met(ended: RunOutcome | Failure) -> Shortage | None:
     """Return what kept a run's program from being started, if that was a shortage of its node."""
     if ended.started or FailureCondition.LAUNCH_FAILED not in ended.conditions:
         return None
-    return next((_OF_REASON[each.reason] for each in ended.containers if each.reason in _OF_REASON), None)
+    return next((OF_REASON[each.reason] for each in ended.containers if each.reason in OF_REASON), None)
 
 
 def uncounted(of: Shortage, node: str | None, refusals: int = 1) -> Decision:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.audit import Subject
-from holdfast.domain.events import DeviceCordoned, DeviceUncordoned, NodeLost, OperatorActed
+from holdfast.domain.events import (
+    DeviceCordoned,
+    DeviceUncordoned,
+    NodeCordoned,
+    NodeLost,
+    NodeRecovered,
+    NodeShort,
+    NodeUncordoned,
+    OperatorActed,
+)
 from holdfast.wire.base import timestamp
 from holdfast.wire.events import AuditView, EventView
 
@@ -48,6 +57,8 @@ def _subject(stored: StoredEvent) -> str:
         return f"jobs/{stored.job_id}"
     if isinstance(stored.event, NodeLost):
         return f"executors/{stored.event.executor}"
+    if isinstance(stored.event, NodeCordoned | NodeUncordoned | NodeShort | NodeRecovered):
+        return f"nodes/{stored.event.node}"
     if isinstance(stored.event, DeviceCordoned | DeviceUncordoned):
         return f"devices/{stored.event.device}"
     name = getattr(stored.event, "name", "")

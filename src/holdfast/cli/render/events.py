@@ -23,6 +23,7 @@ _SINGULAR = {
     "queues": "queue",
     "failure-categories": "category",
     "executors": "executor",
+    "nodes": "node",
 }
 _PREFIX = "dev.holdfast."
 

@@ -55,7 +55,15 @@ from holdfast.domain.events.operators import (
     QueueUpdated,
     SettingsUpdated,
 )
-from holdfast.domain.events.places import DeviceCordoned, DeviceUncordoned, NodeCordoned, NodeLost, NodeUncordoned
+from holdfast.domain.events.places import (
+    DeviceCordoned,
+    DeviceUncordoned,
+    NodeCordoned,
+    NodeLost,
+    NodeRecovered,
+    NodeShort,
+    NodeUncordoned,
+)
 from holdfast.domain.events.registry import BY_KIND, BY_NAME, REGISTRY, Event, EventRecord, EventType, StoredEvent
 from holdfast.domain.events.workloads import WorkloadQuarantined, WorkloadReleased
 
@@ -104,6 +112,8 @@ __all__ = [
     "LimitUsed",
     "NodeCordoned",
     "NodeLost",
+    "NodeRecovered",
+    "NodeShort",
     "NodeUncordoned",
     "NotificationDead",
     "NotificationDelivered",

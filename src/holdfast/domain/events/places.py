@@ -32,6 +32,25 @@ class NodeUncordoned(Struct, frozen=True):
     node: str
 
 
+class NodeShort(Struct, frozen=True):
+    """A node lacked something that starting a program takes: it gets one job at a time until that is over."""
+
+    executor: str
+    node: str
+    of: str
+    message: str
+    """Why the program could not be started."""
+
+
+class NodeRecovered(Struct, frozen=True):
+    """A node is no longer short of anything."""
+
+    executor: str
+    node: str
+    of: str
+    lasted_s: float
+
+
 class DeviceCordoned(Struct, frozen=True):
     """A device is no longer given to any run."""
 
@@ -54,4 +73,4 @@ class DeviceUncordoned(Struct, frozen=True):
     device: str
 
 
-PlaceEvent = NodeLost | NodeCordoned | NodeUncordoned | DeviceCordoned | DeviceUncordoned
+PlaceEvent = NodeLost | NodeCordoned | NodeUncordoned | NodeShort | NodeRecovered | DeviceCordoned | DeviceUncordoned

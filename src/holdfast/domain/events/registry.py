@@ -63,6 +63,8 @@ from holdfast.domain.events.places import (
     DeviceUncordoned,
     NodeCordoned,
     NodeLost,
+    NodeRecovered,
+    NodeShort,
     NodeUncordoned,
     PlaceEvent,
 )
@@ -140,6 +142,8 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("node.lost", 1, NodeLost),
     EventType("node.cordoned", 1, NodeCordoned),
     EventType("node.uncordoned", 1, NodeUncordoned),
+    EventType("node.short", 1, NodeShort),
+    EventType("node.recovered", 1, NodeRecovered),
     EventType("workload.quarantined", 1, WorkloadQuarantined),
     EventType("workload.released", 1, WorkloadReleased),
     EventType("notification.delivered", 1, NotificationDelivered),
