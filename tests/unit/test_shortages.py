@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.failure import ContainerResult, FailureCondition, RunOutcome
 from holdfast.domain.job import JobState, Resources
-from holdfast.domain.policy.model import Action, DecisionCode, RetryPolicy, RetrySettings
+from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.shortage import AGAIN_AT_ONCE, OF_REASON, OVER_AFTER_S, PATIENCE, Shortage, met
 from holdfast.domain.workloads.jobset.state import JobSet
@@ -115,6 +115,20 @@ def test_jobs_go_to_other_nodes_meanwhile(lab: Lab, disk: Disk) -> None:
     lab.pass_s(30)
     assert {lab.job(job).state for job in jobs} == {JobState.SUCCEEDED}
     assert 4 <= len(disk.refused) <= 10
+
+
+def test_a_job_that_is_refused_goes_on_avoiding_what_it_avoided(lab: Lab, disk: Disk) -> None:
+    lab.use(*(NodeInfo(f"n{number}", Resources(4000, 8 << 30, 0)) for number in range(3)))
+    elsewhere = RetryPolicy("mine", default_action=Action.RETRY, anti_affinity=AntiAffinity.NODE)
+
+    def plan(order: RunOrder) -> SimulatedRun:
+        disk.full = order.attempt == 2
+        return disk.run(order, exits(1 if order.attempt == 1 else 0))
+
+    job = lab.submit(job_named("train", elsewhere), plan)
+    lab.pass_s(60)
+    assert lab.job(job).state is JobState.SUCCEEDED
+    assert [run.node for run in lab.runs(job)] == ["n0", "n1", "n2"]
 
 
 def test_a_gang_whose_other_ranks_had_started_waits_for_its_node_as_a_whole(lab: Lab, disk: Disk) -> None:

@@ -142,7 +142,8 @@ class DeviceChecks:
         for (_, node), place in state.capacity.places.items():
             free = [each for each in place.devices if not each.trouble and f"{each.id}@{node}" not in avoided]
             enough = sum(map(spec.gpus.admits, free)) >= (1 if request.share_m else request.gpu)
-            open_to_it = node not in catalogue.cordons and spec.node_selector.items() <= place.labels.items()
+            closed = node in catalogue.cordons or place.short is not None
+            open_to_it = not closed and spec.node_selector.items() <= place.labels.items()
             if enough and open_to_it and request.fits(place.capacity):
                 return True
         return False

@@ -333,6 +333,7 @@ def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, n
         what = f"{what}; hint: {failure.hint}" if failure.hint else what
         return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=ended_at, updated_at=now)
     waits, counters, counter = due > now, job.counters, decision.counter
+    avoids = job if decision.code is DecisionCode.SHORTAGE else decision  # it never ran where it was to run
     if counter is not None:
         counters = {**counters, counter: counters.get(counter, 0) + 1}
     return evolve(
@@ -345,8 +346,8 @@ def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, n
         counters=counters,
         retries=job.retries + (counter is not None),
         request=job.request if decision.memory is None else evolve(job.request, memory=decision.memory),
-        avoid_node=decision.avoid_node,
-        avoid_devices=decision.avoid_devices,
+        avoid_node=avoids.avoid_node,
+        avoid_devices=avoids.avoid_devices,
     )
 
 
