@@ -278,6 +278,18 @@ def test_a_set_that_would_have_a_job_of_another_sets_name_is_refused_by_name(she
     assert shell.run("apply", "-f", other).stdout == "jobset a created\n"
 
 
+def test_a_job_without_parallelism_says_why_it_starts_nothing(shell: Shell) -> None:
+    path = shell.folder / "none.yaml"
+    path.write_text(JOB.format(name="none").replace("parallelism: 2", "parallelism: 0"))
+    assert shell.run("submit", "-f", str(path)).returncode == 0
+    why = "its parallelism is 0, so it starts no pods"
+    wait_until(lambda: shell.json("get", "job", "none")["reason"] == why, "a reason")
+    assert shell.run("why", "none").stdout.startswith(f"Job none is queued: {why}\n")
+    assert why in shell.run("describe", "job", "none").stdout
+    assert why in shell.run("get", "job", "none", "-o", "wide").stdout
+    assert shell.run("cancel", "none").returncode == 0
+
+
 def test_a_job_of_kubernetes_is_cancelled_by_deleting_its_file(shell: Shell) -> None:
     path = shell.folder / "stays.yaml"
     path.write_text(JOB.format(name="stays").replace('echo "pod $JOB_COMPLETION_INDEX"', "exec sleep 300"))

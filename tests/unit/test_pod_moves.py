@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus
 from holdfast.domain.workloads.kubejob.standing import END_PODS, POD_MOVES, PodsAre, moves
+from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
 A = AttemptStatus
@@ -26,6 +28,18 @@ RUNNING, GOING = PodsAre.RUNNING, PodsAre.GOING
 )
 def test_an_attempt_moves_with_its_pods(status: AttemptStatus, pods: set[PodsAre], to: list[AttemptStatus]) -> None:
     assert [move.to for move in moves(status, frozenset(pods))] == to
+
+
+def test_a_job_whose_parallelism_is_0_says_that_it_starts_no_pods_until_it_may() -> None:
+    lab = SetLab()
+    document = manifest(replicatedJobs=[group("w", 1, parallelism=0, completions=1)])
+    lab.submit_set(document, lambda _: exits(0, after_s=5.0))
+    lab.pass_s(5)
+    job = lab.store.job("train-w-0")
+    assert (job.state, job.reason, lab.orders) == (JobState.QUEUED, "its parallelism is 0, so it starts no pods", [])
+    lab.restart_controller()
+    lab.pass_s(5)
+    assert lab.store.job("train-w-0") == job
 
 
 def test_no_move_leads_out_of_an_attempt_that_is_over() -> None:

@@ -23,7 +23,7 @@ from holdfast.domain.lifecycle.judge import resolve_options
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself
 from holdfast.domain.workloads.kubejob.reconcile import DEADLINE
-from holdfast.domain.workloads.kubejob.standing import END_PODS, PodsAre, moves, standing
+from holdfast.domain.workloads.kubejob.standing import END_PODS, NO_PODS, PodsAre, moves, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,7 +118,10 @@ class PodAttempts:
         if record.deleting_since is None:
             wake_at = due if due < inf else None
             in_set = active.job.child is not None
-            found = standing(record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at)
+            most = None if (kube := active.spec.kube) is None else kube.spec.parallelism
+            found = standing(
+                record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at, parallelism=most
+            )
             job = active.job
             if found.state is JobState.RUNNING and job.state is not JobState.RUNNING:
                 begun = evolve(
@@ -137,11 +140,13 @@ class PodAttempts:
         return look_at if look_at < inf else None
 
     def put(self, job: Job, found: Standing, now: float) -> None:
-        """Change a job's state if it differs; while it is pending, the reason is the one placement gives."""
+        """Change a job's state if it differs; while pods of it are pending, the reason is the one placement gives."""
         state, reason, retry_at = found
-        if state is job.state and (state is JobState.QUEUED or (reason, retry_at) == (job.reason, job.retry_at)):
+        stays = state is job.state
+        placed = state is JobState.QUEUED and not reason and job.reason != NO_PODS
+        if stays and (placed or (reason, retry_at) == (job.reason, job.retry_at)):
             return
-        queued_at = now if state is JobState.QUEUED else job.queued_at
+        queued_at = now if state is JobState.QUEUED and not stays else job.queued_at
         moved = evolve(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
         self._state.put_job(moved)
 

@@ -64,6 +64,9 @@ def moves(status: AttemptStatus, pods: Collection[PodsAre]) -> tuple[PodMove, ..
     return tuple(made)
 
 
+NO_PODS = "its parallelism is 0, so it starts no pods"
+
+
 class Standing(NamedTuple):
     """A job's state and why."""
 
@@ -74,7 +77,13 @@ class Standing(NamedTuple):
 
 
 def standing(
-    record: KubeJobRecord, *, in_set: bool, placed: bool = False, waiting: bool = False, wake_at: float | None = None
+    record: KubeJobRecord,
+    *,
+    in_set: bool,
+    placed: bool = False,
+    waiting: bool = False,
+    wake_at: float | None = None,
+    parallelism: int | None = None,
 ) -> Standing:
     """Return the state of a job whose attempt is not over for good.
 
@@ -84,6 +93,7 @@ def standing(
         placed: Whether any of its pods has a place.
         waiting: Whether any of its pods waits for a place.
         wake_at: When the next of its pods is due, if one is held back.
+        parallelism: How many pods it may have at once, unless its set has given it another number since.
     """
     if placed:
         return Standing(JobState.RUNNING)
@@ -94,16 +104,18 @@ def standing(
         return Standing(JobState.WAITING, f"{how}; its job set goes on")
     if record.suspended:
         return Standing(JobState.WAITING if in_set else JobState.HELD, "suspended")
-    return Standing(JobState.QUEUED) if waiting else _held_back(record, wake_at)
+    if waiting:
+        return Standing(JobState.QUEUED)
+    return _held_back(record, wake_at, parallelism if record.parallelism is None else record.parallelism)
 
 
-def _held_back(record: KubeJobRecord, wake_at: float | None) -> Standing:
+def _held_back(record: KubeJobRecord, wake_at: float | None, parallelism: int | None) -> Standing:
     held = next((pod.held for pod in record.pods if pod.held), "")
     if held:
         return Standing(JobState.HELD, held)
     if wake_at is not None:
         return Standing(JobState.BACKOFF, "waits before it replaces failed pods", wake_at)
-    return Standing(JobState.QUEUED)
+    return Standing(JobState.QUEUED, NO_PODS if parallelism == 0 else "")
 
 
 def final(state: KubeJobState, otherwise: str) -> Standing:
