@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -288,6 +289,30 @@ def test_a_job_without_parallelism_says_why_it_starts_nothing(shell: Shell) -> N
     assert why in shell.run("describe", "job", "none").stdout
     assert why in shell.run("get", "job", "none", "-o", "wide").stdout
     assert shell.run("cancel", "none").returncode == 0
+
+
+def test_names_are_made_up_for_what_is_new_and_only_for_that(shell: Shell) -> None:
+    (shell.folder / "set.yaml").write_text(
+        Path(shell.write("made", "true")).read_text().replace("  name: made", "  generateName: made-")
+    )
+    (shell.folder / "job.yaml").write_text(JOB.format(name="x").replace("{name: x}", "{generateName: made-}"))
+    for kind, told in (("set", r"jobset (made-[0-9a-z]{5}) created"), ("job", r"job \w+ (made-[0-9a-z]{5}) submitted")):
+        path, names = str(shell.folder / f"{kind}.yaml"), set()
+        assert shell.run("create", "-f", path, "--dry-run").returncode == 0
+        for _ in range(2):
+            created = shell.run("create", "-f", path)
+            found = re.fullmatch(told, created.stdout.strip())
+            assert found is not None, (created.stdout, created.stderr)
+            names.add(found[1])
+        submitted = shell.run("submit", "-f", path, "--wait")
+        assert submitted.returncode == 0, submitted.stderr
+        assert len({submitted.stdout.split()[1], *names}) == 3
+        for verb in ("apply", "delete"):
+            refused = shell.run(verb, "-f", path)
+            assert refused.returncode == 2
+            assert "metadata.generateName" in refused.stderr
+            assert "hint: write name instead, or: holdfast create -f FILE" in refused.stderr
+        assert shell.run("wait", "jobset" if kind == "set" else "job", *names, "--timeout", "60s").returncode == 0
 
 
 def test_a_job_of_kubernetes_is_cancelled_by_deleting_its_file(shell: Shell) -> None:

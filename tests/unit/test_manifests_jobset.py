@@ -307,7 +307,7 @@ def test_a_request_up_to_its_limit_is_taken(asked: str, limit: str) -> None:
             "spec.template.metadata.restartPolicy",
             "spec",
         ),
-        (JOB.replace("  name: pi\n", "  generateName: pi-\n", 1), "metadata.generateName", "name"),
+        (JOB.replace("  name: pi\n", "  generateName: pi-\n", 1), "metadata.generateName", "holdfast create"),
     ],
 )
 @pytest.mark.parametrize("lenient", [False, True])

@@ -74,6 +74,12 @@ class Manifest:
         return str(nested or self.document.value.get("name") or "")
 
     @property
+    def asks_for_name(self) -> bool:
+        """Whether a name is to be made up for it, as Kubernetes' ``generateName`` asks."""
+        metadata = self.document.value.get("metadata")
+        return isinstance(metadata, Mapping) and bool(metadata.get("generateName")) and not self.name
+
+    @property
     def warnings(self) -> tuple[Problem, ...]:
         """What only a lenient reading accepts; lines are those of the file."""
         return tuple(evolve(one, path=f"{self.file}: {one.path or 'input'}") for one in self.document.warnings)

@@ -41,10 +41,10 @@ class Written:
         """Take it from a document.
 
         Raises:
-            InvalidManifest: It has no name, or describes nothing that is written under a name.
+            InvalidManifest: It has no name, nor asks for one, or describes nothing that is written under a name.
         """
         noun = manifest.noun
-        if noun is None or not manifest.name:
+        if noun is None or not (manifest.name or manifest.asks_for_name):
             raise InvalidManifest(problems=[manifest.locate(Problem("metadata.name", "is required"))])
         return cls(noun, manifest.name, manifest.value, manifest)
 
@@ -84,6 +84,8 @@ def write_manifests(
     Raises:
         HoldfastError: The first refusal, located in its file; the others are told, and what was not refused is written.
     """
+    if verb != "create":
+        require_names(manifests)
     jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
     written = [Written.of(manifest) for manifest in manifests if manifest.noun is not Noun.JOB]
     if dry_run:
@@ -104,6 +106,19 @@ def write_manifests(
     elif sets:
         cli.note_unserved("job sets start", WAIT_FOR_SETS)
     return exit_codes.OK
+
+
+def require_names(manifests: Sequence[Manifest]) -> None:
+    """Refuse what asks for a name to be made up, where that names what may be there already.
+
+    Raises:
+        InvalidManifest: Something does.
+    """
+    message, hint = "names nothing that is there already", "write name instead, or: holdfast create -f FILE"
+    problem = Problem("metadata.generateName", message, hint=hint)
+    problems = [manifest.locate(problem) for manifest in manifests if manifest.asks_for_name]
+    if problems:
+        raise InvalidManifest(problems=problems)
 
 
 def _submitted(client: Client, jobs: Sequence[Manifest], verb: str, cli: Cli, *, lenient: bool) -> list[HoldfastError]:
@@ -195,7 +210,8 @@ def _refusals(
             errors.append(_located(error, thing, lenient=lenient))
             continue
         tell_warnings(getattr(answer, "warnings", ()), thing.source, cli)
-        cli.output().text(f"{SINGULAR[thing.noun]} {thing.name} {getattr(answer, 'result', _DONE[verb])}")
+        name = thing.name or getattr(answer, "name", "")
+        cli.output().text(f"{SINGULAR[thing.noun]} {name} {getattr(answer, 'result', _DONE[verb])}")
     return errors
 
 

@@ -16,7 +16,7 @@ from holdfast.cli.targets import do_each, required
 from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
 from holdfast.cli.watching.follow import ENDED
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_until_gone
-from holdfast.cli.writing import Written
+from holdfast.cli.writing import Written, require_names
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def _delete_described(options: DeleteOptions, timeout_s: float | None, flags: Fl
     """Delete what files describe, in the order opposite to that of ``apply``."""
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=tuple(KINDS.values()), lenient=options.lenient)
+    require_names(manifests)
     written = [Written.of(manifest) for manifest in manifests]
     arrays = [one.name for one in manifests if one.is_array]
     codes = [_cancel([one.name for one in written if one.noun is Noun.JOB and one.name not in arrays], cli)]

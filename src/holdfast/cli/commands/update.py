@@ -16,7 +16,7 @@ from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import plain
 from holdfast.cli.render.catalogue import settings_table
 from holdfast.cli.things import READERS, WRITTEN
-from holdfast.cli.writing import Written, dry_run_of, write_each
+from holdfast.cli.writing import Written, dry_run_of, require_names, write_each
 from holdfast.domain.units import parse_amount
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def update(options: UpdateOptions, cli: Cli) -> int:
     flags.finish()
     if options.file:
         manifests = read_manifests(options.file, cli, allowed=WRITTEN, lenient=options.lenient)
+        require_names(manifests)
         return _send([Written.of(manifest) for manifest in manifests], options, cli)
     noun = read_noun(options.kind or "", _UPDATED)
     return _update_settings(options, cli) if noun is Noun.SETTINGS else _update_things(options, noun, cli)

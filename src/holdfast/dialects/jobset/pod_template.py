@@ -155,7 +155,8 @@ def check_metadata(fields: Fields, notes: Notes) -> None:
     if namespace not in (None, "", NAMESPACE):
         notes.not_supported(fields.at("namespace"), namespace, [NAMESPACE])
     if fields.has("generateName") and not fields.has("name"):
-        fields.problem("generateName", "names are not made up here", hint="write name instead")
+        hint = "write name instead, or have a name made up for what is new: holdfast create -f FILE"
+        fields.problem("generateName", "names no object that is there already", hint=hint)
     warn_of_armada(fields, notes)
 
 

@@ -24,6 +24,7 @@ from holdfast.service.api.endpoint import (
     Word,
 )
 from holdfast.service.api.filters import read_states
+from holdfast.service.api.made_names import with_names
 from holdfast.service.api.manifests import document_named, one_document
 from holdfast.service.api.text import Text
 from holdfast.service.api.versions import read_match
@@ -120,7 +121,7 @@ def create_set(
     idempotency_key: Key = None,
 ) -> Reply:
     """Create a job set with all of its jobs, 201; it must be new. 200 for a dry run."""
-    document = one_document(body, lenient=lenient)
+    [document] = with_names([one_document(body, lenient=lenient)], backend.ids, idempotency_key)
     found = _sets(backend).create(document, lenient=lenient, by=by, key=idempotency_key, dry_run=dry_run)
     if found.result == "created":
         backend.count(found.spec.replicas, 0)

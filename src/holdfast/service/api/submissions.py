@@ -10,6 +10,7 @@ from holdfast.errors import HoldfastError
 from holdfast.service.admission.limits import MOST_JOBS
 from holdfast.service.admission.secrets import kept
 from holdfast.service.api.endpoint import Asked, Backend, DryRun, Endpoints, Key, Lenient, Ref, Reply, Takes
+from holdfast.service.api.made_names import with_names
 from holdfast.service.api.manifests import bulk_items, document_named, documents_of, several, written_job
 from holdfast.service.api.rehearsal import Rehearsal, Verb
 from holdfast.service.api.text import Text
@@ -72,7 +73,7 @@ def submit(
     idempotency_key: Key = None,
 ) -> Reply:
     """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many, or for a dry run."""
-    documents = documents_of(body, lenient=lenient)
+    documents = with_names(documents_of(body, lenient=lenient), backend.ids, idempotency_key)
     engines = partial(engines_of, backend.store)
     items = bulk_items(documents, lenient=lenient, engines=engines)
     submitter = _submitter(backend)
@@ -164,6 +165,8 @@ def check(backend: Backend, body: Text, verb: Verb = Verb.APPLY, *, lenient: Len
     Each may name what comes before it. What is refused is answered as writing it would be.
     """
     documents = documents_of(body, lenient=lenient)
+    if verb is Verb.CREATE:
+        documents = with_names(documents, backend.ids)
     items = several(documents)
     rehearsal = Rehearsal(backend.store, backend.clock, backend.ids, nodes=backend.nodes, secrets=backend.secrets)
     found = rehearsal.check(documents if items is None else items, verb=verb, lenient=lenient)
