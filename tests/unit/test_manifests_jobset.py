@@ -355,6 +355,7 @@ PROBE = "{exec: {command: [x]}}"
         (pod_with("securityContext: {runAsUser: 7}"), "securityContext"),
         (pod_with("volumes: [{name: v, hostPath: {path: /x}}]"), "volume v"),
         (container_with(f"livenessProbe: {PROBE}"), "livenessProbe"),
+        (container_with("terminationMessagePath: /tmp/said"), "terminationMessagePath"),
         (container_with(f"startupProbe: {PROBE}"), "startupProbe"),
         (container_with(f"readinessProbe: {PROBE}"), "readinessProbe"),
         (container_with(f"lifecycle: {{preStop: {PROBE}}}"), "lifecycle"),

@@ -69,6 +69,7 @@ _CONTAINER_IGNORED = {
     "restartPolicyRules": "its pod's restartPolicy counts",
     "volumeDevices": "programs share the machine's devices",
     "securityContext": _AS_WE,
+    "terminationMessagePath": "its termination message is what it writes to $HOLDFAST_TERMINATION_LOG",
 }
 """What would change what happens in a cluster, and why it does not here."""
 _UPSTREAMS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/")
