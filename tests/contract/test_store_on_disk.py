@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.job import Attempt, Job, JobState, Queue, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.errors import Conflict, Internal, InvalidRequest, InvalidSetting, Unavailable
+from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import Changes, JobFilter, Submission
+from holdfast.service.events import EventLog
 from holdfast.storage.sql import open_store, upkeep
 from holdfast.storage.sql.engine import Database
 from tests.immutable import becoming_immutable
@@ -133,6 +136,23 @@ def test_a_file_that_is_no_database_is_named_as_damaged(tmp_path: Path) -> None:
     with pytest.raises(Internal, match="damaged") as raised:
         open_store(path)
     assert "backup" in str(raised.value)
+
+
+def test_damaged_events_and_audit_entries_are_passed_over_and_none_after_them_is_missed(sqlite: Place) -> None:
+    store = sqlite.open()
+    store.submit(Submission([job(f"j{number}") for number in range(9)]))
+    for number in range(9):
+        store.record(AuditEntry(Caller("anna", 1.0, "cli", str(number)), Act.CANCEL, Subject.JOB, "a", "refused", ""))
+    with closing(sqlite3.connect(sqlite.url)) as connection, connection:
+        connection.execute("UPDATE events SET data = '{' WHERE seq BETWEEN 2 AND 7")
+        connection.execute("UPDATE audit SET act = '{' WHERE seq BETWEEN 2 AND 7")
+    log, seen, after = EventLog(store), list[int](), 0
+    while after < log.part(EVERYTHING, after=after).last:
+        part = log.part(EVERYTHING, after=after, limit=2)
+        seen += [event.seq for event in part.events]
+        after = part.next_after
+    assert seen == [1, 8, 9]
+    assert [entry.seq for entry in store.audit(after=1, limit=2)] == [8, 9]
 
 
 def test_a_damaged_page_is_named_as_damaged(sqlite: Place) -> None:

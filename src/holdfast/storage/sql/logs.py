@@ -7,7 +7,7 @@ lock first, as the last thing before its commit, and keeps it until then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, insert, select, text
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
+T = TypeVar("T")
 _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 """Any number but the migrations', as long as every version of Holdfast takes the same one."""
 
@@ -45,10 +46,8 @@ class SqlLogStore:
 
     def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
         """Read the oldest events with ``seq > after``, in order."""
-        table = tables.events
-        query = _filtered(select(table), where).where(table.c.seq > after).order_by(table.c.seq).limit(limit)
         with self._database.reading() as connection:
-            return [*sound(connection.execute(query), _event)]
+            return _page(connection, _filtered(select(tables.events), where), _event, after, limit)
 
     def last_event_seq(self) -> int:
         """Return the sequence number of the newest event, 0 before the first; cheap."""
@@ -64,10 +63,26 @@ class SqlLogStore:
 
     def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
         """Read the oldest entries with ``seq > after``, in order."""
-        table = tables.audit
-        query = select(table).where(table.c.seq > after).order_by(table.c.seq).limit(limit)
         with self._database.reading() as connection:
-            return [*sound(connection.execute(query), _entry)]
+            return _page(connection, select(tables.audit), _entry, after, limit)
+
+
+def _page(
+    connection: Connection,
+    query: Select[Any],
+    read: Callable[[Row[*tuple[Any, ...]]], T],
+    after: int,
+    limit: int,
+) -> list[T]:
+    """Read the oldest rows with ``seq > after``, without damaged ones: only at the end of the log there are fewer."""
+    seq, found = query.selected_columns["seq"], list[T]()
+    while (room := limit - len(found)) > 0:
+        rows = connection.execute(query.where(seq > after).order_by(seq).limit(room)).all()
+        found += sound(rows, read)
+        if len(rows) < room:
+            break
+        after = rows[-1][0]
+    return found
 
 
 def recent_losses(connection: Connection) -> list[StoredEvent]:
