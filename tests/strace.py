@@ -81,7 +81,7 @@ def options(trace: Path, point: Point | None) -> list[str]:
 
 def was_killed(trace: Path) -> bool:
     """Whether a traced process has come to its point."""
-    return _KILLED in trace.read_text(errors="replace")
+    return trace.exists() and _KILLED in trace.read_text(errors="replace")
 
 
 def came_to_most(points: Sequence[Point], reached: int) -> bool:

@@ -85,8 +85,8 @@ MUTATIONS = (
     Mutation(
         "a mapped file that cannot be written is touched all the same",
         "storage/sql/engine.py",
-        "if self._mapped and not os.access(",
-        "if not self._mapped and not os.access(",
+        "if (shm := self._mapped) and not (",
+        "if not (shm := self._mapped) and not (",
         ("contract/test_store_on_disk.py",),
     ),
     Mutation(

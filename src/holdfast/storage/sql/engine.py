@@ -171,10 +171,10 @@ class Database:
         """Look whether the index of the write-ahead log can be written: SQLite maps it and the kernel ends who cannot.
 
         Raises:
-            Unavailable: It has become read-only.
+            Unavailable: It has become read-only; asked again once it exists, as it may have been made in between.
         """
-        if self._mapped and not os.access(self._mapped, os.W_OK) and Path(self._mapped).exists():
-            message = f"{_SQLITE_PASSING[sqlite3.SQLITE_READONLY]} ({self._mapped} cannot be written)"
+        if (shm := self._mapped) and not (os.access(shm, os.W_OK) or not Path(shm).exists() or os.access(shm, os.W_OK)):
+            message = f"{_SQLITE_PASSING[sqlite3.SQLITE_READONLY]} ({shm} cannot be written)"
             raise Unavailable(message, hint=_TRY_AGAIN)
 
     def text_of(self, statement: Select[Any]) -> str:
