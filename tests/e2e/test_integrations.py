@@ -19,6 +19,7 @@ import submitit
 import holdfast
 from holdfast.integrations import joblib as joblib_backend
 from holdfast.integrations import submitit as submitit_plugin
+from tests.e2e.server import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,7 @@ def client(data: Path) -> Iterator[holdfast.Client]:
     assert not data.exists()
     submitit_plugin.client.cache_clear()
     made = submitit_plugin.client()
+    wait_until(lambda: list(made.api.nodes()), "a node, of which joblib counts the places")
     yield made
     made.close()
     submitit_plugin.client.cache_clear()
