@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -84,9 +85,31 @@ def was_killed(trace: Path) -> bool:
     return trace.exists() and _KILLED in trace.read_text(errors="replace")
 
 
-def came_to_most(points: Sequence[Point], reached: int) -> bool:
-    """Whether all but a few points were come to: what happens differs a little from one time to the next."""
-    return reached >= len(points) * _MOST - 1
+def live_through(points: Sequence[Point], live: Callable[[Point], bool], *, at_once: int) -> int:
+    """Live through a round for each point; returns how many were come to, and says of all what went wrong."""
+    failed: list[str] = []
+
+    def one(point: Point) -> bool:
+        try:
+            return live(point)
+        except BaseException as error:  # noqa: BLE001 - a failed test too, told with the others
+            failed.append(f"{point.name}: {error!r}")
+            return True
+
+    with ThreadPoolExecutor(at_once) as pool:
+        reached = sum(pool.map(one, points))
+    assert not failed, f"{len(failed)} of {len(points)} points: " + "\n".join(failed)
+    return reached
+
+
+def live_through_all(points: Sequence[Point], live: Callable[[Point], bool], tell: Tell, *, at_once: int) -> None:
+    """Live through a round for each point there is, say how many there were, and come to all but a few of them.
+
+    What happens differs a little from one time to the next.
+    """
+    reached = live_through(points, live, at_once=at_once)
+    tell(POINTS, f"{len(points)}, {reached} come to, all held")
+    assert reached >= len(points) * _MOST - 1
 
 
 def sample(found: Sequence[Point]) -> list[Point]:

@@ -6,7 +6,6 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,23 +129,6 @@ def enumerate_points(folder: Path, database: Path, thread: str) -> list[Point]:
     return boundaries(strace.points(folder / "all" / "trace"))
 
 
-def live_through(folder: Path, database: Path, thread: str, points: Sequence[Point]) -> int:
-    """Live through a round for each point; returns how many were come to, and says of all what went wrong."""
-    failed: list[str] = []
-
-    def one(point: Point) -> bool:
-        try:
-            return live(folder / point.name, database, thread, point)
-        except BaseException as error:  # noqa: BLE001 - a failed test too, told with the others
-            failed.append(f"{point.name}: {error!r}")
-            return True
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        reached = sum(pool.map(one, points))
-    assert not failed, f"{len(failed)} of {len(points)} points: " + "\n".join(failed)
-    return reached
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("thread", THREADS)
@@ -154,6 +136,6 @@ def test_one_that_dies_anywhere_is_continued(
     tmp_path: Path, database: Path, thread: str, record_property: Tell
 ) -> None:
     points = enumerate_points(tmp_path, database, thread)
-    reached = live_through(tmp_path, database, thread, points)
-    record_property(strace.POINTS, f"{len(points)}, {reached} come to, all held")
-    assert strace.came_to_most(points, reached)
+    strace.live_through_all(
+        points, lambda point: live(tmp_path / point.name, database, thread, point), record_property, at_once=AT_ONCE
+    )

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import psutil
@@ -19,7 +18,7 @@ from tests import strace
 from tests.integration.conftest import Machine, ours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     import pytest
@@ -192,34 +191,16 @@ def enumerate_points(folder: Path, story: Callable[[Round], None]) -> list[Point
     return strace.points(folder / "all" / "trace")
 
 
-def live_through(folder: Path, points: Sequence[Point], story: Callable[[Round], None]) -> int:
-    """Live through a round for each point; returns how many were come to, and says of all what went wrong."""
-    failed: list[str] = []
-
-    def one(point: Point) -> bool:
-        try:
-            return live(folder / point.name, point, story)
-        except BaseException as error:  # noqa: BLE001 - a failed test too, told with the others
-            failed.append(f"{point.name}: {error!r}")
-            return True
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        reached = sum(pool.map(one, points))
-    assert not failed, f"{len(failed)} of {len(points)} points: " + "\n".join(failed)
-    return reached
-
-
 def live_through_all(folder: Path, story: Callable[[Round], None], tell: Tell) -> None:
     """Live through a round for each point there is, and say how many there were."""
     points = enumerate_points(folder, story)
-    reached = live_through(folder, points, story)
-    tell(strace.POINTS, f"{len(points)}, {reached} come to, all held")
-    assert strace.came_to_most(points, reached)
+    strace.live_through_all(points, lambda point: live(folder / point.name, point, story), tell, at_once=AT_ONCE)
 
 
 def live_through_some(folder: Path, story: Callable[[Round], None]) -> None:
     """Live through a round for the first point, one in the middle and the last."""
-    assert live_through(folder, strace.sample(enumerate_points(folder, story)), story)
+    points = strace.sample(enumerate_points(folder, story))
+    assert strace.live_through(points, lambda point: live(folder / point.name, point, story), at_once=AT_ONCE)
 
 
 def use_stand_in(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

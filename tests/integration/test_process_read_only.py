@@ -203,21 +203,28 @@ def test_programs_whose_supervisors_are_killed_meanwhile_go_on(
     assert made <= PROGRAMS * (2 + (time.monotonic() - began_at) / UNBORN_S)
 
 
-def test_a_run_that_was_taken_over_meanwhile_is_taken_over_once_more(
-    immutable: Immutable, new_machine: NewMachine, tmp_path: Path
-) -> None:
-    """Its second supervisor, which had another run before, could write down nothing of it."""
-    machine = new_machine(immutable.folder)
+def leave_one_of_two(machine: Machine, tmp_path: Path) -> tuple[list[RunOrder], psutil.Process, int]:
+    """Start two programs that end with 6 and let one go; returns the other, and the supervisor without a run."""
     for name in ("one", "two"):
         os.mkfifo(tmp_path / name)
     orders = [machine.start("sh", "-c", f"echo up; read x < {tmp_path}/{name}; exit 6") for name in ("one", "two")]
     for order in orders:
         machine.until_logged(order, "up")
-    held = {program.ppid(): program.pid for program in machine.survivors()}
+    parents = {program.ppid() for program in machine.survivors()}
     (tmp_path / "two").write_text("go\n")
     machine.finish(orders[1])
     [program] = machine.survivors()
-    first, second = program.ppid(), next(pid for pid in held if pid != program.ppid())
+    [second] = parents - {program.ppid()}
+    return orders, program, second
+
+
+def test_a_run_that_was_taken_over_meanwhile_is_taken_over_once_more(
+    immutable: Immutable, new_machine: NewMachine, tmp_path: Path
+) -> None:
+    """Its second supervisor, which had another run before, could write down nothing of it."""
+    machine = new_machine(immutable.folder)
+    orders, program, second = leave_one_of_two(machine, tmp_path)
+    first = program.ppid()
     immutable.freeze()
     os.kill(first, signal.SIGKILL)
     until(machine, lambda: waits_for(second, program.pid))
@@ -233,19 +240,11 @@ def test_a_dead_supervisors_files_that_cannot_be_removed_keep_nobody_from_workin
 ) -> None:
     """Its record says nothing that the journal lacks, and is removed once that works."""
     machine = new_machine(immutable.folder)
-    for name in ("one", "two"):
-        os.mkfifo(tmp_path / name)
-    orders = [machine.start("sh", "-c", f"echo up; read x < {tmp_path}/{name}; exit 6") for name in ("one", "two")]
-    for order in orders:
-        machine.until_logged(order, "up")
-    (tmp_path / "two").write_text("go\n")
-    machine.finish(orders[1])
-    folder = machine.directory / "supervisors"
-    shim, [program] = machine.shim(), machine.survivors()
-    first = program.ppid()
+    orders, program, _ = leave_one_of_two(machine, tmp_path)
+    folder, shim = machine.directory / "supervisors", machine.shim()
     [record] = [path for path in folder.glob("*.record") if f'"pid":{program.pid},' in path.read_text()]
     immutable.freeze(only=folder)
-    os.kill(first, signal.SIGKILL)
+    os.kill(program.ppid(), signal.SIGKILL)
     (tmp_path / "one").write_text("go\n")
     assert exit_codes(machine, orders) == [6, 6]
     assert machine.run("true").succeeded
@@ -266,16 +265,8 @@ def test_it_is_taken_over_once_more_also_by_a_later_shim(
     immutable: Immutable, new_machine: NewMachine, tmp_path: Path
 ) -> None:
     machine = new_machine(immutable.folder)
-    for name in ("one", "two"):
-        os.mkfifo(tmp_path / name)
-    orders = [machine.start("sh", "-c", f"echo up; read x < {tmp_path}/{name}; exit 6") for name in ("one", "two")]
-    for order in orders:
-        machine.until_logged(order, "up")
-    held = {program.ppid(): program.pid for program in machine.survivors()}
-    (tmp_path / "two").write_text("go\n")
-    machine.finish(orders[1])
-    [program] = machine.survivors()
-    first, second = program.ppid(), next(pid for pid in held if pid != program.ppid())
+    orders, program, second = leave_one_of_two(machine, tmp_path)
+    first = program.ppid()
     immutable.freeze()
     os.kill(first, signal.SIGKILL)
     until(machine, lambda: waits_for(second, program.pid))
