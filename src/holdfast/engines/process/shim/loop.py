@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import cgroups, moment, processes, record
 from .channel import Channel
-from .complaints import complain
+from .complaints import Complaint, complain
 from .journal import Journal, replay
 from .libc import adopt_orphans, set_name
 from .pool import Pool
@@ -135,6 +135,7 @@ class Shim:
         self._settle_at = float("inf")
         self._take_over_at = self._listen_at = float("inf")
         """When to try again what there were no descriptors or processes for: to take over runs, to let clients in."""
+        self._closed = Complaint("clients are let in")
         self._suspects: set[int] = set()
         """Children of ours that seem to be leftovers: killed if they still do a moment later."""
         self._wakeup = wake_on_child()
@@ -272,10 +273,11 @@ class Shim:
         try:
             sock, _ = self._listener.accept()
         except OSError as error:  # it waits there until it can be let in
-            complain(f"a client cannot be let in: {error}")
+            self._closed.begins(f"a client cannot be let in: {error}")
             self._selector.unregister(self._listener)
             self._listen_at = moment.monotonic() + SHORT_S
             return
+        self._closed.ends()
         sock.settimeout(0)
         channel = Channel(sock.detach())
         self._channels.append(channel)

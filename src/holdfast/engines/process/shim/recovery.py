@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import journal, moment, processes, record
-from .complaints import complain
+from .complaints import Complaint, complain
 from .pool import files, path_of
 from .records import FINISHED, OLD_JOURNAL, RUNNING, Exit, Run, exit_of_status, lead_s
 from .supervisor import outcomes
@@ -33,6 +33,7 @@ class Recovery:
         self._surroundings = surroundings
         self._waiting: list[tuple[Run, record.Kept, int, bool]] = []
         """Runs that no supervisor could be made for, with what is needed to try again."""
+        self._alone = Complaint("programs that nobody could take over are taken over")
         self._unreadable: set[int] = set()
         """Numbers of records that the disk did not give: who has no other may have run."""
 
@@ -47,6 +48,8 @@ class Recovery:
         for run, kept, number, adopted in waiting:
             if run.phase != FINISHED:
                 self._take_over(run, kept, number, adopted=adopted)
+        if not self._waiting:
+            self._alone.ends()
 
     def of_earlier_shims(self) -> None:
         """Find living supervisors, take over from dead ones, and settle what nobody has."""
@@ -190,7 +193,7 @@ class Recovery:
         try:
             handle = self._pool.take()
         except OSError as error:
-            complain(f"nobody can take over {run.uid}, whose program goes on: {error}")
+            self._alone.begins(f"nobody can take over {run.uid}, whose program goes on: {error}")
             self._runs.leave_alone(run, message["pid"], message["started_at"])
             return False
         if run.former is not None and run.former != number:
