@@ -33,7 +33,7 @@ class Terminal:
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         kept = {name: value for name, value in environ.items() if name not in {"COLUMNS", "LINES", "NO_COLOR"}}
         self.process = subprocess.Popen(
-            [*HOLDFAST, *words],
+            ["env", "--default-signal=INT", *HOLDFAST, *words],  # whoever starts the tests may ignore Ctrl-C
             stdin=its,
             stdout=its,
             stderr=its,
