@@ -350,6 +350,7 @@ def test_what_does_not_start_for_its_own_memory_limit_is_no_shortage_of_its_node
         raise OSError(errno.ENOMEM, "no")
 
     monkeypatch.setattr(os, "posix_spawn", spawn)
+    monkeypatch.chdir(tmp_path)  # where it returns to
     home = os.open(tmp_path, os.O_RDONLY)
     surroundings = Surroundings(place="here", boot="now", home=home, idle_s=0.1)
     execution = Execution(Record(str(tmp_path / "record")), Group(version, (str(group),)), surroundings)
