@@ -178,7 +178,8 @@ def test_checkpoints_are_taken_over_once_whatever_was_done_of_it_when_the_last_t
         new.mkdir()
     if done == "the move":
         kept.rename(new / "checkpoints")
-    script = "cat $HOLDFAST_CHECKPOINT_DIR/step; echo 8 > $HOLDFAST_CHECKPOINT_DIR/step"
+    # Written in one go: neither rank ever reads half of what the other writes.
+    script = "cd $HOLDFAST_CHECKPOINT_DIR; cat step; echo 8 > new.$$; mv new.$$ step"
     others = ("never", "first")
     gang = [
         machine.order("sh", "-c", script, job_id="again", rank=rank, size=2, checkpoints_of=others) for rank in range(2)

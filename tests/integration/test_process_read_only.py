@@ -74,7 +74,8 @@ def aborted(tmp_path: Path) -> Iterator[Aborted]:
             pytest.skip(f"no image of a disk can be mounted here ({error}): none can become read-only")
     yield Aborted(folder)
     for process in ours(folder):
-        process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     subprocess.run(["umount", "--lazy", folder], check=True)
 
 
