@@ -158,6 +158,42 @@ def test_fifty_jobs_run_on_postgresql_and_a_killed_server_loses_none(on_postgres
     assert sorted(started) == sorted(expected + [f"p{number} 1" for number in range(25)])
 
 
+def test_a_job_set_on_postgresql_is_restarted_once_however_often_its_server_is_killed(
+    on_postgres: Machine, tmp_path: Path
+) -> None:
+    """Every program writes down who it is; one fails at first, and the whole set is restarted for it."""
+    ledger = tmp_path / "ledger"
+    program = f'echo "$HOLDFAST_JOB_NAME $HOLDFAST_ATTEMPT_UID" >> {ledger}; sleep 0.7; '
+    fails = program + 'exit "$((HOLDFAST_ATTEMPT < 2))"'
+    document = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {
+            "failurePolicy": {"maxRestarts": 2},
+            "replicatedJobs": [_replicated("first", 1, fails), _replicated("others", 3, program)],
+        },
+    }
+    with on_postgres.serving(end=signal.SIGKILL) as client:
+        client.create_job_set(document)
+    for number in range(1, 5):
+        with on_postgres.serving(end=signal.SIGKILL):
+            wait_until(lambda: ledger.exists() and len(ledger.read_text().splitlines()) >= number)  # noqa: B023 - waited for here
+    with on_postgres.serving() as client:
+        wait_until(lambda: client.job_set("train").state == "Completed")
+        assert client.job_set("train").restarts == 1
+    began = [line.split() for line in ledger.read_text().splitlines()]
+    assert len({uid for _, uid in began}) == len(began), "nothing runs twice under one uid"
+    names = ["train-first-0", *(f"train-others-{index}" for index in range(3))]
+    assert sorted(name for name, _ in began) == sorted(2 * names)
+
+
+def _replicated(name: str, replicas: int, program: str) -> dict[str, Any]:
+    container = {"name": "main", "image": "none", "command": ["sh", "-c", program]}
+    pod = {"restartPolicy": "Never", "containers": [container]}
+    return {"name": name, "replicas": replicas, "template": {"spec": {"backoffLimit": 0, "template": {"spec": pod}}}}
+
+
 def test_the_password_of_the_database_is_shown_to_nobody(on_postgres: Machine) -> None:
     said = on_postgres.run("db", "check")
     assert said.code == 0
