@@ -97,14 +97,20 @@ def run(mutations: Sequence[Mutation], at_a_time: int) -> Iterator[Outcome]:
 def _try(mutation: Mutation, copies: Copies) -> Outcome:
     began = time.monotonic()
     with copies.one() as root:
-        tests = [f"tests/{test}" for test in mutation.tests]
-        original = mutation.apply(root)
-        try:
-            code, said = run_tests(root, tests)
-        finally:
-            (root / mutation.source).write_text(original)
-        verdict = _verdict(root, code, tests if code is None else [said])
+        verdict, said = _judged(mutation, root)
+        if verdict is Verdict.UNUSABLE:  # as a test may be that a busy machine was too slow for
+            verdict, said = _judged(mutation, root)
     return Outcome(mutation, verdict, time.monotonic() - began, said)
+
+
+def _judged(mutation: Mutation, root: Path) -> tuple[Verdict, str]:
+    tests = [f"tests/{test}" for test in mutation.tests]
+    original = mutation.apply(root)
+    try:
+        code, said = run_tests(root, tests)
+    finally:
+        (root / mutation.source).write_text(original)
+    return _verdict(root, code, tests if code is None else [said]), said
 
 
 def _verdict(root: Path, code: int | None, blamed: Sequence[str]) -> Verdict:
@@ -118,11 +124,19 @@ def _verdict(root: Path, code: int | None, blamed: Sequence[str]) -> Verdict:
 def run_tests(
     root: Path, tests: Sequence[str], longest_s: float = _LONGEST_S, options: Sequence[str] = ()
 ) -> tuple[int | None, str]:
-    """Run tests on a copy; returns pytest's exit code, ``None`` when it had to be stopped, and which test failed."""
-    command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", f"--basetemp={root}/basetemp", *options]
+    """Run tests on a copy; returns pytest's exit code, ``None`` when it had to be stopped, and which test failed.
+
+    Each run has a temporary directory of its own: broken code may leave programs behind that still use theirs.
+    """
+    with tempfile.TemporaryDirectory(dir=root, prefix="tmp-", ignore_cleanup_errors=True) as folder:
+        command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", f"--basetemp={folder}/t", *options]
+        return _run(root, [*command, *tests], longest_s)
+
+
+def _run(root: Path, command: Sequence[str], longest_s: float) -> tuple[int | None, str]:
     env = {**os.environ, "PYTHONPATH": f"{root}/src"}  # noqa: TID251 - a child's
     process = subprocess.Popen(  # noqa: S603 - our own tests
-        [*command, *tests],
+        command,
         cwd=root,
         env=env,
         stdout=subprocess.PIPE,
