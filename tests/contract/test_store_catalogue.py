@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.audit import Act, Caller
+from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.events import NodeCordoned, NodeUncordoned, OperatorActed
+from holdfast.domain.events import NodeCordoned, NodeUncordoned, OperatorActed, SchedulingPaused, SchedulingResumed
 from holdfast.domain.job import Ceiling, Job, JobState, Queue, Resources
 from holdfast.domain.placement.cordon import Cordon
+from holdfast.domain.placement.pause import Pause
 from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
@@ -218,6 +219,21 @@ def test_a_cordon_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audi
     told = [stored.event for stored in store.events(limit=20) if not isinstance(stored.event, OperatorActed)]
     assert told == [NodeCordoned("n1"), NodeCordoned("n1", drain=True, reason="a new kernel"), NodeUncordoned("n1")]
     assert [stored.entry.act for stored in store.audit(limit=9)] == [Act.CORDON, Act.DRAIN, Act.UNCORDON]
+
+
+def test_a_pause_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audit_log(store: Store) -> None:
+    by, version = Caller("user:ann", 7.0), store.catalogue_version()
+    assert (store.paused(), store.catalogue().paused) == (None, None)
+    store.put_pause(Pause(5.0, "restored"), by=by)
+    store.put_settings(RetrySettings(1), None)
+    assert store.paused() == store.catalogue().paused == Pause(5.0, "restored")
+    assert [store.delete_pause(by=by), store.delete_pause(by=by)] == [True, False]
+    assert store.catalogue().paused is None
+    assert store.catalogue_version() == version + 3
+    told = [stored.event for stored in store.events(limit=20) if not isinstance(stored.event, OperatorActed)]
+    assert told == [SchedulingPaused("restored"), SchedulingResumed()]
+    acts = [(entry.act, entry.subject, entry.detail) for _, entry in store.audit(limit=9)]
+    assert acts == [(Act.PAUSE, Subject.SCHEDULING, "restored"), (Act.RESUME, Subject.SCHEDULING, "")]
 
 
 def test_the_version_moves_with_every_edit_that_changes_something(store: Store) -> None:

@@ -157,7 +157,7 @@ def test_a_database_that_lost_what_it_had_is_refused_until_a_backup_is_back(
         refused = machine.run(*words)
         assert refused.code in {1, 4}, refused
         assert "holdfast db restore" in refused.err
-    assert machine.run("db", "restore", str(copy)).code == 0
+    assert machine.run("db", "restore", "--resume", str(copy)).code == 0
     assert machine.run("run", "--", "true").code == 0
     assert machine.run("get", "jobs", "-o", "name").out.count("\n") == 2
 

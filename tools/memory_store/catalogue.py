@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.notifier import Notifier
     from holdfast.domain.placement.cordon import Cordon
+    from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetryPolicy
     from holdfast.ports.requests import Request
     from tools.memory_store.jobs import JobTable
@@ -46,6 +47,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         self._categories: dict[str, FailureCategory] = {}
         self._notifiers: dict[str, Notifier] = {}
         self._cordons: dict[str, Cordon] = {}
+        self._paused: Pause | None = None
         self._settings = RetrySettings()
         self._default_policy: str | None = None
 
@@ -65,6 +67,7 @@ class MemoryCatalogueStore(MemoryLogStore):
                 self._default_policy,
                 dict(self._notifiers),
                 dict(self._cordons),
+                self._paused,
             )
 
     def put_policy(
@@ -178,6 +181,25 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             if self._cordons.pop(node, None) is not None:
                 self._edited(audit.on_uncordon(by, node))
+
+    def paused(self) -> Pause | None:
+        """Read why nothing is started, if so."""
+        return self._paused
+
+    def put_pause(self, pause: Pause, *, by: Caller | None = None) -> None:
+        """Have nothing started any more."""
+        with self._lock:
+            self._paused = pause
+            self._edited(audit.on_pause(by, pause))
+
+    def delete_pause(self, *, by: Caller | None = None) -> bool:
+        """Have what waits started again; returns whether it was not."""
+        with self._lock:
+            if self._paused is None:
+                return False
+            self._paused = None
+            self._edited(audit.on_resume(by))
+            return True
 
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings."""

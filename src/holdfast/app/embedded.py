@@ -327,6 +327,8 @@ def start_embedded(
     store = wiring.store(settings, directory)
     stack.callback(store.close)
     running.refuse_loss(settings, directory, ownership)
+    if (pause := store.paused()) is not None:
+        _log.warning("%s", pause.in_words())
     leadership = running.leadership(settings, directory, ownership, store)
     stack.callback(leadership.step_down)
     ownership.led(leadership.take())

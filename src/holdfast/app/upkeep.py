@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.app import log, running, wiring
@@ -11,6 +11,8 @@ from holdfast.app.data.ownership import refuse_copy, require_database
 from holdfast.app.embedded import Loop
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
+from holdfast.domain.audit import Caller
+from holdfast.domain.placement.pause import Pause
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessFiles
 from holdfast.errors import HoldfastError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.app.data.datadir import DataDir
     from holdfast.ports.clock import Clock
     from holdfast.ports.retention import RetentionStore
+    from holdfast.ports.store import Store
     from holdfast.storage.sql.upkeep import Health
 
 _SWEEP_EVERY_S = 600.0
@@ -79,8 +82,12 @@ def backup(target: Path) -> int:
     return upkeep.back_up(_surroundings()[2], target)
 
 
-def restore(source: Path) -> Path | None:
+def restore(source: Path, *, resume: bool) -> Path | None:
     """Put a backup in the database's place; returns where the one that was there is kept.
+
+    Args:
+        source: The backup.
+        resume: Whether what it has that waits may start at once; else nothing does before ``resume``.
 
     Raises:
         DataDirLocked: A server or a command is using it.
@@ -91,9 +98,45 @@ def restore(source: Path) -> Path | None:
     with ExitStack() as stack:
         ownership = running.own(settings, directory, "db restore")
         stack.callback(ownership.release)
-        kept = upkeep.restore(place, source)
+        pause = None if resume else Pause(SystemClock().now(), f"the database was restored from {source.name}")
+        kept = upkeep.restore(place, source, pause=pause, by=_caller())
         ownership.forget_database()
         return kept
+
+
+def pause() -> None:
+    """Have nothing started any more, also while a server runs, as after a restore with a database server's own tools.
+
+    Raises:
+        Conflict: The directory is a copy of one that is in use.
+        Unavailable, Internal: The database cannot be written.
+    """
+    reason = Pause(SystemClock().now(), "it was paused by hand")
+    with _opened() as store:
+        store.put_pause(reason, by=_caller())
+
+
+def resume() -> bool:
+    """Have what waits started again, also while a server runs; returns whether it was not.
+
+    Raises:
+        Conflict: The directory is a copy of one that is in use.
+        Unavailable, Internal: The database cannot be written.
+    """
+    with _opened() as store:
+        return store.delete_pause(by=_caller())
+
+
+@contextmanager
+def _opened() -> Iterator[Store]:
+    settings, directory, _ = _surroundings()
+    refuse_copy(directory)
+    with closing(wiring.store(settings, directory)) as store:
+        yield store
+
+
+def _caller() -> Caller:
+    return Caller(f"user:{wiring.user()}", SystemClock().now(), origin="in-process")
 
 
 def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:

@@ -145,7 +145,7 @@ class Controller:
         self._restore(snapshot, made)
         for active in self.state.active.values():
             for run in active.runs.values():
-                self._observations.expect(run)
+                self._observations.expect(run, restored=self._catalog.catalogue.paused is not None)
 
     def _restore(self, snapshot: Snapshot, kinds: Kinds) -> None:
         now = self._clock.now()

@@ -87,6 +87,8 @@ class Observations:
         self._progress_events = ProgressEvents(state)
         self._expected: dict[str, list[str]] = {}
         """Uids of runs from before this controller, or that an executor had, until its next report."""
+        self._restored: set[str] = set()
+        """Those of them that a restored database says began, which may be true of another machine."""
 
     def write_progress(self, now: float) -> None:
         """Write down the runs' progress, all at once and every few seconds at most.
@@ -107,10 +109,15 @@ class Observations:
         if events.told:
             events.tell(now, self._steady())
 
-    def expect(self, run: Run) -> None:
-        """After a restart: start the lease of a run's executor, and notice when the run is missing."""
+    def expect(self, run: Run, *, restored: bool = False) -> None:
+        """After a restart: start the lease of a run's executor, and notice when the run is missing.
+
+        In a restored database also one that was only about to start may have run since, and is not started again.
+        """
         self._heard.setdefault(run.executor, self._steady())
-        if run.status is RunStatus.RUNNING:
+        if restored and run.status not in RUN_TERMINAL:
+            self._restored.add(run.uid)
+        if run.status is RunStatus.RUNNING or run.uid in self._restored:
             self._expected.setdefault(run.executor, []).append(run.uid)
 
     def alive(self, executor: str) -> bool:
@@ -130,6 +137,7 @@ class Observations:
         self._newest[request.executor] = age
         self._heard[request.executor] = self._steady()
         self._see_nodes(request, now)
+        self._restored.difference_update(request.observed)
         before = self._seen.get(request.executor, {})
         failed: dict[str, None] = {}
         for uid, observation in request.observed.items():
@@ -155,10 +163,11 @@ class Observations:
         for uid in dict.fromkeys(known):
             if uid in request.observed:
                 continue
-            if request.acked != self._controller_epoch:
+            found = self._find(uid)
+            early = uid in self._restored and found is not None and found[1].status not in _HANDED_OUT
+            if request.acked != self._controller_epoch or early:
                 self._expected.setdefault(request.executor, []).append(uid)
                 continue
-            found = self._find(uid)
             if found is not None and found[1].executor == request.executor and found[1].status in _HANDED_OUT:
                 self._lose(*found, now)
 
@@ -203,7 +212,7 @@ class Observations:
                     self._lose(active, run, now)
 
     def _lose(self, active: Active, run: Run, now: float) -> None:
-        end = partial(self._end, active, run, lost(run, now), now)
+        end = partial(self._end, active, run, lost(run, now, restored=run.uid in self._restored), now)
         if not self._quarantine.attempt_anyway(active.kind, run.job_id, now, _TAKING_IN, end):
             self._expected.setdefault(run.executor, []).append(run.uid)
 
@@ -265,7 +274,7 @@ class Observations:
         if run.started_at is None:
             self.shortages.heard(ended, now)
         self._state.put_run(active, ended)
-        if outcome.lost:
+        if outcome.lost and run.uid not in self._restored:  # which says nothing against the job nor its executor
             self.losses.ended.append(ended)
 
 
@@ -283,9 +292,14 @@ _LEADS_TO = {
 _HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})
 
 
-def lost(run: Run, now: float) -> RunOutcome:
-    """Make the outcome of a run whose executor is gone; one it was to start may have run."""
+def lost(run: Run, now: float, *, restored: bool = False) -> RunOutcome:
+    """Make the outcome of a run whose executor is gone; one it was to start may have run.
+
+    Of a run that a restored database knows, and its executor does not, nobody here knows the end.
+    """
     what = f"executor {run.executor} was lost"
+    if restored:
+        what = f"the database was restored, and executor {run.executor} does not have this run: it may run elsewhere"
     return RunOutcome(
         conditions=frozenset({FailureCondition.EXECUTOR_LOST}),
         ended_by=EndedBy.LOST,
@@ -293,7 +307,7 @@ def lost(run: Run, now: float) -> RunOutcome:
         ended_at=now,
         node=run.node,
         executor=run.executor,
-        message=what if run.started_at is not None else f"{what}; the program may have run",
+        message=what if restored or run.started_at is not None else f"{what}; the program may have run",
     )
 
 

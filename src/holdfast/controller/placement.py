@@ -43,7 +43,7 @@ class Placement:
 
     def run(self, now: float) -> None:
         """Plan a round, and have each kind give its workloads their places."""
-        state, settings = self._state, self._catalog.catalogue.settings
+        state, settings, pause = self._state, self._catalog.catalogue.settings, self._catalog.catalogue.paused
         has = settings.resources
         every, cordons = list(state.capacity.places.values()), self._catalog.catalogue.cordons
         short = {place.key: place.short for place in every if place.short is not None}
@@ -66,6 +66,7 @@ class Placement:
             devices=state.capacity.devices.to_give() if state.capacity.devices.free else {},
             cluster=self._of_the_cluster(has) if has else {},
             tried=set(short),
+            refusal="" if pause is None else pause.in_words(),
             users=self._users,
         ).plan()
         state.schedule_needed = plan.cut_short
@@ -84,7 +85,7 @@ class Placement:
         for blocked in plan.blocked:
             waiting, reason = blocked.waiting.job_id, blocked.reason
             job_id = state.owner.get(waiting, waiting)
-            if closed:
+            if closed and pause is None:
                 reason = and_closed(reason, closed, any_left=any(place.short is None for place in opened))
             if state.note_reason(job_id, reason, now):
                 kind = state.kind_of(state.jobs[job_id])

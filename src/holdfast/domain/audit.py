@@ -26,6 +26,8 @@ from holdfast.domain.events import (
     QueueCreated,
     QueueDeleted,
     QueueUpdated,
+    SchedulingPaused,
+    SchedulingResumed,
     SettingsUpdated,
 )
 from holdfast.domain.record import Struct
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.events import CatalogueEvent
     from holdfast.domain.placement.cordon import Cordon
+    from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 
 
@@ -61,7 +64,9 @@ class Act(StrEnum):
     SUSPEND = "suspend"
     """Requested that a job set be stopped and kept."""
     RESUME = "resume"
-    """Requested that a suspended job set be resumed."""
+    """Requested that a suspended job set be resumed, or had what waits started again."""
+    PAUSE = "pause"
+    """Had nothing started any more, as a restore does."""
     RESTART = "restart"
     """Requested a restart of a job set, or of one of its replicated jobs or jobs."""
     CORDON = "cordon"
@@ -89,6 +94,7 @@ class Subject(StrEnum):
     NOTIFIER = "notifier"
     NOTIFICATION = "notification"
     SETTINGS = "settings"
+    SCHEDULING = "scheduling"
     DEVICE = "device"
 
 
@@ -198,6 +204,17 @@ def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str 
     """Describe a change of settings."""
     event = SettingsUpdated(settings.global_max_retries, default_policy)
     return _audited(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event)
+
+
+def on_pause(by: Caller | None, pause: Pause) -> AuditedChange | None:
+    """Describe that nothing is started any more."""
+    event = SchedulingPaused(pause.reason)
+    return _audited(by, Act.PAUSE, Subject.SCHEDULING, "scheduling", event=event, detail=pause.reason)
+
+
+def on_resume(by: Caller | None) -> AuditedChange | None:
+    """Describe that what waits is started again."""
+    return _audited(by, Act.RESUME, Subject.SCHEDULING, "scheduling", event=SchedulingResumed())
 
 
 def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChange | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Queue
     from holdfast.domain.notifier import Notifier
     from holdfast.domain.placement.cordon import Cordon
+    from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -36,6 +37,8 @@ class Catalogue(Struct, frozen=True):
     """By name."""
     cordons: Mapping[str, Cordon] = field(default_factory=dict)
     """By the name of the node."""
+    paused: Pause | None = None
+    """Why nothing is started, if so."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """What cannot be read, by its kind and name, and why; a policy in its place holds what fails, a queue is paused, a
     category matches nothing, and settings have their defaults, until somebody writes it again."""
@@ -161,6 +164,18 @@ class CatalogueStore(Protocol):
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
         """Let work onto a node again; one that is not cordoned is left alone."""
+        ...
+
+    def paused(self) -> Pause | None:
+        """Read why nothing is started, if so; cheap."""
+        ...
+
+    def put_pause(self, pause: Pause, *, by: Caller | None = None) -> None:
+        """Have nothing started any more; an earlier reason is replaced."""
+        ...
+
+    def delete_pause(self, *, by: Caller | None = None) -> bool:
+        """Have what waits started again; returns whether it was not."""
         ...
 
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:

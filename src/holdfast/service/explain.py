@@ -89,11 +89,18 @@ class Explainer:
         if chosen is None:
             pods = failed_pods(self._store, job, number or job.attempt)
             told = awaited_lines(self._store, job) or pod_lines(self._store, job, failed=pods)
-            return Explanation(job, None, job_line(job), told, pods)
+            return Explanation(job, None, job_line(job), (*told, *self._paused(job)), pods)
         complete = self._complete(job, attempts, chosen)
         pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)
         summary = self._summary(job, attempts, complete, number, pods)
-        return Explanation(job, complete, job_line(job, complete), summary, pods)
+        return Explanation(job, complete, job_line(job, complete), (*summary, *self._paused(job)), pods)
+
+    def _paused(self, job: Job) -> Sequence[str]:
+        """Say that nothing is started, where the job does not say so already and would be."""
+        pause = self._current().paused
+        if pause is None or job.terminal or pause.in_words() in job.reason:
+            return ()
+        return (f"In this database {pause.in_words()}.",)
 
     def _summary(
         self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None, failed: Sequence[Run]

@@ -47,6 +47,7 @@ def array_why(
     omitted: int,
     reruns: Iterable[Array] = (),
     cancelled: Iterable[tuple[str, list[int], str]] = (),
+    paused: str = "",
 ) -> ArrayWhy:
     """Show why an array is where it is.
 
@@ -56,6 +57,7 @@ def array_why(
         omitted: Failed tasks in none of them.
         reruns: Arrays that run tasks of it again.
         cancelled: Groups of cancelled tasks: a reason, indexes and an example each.
+        paused: Why nothing is started, if so.
     """
     shown = [
         FailureGroupView(
@@ -70,7 +72,7 @@ def array_why(
     ]
     return ArrayWhy(
         array=view,
-        headline=_headline(view),
+        headline=_headline(view) + (f" In this database {paused}." if paused and view.ended_at is None else ""),
         groups=shown,
         cancelled=[
             CancelGroupView(reason=reason, count=len(indexes), indexes=format_indexes(indexes), example=example)

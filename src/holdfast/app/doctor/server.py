@@ -33,7 +33,8 @@ def database(settings: Settings) -> Finding:
     health = upkeep.examine(place)
     if health.problems:
         return fail(f"{health.place}: {'; '.join(health.problems)}", "for details: holdfast db check")
-    return ok(f"{health.place}, {health.rows['jobs']:,} jobs, sound")
+    found = f"{health.place}, {health.rows['jobs']:,} jobs, sound"
+    return warn(f"{found}; {health.paused}", "to have it go on: holdfast db resume") if health.paused else ok(found)
 
 
 def server(settings: Settings) -> Finding:

@@ -27,6 +27,7 @@ DRAIN_S = 5.0
 """How long a command without a server goes on to deliver before it ends."""
 _LARGEST_SECRET = 65_536
 _AWAY_S = 1.0
+_PAUSED_S = 1.0
 _IDLE_S = 5.0
 _log = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class Telling:
     def end(self, *, drain: bool) -> None:
         """End after the last step; with ``drain`` what is due is delivered first, for a bounded time."""
         try:
-            if drain and self._leadership.refusal() is None and self._store.next_notification_at() is not None:
+            if drain and self._leadership.refusal() is None and self._has_to_tell():
                 left = (self._made or self._make()).drain(DRAIN_S)
                 if left:
                     told = "1 notification is" if left == 1 else f"{left} notifications are"
@@ -87,6 +88,9 @@ class Telling:
                 self._made.stop()
         except HoldfastError as error:
             _log.warning("notifications cannot be delivered now: %s", error)
+
+    def _has_to_tell(self) -> bool:
+        return self._store.paused() is None and self._store.next_notification_at() is not None
 
     def _courier(self, settings: Settings, directory: DataDir, telemetry: Telemetry | None) -> Courier:
         from holdfast.notify.courier import Courier
@@ -102,6 +106,8 @@ class Telling:
         if self._leadership.refusal() is not None:
             return _AWAY_S
         try:
+            if self._store.paused() is not None:
+                return _PAUSED_S  # in a restored database: another one may tell the same
             if self._made is None and self._store.next_notification_at() is None:
                 return _IDLE_S
             wait_s = (self._made or self._make()).step()

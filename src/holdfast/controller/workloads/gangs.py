@@ -166,7 +166,8 @@ class Gangs:
 
     def blocked(self, key: str, now: float) -> None:
         """Record why a job still waits for a place."""
-        self._coordinator.run(self._schedule, [self._state.waiting_attempt(self._state.jobs[key])], now)
+        if self._judging.catalog.catalogue.paused is None:  # else it does not wait for a place, and is not late
+            self._coordinator.run(self._schedule, [self._state.waiting_attempt(self._state.jobs[key])], now)
 
     # moving on
 
@@ -217,6 +218,8 @@ class Gangs:
         active, waiting = state.active.get(job.id), state.unplaced.get(job.id)
         attempt = None if active is None else active.attempt
         seen = Observed(attempt, None if waiting is None else waiting.attempt, over, asked, reason)
+        if self._judging.catalog.catalogue.paused is not None:
+            seen = seen._replace(paused=True)
         if asked is not None and active is not None:
             seen = seen._replace(interrupted=_interrupted(active))
         result = gang.reconcile(spec, job, seen, now)

@@ -274,8 +274,11 @@ class Pods:
                 self.start(active, work, pod, uid, (kept.executor, kept.node), now)
 
     def _in_trouble(self, kept: Run) -> bool:
-        """Whether a kept place is of no use: its node is drained or short, or a device there is in trouble."""
-        cordon = self._judging.catalog.catalogue.cordons.get(kept.node)
+        """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""
+        catalogue = self._judging.catalog.catalogue
+        if catalogue.paused is not None:
+            return True
+        cordon = catalogue.cordons.get(kept.node)
         if cordon is not None and cordon.drain:
             return True
         place = self._state.capacity.places.get((kept.executor, kept.node))

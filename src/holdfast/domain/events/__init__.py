@@ -53,6 +53,8 @@ from holdfast.domain.events.operators import (
     QueueCreated,
     QueueDeleted,
     QueueUpdated,
+    SchedulingPaused,
+    SchedulingResumed,
     SettingsUpdated,
 )
 from holdfast.domain.events.places import (
@@ -128,6 +130,8 @@ __all__ = [
     "QueueCreated",
     "QueueDeleted",
     "QueueUpdated",
+    "SchedulingPaused",
+    "SchedulingResumed",
     "SettingsUpdated",
     "StoredEvent",
     "WorkloadQuarantined",

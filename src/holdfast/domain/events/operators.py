@@ -88,13 +88,23 @@ class SettingsUpdated(Struct, frozen=True):
     default_policy: str | None = None
 
 
+class SchedulingPaused(Struct, frozen=True):
+    """Nothing is started until it is resumed, as after a restore; what runs continues."""
+
+    reason: str
+
+
+class SchedulingResumed(Struct, frozen=True):
+    """What waits is started again."""
+
+
 class OperatorActed(Struct, frozen=True):
     """An action was written to the audit log."""
 
     actor: str
     action: str
     kind: str
-    """What it was done to: ``job``, ``retry-policy``, ``queue``, ``failure-category``, ``notifier``, ``settings``."""
+    """What it was done to: ``job``, ``retry-policy``, ``queue``, ``failure-category``, ``notifier``, ``settings``..."""
     name: str
     """Its name; a job's id."""
     origin: str = ""
@@ -115,4 +125,6 @@ CatalogueEvent = (
     | NotifierUpdated
     | NotifierDeleted
     | SettingsUpdated
+    | SchedulingPaused
+    | SchedulingResumed
 )

@@ -56,6 +56,8 @@ from holdfast.domain.events.operators import (
     QueueCreated,
     QueueDeleted,
     QueueUpdated,
+    SchedulingPaused,
+    SchedulingResumed,
     SettingsUpdated,
 )
 from holdfast.domain.events.places import (
@@ -151,6 +153,8 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("device.cordoned", 1, DeviceCordoned),
     EventType("device.uncordoned", 1, DeviceUncordoned),
     EventType("attempt.progressed", 1, AttemptProgressed),
+    EventType("scheduling.paused", 1, SchedulingPaused),
+    EventType("scheduling.resumed", 1, SchedulingResumed),
 )
 """Every event there is; names are stored, so a line is never changed, only added."""
 BY_NAME = {entry.name: entry for entry in REGISTRY}

@@ -183,6 +183,8 @@ class Round(Struct, gc=True):
     """What is free of what the whole cluster has by name, in thousandths."""
     tried: set[PlaceKey] = field(default_factory=set)
     """Places that get one job in this round, to see whether it starts there."""
+    refusal: str = ""
+    """Why nothing is to start at all, if so."""
     users: Callable[[Sequence[Placement]], Users] = lambda _: {}
     """Says who has those that are not free, given what this round has placed so far."""
     _heaps: dict[str, list[_Rank]] = field(default_factory=dict)
@@ -327,6 +329,8 @@ class Round(Struct, gc=True):
         return index
 
     def _queue_refuses(self, name: str, shape: Shape) -> str:
+        if self.refusal:
+            return self.refusal
         queue, usage = self.queues.get(name) or Queue(name), self.usage.setdefault(name, Usage())
         if queue.paused:
             return f"queue {name} is paused"

@@ -159,7 +159,9 @@ def explain_array(backend: Backend, ref: ArrayRef) -> ArrayWhy:
     ]
     cancelled = [(group.reason, _indexes(group.tasks), group.tasks[-1].reason) for group in found.cancelled]
     reruns = reruns_of(backend.store, found.progress.array)
-    return array_why(progress_view(found.progress), groups, found.omitted, reruns, cancelled)
+    pause = backend.store.paused()
+    paused = "" if pause is None else pause.in_words()
+    return array_why(progress_view(found.progress), groups, found.omitted, reruns, cancelled, paused)
 
 
 def _indexes(tasks: Sequence[Job]) -> list[int]:

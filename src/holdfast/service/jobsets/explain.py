@@ -72,6 +72,9 @@ class SetExplainer(Struct, frozen=True):
         traces, omitted = self.traces(job_set, job=job)
         now = self.sets.clock.now()
         summary = [*standing(job_set, spec, now), *self._without_a_place(job_set)]
+        pause = self.sets.store.paused()
+        if pause is not None and not job_set.ended:
+            summary.append(f"In this database {pause.in_words()}.")
         return SetExplanation(job_set, spec, headline(job_set, spec), summary, traces, omitted)
 
     def _without_a_place(self, job_set: JobSet) -> Iterator[str]:

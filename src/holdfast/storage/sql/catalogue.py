@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, exists, func, insert, select, update
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
+from holdfast.compiled.records import dump_record, load_record
 from holdfast.domain import audit
 from holdfast.domain.audit import Act
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Medium, Notifier
 from holdfast.domain.placement.cordon import Cordon
+from holdfast.domain.placement.pause import Pause
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
@@ -231,6 +233,28 @@ class SqlCatalogueStore:
                 _delete(connection, declared.cordons, node)
                 self._tell(connection, audit.on_uncordon(by, node))
 
+    def paused(self) -> Pause | None:
+        """Read why nothing is started, if so."""
+        with self._database.reading() as connection:
+            return read_pause(connection)
+
+    def put_pause(self, pause: Pause, *, by: Caller | None = None) -> None:
+        """Have nothing started any more; an earlier reason is replaced."""
+        with self._editing() as (connection, _):
+            connection.execute(update(declared.settings).values(paused=dump_record(pause)))
+            _move_version(connection)
+            self._tell(connection, audit.on_pause(by, pause))
+
+    def delete_pause(self, *, by: Caller | None = None) -> bool:
+        """Have what waits started again; returns whether it was not."""
+        with self._editing() as (connection, before):
+            if before.paused is None:
+                return False
+            connection.execute(update(declared.settings).values(paused=None))
+            _move_version(connection)
+            self._tell(connection, audit.on_resume(by))
+            return True
+
     def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
         """Store the operator's settings.
 
@@ -254,6 +278,11 @@ class SqlCatalogueStore:
         with self._database.writing() as connection:
             connection.execute(select(declared.settings.c.id).with_for_update())
             yield connection, _read(connection)
+
+
+def read_pause(connection: Connection) -> Pause | None:
+    """Read why nothing is started, if so."""
+    return load_record(Pause, connection.execute(select(declared.settings.c.paused)).scalar())
 
 
 def _put_act(current: object) -> Act:
@@ -281,7 +310,8 @@ def _policy_instead(name: str, revision: int) -> RetryPolicy:
 
 def _read(connection: Connection) -> Catalogue:
     read = _Reader()
-    version, body = connection.execute(select(declared.settings.c.catalogue_version, declared.settings.c.body)).one()
+    row = declared.settings.c
+    version, body, pause = connection.execute(select(row.catalogue_version, row.body, row.paused)).one()
     set_ = OperatorSettings()
     if body is not None:
         set_ = read.entry(OperatorSettings, body, _SETTINGS, set_)
@@ -303,7 +333,16 @@ def _read(connection: Connection) -> Catalogue:
         for name, text in connection.execute(select(declared.cordons).order_by(declared.cordons.c.name))
     }
     return Catalogue(
-        version, queues, policies, categories, set_.settings, set_.default_policy, notifiers, cordons, read.unreadable
+        version,
+        queues,
+        policies,
+        categories,
+        set_.settings,
+        set_.default_policy,
+        notifiers,
+        cordons,
+        load_record(Pause, pause),
+        read.unreadable,
     )
 
 

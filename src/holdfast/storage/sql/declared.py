@@ -15,6 +15,7 @@ settings = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("catalogue_version", BigInteger, nullable=False),
     Column("body", Text),
+    Column("paused", Text),
     CheckConstraint("id = 1", name="one_row"),
 )
 """One row, there from the first migration on; locking it serialises edits of the catalogue."""

@@ -16,12 +16,17 @@ from sqlalchemy import func, inspect, select, text
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql import declared, migrations, tables
+from holdfast.storage.sql.catalogue import read_pause
 from holdfast.storage.sql.engine import Database, damaged, is_damage, read_url, translated
+from holdfast.storage.sql.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.placement.pause import Pause
 
 _COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempotency", "events", "audit", "workloads")
 _PRIVATE = 0o600
@@ -44,6 +49,8 @@ class Health(Struct, frozen=True):
     """How many of what; empty where the schema is not current."""
     size: int
     """In bytes."""
+    paused: str = ""
+    """Why nothing is started, if so."""
 
 
 def shown(url_or_path: str | Path) -> str:
@@ -71,9 +78,10 @@ def examine(url_or_path: str | Path) -> Health:
             current = revision == migrations.HEAD
             rows = {name: _count(connection, name) for name in _COUNTED if current}
             size = _size(connection, sqlite=database.is_sqlite)
+            pause = read_pause(connection) if current else None
     finally:
         database.close()
-    return Health(shown(url_or_path), revision, problems, rows, size)
+    return Health(shown(url_or_path), revision, problems, rows, size, pause.in_words() if pause is not None else "")
 
 
 def leader(url_or_path: str | Path, now: float) -> tuple[str, float]:
@@ -184,8 +192,14 @@ def back_up(url_or_path: str | Path, target: Path) -> int:
     return target.stat().st_size
 
 
-def restore(url_or_path: str | Path, source: Path) -> Path | None:
+def restore(url_or_path: str | Path, source: Path, *, pause: Pause | None, by: Caller) -> Path | None:
     """Replace a SQLite database that nobody has open by a backup; an older schema is fine.
+
+    Args:
+        url_or_path: The database.
+        source: The backup.
+        pause: Why nothing in it is started, until somebody says so; ``None``: all that waits is.
+        by: Who restores it.
 
     Returns:
         Where the replaced database is now; ``None``: there was none.
@@ -194,13 +208,13 @@ def restore(url_or_path: str | Path, source: Path) -> Path | None:
         Conflict: The backup is damaged, or of a newer Holdfast; or the database is on a server.
         Unavailable, Internal: As ``translated`` says; the database that was there stays.
     """
-    place = _file_of(url_or_path, f"pg_restore --clean --if-exists --dbname=URL {source}")
+    place = _file_of(url_or_path, f"pg_restore --clean --if-exists --dbname=URL {source}, then: holdfast db pause")
     if not source.is_file():
         message = f"{source} does not exist"
         raise Unavailable(message)
     with _aside(place) as fresh:
         _copy(source, fresh)
-        migrations.upgrade(fresh)
+        _pause(fresh, pause, by)
         _free_lease(fresh)
         kept = _set_aside(place)
         fresh.replace(place)
@@ -257,6 +271,15 @@ def _copied(source: Path, target: Path) -> str:
 
 def _alone(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
+
+
+def _pause(path: Path, pause: Pause | None, by: Caller) -> None:
+    """Upgrade a restored database, and pause it or not, whatever it was when it was backed up."""
+    with closing(open_store(path)) as store:
+        if pause is None:
+            store.delete_pause(by=by)
+        else:
+            store.put_pause(pause, by=by)
 
 
 def _free_lease(path: Path) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.storage.sql.upkeep import Health
 
-_ACTIONS = ("upgrade", "check", "prune", "backup", "restore")
+_ACTIONS = ("upgrade", "check", "prune", "backup", "restore", "pause", "resume")
 _WITH_FILE = frozenset({"backup", "restore"})
 
 
@@ -28,7 +28,9 @@ _WITH_FILE = frozenset({"backup", "restore"})
 class DbOptions:
     """What ``db`` can be told."""
 
-    action: Annotated[str, typer.Argument(metavar="ACTION", help="upgrade, check, prune, backup or restore.")]
+    action: Annotated[
+        str, typer.Argument(metavar="ACTION", help="upgrade, check, prune, backup, restore, pause or resume.")
+    ]
     file: Annotated[str | None, typer.Argument(metavar="FILE", help="For `backup` and `restore`: the copy.")] = None
     older_than: Annotated[
         str | None,
@@ -39,6 +41,7 @@ class DbOptions:
         typer.Option(metavar="N", help="`prune`: keep the newest N finished jobs, however old they are."),
     ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", help="`prune`: only count.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="`restore`: let what waits start at once.")] = False
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="FORMAT", help=f"`check`: {', '.join(TEXT_FORMATS)}."),
@@ -50,12 +53,15 @@ def db(options: DbOptions, cli: Cli) -> int:
 
     `upgrade` brings it to the schema this version needs. `check` says whether it is sound, and exits with 1 when it is
     not. `prune` deletes finished jobs with their logs. `backup` copies a SQLite database to FILE, even while a server
-    runs; `restore` puts such a copy back, while none runs.
+    runs; `restore` puts such a copy back, while none runs. Then nothing is started, because the original may run
+    the same jobs elsewhere: `resume` lets them go on. `pause` does the same to a database that other tools restored.
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)
     _check_file(flags, options, action)
     _check_prune(flags, options, action)
+    if options.resume and action != "restore":
+        flags.wrong("--resume", f"{action} does not take it")
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     age_s, keep = flags.duration("--older-than", options.older_than), flags.integer("--keep", options.keep)
     flags.finish()
@@ -71,7 +77,11 @@ def db(options: DbOptions, cli: Cli) -> int:
             dry_run=options.dry_run,
         ),
         "backup": lambda: _tell(cli, f"{file} written, {format_memory(upkeep.backup(file))}"),
-        "restore": lambda: _tell_restored(cli, file, upkeep.restore(file)),
+        "restore": lambda: _tell_restored(
+            cli, file, upkeep.restore(file, resume=options.resume), resumed=options.resume
+        ),
+        "pause": lambda: _pause(cli),
+        "resume": lambda: _tell_resumed(cli, was_paused=upkeep.resume()),
     }
     return actions[action]()
 
@@ -108,10 +118,15 @@ def _tell_health(cli: Cli, health: Health, form: str) -> int:
     code = exit_codes.FAILED if health.problems else exit_codes.OK
     facts = {"database": health.place, "schema": health.revision, "size": health.size}
     if form != "text":
-        document = {**facts, "sound": not health.problems, "problems": [*health.problems], "rows": {**health.rows}}
+        problems = [*health.problems]
+        document = {**facts, "sound": not problems, "problems": problems, "rows": {**health.rows}}
+        if health.paused:
+            document["paused"] = health.paused
         cli.output().document(document, form)
         return code
     rows = {name: f"{count:,}" for name, count in health.rows.items()}
+    if health.paused:
+        rows["paused"] = health.paused
     shown = {**facts, "schema": health.revision or "none", "size": format_memory(health.size), **rows}
     cli.output().facts([(name, str(value)) for name, value in shown.items()])
     for problem in health.problems:
@@ -125,8 +140,24 @@ def _tell_pruned(cli: Cli, count: int, *, dry_run: bool) -> int:
     return _tell(cli, f"{jobs} would be deleted" if dry_run else f"{jobs} deleted")
 
 
-def _tell_restored(cli: Cli, file: Path, kept: Path | None) -> int:
-    return _tell(cli, f"restored from {file}" + (f"; the previous database is kept as {kept}" if kept else ""))
+def _tell_restored(cli: Cli, file: Path, kept: Path | None, *, resumed: bool) -> int:
+    _tell(cli, f"restored from {file}" + (f"; the previous database is kept as {kept}" if kept else ""))
+    return exit_codes.OK if resumed else _tell_paused(cli)
+
+
+def _pause(cli: Cli) -> int:
+    from holdfast.app import upkeep
+
+    upkeep.pause()
+    return _tell_paused(cli)
+
+
+def _tell_paused(cli: Cli) -> int:
+    return _tell(cli, "nothing is started until: holdfast db resume")
+
+
+def _tell_resumed(cli: Cli, *, was_paused: bool) -> int:
+    return _tell(cli, "resumed: what waits is started again" if was_paused else "nothing was paused")
 
 
 DB = Command(

@@ -105,6 +105,8 @@ class Observed(NamedTuple):
     """Why the attempt in flight was told to stop, if it did nothing wrong."""
     awaited: Sequence[Standing] | None = None
     """How each thing stands that it waits for, while it does."""
+    paused: bool = False
+    """Whether nothing is started: no time for a place passes."""
 
 
 class EndedAttempt(NamedTuple):
@@ -187,6 +189,8 @@ def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> GangResult:
     if job.state is JobState.BACKOFF and job.retry_at is not None and job.retry_at <= now:
         job = queued(job, now)
     elif job.state is JobState.QUEUED and timeout_s is not None and job.queued_at + timeout_s <= now:
+        if seen.paused:
+            return Result(state=evolve(job, queued_at=now), wake_at=now + timeout_s)
         waited = f"found no place within {format_duration(timeout_s)}" + (f": {job.reason}" if job.reason else "")
         return Result(state=job, orders=(ExpireAttempt(waited),))
     return Result(state=job, wake_at=next_due(job, spec))
