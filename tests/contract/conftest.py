@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from holdfast.storage.sql import open_store
+from tests import databases
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class SqlPlace:
 def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Place:
     if kind == "memory":
         return MemoryPlace()
-    return SqlPlace(request.getfixturevalue("postgres_url") if kind == "postgresql" else f"sqlite:///{folder}/h.db")
+    if kind == "postgresql":
+        return SqlPlace(request.getfixturevalue("postgres_url"))
+    return SqlPlace(f"sqlite:///{databases.migrated(folder / 'h.db')}")
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])

@@ -45,6 +45,7 @@ from holdfast.storage.sql import open_store
 from holdfast.storage.sql.batch import Batches
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.logs import append_events
+from tests import databases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -273,8 +274,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database that several processes could share, at the newest schema."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgres_url"))
-    open_store(tmp_path / "shared.db").close()
-    return f"sqlite:///{tmp_path}/shared.db"
+    return f"sqlite:///{databases.migrated(tmp_path / 'shared.db')}"
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.app.connect import connect
 from holdfast.app.settings import Settings
+from tests import databases
 from tests.e2e.jobset_stage import Stage
 from tests.e2e.server import Server
 
@@ -65,6 +66,7 @@ class Holdfast:
 @pytest.fixture
 def holdfast(tmp_path: Path) -> Iterator[Holdfast]:
     settings = Settings(data=tmp_path / "data", cpus=4.0)
+    databases.begin(settings.data)
     with connect(drive=True, settings=settings) as client:
         yield Holdfast(client, tmp_path)
 

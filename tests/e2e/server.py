@@ -17,6 +17,7 @@ import pytest
 
 from holdfast.client import Client
 from holdfast.errors import Unavailable
+from tests import databases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,6 +58,7 @@ class Server:
 
     def spawn(self) -> subprocess.Popen[bytes]:
         """Start the process and do not wait for anything."""
+        databases.begin(self.data)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.words,

@@ -14,6 +14,7 @@ from holdfast.client.inprocess import in_process
 from holdfast.domain.job import Resources
 from holdfast.ports.engine import NodeInfo
 from holdfast.storage.sql import open_store, tables
+from tests import databases
 from tests.damage import GARBAGE, SHARED, VICTIMS, check, damage, submit_each_kind, submit_job, submit_victims
 from tests.integration.conftest import Counting, NoLogs
 from tests.unit.conftest import exits
@@ -61,7 +62,7 @@ class World(SetLab):
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     if request.param == "sqlite":
-        return World(f"sqlite:///{tmp_path}/holdfast.db")
+        return World(f"sqlite:///{databases.migrated(tmp_path / 'holdfast.db')}")
     return World(request.getfixturevalue("postgres_url"))
 
 

@@ -25,6 +25,7 @@ from holdfast.errors import InvalidRequest, NotFound, Unauthenticated, Unavailab
 from holdfast.ports.events import EVERYTHING, EventFilter
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store
+from tests import databases
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Cutter:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path / "holdfast.db")
+    opened = open_store(databases.migrated(tmp_path / "holdfast.db"))
     yield opened
     opened.close()
 

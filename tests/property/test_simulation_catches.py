@@ -32,9 +32,14 @@ if TYPE_CHECKING:
 SEEDS = 100
 BESIDE = {"never-twice", "no-node-overloaded", "generations-apart", "domains-exclusive", "nothing-outlives"}
 """What can come of it when the controller does not know what still runs."""
-FIRST = {"an executor ignores its lease": 400_619, "messages to an earlier controller are believed": 500_034}
+FIRST = {
+    "an executor ignores its lease": 400_619,
+    "messages to an earlier controller are believed": 500_034,
+    "a restart forgets what runs": 41,
+}
 """Where to begin, for what few worlds can see: a connection must be cut for longer than its lease under a long program,
-and another place be free; or the controller's memory be dropped between a late message and all newer ones."""
+and another place be free; or the controller's memory be dropped between a late message and all newer ones. The first
+world in which a restart forgets what runs sees it only when after days it has not come to an end, which takes long."""
 
 
 def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -209,7 +214,10 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "what a new controller misses is started": (what_a_new_controller_misses_is_started, {"started-once"}),
     "a paused queue goes on": (a_paused_queue_goes_on, {"queue-limits"}),
     "a submission gets lost": (a_submission_gets_lost, {"no-job-lost"}),
-    "a restart forgets what runs": (a_restart_forgets_what_runs, {"capacity-adds-up", "stored-last", "all-ends"}),
+    "a restart forgets what runs": (
+        a_restart_forgets_what_runs,
+        {*BESIDE, "capacity-adds-up", "stored-last", "all-ends"},
+    ),
     "an event is left out": (an_event_is_left_out, {"replay"}),
 }
 

@@ -23,6 +23,7 @@ from holdfast.errors import HoldfastError
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
+from tests import databases
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Stores(RuleBasedStateMachine):
     def __init__(self, url: str | None = None) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
-        self._sql = open_store(url or Path(self._folder.name) / "holdfast.db")
+        self._sql = open_store(url or databases.migrated(Path(self._folder.name) / "holdfast.db"))
         self._memory = MemoryStore()
         self._now = 0.0
 

@@ -17,6 +17,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.storage.sql import open_store
+from tests import databases
 from tests.unit.conftest import Lab, exits, retrying
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class ArrayLab(Lab):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.store = open_store(path)  # type: ignore[assignment] # one store is as good as another
+        self.store = open_store(databases.migrated(path))  # type: ignore[assignment] # one store is as good as another
         self.plan: Callable[[RunOrder], SimulatedRun] = lambda _: exits(0)
         self.restart_controller()
 

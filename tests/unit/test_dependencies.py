@@ -17,6 +17,7 @@ from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
 from holdfast.service.submit import Submitter, Written
 from holdfast.storage.sql import open_store
+from tests import databases
 from tests.unit.conftest import Lab, exits, job_named, retrying
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class WaitingLab(Lab):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.store = open_store(path)  # type: ignore[assignment] # one store is as good as another
+        self.store = open_store(databases.migrated(path))  # type: ignore[assignment] # one store is as good as another
         self.submitter = Submitter(self.store, self.clock, Numbers())
         self.ends: Callable[[RunOrder], SimulatedRun] = lambda order: exits(int(order.job_name.startswith("bad")))
         self.restart_controller()

@@ -27,6 +27,7 @@ from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.storage.sql import open_store
+from tests import databases
 from tests.unit.conftest import Lab
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class RolloutLab(Lab):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.store = open_store(path)  # type: ignore[assignment] # one store is as good as another
+        self.store = open_store(databases.migrated(path))  # type: ignore[assignment] # one store is as good as another
         self.restart_controller()
 
     def _plan(self, order: RunOrder) -> SimulatedRun:
