@@ -12,8 +12,9 @@ from sqlalchemy import create_engine, update
 from holdfast.api.rest.app import create_app
 from holdfast.client.inprocess import in_process
 from holdfast.domain.job import Resources
+from holdfast.domain.placement.pause import Pause
 from holdfast.ports.engine import NodeInfo
-from holdfast.storage.sql import open_store, tables
+from holdfast.storage.sql import declared, open_store, tables
 from tests import databases
 from tests.damage import GARBAGE, SHARED, VICTIMS, check, damage, submit_each_kind, submit_job, submit_victims
 from tests.integration.conftest import Counting, NoLogs
@@ -131,6 +132,23 @@ def test_a_set_begins_no_job_again_that_is_left_alone(small: World) -> None:
         small.pass_s(10)
         assert store.quarantined()[job_set].message.endswith(f"its job {first.name} is quarantined")
         assert small.engine_runs() == [run.uid for run in store.runs(second.id)]
+
+
+def test_all_is_paused_by_a_pause_that_cannot_be_read_until_somebody_lifts_it(small: World) -> None:
+    with small.opened() as (store, client):
+        store.put_pause(Pause(1.0, "restored"))
+        engine = create_engine(small.url)
+        with engine.begin() as connection:
+            assert connection.execute(update(declared.settings).values(paused=GARBAGE)).rowcount == 1
+        engine.dispose()
+        job = submit_job(client, "good", "x")
+        small.pass_s(3)
+        assert client.job(job).reason == (
+            "nothing is started until `holdfast db resume`: there is a pause whose reason cannot be read"
+        )
+        store.delete_pause()
+        small.pass_s(30)
+        assert client.job(job).state == "Succeeded"
 
 
 def test_a_damaged_request_is_dropped_once(small: World, caplog: pytest.LogCaptureFixture) -> None:

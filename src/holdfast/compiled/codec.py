@@ -19,6 +19,7 @@ from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.placement.cordon import Cordon
+from holdfast.domain.placement.pause import Pause
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.record import Struct, evolve, field
@@ -53,7 +54,7 @@ class OperatorSettings(Struct, frozen=True):
     default_policy: str | None = None
 
 
-E = TypeVar("E", RetryPolicy, Queue, FailureCategory, Notifier, Cordon, OperatorSettings)
+E = TypeVar("E", RetryPolicy, Queue, FailureCategory, Notifier, Cordon, OperatorSettings, Pause)
 
 
 def dump_spec(spec: object) -> str:
@@ -117,7 +118,7 @@ def load_array(text: str) -> ArraySpec:
     return load_as(ArraySpec, text)
 
 
-def dump_entry(entry: RetryPolicy | Queue | FailureCategory | Notifier | Cordon | OperatorSettings) -> str:
+def dump_entry(entry: RetryPolicy | Queue | FailureCategory | Notifier | Cordon | OperatorSettings | Pause) -> str:
     """Write an entry of the catalogue; a policy with its revision."""
     return dump_spec(entry)
 

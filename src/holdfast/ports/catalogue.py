@@ -41,7 +41,7 @@ class Catalogue(Struct, frozen=True):
     """Why nothing is started, if so."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """What cannot be read, by its kind and name, and why; a policy in its place holds what fails, a queue is paused, a
-    category matches nothing, and settings have their defaults, until somebody writes it again."""
+    category matches nothing, settings have their defaults, and all is paused, until somebody writes it again."""
 
     def policies_for(self, queue: str, spec: JobSpec) -> tuple[list[RetryPolicy], list[str]]:
         """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, exists, func, insert, select, update
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
-from holdfast.compiled.records import dump_record, load_record
 from holdfast.domain import audit
 from holdfast.domain.audit import Act
 from holdfast.domain.category import FailureCategory
@@ -241,7 +240,7 @@ class SqlCatalogueStore:
     def put_pause(self, pause: Pause, *, by: Caller | None = None) -> None:
         """Have nothing started any more; an earlier reason is replaced."""
         with self._editing() as (connection, _):
-            connection.execute(update(declared.settings).values(paused=dump_record(pause)))
+            connection.execute(update(declared.settings).values(paused=dump_entry(pause)))
             _move_version(connection)
             self._tell(connection, audit.on_pause(by, pause))
 
@@ -282,7 +281,7 @@ class SqlCatalogueStore:
 
 def read_pause(connection: Connection) -> Pause | None:
     """Read why nothing is started, if so."""
-    return load_record(Pause, connection.execute(select(declared.settings.c.paused)).scalar())
+    return _pause(connection.execute(select(declared.settings.c.paused)).scalar(), _Reader())
 
 
 def _put_act(current: object) -> Act:
@@ -341,9 +340,14 @@ def _read(connection: Connection) -> Catalogue:
         set_.default_policy,
         notifiers,
         cordons,
-        load_record(Pause, pause),
+        _pause(pause, read),
         read.unreadable,
     )
+
+
+def _pause(text: str | None, read: _Reader) -> Pause | None:
+    instead = Pause(0.0, "there is a pause whose reason cannot be read")
+    return None if text is None else read.entry(Pause, text, "pause", instead)
 
 
 def _notifiers(connection: Connection, read: _Reader) -> dict[str, Notifier]:
