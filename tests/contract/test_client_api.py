@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import uvicorn
 
-from holdfast.api.rest.app import create_app
+from holdfast.api.http.serving.app import create_app
+from holdfast.app.inprocess import in_process
 from holdfast.cli.context import Cli
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
 from holdfast.cli.submission.sending import submit_jobs
 from holdfast.client import Client
-from holdfast.client.inprocess import in_process
 from holdfast.client.transport import Answer, HttpTransport, Request
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Node, Resources, Run

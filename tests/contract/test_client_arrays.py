@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.api.rest.app import create_app
-from holdfast.client.inprocess import in_process
+from holdfast.api.http.serving.app import create_app
+from holdfast.app.inprocess import in_process
 from holdfast.compiled.codec import load_array, load_change
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.record import evolve

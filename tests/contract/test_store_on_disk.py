@@ -20,13 +20,15 @@ from holdfast.domain.record import evolve
 from holdfast.errors import Conflict, Internal, InvalidRequest, InvalidSetting, Unavailable
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import Changes, JobFilter, Submission
-from holdfast.service.events import EventLog
+from holdfast.service.operations.events import EventLog
 from holdfast.storage.sql import open_store, upkeep
 from holdfast.storage.sql.engine import Database
 from tests.immutable import becoming_immutable
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
+
+BY = Caller("user:me", 0.0)
 
 
 class Place(Protocol):
@@ -147,8 +149,8 @@ def test_damaged_events_and_audit_entries_are_passed_over_and_none_after_them_is
         connection.execute("UPDATE events SET data = '{' WHERE seq BETWEEN 2 AND 7")
         connection.execute("UPDATE audit SET act = '{' WHERE seq BETWEEN 2 AND 7")
     log, seen, after = EventLog(store), list[int](), 0
-    while after < log.part(EVERYTHING, after=after).last:
-        part = log.part(EVERYTHING, after=after, limit=2)
+    while after < log.part(BY, EVERYTHING, after=after).last:
+        part = log.part(BY, EVERYTHING, after=after, limit=2)
         seen += [event.seq for event in part.events]
         after = part.next_after
     assert seen == [1, 8, 9]

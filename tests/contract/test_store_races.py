@@ -28,9 +28,9 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.ports.workloads import Rerun
 from holdfast.service.arrays import Arrays
-from holdfast.service.catalogue.nodes import Nodes
-from holdfast.service.catalogue.notifiers import Notifications
 from holdfast.service.control import Control
+from holdfast.service.operations.nodes import Nodes
+from holdfast.service.operations.notifiers import Notifications
 from holdfast.service.reruns import Reran, rerun
 from holdfast.service.reshape import reshape
 from holdfast.service.submit import Submitter, Written
@@ -293,7 +293,7 @@ def test_a_node_is_drained_whoever_cordons_it_at_the_same_moment(place: Place, s
         name, looked = f"n{number}", threading.Barrier(2)
         store.commit(Changes(nodes={("local", name): Node(name, "local", Resources(1, 1, 0), seen_at=1.0)}))
         one, other = (Nodes(place.open(), Together(looked)) for _ in range(2))
-        cordon, drain = partial(one.cordon, name, reason), partial(other.cordon, name, drain=True)
+        cordon, drain = partial(one.cordon, BY, name, reason), partial(other.cordon, BY, name, drain=True)
         assert at_once([cordon, drain]) == []
         found = store.catalogue().cordons[name]
         assert (found.drain, found.reason) == (True, reason)
@@ -306,7 +306,7 @@ def test_of_replays_at_one_moment_one_is_accepted(place: Place, store: Store) ->
     for key in ids:
         looked = threading.Barrier(CALLERS)
         people = [Notifications(place.open(), Together(looked)) for _ in range(CALLERS)]
-        raised = at_once([partial(one.replay, key, by=BY) for one in people])
+        raised = at_once([partial(one.replay, BY, key) for one in people])
         assert [str(error).partition("\n")[0] for error in raised] == [
             f"notification {key} is still to be delivered"
         ] * 3

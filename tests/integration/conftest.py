@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 import psutil
 import pytest
 
-from holdfast.api.rest.app import create_app
-from holdfast.client.inprocess import in_process
+from holdfast.api.http.serving.app import create_app
+from holdfast.app.inprocess import in_process
 from holdfast.domain.job import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.files import log_path

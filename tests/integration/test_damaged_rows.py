@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import create_engine, update
 
-from holdfast.api.rest.app import create_app
-from holdfast.client.inprocess import in_process
+from holdfast.api.http.serving.app import create_app
+from holdfast.app.inprocess import in_process
 from holdfast.domain.job import Resources
 from holdfast.domain.placement.pause import Pause
 from holdfast.ports.engine import NodeInfo

@@ -13,8 +13,8 @@ import httpx
 import pytest
 import uvicorn
 
-from holdfast.api.rest import listeners, streams
-from holdfast.api.rest.app import Probes, create_app
+from holdfast.api.http.serving import streams
+from holdfast.api.http.serving.app import Probes, create_app
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.client import Client
 from holdfast.client.events import messages
@@ -24,6 +24,7 @@ from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import InvalidRequest, NotFound, Unauthenticated, Unavailable
 from holdfast.ports.events import EVERYTHING, EventFilter
 from holdfast.ports.store import Changes, Submission
+from holdfast.service import listeners
 from holdfast.storage.sql import open_store
 from tests import databases
 from tools.memory_store import MemoryStore
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from holdfast.api.rest.listeners import Listeners
     from holdfast.domain.events import StoredEvent
     from holdfast.ports.store import Store
+    from holdfast.service.listeners import Listeners
 
 TOKEN = "s3cret"  # noqa: S105 - a test's own
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Accept": "text/event-stream"}

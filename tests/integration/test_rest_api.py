@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast import errors
-from holdfast.api.rest.app import Probes, create_app
+from holdfast.api.http.serving.app import Probes, create_app
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.errors import all_errors
 from holdfast.ports.logs import LogPart

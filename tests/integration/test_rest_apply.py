@@ -11,9 +11,9 @@ import pytest
 
 from holdfast.errors import AlreadyExists, InvalidManifest
 from holdfast.ports.store import JobFilter
-from holdfast.service.api.manifests import written_job
 from holdfast.service.apply import Applier
 from holdfast.service.control import Control
+from holdfast.service.manifests.reading import written_job
 from holdfast.service.submit import Submitter
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.api.rest.app import create_app
+from holdfast.api.http.serving.app import create_app
 from tests.asgi import asking
 from tests.integration.conftest import Counting, NoLogs
 from tests.unit.conftest import VirtualClock

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.api.rest.app import create_app
+from holdfast.api.http.serving.app import create_app
 from holdfast.storage.sql import open_store
 from tests.asgi import asking
 from tests.integration.conftest import Counting, NoLogs

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from holdfast.api.rest.app import create_app
+from holdfast.api.http.serving.app import create_app
 from holdfast.compiled.codec import dump_set_spec, dump_spec
 from holdfast.dialects.jobset.loading import child_spec, dump_set
 from holdfast.dialects.manifests import read_manifest

@@ -33,12 +33,12 @@ LOADED_BY_NAME = (
     f"{COMMANDS}.operate",
     f"{COMMANDS}.steering",
     f"{MIGRATIONS}.versions",
-    "holdfast.service.api",
+    "holdfast.api.http.endpoints",
 )
 PYTHON_API = ("holdfast.client", "holdfast.integrations", "holdfast.sdk", "holdfast.simulation", "hydra_plugins")
 """For programs: whoever imports it may use all of it."""
 CALLED_BY_LIBRARIES = {
-    "holdfast.api.rest.metrics",
+    "holdfast.api.http.serving.metrics",
     "holdfast.app.connections",
     "holdfast.cli.main",
     "holdfast.notify.mail",

@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from holdfast.service.api.endpoint import groups
+from holdfast.api.http.endpoints.endpoint import groups
 from holdfast.wire.base import API
 
 ROOT = Path(__file__).resolve().parents[2]

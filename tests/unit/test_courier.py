@@ -17,7 +17,7 @@ from holdfast.errors import Unavailable
 from holdfast.notify.courier import AT_ONCE, AT_ONCE_EACH, Courier
 from holdfast.ports.notifications import NotificationFilter, Sent
 from holdfast.ports.requests import RequestKind
-from holdfast.service.catalogue.notifiers import Notifications
+from holdfast.service.operations.notifiers import Notifications
 from tests.unit.conftest import LoadedDice, exits, retrying
 from tests.unit.test_arrays import ArrayLab
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.notifications.notification import Notification
     from holdfast.errors import Problem
+
+BY = Caller("user:me", 0.0)
 
 END, FAILURE, HOLD, _, RECOVERY = Occasion
 EVERYTHING = NotificationFilter()
@@ -197,7 +199,7 @@ def test_what_cannot_be_delivered_is_tried_again_and_given_up_after_a_day_and_ca
     assert len({key for _, key, _ in lab.post.told}) == 1
     assert lab.counted == {"failed": 12, "dead": 1}
     del lab.post.answers["ops"]
-    Notifications(lab.store, lab.clock).replay(dead.id, by=Caller("user:me", lab.clock.now()))
+    Notifications(lab.store, lab.clock).replay(BY, dead.id)
     lab.deliver()
     [delivered] = lab.outbox()
     assert (delivered.state, delivered.tries, delivered.error) == (DeliveryState.DELIVERED, 1, "")

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.compiled.codec import set_spec_of
+from holdfast.domain.audit import Caller
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
 from holdfast.domain.workloads.jobset.state import Event, JobSet
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
-from holdfast.service.api.rehearsal import Rehearsal, Verb
 from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.operations.rehearsal import Rehearsal, Verb
 from holdfast.service.submit import Submitter
 from holdfast.wire.render_jobsets import set_summary
 from tests.unit.conftest import exits, job_named
@@ -24,6 +25,8 @@ from tests.unit.jobset_lab import SetLab, group, manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+BY = Caller("user:me", 0.0)
 
 AT = "metadata.annotations.holdfast.dev/depends-on"
 RESTARTS = pytest.mark.parametrize("restarts", [False, True], ids=["one controller", "restarted all the time"])
@@ -282,14 +285,14 @@ def test_what_is_checked_together_may_wait_for_each_other_but_not_in_a_circle(la
         {"name": "prep", "command": ["true"]},
     ]
     for verb in (Verb.CREATE, Verb.APPLY):
-        assert [one.name for one in rehearsal.check(chain, verb=verb)] == ["report", "eval", "train", "prep"]
+        assert [one.name for one in rehearsal.check(BY, chain, verb=verb)] == ["report", "eval", "train", "prep"]
     chain[3]["dependsOn"] = ["report"]
     with pytest.raises(InvalidManifest) as caught:
-        rehearsal.check(chain, verb=Verb.CREATE)
+        rehearsal.check(BY, chain, verb=Verb.CREATE)
     (problem,) = caught.value.problems
     assert problem.message == "waits for itself by way of others: report -> eval -> train -> prep -> report"
     ring = [document("two", name="one"), document("one", name="two")]
     with pytest.raises(InvalidManifest) as caught:
-        rehearsal.check(ring, verb=Verb.CREATE)
+        rehearsal.check(BY, ring, verb=Verb.CREATE)
     (problem,) = caught.value.problems
     assert (problem.path, problem.message) == (f"items[0].{AT}", "waits for itself by way of others: one -> two -> one")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.domain.audit import Caller
 from holdfast.domain.device_faults import shown_by
 from holdfast.domain.devices import Device
 from holdfast.domain.events import DeviceCordoned, DeviceUncordoned
@@ -17,9 +18,11 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated import SimulatedRun
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.engine import NodeInfo
-from holdfast.service.devices import Devices
+from holdfast.service.operations.devices import Devices
 from tests.unit.conftest import Lab, retrying
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
+
+BY = Caller("user:me", 0.0)
 
 BOTH = (
     Device("GPU-5d1c", 0, "NVIDIA A100", maker="nvidia", bus="00000000:3B:00.0"),
@@ -89,7 +92,7 @@ def test_a_faulty_device_is_set_aside_alone_with_the_reason_over_restarts_until_
     lab.step(4)
     assert [run.devices for run in lab.runs(one)] == [("GPU-5d1c",)]
     assert lab.job(two).reason == f"needs 1 gpu, 1 of 2 is in use by one; GPU-77aa is {why}"
-    Devices(lab.store, lab.clock).uncordon("GPU-77aa")
+    Devices(lab.store, lab.clock).uncordon(BY, "GPU-77aa")
     lab.step(4)
     assert states(lab) == {"GPU-5d1c": "", "GPU-77aa": ""}
     assert [run.devices for run in lab.runs(two)] == [("GPU-77aa",)]
@@ -104,22 +107,22 @@ def test_a_person_sets_a_device_aside_and_who_has_it_keeps_it(lab: Lab) -> None:
     devices = Devices(lab.store, lab.clock)
     has = lab.submit(gpu_job("has"), STAYS)
     lab.step(3)
-    devices.cordon("GPU-5d1c@n0", "fan is loud")
+    devices.cordon(BY, "GPU-5d1c@n0", "fan is loud")
     lab.step(3)
     assert states(lab)["GPU-5d1c"] == "cordoned: fan is loud"
     assert lab.job(has).state is JobState.RUNNING
     with pytest.raises(NotFound, match="GPU-none"):
-        devices.cordon("GPU-none", "")
+        devices.cordon(BY, "GPU-none", "")
 
 
 def test_a_device_of_a_node_that_is_away_can_be_handed_out_again(lab: Lab) -> None:
     devices = Devices(lab.store, lab.clock)
     lab.step(2)
-    devices.cordon("GPU-77aa", "look at it")
+    devices.cordon(BY, "GPU-77aa", "look at it")
     lab.step(2)
     lab.use(NodeInfo("n1", Resources(16_000)))
     lab.step(2)
-    devices.uncordon("GPU-77aa")
+    devices.uncordon(BY, "GPU-77aa")
     lab.step(2)
     assert all(not device.trouble for node in lab.store.nodes() for device in node.devices)
     assert lab.store.requests(limit=9) == []
@@ -129,8 +132,8 @@ def test_a_name_that_two_nodes_have_needs_the_nodes(lab: Lab) -> None:
     lab.use(*(NodeInfo(f"n{number}", Resources(4000, 0, 1), {}, (Device("gpu-0", 0),)) for number in range(2)))
     lab.step(2)
     with pytest.raises(Conflict, match="gpu-0@n0, gpu-0@n1"):
-        Devices(lab.store, lab.clock).cordon("gpu-0", "")
-    Devices(lab.store, lab.clock).cordon("gpu-0@n1", "by hand")
+        Devices(lab.store, lab.clock).cordon(BY, "gpu-0", "")
+    Devices(lab.store, lab.clock).cordon(BY, "gpu-0@n1", "by hand")
     lab.step(2)
     shown = {node.name: node.devices[0].trouble for node in lab.store.nodes()}
     assert (shown["n0"], shown["n1"]) == ("", "cordoned: by hand")
@@ -149,7 +152,7 @@ def test_a_pod_that_begins_again_in_its_place_does_not_get_a_device_back_that_is
     set_id = lab.submit_set(manifest(replicatedJobs=[one], failurePolicy=policy), lambda order: later(plan(order)))
     lab.pass_s(3)
     if ill:
-        Devices(lab.store, lab.clock).cordon("GPU-5d1c", "it is hot")
+        Devices(lab.store, lab.clock).cordon(BY, "GPU-5d1c", "it is hot")
     lab.pass_s(30)
     (job,) = lab.store.children_of(set_id)
     assert [run.devices for run in lab.store.runs(job.id)] == [("GPU-5d1c",), ("GPU-77aa" if ill else "GPU-5d1c",)]

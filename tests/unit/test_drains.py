@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.domain.audit import Caller
 from holdfast.domain.failure import EndedBy
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.lifecycle import Interruption
@@ -17,14 +18,16 @@ from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import NotFound
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
-from holdfast.service.catalogue.nodes import Nodes
 from holdfast.service.explain import Explainer
+from holdfast.service.operations.nodes import Nodes
 from tests.unit.conftest import exits, job_named
 from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest
 
 if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder
     from tests.unit.conftest import Lab
+
+BY = Caller("user:me", 0.0)
 
 ENDLESS = SimulatedRun(0.0, None)
 SAVING = SimulatedRun(0.0, None, saves_s=3.0)
@@ -50,7 +53,7 @@ def test_a_drained_node_is_emptied_with_warnings_and_its_jobs_go_on_elsewhere_at
     job = two.submit(spec, lambda order: SAVING if order.attempt == 1 else exits(0))
     two.pass_s(5)
     assert where(two, job) == ["n0"]
-    nodes(two).cordon("n0", "a new kernel", drain=True)
+    nodes(two).cordon(BY, "n0", "a new kernel", drain=True)
     two.pass_s(2)
     assert (two.job(job).state, two.job(job).reason) == (JobState.RUNNING, "node n0 is being drained: a new kernel")
     two.pass_s(5)
@@ -81,7 +84,7 @@ def test_a_users_rule_that_names_evicted_decides_about_a_drain_and_no_other(
     spec = job_named("train", RetryPolicy("p", (rule,)))
     job = two.submit(spec, lambda order: ENDLESS if order.attempt == 1 else exits(0))
     two.pass_s(5)
-    nodes(two).cordon("n0", "a new kernel", drain=True)
+    nodes(two).cordon(BY, "n0", "a new kernel", drain=True)
     two.pass_s(10)
     assert two.job(job).state is state
     [first, *_] = two.attempts(job)
@@ -93,13 +96,13 @@ def test_a_users_rule_that_names_evicted_decides_about_a_drain_and_no_other(
 def test_where_there_is_no_other_node_jobs_wait_and_say_why_until_it_is_uncordoned(lab: Lab) -> None:
     job = lab.submit(job_named("train"), lambda order: ENDLESS if order.attempt == 1 else exits(0))
     lab.pass_s(5)
-    nodes(lab).cordon("n0", "a new kernel", drain=True)
+    nodes(lab).cordon(BY, "n0", "a new kernel", drain=True)
     lab.pass_s(5)
     assert (lab.job(job).state, lab.job(job).reason) == (JobState.QUEUED, "node n0 is being drained: a new kernel")
     lab.restart_controller()
     lab.pass_s(5)
     assert lab.job(job).state is JobState.QUEUED
-    nodes(lab).uncordon("n0")
+    nodes(lab).uncordon(BY, "n0")
     lab.pass_s(3)
     assert (lab.job(job).state, lab.job(job).retries) == (JobState.SUCCEEDED, 0)
 
@@ -107,7 +110,7 @@ def test_where_there_is_no_other_node_jobs_wait_and_say_why_until_it_is_uncordon
 def test_a_cordoned_node_keeps_what_it_has_and_gets_nothing_new(two: Lab) -> None:
     old = two.submit(job_named("old"), exits(0, after_s=30.0))
     two.pass_s(5)
-    nodes(two).cordon("n0", "noisy fan")
+    nodes(two).cordon(BY, "n0", "noisy fan")
     new = two.submit(job_named("new"), exits(0))
     big = two.submit(job_named("big", gang=2, resources=Resources(4000)), exits(0))
     two.pass_s(5)
@@ -121,7 +124,7 @@ def test_a_gang_with_one_rank_on_the_node_moves_as_a_whole(two: Lab) -> None:
     job = two.submit(spec, lambda order: ENDLESS if order.attempt == 1 else exits(0))
     two.pass_s(5)
     assert sorted(where(two, job)) == ["n0", "n1"]
-    nodes(two).cordon("n1", drain=True)
+    nodes(two).cordon(BY, "n1", drain=True)
     two.pass_s(5)
     assert (two.job(job).state, two.attempts(job)[0].number) == (JobState.QUEUED, 1)
     assert all(run.outcome and run.outcome.ended_by is EndedBy.DRAIN for run in two.runs(job))
@@ -131,7 +134,7 @@ def test_a_drain_that_a_controller_began_is_ended_by_the_next(two: Lab) -> None:
     spec = job_named("train", warning=EarlyWarning(10.0))
     job = two.submit(spec, lambda order: ENDLESS if order.attempt == 1 else exits(0))
     two.pass_s(5)
-    nodes(two).cordon("n0", drain=True)
+    nodes(two).cordon(BY, "n0", drain=True)
     two.pass_s(5)
     two.restart_controller()
     two.pass_s(4)
@@ -143,7 +146,7 @@ def test_a_drain_that_a_controller_began_is_ended_by_the_next(two: Lab) -> None:
 def test_a_user_who_cancels_meanwhile_waits_for_no_warning(two: Lab) -> None:
     job = two.submit(job_named("train", warning=EarlyWarning(100.0)), ENDLESS)
     two.pass_s(5)
-    nodes(two).cordon("n0", drain=True)
+    nodes(two).cordon(BY, "n0", drain=True)
     two.pass_s(2)
     two.ask(RequestKind.CANCEL, job)
     two.pass_s(2)
@@ -153,7 +156,7 @@ def test_a_user_who_cancels_meanwhile_waits_for_no_warning(two: Lab) -> None:
 def test_a_failure_of_its_own_on_a_draining_node_is_judged_like_any_other(two: Lab) -> None:
     job = two.submit(job_named("bad", warning=EarlyWarning(100.0), gang=2), exits(3, after_s=5.5))
     two.pass_s(5)
-    nodes(two).cordon("n0", drain=True)
+    nodes(two).cordon(BY, "n0", drain=True)
     two.tick()
     two.clock.time += 1
     two.engine.observe()
@@ -164,18 +167,18 @@ def test_a_failure_of_its_own_on_a_draining_node_is_judged_like_any_other(two: L
 
 def test_edits_are_told_and_repeating_them_changes_nothing(lab: Lab) -> None:
     lab.pass_s(1)
-    assert [node.name for node in nodes(lab).cordon("n0", "noisy fan")] == ["n0"]
+    assert [node.name for node in nodes(lab).cordon(BY, "n0", "noisy fan").nodes] == ["n0"]
     version = lab.store.catalogue_version()
-    nodes(lab).cordon("n0")
+    nodes(lab).cordon(BY, "n0")
     assert lab.store.catalogue_version() == version
-    nodes(lab).cordon("n0", drain=True)
-    nodes(lab).cordon("n0")
+    nodes(lab).cordon(BY, "n0", drain=True)
+    nodes(lab).cordon(BY, "n0")
     assert lab.store.catalogue().cordons["n0"].drain
-    nodes(lab).uncordon("n0")
-    nodes(lab).uncordon("n0")
+    nodes(lab).uncordon(BY, "n0")
+    nodes(lab).uncordon(BY, "n0")
     assert lab.store.catalogue().cordons == {}
     with pytest.raises(NotFound, match="n7") as caught:
-        nodes(lab).cordon("n7")
+        nodes(lab).cordon(BY, "n7")
     assert "n0" in str(caught.value.hint)
 
 
@@ -193,7 +196,7 @@ def test_pods_on_a_drained_node_fail_as_disrupted_and_their_jobs_rules_say_what_
     )
     lab.pass_s(10)
     (first,) = lab.store.runs("id-train-w-0")
-    Nodes(lab.store, lab.clock).cordon(first.node, drain=True)
+    Nodes(lab.store, lab.clock).cordon(BY, first.node, drain=True)
     lab.pass_s(30)
     assert lab.store.workload(JobSet, set_id).state.terminal.value == ended
     runs = lab.store.runs("id-train-w-0")
@@ -224,7 +227,7 @@ def test_a_pod_that_waits_to_begin_again_in_its_place_begins_elsewhere_once_its_
     lab.pass_s(5)
     (first,) = lab.store.runs("id-train-w-0")
     if drained:
-        Nodes(lab.store, lab.clock).cordon(first.node, drain=True)
+        Nodes(lab.store, lab.clock).cordon(BY, first.node, drain=True)
     lab.pass_s(60)
     runs = lab.store.runs("id-train-w-0")
     assert len(runs) == 2

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.client.events import Message, messages
 from holdfast.domain import event_mapping
+from holdfast.domain.audit import Caller
 from holdfast.domain.events import (
     BY_NAME,
     REGISTRY,
@@ -39,7 +40,7 @@ from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUs
 from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest
-from holdfast.service.events import EventLog
+from holdfast.service.operations.events import EventLog
 from holdfast.wire.render_events import event_view
 from tests.unit.conftest import exits, job_named
 from tools.memory_store import MemoryStore
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.events import EventType, JobEvent
     from tests.unit.conftest import Lab
+
+BY = Caller("user:me", 0.0)
 
 NOW = 50.0
 QUEUED = Job("j1", "train", "default", 0, 10.0, "{}", Resources(1000, 1 << 30), attempt=1, updated_at=NOW)
@@ -277,12 +280,12 @@ def test_a_trivial_job_is_four_events(lab: Lab) -> None:
     ],
 )
 def test_types_are_read_in_every_spelling(text: str, names: set[str]) -> None:
-    assert EventLog(MemoryStore()).filter(types=[text]).types == frozenset(names)
+    assert EventLog(MemoryStore()).filter(BY, types=[text]).types == frozenset(names)
 
 
 def test_unknown_types_are_refused_together() -> None:
     with pytest.raises(InvalidRequest) as caught:
-        EventLog(MemoryStore()).filter(types=["job.exploded", "job.failed", "", "job.failed.v9", "jo"])
+        EventLog(MemoryStore()).filter(BY, types=["job.exploded", "job.failed", "", "job.failed.v9", "jo"])
     assert [problem.message.split("'")[1] for problem in caught.value.problems] == [
         "job.exploded",
         "",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.audit import Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.classify import CompiledCategories, classify
 from holdfast.domain.evidence import LogPatterns, asked_for, with_evidence
@@ -19,13 +20,15 @@ from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import AlreadyExists, Conflict, NotFound
-from holdfast.service.catalogue.categories import Categories
+from holdfast.service.operations.categories import Categories
 from tests.unit.conftest import Lab, job_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.failure import Failure
+
+BY = Caller("user:me", 0.0)
 
 LINES = json.loads((Path(__file__).parent.parent / "data" / "failure_lines.json").read_text())
 ENTRIES = {f"{category.name}/{rule.subcategory}" for category in BUILT_IN for rule in category.rules}
@@ -93,19 +96,19 @@ def test_an_operators_category_comes_first_and_replaces_one_of_its_name() -> Non
 
 def test_the_catalogue_is_listed_beside_own_categories_and_cannot_be_deleted(lab: Lab) -> None:
     categories = Categories(lab.store)
-    assert names(categories.list()) == names(BUILT_IN)
-    assert categories.get("gpu").rules[0].suggests is Action.FAIL
+    assert names(categories.list(BY)) == names(BUILT_IN)
+    assert categories.get(BY, "gpu").rules[0].suggests is Action.FAIL
     with pytest.raises(Conflict, match="'gpu' is built in"):
-        categories.delete("gpu")
+        categories.delete(BY, "gpu")
     with pytest.raises(NotFound):
-        categories.put(OWN, create=False)
-    categories.put(OWN, create=True)
+        categories.put(BY, OWN, create=False)
+    categories.put(BY, OWN, create=True)
     with pytest.raises(AlreadyExists):
-        categories.put(OWN, create=True)
-    assert names(categories.list()) == ["gpu", *(name for name in names(BUILT_IN) if name != "gpu")]
-    assert categories.get("gpu") == OWN
-    categories.delete("gpu")
-    assert names(categories.list()) == names(BUILT_IN)
+        categories.put(BY, OWN, create=True)
+    assert names(categories.list(BY)) == ["gpu", *(name for name in names(BUILT_IN) if name != "gpu")]
+    assert categories.get(BY, "gpu") == OWN
+    categories.delete(BY, "gpu")
+    assert names(categories.list(BY)) == names(BUILT_IN)
 
 
 def names(categories: Sequence[FailureCategory]) -> list[str]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.api.http.endpoints.figures import get_summary
 from holdfast.cli.render.figures import print_summary, rounded
 from holdfast.cli.render.output import Output
+from holdfast.domain.audit import Caller
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import Queue
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Scope
-from holdfast.service.api.endpoint import Backend
-from holdfast.service.api.figures import get_summary
+from holdfast.service.operations.backend import Backend
 from holdfast.service.overview.figures import Figures, summed_up
 from tests.unit.conftest import exits, job_named, retrying
 from tools.memory_store import MemoryStore
@@ -110,7 +111,7 @@ def test_jobs_that_were_run_are_summed_up(lab: Lab) -> None:
 
 def summary(lab: Lab, **wanted: object) -> SummaryView:
     backend = Backend(lab.store, lab.clock, ids=None, logs=None)  # type: ignore[arg-type] # it needs neither
-    found: SummaryView = get_summary(backend, **wanted)
+    found: SummaryView = get_summary(backend, Caller("user:me", 0.0), **wanted)
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.app.time import SortableIds
 from holdfast.dialects.documents import Document
-from holdfast.service.api.made_names import with_names
+from holdfast.service.manifests.made_names import with_names
 
 
 def kube_job(**metadata: object) -> dict[str, Any]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import pytest
 
 from holdfast.dialects.native.resources import OFFERED
+from holdfast.domain.audit import Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.job import Ceiling, Node, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidSetting, NotFound
-from holdfast.service.catalogue.categories import Categories
-from holdfast.service.catalogue.policies import Policies
-from holdfast.service.catalogue.queues import Queues
-from holdfast.service.catalogue.settings import Settings
+from holdfast.service.operations.categories import Categories
+from holdfast.service.operations.policies import Policies
+from holdfast.service.operations.queues import Queues
+from holdfast.service.operations.settings import Settings
 from tools.memory_store import MemoryStore
+
+BY = Caller("user:me", 0.0)
 
 
 @pytest.fixture
@@ -24,61 +27,61 @@ def store() -> MemoryStore:
 
 def test_a_changed_policy_is_a_new_revision_and_an_equal_one_is_not(store: MemoryStore) -> None:
     policies = Policies(store)
-    assert policies.put(RetryPolicy("infra"), create=True).revision == 1
-    assert policies.put(RetryPolicy("infra")).revision == 1
-    assert policies.put(RetryPolicy("infra", default_action=Action.RETRY)).revision == 2
-    assert [(policy.name, policy.revision) for policy in policies.list()] == [("infra", 2)]
+    assert policies.put(BY, RetryPolicy("infra"), create=True).revision == 1
+    assert policies.put(BY, RetryPolicy("infra")).revision == 1
+    assert policies.put(BY, RetryPolicy("infra", default_action=Action.RETRY)).revision == 2
+    assert [(policy.name, policy.revision) for policy in policies.list(BY)] == [("infra", 2)]
 
 
 def test_create_wants_a_new_name_and_update_a_known_one(store: MemoryStore) -> None:
     policies = Policies(store)
     with pytest.raises(NotFound):
-        policies.put(RetryPolicy("infra"), create=False)
-    policies.put(RetryPolicy("infra"))
+        policies.put(BY, RetryPolicy("infra"), create=False)
+    policies.put(BY, RetryPolicy("infra"))
     with pytest.raises(AlreadyExists):
-        policies.put(RetryPolicy("infra"), create=True)
+        policies.put(BY, RetryPolicy("infra"), create=True)
 
 
 @pytest.mark.parametrize(("name", "hint"), [("infa", "did you mean infra?"), ("zzz", "existing ones: infra")])
 def test_a_wrong_name_is_answered_with_the_right_ones(store: MemoryStore, name: str, hint: str) -> None:
     policies = Policies(store)
-    policies.put(RetryPolicy("infra"))
+    policies.put(BY, RetryPolicy("infra"))
     for ask in (policies.get, policies.delete):
         with pytest.raises(NotFound) as caught:
-            ask(name)
+            ask(BY, name)
         assert caught.value.hint == hint
 
 
 def test_a_policy_that_a_queue_names_stays(store: MemoryStore) -> None:
-    Policies(store).put(RetryPolicy("infra"))
-    Queues(store).put(Queue("default", retry_policies=("infra",)))
+    Policies(store).put(BY, RetryPolicy("infra"))
+    Queues(store).put(BY, Queue("default", retry_policies=("infra",)))
     with pytest.raises(Conflict, match="default"):
-        Policies(store).delete("infra")
+        Policies(store).delete(BY, "infra")
 
 
 def test_a_queue_names_policies_that_exist_or_all_that_do_not_are_told(store: MemoryStore) -> None:
     with pytest.raises(InvalidManifest) as caught:
-        Queues(store).put(Queue("gpu", retry_policies=("a", "b")))
+        Queues(store).put(BY, Queue("gpu", retry_policies=("a", "b")))
     assert [problem.path for problem in caught.value.problems] == ["spec.retryPolicies[0]", "spec.retryPolicies[1]"]
 
 
 def test_queues_are_listed_by_name_and_read_one_by_one(store: MemoryStore) -> None:
     queues = Queues(store)
-    queues.put(Queue("b", weight=2.0), create=True)
-    queues.put(Queue("a"), create=True)
-    assert [queue.name for queue in queues.list()] == ["a", "b", "default"]
-    assert queues.get("b").weight == 2.0
-    queues.delete("b")
+    queues.put(BY, Queue("b", weight=2.0), create=True)
+    queues.put(BY, Queue("a"), create=True)
+    assert [queue.name for queue in queues.list(BY)] == ["a", "b", "default"]
+    assert queues.get(BY, "b").weight == 2.0
+    queues.delete(BY, "b")
     with pytest.raises(NotFound):
-        queues.get("b")
+        queues.get(BY, "b")
 
 
 def test_a_limit_on_what_nobody_has_is_dubious_with_the_names_that_were_possible(store: MemoryStore) -> None:
     store.put_settings(RetrySettings(resources=(("token/s3", 5000),)), None)
     queues, here = Queues(store), [Node("m", "local", Resources(named=(("licence/matlab", 1000),)))]
     limits = (("licence/matlab", 500), ("licence/matlb", 1000), ("token/s3", 0), ("tpu", 0))
-    queue = queues.put(Queue("few", max_running=Ceiling(named=limits)))
-    assert queues.get("few") == queue, "somebody may have it later"
+    queue = queues.put(BY, Queue("few", max_running=Ceiling(named=limits)))
+    assert queues.get(BY, "few") == queue, "somebody may have it later"
     slip, strange = queues.warnings(queue, lambda: here)
     assert (slip.path, slip.message) == ("spec.maxRunning.licence/matlb", "nobody has any licence/matlb")
     assert (slip.allowed, slip.hint) == (("licence/matlab", "token/s3"), "did you mean licence/matlab?")
@@ -95,20 +98,20 @@ def test_nothing_is_dubious_while_no_node_has_reported_or_an_engine_has_places_o
 def test_categories_are_listed_in_order_of_evaluation(store: MemoryStore) -> None:
     categories = Categories(store)
     rule = CategoryRule(log="x")
-    categories.put(FailureCategory("late", (rule,), precedence=9))
-    categories.put(FailureCategory("early", (rule,), precedence=1))
-    assert [category.name for category in categories.list()][:2] == ["early", "late"]
-    assert categories.get("late").precedence == 9
-    categories.delete("late")
+    categories.put(BY, FailureCategory("late", (rule,), precedence=9))
+    categories.put(BY, FailureCategory("early", (rule,), precedence=1))
+    assert [category.name for category in categories.list(BY)][:2] == ["early", "late"]
+    assert categories.get(BY, "late").precedence == 9
+    categories.delete(BY, "late")
     with pytest.raises(NotFound):
-        categories.delete("late")
+        categories.delete(BY, "late")
 
 
 def test_settings_name_a_default_policy_that_exists(store: MemoryStore) -> None:
     settings = Settings(store)
     with pytest.raises(InvalidSetting) as caught:
-        settings.put(RetrySettings(), "infra")
+        settings.put(BY, RetrySettings(), "infra")
     assert caught.value.problems[0].path == "defaultPolicyName"
-    Policies(store).put(RetryPolicy("infra"))
-    settings.put(RetrySettings(global_max_retries=3), "infra")
-    assert settings.get() == (RetrySettings(global_max_retries=3), "infra")
+    Policies(store).put(BY, RetryPolicy("infra"))
+    settings.put(BY, RetrySettings(global_max_retries=3), "infra")
+    assert settings.get(BY) == (RetrySettings(global_max_retries=3), "infra")

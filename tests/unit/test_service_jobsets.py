@@ -16,11 +16,11 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
-from holdfast.service.api.filters import Wanted, read_filter
 from holdfast.service.control import Control
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.operations.filters import Wanted, read_filter
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
 from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab

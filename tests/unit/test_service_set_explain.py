@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.api.http.endpoints.jobs import attempts_of
 from holdfast.cli.render.jobs import attempt_table
 from holdfast.cli.render.jobsets import jobset_facts
 from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
-from holdfast.service.api.jobs import attempts_of
 from holdfast.service.explain import Explainer
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer

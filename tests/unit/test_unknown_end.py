@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.dialects.manifests import manifest_warnings, read_manifest
+from holdfast.domain.audit import Caller
 from holdfast.domain.failure import Cause, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
@@ -16,7 +17,7 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import Action, RetryHistory, RetryPolicy, RetrySettings, Rule, UnknownEnd
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 from holdfast.engines.simulated.life import SimulatedRun
-from holdfast.service.catalogue.nodes import Nodes
+from holdfast.service.operations.nodes import Nodes
 from tests.unit.conftest import Lab, job_named
 from tests.unit.test_shortages import refusal
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from holdfast.domain.policy.model import Decision
     from holdfast.ports.engine import RunOrder
+
+BY = Caller("user:me", 0.0)
 
 RETRY, HOLD, FAIL = UnknownEnd
 LOST = Failure(Cause.AGENT_TRANSIENT, frozenset({"ExecutorLost", "EndUnknown"}), message="executor e was lost")
@@ -196,7 +199,7 @@ def test_a_drained_job_of_which_nobody_knows_the_end_is_not_started_elsewhere(
 ) -> None:
     job = lab.submit(job_named("job", on_unknown_end=says), FOREVER)
     lab.pass_s(2)
-    Nodes(lab.store, lab.clock).cordon("n0", "a new kernel", drain=True)
+    Nodes(lab.store, lab.clock).cordon(BY, "n0", "a new kernel", drain=True)
     lose_the_executor(lab)
     lab.pass_s(5)
     assert (lab.job(job).state, len(lab.orders)) == (state, 1)

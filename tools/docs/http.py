@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
-from holdfast.api.rest.app import Probes, create_app
+from holdfast.api.http.serving.app import Probes, create_app
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.cli import exit_codes

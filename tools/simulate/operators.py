@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Caller
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
-from holdfast.service.catalogue.nodes import Nodes
-from holdfast.service.devices import Devices
+from holdfast.service.operations.devices import Devices
+from holdfast.service.operations.nodes import Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ CORDONS_EVERY, FIRST_WITH_CORDONS = 13, 9
 _TIMES = (1, 5)
 _DRAINED = 0.6
 _LONGEST_S = 40.0
+OPERATOR = Caller("user:operator", 0.0)
 
 
 class Operators:
@@ -52,14 +54,14 @@ class Operators:
             return
         name, drain = self._chance.choice(names), self._chance.happens(_DRAINED)
         self._scene.trace.say(f"asked to {'drain' if drain else 'cordon'} {name}")
-        Nodes(self._scene.store(), self._scene.agenda).cordon(name, "as you like it", drain=drain)
+        Nodes(self._scene.store(), self._scene.agenda).cordon(OPERATOR, name, "as you like it", drain=drain)
         later = self._scene.willing(partial(self._open, name))
         self._scene.agenda.after(self._chance.moment(1.0, _LONGEST_S), later)
 
     def _open(self, name: str) -> None:
         self._scene.trace.say(f"asked to uncordon {name}")
         try:
-            Nodes(self._scene.store(), self._scene.agenda).uncordon(name)
+            Nodes(self._scene.store(), self._scene.agenda).uncordon(OPERATOR, name)
         except NotFound as error:
             self._scene.trace.say(str(error))
 
@@ -101,13 +103,13 @@ class DeviceOperators:
             name = self._chance.choice(names)
             self._cordoned.add(name)
             self._scene.trace.say(f"asked to cordon {name}")
-            Devices(self._scene.store(), self._scene.agenda).cordon(name, "it is hot")
+            Devices(self._scene.store(), self._scene.agenda).cordon(OPERATOR, name, "it is hot")
             later = self._scene.willing(partial(self._uncordon, name))
             self._scene.agenda.after(self._chance.moment(1.0, _LONGEST_S), later)
 
     def _uncordon(self, name: str) -> None:
         self._scene.trace.say(f"asked to uncordon {name}")
-        Devices(self._scene.store(), self._scene.agenda).uncordon(name)
+        Devices(self._scene.store(), self._scene.agenda).uncordon(OPERATOR, name)
 
     def _fall_ill(self) -> None:
         """Have an executor find something wrong with a device, and nothing any more later."""

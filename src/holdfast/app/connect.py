@@ -100,7 +100,7 @@ def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, dri
     # Imported here because a client of a running server needs none of the server's parts.
     from holdfast.app import wiring
     from holdfast.app.data.ownership import refuse_copy
-    from holdfast.client.inprocess import in_process
+    from holdfast.app.inprocess import in_process
 
     store = wiring.store(settings, directory)
     stack.callback(store.close)

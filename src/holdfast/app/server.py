@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
 
-from holdfast.api.rest.app import Probes, create_app
+from holdfast.api.http.serving.app import Probes, create_app
 from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token

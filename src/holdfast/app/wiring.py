@@ -11,7 +11,7 @@ from holdfast.app.data.ownership import require_database
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
-from holdfast.service.api.endpoint import Backend
+from holdfast.service.operations.backend import Backend
 from holdfast.storage.secrets import SecretFiles
 from holdfast.storage.sql import open_store, upkeep
 
@@ -78,7 +78,7 @@ def _sender(directory: DataDir) -> Sender:
 def _metrics(opened: Store) -> bytes:
     from prometheus_client import CollectorRegistry
 
-    from holdfast.api.rest.metrics import Metrics
+    from holdfast.api.http.serving.metrics import Metrics
 
     return Metrics(CollectorRegistry(), opened).text()
 

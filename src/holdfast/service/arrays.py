@@ -16,8 +16,8 @@ from holdfast.errors import Conflict, Internal, NotFound
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.admission.dependencies import NOTHING
-from holdfast.service.audit import audited
 from holdfast.service.quarantined import readable
+from holdfast.service.refusals import audited
 from holdfast.service.submit import Submitter, new_array
 from holdfast.service.turns import in_order
 

@@ -17,7 +17,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Conflict, Unavailable
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.admission.limits import check
-from holdfast.service.audit import audited
+from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
     from collections.abc import Callable

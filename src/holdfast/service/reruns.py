@@ -12,8 +12,8 @@ from holdfast.domain.workloads.array.model import Array, task_id
 from holdfast.domain.workloads.array.rerun import Task, causes_of, is_meant, origins_of, some_of, unused_name
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem, VersionConflict
-from holdfast.service.audit import audited
 from holdfast.service.naming import MOST_LISTED
+from holdfast.service.refusals import audited
 from holdfast.service.submit import Written
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import LINE
 from holdfast.errors import Conflict, Problem
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.service.audit import audited
+from holdfast.service.refusals import audited
 from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, 
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, InvalidRequest, Problem
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.service.audit import audited
 from holdfast.service.jobsets.accepted import accepted, as_accepted, require_match
+from holdfast.service.refusals import audited
 from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:

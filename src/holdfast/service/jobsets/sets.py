@@ -25,13 +25,13 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.admission.limits import check_key
-from holdfast.service.audit import audited, put_act
 from holdfast.service.jobsets.accepted import accepted, as_accepted, require_match
 from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.kube_paths import in_kubernetes
 from holdfast.service.naming import engines_of, not_found
 from holdfast.service.quarantined import readable, shown_set
+from holdfast.service.refusals import audited, put_act
 from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:

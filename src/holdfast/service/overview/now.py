@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.job import Job, Node, Run
+    from holdfast.domain.placement.cordon import Cordon
     from holdfast.ports.overview import Latest
     from holdfast.ports.store import Store
 
@@ -28,6 +29,8 @@ class Now(Struct, frozen=True):
     queues: Mapping[str, Mapping[str, int]]
     """Jobs that have not ended, by queue and state."""
     nodes: Sequence[Node]
+    cordons: Mapping[str, Cordon]
+    """By the names of nodes."""
     runs: Sequence[Run]
     """All that run."""
     held_by: Mapping[str, str]
@@ -60,6 +63,7 @@ def seen_now(store: Store, *, limit: int, named: str = "") -> Now:
         jobs=store.count_by_state(),
         queues=queues,
         nodes=store.nodes(),
+        cordons=store.catalogue().cordons,
         runs=runs,
         held_by={job.id: job.name for job in store.jobs(JobFilter(ids=with_devices))},
         running=running,

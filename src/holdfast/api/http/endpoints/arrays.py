@@ -1,0 +1,206 @@
+"""Arrays under /arrays: list, submit, read, explain, rerun, hold, cancel and delete."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from holdfast.api.http.endpoints.cursors import read_name, write_cursor
+from holdfast.api.http.endpoints.endpoint import (
+    LONGEST_NAME,
+    MOST_FILTERS,
+    Asked,
+    DryRun,
+    Endpoints,
+    Key,
+    Reply,
+    Takes,
+    Word,
+)
+from holdfast.domain.audit import Caller
+from holdfast.domain.job import Job
+from holdfast.domain.workloads.array.model import Array, ArraySpec
+from holdfast.errors import Problem
+from holdfast.service.manifests.text import Text
+from holdfast.service.operations.arrays import LARGEST_PAGE, ArrayOperations, Progress, Wanted
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.filters import read_states
+from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
+from holdfast.wire.base import API
+from holdfast.wire.jobs import JobSummary, Reason
+from holdfast.wire.problems import problem_entry
+from holdfast.wire.render_arrays import array_accepted, array_view, array_why
+from holdfast.wire.render_jobs import job_summary
+
+_ARRAYS = Endpoints("arrays")
+ENDPOINTS = (_ARRAYS,)
+
+_TAKES = Takes(
+    "A job with `spec.array`: kind Job of `holdfast.dev/v1`.",
+    {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string", "enum": ["holdfast.dev/v1"]},
+            "kind": {"type": "string", "enum": ["Job"]},
+            "metadata": {"type": "object"},
+            "spec": {"type": "object", "properties": {"array": {"type": "object"}}},
+        },
+    },
+)
+_LIST = "arrays"
+_WORDS = ("Queued", "Waiting", "Held", "Running", "Stopping", "Succeeded", "Failed", "Cancelled", "Deleting")
+_STATES = {state.lower(): state for state in _WORDS}
+_DEFAULT_PAGE = 100
+_LONGEST_REASON = 1000
+_LARGEST_INDEX = (1 << 31) - 1
+
+ArrayRef = Annotated[str, Asked("An array's name or its id.", max_length=LONGEST_NAME)]
+Index = Annotated[int, Asked("A task's index.", ge=0, le=_LARGEST_INDEX)]
+
+
+def progress_view(found: Progress) -> ArrayView:
+    """Show an array and how far it is."""
+    return array_view(
+        found.array,
+        found.spec,
+        found.state,
+        reason=found.waits_for,
+        waiting=found.waiting,
+        running=found.running,
+        eta_s=found.eta_s,
+    )
+
+
+@_ARRAYS.add("GET", "/arrays", ArrayPage, summary="List arrays")
+def list_arrays(
+    backend: Backend,
+    by: Caller,
+    *,
+    state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
+    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
+    limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = _DEFAULT_PAGE,
+    cursor: Word = None,
+) -> ArrayPage:
+    """List arrays by name; with a filter a page may hold fewer than its limit and still not be the last."""
+    states, labels = read_states(state or (), label or (), _STATES)
+    mark = f"{_LIST} {sorted(states)} {sorted(labels)}"
+    found, after = ArrayOperations(backend).page(by, after=read_name(cursor, mark), limit=limit)
+    views = [
+        progress_view(one)
+        for one in found
+        if (not states or one.state in states) and set(labels) <= one.spec.job.labels.items()
+    ]
+    return ArrayPage(items=views, next_cursor=write_cursor(after, mark))
+
+
+@_ARRAYS.add(
+    "POST",
+    "/arrays",
+    ArrayAccepted,
+    403,
+    409,
+    summary="Submit an array",
+    created=(ArrayAccepted, "The array submitted."),
+    takes=_TAKES,
+)
+def submit_array(
+    backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False, idempotency_key: Key = None
+) -> Reply:
+    """Submit an array, 201; its name must be new. Its tasks are made as places come free. 200 for a dry run."""
+    found = ArrayOperations(backend).submit(by, body, key=idempotency_key, dry_run=dry_run)
+    return _accepted(found.array, found.spec, found.warnings, dry_run=dry_run)
+
+
+@_ARRAYS.add("GET", "/arrays/{ref}", ArrayView, 404, summary="Read an array")
+def get_array(backend: Backend, by: Caller, ref: ArrayRef) -> ArrayView:
+    """Read how far an array is."""
+    return progress_view(ArrayOperations(backend).get(by, ref))
+
+
+@_ARRAYS.add("PUT", "/arrays/{ref}", ArrayApplied, 404, 409, summary="Change an array's limits", takes=_TAKES)
+def put_array(backend: Backend, by: Caller, ref: ArrayRef, body: Text, *, dry_run: DryRun = False) -> ArrayApplied:
+    """Change `maxRunning` and `maxFailures` of an array to what its manifest says, which may differ in nothing else."""
+    found, warnings = ArrayOperations(backend).change(by, ref, body, dry_run=dry_run)
+    shown = dict(progress_view(found.progress))
+    return ArrayApplied(**shown, warnings=list(map(problem_entry, warnings)), result=found.result)
+
+
+@_ARRAYS.add("GET", "/arrays/{ref}/tasks/{index}", JobSummary, 404, summary="Read a task of an array")
+def get_task(backend: Backend, by: Caller, ref: ArrayRef, index: Index) -> JobSummary:
+    """Read the job that is a task of an array."""
+    return job_summary(ArrayOperations(backend).task(by, ref, index))
+
+
+@_ARRAYS.add("GET", "/arrays/{ref}/why", ArrayWhy, 404, summary="Explain an array")
+def explain_array(backend: Backend, by: Caller, ref: ArrayRef) -> ArrayWhy:
+    """Explain where an array is: failed tasks by how they failed and what was decided, cancelled ones by why."""
+    found, reruns, paused = ArrayOperations(backend).why(by, ref)
+    groups = [
+        (group.cause, group.exit_code, group.decision, _indexes(group.tasks), group.tasks[-1].reason)
+        for group in found.groups
+    ]
+    cancelled = [(group.reason, _indexes(group.tasks), group.tasks[-1].reason) for group in found.cancelled]
+    return array_why(progress_view(found.progress), groups, found.omitted, reruns, cancelled, paused)
+
+
+def _indexes(tasks: Sequence[Job]) -> list[int]:
+    return [job.child.index for job in tasks if job.child is not None]
+
+
+@_ARRAYS.add(
+    "POST",
+    "/arrays/{ref}/rerun",
+    ArrayAccepted,
+    403,
+    404,
+    409,
+    413,
+    422,
+    summary="Run tasks of an array again",
+    created=(ArrayAccepted, "The array of those tasks."),
+)
+def rerun_array(backend: Backend, by: Caller, ref: ArrayRef, asked: ArrayRerun, *, dry_run: DryRun = False) -> Reply:
+    """Submit an array of the tasks that are meant, 201.
+
+    They keep their indexes and take over the checkpoint folders; those that were rerun already are left out, with a
+    warning. 200 for a dry run.
+    """
+    found = ArrayOperations(backend).rerun(
+        by,
+        ref,
+        Wanted(asked.failed, asked.cancelled, frozenset(asked.causes)),
+        indices=asked.indices,
+        changes=asked.set,
+        name=asked.name,
+        dry_run=dry_run,
+    )
+    return _accepted(found.array, found.spec, found.warnings, dry_run=dry_run)
+
+
+def _accepted(array: Array, spec: ArraySpec, warnings: Sequence[Problem], *, dry_run: bool) -> Reply:
+    view = array_accepted(array, spec, warnings)
+    return Reply(view, 200) if dry_run else Reply(view, 201, f"{API}/arrays/{array.id}")
+
+
+@_ARRAYS.add("POST", "/arrays/{ref}/cancel", ArrayView, 404, 409, 413, summary="Cancel an array", status=202)
+def cancel_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
+    """Ask for an array to make no more tasks, and for those it has to be cancelled."""
+    return progress_view(ArrayOperations(backend).cancel(by, ref, reason.reason if reason else ""))
+
+
+@_ARRAYS.add("POST", "/arrays/{ref}/hold", ArrayView, 404, 409, 413, summary="Hold an array", status=202)
+def hold_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
+    """Ask for no more tasks of an array to start until it is released; those that run go on."""
+    return progress_view(ArrayOperations(backend).hold(by, ref, reason.reason if reason else ""))
+
+
+@_ARRAYS.add("POST", "/arrays/{ref}/release", ArrayView, 404, 409, 413, summary="Release a held array", status=202)
+def release_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
+    """Ask to release an array that is held."""
+    return progress_view(ArrayOperations(backend).release(by, ref, reason.reason if reason else ""))
+
+
+@_ARRAYS.add("DELETE", "/arrays/{ref}", ArrayView, 404, summary="Delete an array", status=202)
+def delete_array(
+    backend: Backend, by: Caller, ref: ArrayRef, *, reason: Annotated[str, Asked(max_length=_LONGEST_REASON)] = ""
+) -> ArrayView:
+    """Ask for an array to be cancelled and forgotten; its tasks stay as history."""
+    return progress_view(ArrayOperations(backend).delete(by, ref, reason))

@@ -1,0 +1,51 @@
+"""GET /devices: the GPUs of all nodes; and setting them aside."""
+
+from typing import Annotated
+
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, Asked, Endpoints
+from holdfast.domain.audit import Caller
+from holdfast.domain.devices import Device
+from holdfast.domain.job import Node
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.devices import Devices
+from holdfast.wire.catalogue import DevicePage, DeviceView
+from holdfast.wire.jobs import Reason
+from holdfast.wire.render_catalogue import device_views
+
+_DEVICES = Endpoints("nodes")
+ENDPOINTS = (_DEVICES,)
+_Ref = Annotated[str, Asked("A GPU's id, or ID@NODE where several nodes have one of that id.", max_length=LONGEST_NAME)]
+
+
+@_DEVICES.add("GET", "/devices", DevicePage, summary="List GPUs")
+def list_devices(backend: Backend, by: Caller) -> DevicePage:
+    """List the GPUs of all nodes, and which runs have them."""
+    return DevicePage(items=_shown(backend, by))
+
+
+@_DEVICES.add("POST", "/devices/{ref}/cordon", DeviceView, 404, 409, 413, summary="Cordon a GPU", status=202)
+def cordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = None) -> DeviceView:
+    """Ask for a GPU to be given to nobody until that is lifted; who has it keeps it."""
+    node, device = _devices(backend).cordon(by, ref, reason.reason if reason else "")
+    return _one(backend, by, node, device)
+
+
+@_DEVICES.add("POST", "/devices/{ref}/uncordon", DeviceView, 404, 409, 413, summary="Uncordon a GPU", status=202)
+def uncordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = None) -> DeviceView:
+    """Ask for a GPU that was set aside, by a person or for its faults, to be given away again."""
+    node, device = _devices(backend).uncordon(by, ref, reason.reason if reason else "")
+    return _one(backend, by, node, device)
+
+
+def _devices(backend: Backend) -> Devices:
+    return Devices(backend.store, backend.clock)
+
+
+def _shown(backend: Backend, by: Caller) -> list[DeviceView]:
+    found = _devices(backend).list(by)
+    return device_views(found.nodes, found.holders, found.names)
+
+
+def _one(backend: Backend, by: Caller, node: Node, device: Device) -> DeviceView:
+    meant = (node.executor, node.name, device.id)
+    return next(one for one in _shown(backend, by) if (one.executor, one.node, one.id) == meant)

@@ -1,0 +1,165 @@
+"""What an endpoint is: an address, what it takes, what it answers, and the use case behind it.
+
+The endpoints themselves are in ``arrays``, ``catalogue``, ``events``, ``figures``, ``jobs``, ``jobsets``,
+``notifiers``, ``submissions`` and ``system``, one function each. ``serving`` answers HTTP
+with them; a command without a server calls them in its own process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+from holdfast.wire.base import API
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from holdfast.wire.base import Response
+
+LONGEST_NAME = 255
+MOST_FILTERS = 64
+MODULES = {
+    "healthz": ("system",),
+    "readyz": ("system",),
+    "metrics": ("system",),
+    "version": ("system",),
+    "jobs": ("jobs", "submissions"),
+    "dry-run": ("submissions",),
+    "arrays": ("arrays",),
+    "jobsets": ("jobsets",),
+    "retry-policies": ("catalogue",),
+    "queues": ("catalogue",),
+    "failure-categories": ("catalogue",),
+    "settings": ("catalogue",),
+    "notifiers": ("notifiers",),
+    "notifications": ("notifiers",),
+    "secrets": ("submissions",),
+    "nodes": ("system",),
+    "devices": ("devices",),
+    "summary": ("figures",),
+    "overview": ("figures",),
+    "job-names": ("figures",),
+    "events": ("events",),
+    "audit": ("events",),
+}
+"""Where the endpoints of an address are, by its first word; a command that needs one of them imports no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is said of a parameter beside its type."""
+
+    description: str | None = None
+    ge: int | None = None
+    le: int | None = None
+    max_length: int | None = None
+    header: str | None = None
+    """The header it comes in; the others are places of the address, query parameters or the body, by name and type."""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What its values are bound by, and its description."""
+        names = ("description", "ge", "le", "max_length")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """The text an endpoint is sent: a manifest, or with ``many`` several."""
+
+    description: str
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer with more than its content."""
+
+    view: Response
+    status: int | None = None
+    """``None``: what the endpoint usually answers."""
+    location: str | None = None
+    version: str | None = None
+    """Of the thing answered, for conditional requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One address and method; the function's docstring says what it does, and its parameters what it takes."""
+
+    method: str
+    path: str
+    answer: type[Response] | None
+    call: Callable[..., Reply | Response | bytes | None]
+    refusals: tuple[int, ...] = ()
+    summary: str = ""
+    status: int = 200
+    created: tuple[type[Response], str] | None = None
+    """What it answers with 201 at times, and when."""
+    takes: Takes | None = None
+
+
+class Endpoints(list[Endpoint]):
+    """The endpoints of one module, under one heading."""
+
+    def __init__(self, tag: str, prefix: str = API) -> None:
+        """Begin with none."""
+        super().__init__()
+        self.tag, self._prefix = tag, prefix
+
+    def add(  # noqa: PLR0913 - what there is to say of an endpoint
+        self,
+        method: str,
+        path: str,
+        answer: type[Response] | None,
+        *refusals: int,
+        summary: str,
+        status: int = 200,
+        created: tuple[type[Response], str] | None = None,
+        takes: Takes | None = None,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register the decorated function."""
+
+        def register(call: Callable[..., Any]) -> Callable[..., Any]:
+            known = (*refusals, 413, 415) if takes else refusals
+            self.append(Endpoint(method, self._prefix + path, answer, call, known, summary, status, created, takes))
+            return call
+
+        return register
+
+
+def groups() -> Iterator[Endpoints]:
+    """Import and return the endpoints of all modules, in the order they are described in."""
+    of_work = ("submissions", "jobs", "arrays", "jobsets")
+    for name in ("system", "devices", *of_work, "catalogue", "notifiers", "figures", "events"):
+        yield from _groups_of(name)
+
+
+def near(path: str) -> Iterator[Endpoint]:
+    """Return the endpoints an address may be of."""
+    for name in MODULES.get(path.removeprefix(API).split("/")[1], ()):
+        for group in _groups_of(name):
+            yield from group
+
+
+def _groups_of(name: str) -> tuple[Endpoints, ...]:
+    found: tuple[Endpoints, ...] = import_module(f"{__package__}.{name}").ENDPOINTS
+    return found
+
+
+def created(*, dry_run: bool) -> int:
+    """Return the status of something created, or only checked."""
+    return 200 if dry_run else 201
+
+
+Word = Annotated[str | None, Asked(max_length=LONGEST_NAME)]
+Name = Annotated[str, Asked(max_length=LONGEST_NAME)]
+MustExist = Annotated[bool, Asked("Only replace; 404 when there is nothing to replace.")]
+DryRun = Annotated[bool, Asked("Check everything and store nothing.")]
+Lenient = Annotated[bool, Asked("Accept what Kubernetes accepts in its kinds, with a warning for each.")]
+Key = Annotated[str | None, Asked("Sending the same again stores nothing.", max_length=255, header="Idempotency-Key")]
+IfMatch = Annotated[str | None, Asked("The `ETag` it must have; else 409.", max_length=1000, header="If-Match")]
+Ref = Annotated[str, Asked("A job's id, its name (the newest), or a unique prefix of its id.", max_length=LONGEST_NAME)]

@@ -1,0 +1,100 @@
+"""GET /summary, /overview and /job-names: what became of many jobs, how everything is now, what jobs are called."""
+
+from typing import Annotated, Any
+
+from holdfast.api.http.endpoints.arrays import progress_view
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Word
+from holdfast.domain.audit import Caller
+from holdfast.ports.overview import Latest
+from holdfast.service.operations.arrays import ArrayOperations
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.filters import read_states
+from holdfast.service.operations.overview import Figures, Overview, Total
+from holdfast.wire.base import timestamp
+from holdfast.wire.figures import FailureTotal, JobNames, NodeTotal, OverviewView, QueueLoad, SummaryView
+from holdfast.wire.render_catalogue import device_views, node_views
+from holdfast.wire.render_jobs import job_outcome
+
+_FIGURES = Endpoints("summary")
+ENDPOINTS = (_FIGURES,)
+
+DAY_S = 86_400
+_LONGEST_S = 3650 * DAY_S
+_LISTED, _MOST_LISTED = 50, 500
+_MOST_NAMES = 200
+
+
+@_FIGURES.add("GET", "/summary", SummaryView, summary="Summarize the outcomes of jobs")
+def get_summary(
+    backend: Backend,
+    by: Caller,
+    *,
+    within_s: Annotated[int, Asked("How far back to look, in seconds.", ge=1, le=_LONGEST_S)] = DAY_S,
+    queue: Word = None,
+    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
+) -> SummaryView:
+    """Sum up jobs that go on or ended in that time, their failures, what these cost, and how fast jobs recovered."""
+    _, labels = read_states((), label or (), {})
+    return _view(Overview(backend).summary(by, within_s=within_s, queue=queue, labels=labels))
+
+
+@_FIGURES.add("GET", "/overview", OverviewView, summary="Show the current state of everything")
+def get_overview(
+    backend: Backend,
+    by: Caller,
+    *,
+    limit: Annotated[int, Asked("Jobs in each list.", ge=1, le=_MOST_LISTED)] = _LISTED,
+    named: Annotated[str | None, Asked("What the names of listed jobs contain.", max_length=LONGEST_NAME)] = None,
+) -> OverviewView:
+    """Count jobs by state and queue, show nodes and devices, and list jobs that run, wait for a retry or failed."""
+    found = Overview(backend).now(by, limit=limit, named=named or "")
+    holders = [run for run in found.runs if run.devices]
+    outcomes = {
+        job.id: job_outcome(job, found.latest.get(job.id, Latest())) for job in (*found.running, *found.failing)
+    }
+    return OverviewView(
+        at=timestamp(backend.clock.now()),
+        jobs=dict(found.jobs),
+        queues=[QueueLoad(queue=queue, jobs=dict(jobs)) for queue, jobs in found.queues.items()],
+        nodes=node_views(found.nodes, found.runs, found.cordons),
+        devices=device_views(found.nodes, holders, found.held_by),
+        arrays=[progress_view(one) for one in ArrayOperations(backend).going_on(by, (*found.running, *found.failing))],
+        running=[outcomes[job.id] for job in found.running],
+        failing=[outcomes[job.id] for job in found.failing],
+    )
+
+
+@_FIGURES.add("GET", "/job-names", JobNames, summary="List job names")
+def list_names(
+    backend: Backend,
+    by: Caller,
+    *,
+    prefix: Annotated[str, Asked("What they begin with.", max_length=LONGEST_NAME)] = "",
+    limit: Annotated[int, Asked(ge=1, le=_MOST_NAMES)] = _MOST_NAMES,
+) -> JobNames:
+    """List names that begin so, each once and in order, of jobs that belong to no job set or array."""
+    return JobNames(items=[*Overview(backend).names(by, prefix, limit=limit)])
+
+
+def _view(found: Figures) -> SummaryView:
+    return SummaryView(
+        since=timestamp(found.scope.since),
+        until=timestamp(found.scope.until),
+        jobs=dict(found.jobs),
+        attempts=found.attempts,
+        retries=found.retries,
+        failures=[FailureTotal(kind=one.name, **_counts(one)) for one in found.by_kind],
+        nodes=[NodeTotal(node=one.name, **_counts(one)) for one in found.by_node],
+        failed=sum(one.count for one in found.failures),
+        ran_s=round(found.ran_s, 3),
+        productive_s=round(found.productive_s, 3),
+        wall_s=round(found.wall_s, 3),
+        lost_s=round(found.lost_s, 3),
+        ettr=None if found.ettr is None else round(found.ettr, 4),
+        recoveries=found.recoveries.count,
+        mean_recovery_s=None if found.recoveries.mean_s is None else round(found.recoveries.mean_s, 3),
+    )
+
+
+def _counts(one: Total) -> dict[str, Any]:
+    return {"count": one.count, "lost_s": round(one.lost_s, 3)}

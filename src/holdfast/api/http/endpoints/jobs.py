@@ -1,0 +1,252 @@
+"""GET /jobs and what belongs to one job: attempts, decisions, why, logs; and cancel, hold and release."""
+
+from typing import Annotated, Literal
+
+from holdfast.api.http.endpoints.cursors import read_number, write_cursor
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Ref, Word
+from holdfast.domain.audit import Caller
+from holdfast.ports.overview import Latest
+from holdfast.ports.store import JobFilter
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.filters import Wanted, mark_of
+from holdfast.service.operations.jobs import (
+    LARGEST_PAGE,
+    LARGEST_PART,
+    MOST_LINES,
+    JobDetail,
+    JobOperations,
+    LogQuery,
+    manifest_of,
+)
+from holdfast.wire.decisions import DecisionEntry, DecisionPage, DecisionView, Why
+from holdfast.wire.jobs import (
+    AttemptPage,
+    AttemptView,
+    HistoryPage,
+    JobOutcome,
+    JobPage,
+    JobStates,
+    JobSummary,
+    JobView,
+    LogChunk,
+    Reason,
+    RetryRequest,
+    StatesQuery,
+)
+from holdfast.wire.render_decisions import set_decision_of
+from holdfast.wire.render_jobs import attempt_views, history_entry, job_outcome, job_summary, job_view, why_view
+from holdfast.wire.render_pods import pods_view
+
+_JOBS = Endpoints("jobs")
+_ATTEMPTS = Endpoints("attempts")
+_CONTROL = Endpoints("control")
+ENDPOINTS = (_JOBS, _ATTEMPTS, _CONTROL)
+
+DEFAULT_PAGE = 100
+MOST_IDS = 200
+FULL_PAGE_BYTES = 4 << 20
+"""A page of jobs with everything known of them ends before the job that would take it beyond that."""
+_READ_AT_ONCE = 50
+_MOST_ATTEMPTS = 1 << 31
+_LARGEST_OFFSET = 1 << 62
+
+AttemptNumber = Annotated[int, Asked("From 1.", ge=1, le=_MOST_ATTEMPTS)]
+WhichAttempt = Annotated[int | None, Asked("From 1; absent: the last.", ge=1, le=_MOST_ATTEMPTS)]
+
+
+@_JOBS.add("GET", "/jobs", JobPage, 404, summary="List jobs, oldest first")
+def list_jobs(  # noqa: PLR0913 - the parameters of an address
+    backend: Backend,
+    by: Caller,
+    *,
+    state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
+    queue: Word = None,
+    name: Word = None,
+    job_set: Annotated[str | None, Asked("Name or id of the job set they belong to.", max_length=LONGEST_NAME)] = None,
+    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
+    quarantined: Annotated[bool, Asked("Only jobs that are quarantined.")] = False,
+    array: Annotated[str | None, Asked("Name or id of the array they are tasks of.", max_length=LONGEST_NAME)] = None,
+    tasks: Annotated[bool, Asked("Also the tasks of arrays.")] = True,
+    id: Annotated[list[str] | None, Asked("Only these.", max_length=MOST_IDS)] = None,  # noqa: A002 - the parameter's name
+    limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = DEFAULT_PAGE,
+    cursor: Word = None,
+    fields: Annotated[
+        Literal["summary", "outcome", "full"],
+        Asked("How much to say of each; `outcome` adds how its last attempt went."),
+    ] = "summary",
+) -> JobPage:
+    """List jobs in order of submission; jobs submitted meanwhile appear on later pages.
+
+    With `fields=full` a page has at most 4 MiB, if not one job alone has more: it may end before its limit.
+    """
+    wanted = Wanted(
+        states=state or (),
+        queue=queue,
+        name=name,
+        job_set=job_set,
+        labels=label or (),
+        quarantined=quarantined,
+        array=array,
+        tasks=tasks,
+        ids=id,
+    )
+    jobs = JobOperations(backend)
+    where = jobs.meant(by, wanted)
+    mark = mark_of(where)
+    after = read_number(cursor, mark)
+    if fields == "full":
+        views, following = _in_full(jobs, by, where, after, limit)
+        return JobPage(items=views, next_cursor=write_cursor(following, mark))
+    page = jobs.page(by, where, after=after, limit=limit)
+    items: list[JobOutcome | JobSummary] = [job_summary(job) for job in page.jobs]
+    if fields == "outcome":
+        latest = jobs.latest(by, page.jobs)
+        items = [job_outcome(job, latest.get(job.id, Latest())) for job in page.jobs]
+    return JobPage(items=items, next_cursor=write_cursor(page.next_after, mark))
+
+
+def _in_full(
+    jobs: JobOperations, by: Caller, where: JobFilter, after: int, limit: int
+) -> tuple[list[JobView], int | None]:
+    """Show jobs with everything known of them, at least one and no more than an answer may have; and where to go on."""
+    views: list[JobView] = []
+    room, last = FULL_PAGE_BYTES, after
+    following: int | None = after
+    while following is not None and len(views) < limit:
+        page = jobs.page(by, where, after=following, limit=min(_READ_AT_ONCE, limit - len(views)))
+        following = page.next_after
+        for job in page.jobs:
+            view = full_job(jobs.detail(by, job))
+            room -= len(view.model_dump_json())
+            if views and room < 0:
+                return views, last
+            views.append(view)
+            last = job.seq
+    return views, following
+
+
+@_JOBS.add("POST", "/jobs/states", JobStates, 413, summary="Read the states of many jobs")
+def job_states(backend: Backend, by: Caller, query: StatesQuery) -> JobStates:
+    """Read states by id; unknown ids are left out."""
+    states = JobOperations(backend).states(by, query.ids)
+    return JobStates(states={job_id: str(state) for job_id, state in states.items()})
+
+
+@_JOBS.add("GET", "/jobs/{ref}", JobView, 404, summary="Read a job")
+def get_job(backend: Backend, by: Caller, ref: Ref) -> JobView:
+    """Read a job with its attempts, runs and decisions."""
+    return full_job(JobOperations(backend).get(by, ref))
+
+
+@_JOBS.add("GET", "/jobs/{ref}/history", HistoryPage, 404, summary="Read a job's history")
+def get_history(backend: Backend, by: Caller, ref: Ref) -> HistoryPage:
+    """List the phases a job's attempts went through."""
+    return HistoryPage(items=[history_entry(row) for row in JobOperations(backend).history(by, ref)])
+
+
+@_JOBS.add("GET", "/jobs/{ref}/logs", LogChunk, 404, summary="Read a run's log")
+def get_logs(  # noqa: PLR0913 - the parameters of an address
+    backend: Backend,
+    by: Caller,
+    ref: Ref,
+    *,
+    attempt: WhichAttempt = None,
+    rank: Annotated[int, Asked(ge=0, le=_MOST_ATTEMPTS)] = 0,
+    offset: Annotated[int | None, Asked("Bytes.", ge=0, le=_LARGEST_OFFSET)] = None,
+    limit: Annotated[int, Asked("Bytes.", ge=1, le=LARGEST_PART)] = LARGEST_PART,
+    tail: Annotated[
+        int | None, Asked("The last lines of the newest run, instead of offset.", ge=0, le=MOST_LINES)
+    ] = None,
+    newest: Annotated[
+        bool, Asked("Begin no earlier than the newest of the runs that followed each other in the rank.")
+    ] = False,
+    stream: Annotated[
+        Literal["stdout", "stderr"],
+        Asked("Which stream, of a job whose logs are separate; of others stdout has both."),
+    ] = "stdout",
+) -> LogChunk:
+    """Read a part of a log; to follow, ask again from `next_offset` until `finished`.
+
+    A part is of one run: where runs followed each other in one rank, the next part is of the next.
+    """
+    query = LogQuery(attempt, rank, offset, limit, tail, newest, stderr=stream == "stderr")
+    return LogChunk.model_validate(JobOperations(backend).logs(by, ref, query), from_attributes=True)
+
+
+@_ATTEMPTS.add("GET", "/jobs/{ref}/attempts", AttemptPage, 404, summary="List a job's attempts")
+def list_attempts(backend: Backend, by: Caller, ref: Ref) -> AttemptPage:
+    """List a job's attempts, by number."""
+    return AttemptPage(items=attempts_of(JobOperations(backend).get(by, ref)))
+
+
+@_ATTEMPTS.add("GET", "/jobs/{ref}/attempts/{number}", AttemptView, 404, summary="Read an attempt")
+def get_attempt(backend: Backend, by: Caller, ref: Ref, number: AttemptNumber) -> AttemptView:
+    """Read one attempt with its runs and decision."""
+    detail, attempt = JobOperations(backend).attempt(by, ref, number)
+    return attempts_of(detail)[detail.attempts.index(attempt)]
+
+
+@_ATTEMPTS.add("GET", "/jobs/{ref}/decisions", DecisionPage, 404, summary="List a job's decisions")
+def list_decisions(backend: Backend, by: Caller, ref: Ref) -> DecisionPage:
+    """List what was decided about a job's failures and those of its pods, by attempt."""
+    return DecisionPage(
+        items=[
+            DecisionEntry(attempt=attempt.number, run=run, **dict(decision))
+            for attempt in attempts_of(JobOperations(backend).get(by, ref))
+            for run, decision in (*((run.uid, run.decision) for run in attempt.runs), (None, attempt.decision))
+            if decision is not None
+        ]
+    )
+
+
+@_ATTEMPTS.add("GET", "/jobs/{ref}/why", Why, 404, summary="Explain a job")
+def get_why(backend: Backend, by: Caller, ref: Ref, *, attempt: WhichAttempt = None) -> Why:
+    """Explain why a job is where it is, by its last decision or that of an attempt."""
+    found = JobOperations(backend).why(by, ref, attempt)
+    return why_view(found.job, attempt=found.attempt, headline=found.headline, summary=found.summary, pods=found.pods)
+
+
+def _text(reason: Reason | None) -> str:
+    return reason.reason if reason else ""
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/cancel", JobSummary, 404, 409, 413, summary="Cancel a job", status=202)
+def cancel(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+    """Ask for a job to be cancelled; its runs are stopped, and it is never retried."""
+    return job_summary(JobOperations(backend).cancel(by, ref, _text(reason)))
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/hold", JobSummary, 404, 409, 413, summary="Hold a waiting job", status=202)
+def hold(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+    """Ask for a waiting job to be held until it is released."""
+    return job_summary(JobOperations(backend).hold(by, ref, _text(reason)))
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/release", JobSummary, 404, 409, 413, summary="Release a held job", status=202)
+def release(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+    """Ask to release a held job."""
+    return job_summary(JobOperations(backend).release(by, ref, _text(reason)))
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/retry", JobSummary, 404, 409, 413, 422, summary="Retry a job by hand", status=202)
+def retry(backend: Backend, by: Caller, ref: Ref, asked: RetryRequest | None = None) -> JobSummary:
+    """Ask for another attempt of a job that has ended or waits; it counts as no retry, and `set` changes the job."""
+    return job_summary(JobOperations(backend).retry(by, ref, _text(asked), asked.set if asked else None))
+
+
+def full_job(detail: JobDetail) -> JobView:
+    """Show a job with everything known of it."""
+    manifest = manifest_of(detail.job.spec)
+    pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
+    return job_view(
+        detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, of_set=_of_set(detail), pods=pods
+    )
+
+
+def attempts_of(detail: JobDetail) -> list[AttemptView]:
+    """Show a job's attempts, by number."""
+    return attempt_views(detail.attempts, detail.runs, _of_set(detail))
+
+
+def _of_set(detail: JobDetail) -> dict[int, DecisionView]:
+    return {number: set_decision_of(decision, detail.job) for number, decision in detail.set_decisions.items()}

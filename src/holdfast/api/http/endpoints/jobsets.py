@@ -1,0 +1,287 @@
+"""Job sets under /jobsets: list, create, read, apply, steer, and what belongs to one."""
+
+import json
+from collections.abc import Iterable
+from typing import Annotated
+
+from holdfast.api.http.endpoints.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
+from holdfast.api.http.endpoints.endpoint import (
+    LONGEST_NAME,
+    MOST_FILTERS,
+    Asked,
+    DryRun,
+    Endpoints,
+    IfMatch,
+    Key,
+    Lenient,
+    MustExist,
+    Reply,
+    Takes,
+    Word,
+)
+from holdfast.api.http.endpoints.versions import read_match
+from holdfast.compiled.codec import set_spec_of
+from holdfast.domain.audit import Caller
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.service.manifests.text import Text
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.filters import read_states
+from holdfast.service.operations.jobsets import LARGEST_PAGE, Applied, Child, JobSetOperations
+from holdfast.wire import render_jobsets
+from holdfast.wire.base import API, timestamp
+from holdfast.wire.jobs import Reason
+from holdfast.wire.jobsets import (
+    ChildPage,
+    ChildView,
+    JobSetApplied,
+    JobSetDecisionTrace,
+    JobSetLog,
+    JobSetPage,
+    JobSetRestart,
+    JobSetSummary,
+    JobSetView,
+    JobSetWhy,
+)
+from holdfast.wire.render_pods import condition_view
+
+_SETS = Endpoints("job sets")
+ENDPOINTS = (_SETS,)
+
+_TAKES = Takes(
+    "A job set: kind JobSet of `jobset.x-k8s.io/v1alpha2` or of `holdfast.dev/v1`.",
+    {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string", "enum": ["jobset.x-k8s.io/v1alpha2", "holdfast.dev/v1"]},
+            "kind": {"type": "string", "enum": ["JobSet"]},
+            "metadata": {"type": "object"},
+            "spec": {"type": "object"},
+        },
+    },
+)
+_CREATED = (JobSetApplied, "The job set created.")
+_IN_A_VIEW = 100
+_LIST = "job sets"
+_STATES = {state.lower(): state for state in render_jobsets.SET_STATES}
+_DEFAULT_PAGE = 100
+_LONGEST_REASON = 1000
+
+SetRef = Annotated[str, Asked("A job set's name or its id.", max_length=LONGEST_NAME)]
+Limit = Annotated[int, Asked(ge=1, le=LARGEST_PAGE)]
+
+
+def _applied(found: Applied) -> Reply:
+    view = render_jobsets.set_applied(
+        found.job_set, found.spec, queue=found.spec.queue_name, result=found.result, warnings=found.warnings
+    )
+    version = view.resource_version if found.job_set.id else None
+    if found.result != "created":
+        return Reply(view, version=version)
+    return Reply(view, 201, f"{API}/jobsets/{found.job_set.id}", version)
+
+
+@_SETS.add("GET", "/jobsets", JobSetPage, summary="List job sets")
+def list_sets(
+    backend: Backend,
+    by: Caller,
+    *,
+    state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
+    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
+    limit: Limit = _DEFAULT_PAGE,
+    cursor: Word = None,
+) -> JobSetPage:
+    """List job sets by name; with a filter a page may hold fewer than its limit and still not be the last."""
+    states, labels = read_states(state or (), label or (), _STATES)
+    mark = f"{_LIST} {sorted(states)} {sorted(labels)}"
+    page = JobSetOperations(backend).page(by, after=read_name(cursor, mark), limit=limit)
+    items = [
+        _summary(one)
+        for one in page.sets
+        if (not states or render_jobsets.set_state(one, set_spec_of(one)) in states)
+        and set(labels) <= set_spec_of(one).labels.items()
+    ]
+    return JobSetPage(items=items, next_cursor=write_cursor(page.next_after, mark))
+
+
+@_SETS.add("POST", "/jobsets", JobSetApplied, 403, 409, summary="Create a job set", created=_CREATED, takes=_TAKES)
+def create_set(
+    backend: Backend,
+    by: Caller,
+    body: Text,
+    *,
+    lenient: Lenient = False,
+    dry_run: DryRun = False,
+    idempotency_key: Key = None,
+) -> Reply:
+    """Create a job set with all of its jobs, 201; it must be new. 200 for a dry run."""
+    return _applied(JobSetOperations(backend).create(by, body, lenient=lenient, key=idempotency_key, dry_run=dry_run))
+
+
+@_SETS.add("GET", "/jobsets/{ref}", JobSetView, 404, summary="Read a job set")
+def get_set(backend: Backend, by: Caller, ref: SetRef) -> Reply:
+    """Read a job set with its conditions, its replicated jobs and the first 100 of its jobs."""
+    sets = JobSetOperations(backend)
+    job_set = sets.get(by, ref)
+    spec = set_spec_of(job_set)
+    view = render_jobsets.set_view(
+        job_set,
+        spec,
+        queue=spec.queue_name,
+        manifest=json.loads(job_set.manifest),
+        children=_children(job_set, sets.children(by, job_set, limit=_IN_A_VIEW).children),
+    )
+    return Reply(view, version=view.resource_version)
+
+
+@_SETS.add(
+    "PUT",
+    "/jobsets/{ref}",
+    JobSetApplied,
+    403,
+    404,
+    409,
+    summary="Create or change a job set",
+    created=_CREATED,
+    takes=_TAKES,
+)
+def put_set(  # noqa: PLR0913 - the parameters of an address
+    backend: Backend,
+    by: Caller,
+    ref: SetRef,
+    body: Text,
+    *,
+    if_match: IfMatch = None,
+    must_exist: MustExist = False,
+    lenient: Lenient = False,
+    dry_run: DryRun = False,
+) -> Reply:
+    """Create a job set, 201, or change the one there is, 200; what may change is what may change upstream.
+
+    Of several requests the last one accepted counts; with `If-Match` only what has not changed since is changed.
+    """
+    match = read_match(if_match)
+    return _applied(
+        JobSetOperations(backend).apply(
+            by,
+            ref,
+            body,
+            must_exist=must_exist or match.exists,
+            if_match=match.versions,
+            lenient=lenient,
+            dry_run=dry_run,
+        )
+    )
+
+
+@_SETS.add("GET", "/jobsets/{ref}/jobs", ChildPage, 404, summary="List a set's jobs")
+def list_children(
+    backend: Backend, by: Caller, ref: SetRef, *, limit: Limit = _DEFAULT_PAGE, cursor: Word = None
+) -> ChildPage:
+    """List a set's jobs with their pods, by replicated job and index."""
+    sets = JobSetOperations(backend)
+    job_set = sets.get(by, ref)
+    mark = f"jobs of {job_set.id}"
+    page = sets.children(by, job_set, after=read_number(cursor, mark), limit=limit)
+    return ChildPage(items=_children(job_set, page.children), next_cursor=write_cursor(page.next_after, mark))
+
+
+@_SETS.add("GET", "/jobsets/{ref}/log", JobSetLog, 404, summary="Read a set's log")
+def get_log(
+    backend: Backend,
+    by: Caller,
+    ref: SetRef,
+    *,
+    after: Annotated[int, Asked("The last entry already seen.", ge=0, le=LARGEST_SEQ)] = 0,
+    limit: Limit = _DEFAULT_PAGE,
+    tail: Annotated[int | None, Asked("The newest ones, instead of after.", ge=1, le=LARGEST_PAGE)] = None,
+) -> JobSetLog:
+    """Read what was decided about a set's failed jobs, and what else there is to know, in order."""
+    entries = JobSetOperations(backend).log(by, ref, after=after, limit=limit, tail=tail)
+    items = list(map(render_jobsets.log_entry, entries))
+    return JobSetLog(items=items, next=items[-1].seq if items else after)
+
+
+@_SETS.add("GET", "/jobsets/{ref}/why", JobSetWhy, 404, summary="Explain a job set")
+def get_why(
+    backend: Backend,
+    by: Caller,
+    ref: SetRef,
+    *,
+    job: Annotated[str | None, Asked("Only decisions about the job of this name.", max_length=LONGEST_NAME)] = None,
+) -> JobSetWhy:
+    """Explain why a set is where it is, by how it stands and by the decisions about its failed jobs."""
+    found = JobSetOperations(backend).why(by, ref, job=job)
+    return JobSetWhy(
+        id=found.job_set.id,
+        name=found.job_set.name,
+        state=render_jobsets.set_state(found.job_set, found.spec),
+        headline=found.headline,
+        conditions=[condition_view(one) for one in found.job_set.state.conditions],
+        summary=list(found.summary),
+        traces=[
+            JobSetDecisionTrace(
+                at=timestamp(one.at), decision=render_jobsets.set_decision_view(one.decision), summary=list(one.summary)
+            )
+            for one in found.traces
+        ],
+        omitted=found.omitted,
+    )
+
+
+def _text(reason: Reason | None) -> str:
+    return reason.reason if reason else ""
+
+
+def _asked(job_set: JobSet) -> Reply:
+    return Reply(_summary(job_set), version=job_set.resource_version)
+
+
+@_SETS.add("POST", "/jobsets/{ref}/suspend", JobSetSummary, 404, 409, 413, summary="Suspend a job set", status=202)
+def suspend(
+    backend: Backend, by: Caller, ref: SetRef, reason: Reason | None = None, *, if_match: IfMatch = None
+) -> Reply:
+    """Ask for a set to be stopped and kept."""
+    return _asked(JobSetOperations(backend).suspend(by, ref, _text(reason), if_match=read_match(if_match).versions))
+
+
+@_SETS.add(
+    "POST", "/jobsets/{ref}/resume", JobSetSummary, 404, 409, 413, summary="Resume a suspended job set", status=202
+)
+def resume(
+    backend: Backend, by: Caller, ref: SetRef, reason: Reason | None = None, *, if_match: IfMatch = None
+) -> Reply:
+    """Ask to resume a suspended set."""
+    return _asked(JobSetOperations(backend).resume(by, ref, _text(reason), if_match=read_match(if_match).versions))
+
+
+@_SETS.add("POST", "/jobsets/{ref}/restart", JobSetSummary, 404, 409, 413, summary="Restart a job set", status=202)
+def restart(
+    backend: Backend, by: Caller, ref: SetRef, what: JobSetRestart | None = None, *, if_match: IfMatch = None
+) -> Reply:
+    """Ask for a restart of a set, a replicated job or one of its jobs; it counts against no limit."""
+    what, versions = what or JobSetRestart(), read_match(if_match).versions
+    group, index = what.replicated_job, what.index
+    return _asked(JobSetOperations(backend).restart(by, ref, what.reason, group=group, index=index, if_match=versions))
+
+
+@_SETS.add("DELETE", "/jobsets/{ref}", JobSetSummary, 404, 409, 413, summary="Delete a job set", status=202)
+def delete_set(
+    backend: Backend,
+    by: Caller,
+    ref: SetRef,
+    *,
+    if_match: IfMatch = None,
+    reason: Annotated[str, Asked(max_length=_LONGEST_REASON)] = "",
+) -> Reply:
+    """Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history."""
+    return _asked(JobSetOperations(backend).delete(by, ref, reason, if_match=read_match(if_match).versions))
+
+
+def _summary(job_set: JobSet) -> JobSetSummary:
+    spec = set_spec_of(job_set)
+    return render_jobsets.set_summary(job_set, spec, queue=spec.queue_name)
+
+
+def _children(job_set: JobSet, children: Iterable[Child]) -> list[ChildView]:
+    spec = set_spec_of(job_set)
+    return [render_jobsets.child_view(child.job, child.at, job_set, spec, child.pods) for child in children]

@@ -1,0 +1,152 @@
+"""POST /jobs: one manifest or many; PUT /jobs/{ref}: a Kubernetes Job; POST /dry-run: manifests of any kinds."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from holdfast.api.http.endpoints.endpoint import Asked, DryRun, Endpoints, Key, Lenient, Ref, Reply, Takes
+from holdfast.domain.audit import Caller
+from holdfast.domain.workloads.array.model import Array
+from holdfast.errors import HoldfastError
+from holdfast.service.manifests.text import Text
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.submissions import MOST_JOBS, Outcome, Submissions, Verb, Written
+from holdfast.wire.base import API
+from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied, SecretBody, SecretKept
+from holdfast.wire.problems import ProblemEntry, details_of, problem_entry
+from holdfast.wire.render_jobs import job_accepted, job_applied
+
+_JOBS = Endpoints("jobs")
+_SYSTEM = Endpoints("system")
+ENDPOINTS = (_JOBS, _SYSTEM)
+
+_MANIFEST = {
+    "type": "object",
+    "properties": {
+        "apiVersion": {"type": "string", "enum": ["holdfast.dev/v1", "batch/v1"]},
+        "kind": {"type": "string", "enum": ["Job"]},
+        "metadata": {"type": "object"},
+        "spec": {"type": "object"},
+    },
+}
+_BODY = {
+    "oneOf": [
+        _MANIFEST,
+        {
+            "type": "object",
+            "required": ["items"],
+            "additionalProperties": False,
+            "properties": {"items": {"type": "array", "items": _MANIFEST, "maxItems": MOST_JOBS}},
+        },
+    ]
+}
+_TAKES = (
+    "A manifest of kind Job; or many, also arrays, which may wait for each other by their names: as "
+    '`{"items": [...]}`, YAML documents or JSON lines.'
+)
+
+
+@_JOBS.add(
+    "POST",
+    "/jobs",
+    BulkResult,
+    403,
+    409,
+    summary="Submit one job, or up to 10,000",
+    created=(JobAccepted, "The one job submitted."),
+    takes=Takes(_TAKES, _BODY, many=True),
+)
+def submit(  # noqa: PLR0913 - the parameters of an address
+    backend: Backend,
+    by: Caller,
+    body: Text,
+    *,
+    atomic: Annotated[bool, Asked("Many: all or none; else what is valid.")] = True,
+    dry_run: DryRun = False,
+    lenient: Lenient = False,
+    idempotency_key: Key = None,
+) -> Reply:
+    """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many, or for a dry run."""
+    submissions = Submissions(backend)
+    sent = submissions.read(body, lenient=lenient, key=idempotency_key)
+    items = [sent] if isinstance(sent, Written) else sent
+    if dry_run:
+        return Reply(_checked(submissions.check(by, items), items))
+    if isinstance(sent, Written):
+        job = submissions.submit(by, sent, key=idempotency_key)
+        return Reply(job_accepted(job, sent.warnings), 201, f"{API}/jobs/{job.id}")
+    outcomes = submissions.submit_many(by, items, atomic=atomic, key=idempotency_key)
+    return Reply(BulkResult(items=[_item(outcome) for outcome in outcomes]))
+
+
+@_JOBS.add(
+    "PUT",
+    "/jobs/{ref}",
+    JobApplied,
+    403,
+    409,
+    summary="Apply a Kubernetes Job",
+    created=(JobApplied, "The job submitted."),
+    takes=Takes("A manifest of kind Job, batch/v1.", _MANIFEST),
+)
+def apply(backend: Backend, by: Caller, ref: Ref, body: Text, *, lenient: Lenient = False) -> Reply:
+    """Submit a Kubernetes Job, 201, unless the newest one of its name is the same; suspend or resume that, 200."""
+    found = Submissions(backend).apply(by, ref, body, lenient=lenient)
+    status = 201 if found.result == "created" else 200
+    return Reply(job_applied(found.job, found.result, found.warnings), status)
+
+
+def _checked(names: Sequence[str | None], items: Sequence[Written | HoldfastError]) -> BulkResult:
+    return BulkResult(
+        items=[
+            BulkItem(index=index, status="valid", name=name, warnings=_warnings(item))
+            for index, (name, item) in enumerate(zip(names, items, strict=True))
+        ]
+    )
+
+
+def _warnings(item: Written | HoldfastError | Outcome) -> list[ProblemEntry]:
+    return [] if isinstance(item, HoldfastError) else [problem_entry(warning) for warning in item.warnings]
+
+
+def _item(outcome: Outcome) -> BulkItem:
+    if outcome.made is None:
+        error = details_of(outcome.error) if outcome.error else None
+        return BulkItem(index=outcome.index, status="rejected", name=outcome.name, error=error)
+    return BulkItem(
+        index=outcome.index,
+        status="created",
+        id=outcome.made.id,
+        name=outcome.made.name,
+        kind="array" if isinstance(outcome.made, Array) else "job",
+        warnings=_warnings(outcome),
+    )
+
+
+@_JOBS.add("POST", "/secrets", SecretKept, 403, 413, 422, summary="Store a secret before submitting", status=201)
+def keep_secret(backend: Backend, by: Caller, body: SecretBody) -> SecretKept:
+    """Keep a secret for jobs that are submitted within an hour, for as long as they are there; nothing shows it."""
+    return SecretKept(name=Submissions(backend).keep_secret(by, body.value))
+
+
+@_SYSTEM.add(
+    "POST",
+    "/dry-run",
+    BulkResult,
+    403,
+    404,
+    409,
+    summary="Check manifests without storing them",
+    takes=Takes("Manifests of any kinds, as for `POST /jobs`.", many=True),
+)
+def check(backend: Backend, by: Caller, body: Text, verb: Verb = Verb.APPLY, *, lenient: Lenient = False) -> BulkResult:
+    """Check manifests in the order they would be written: policies, queues, categories, job sets, jobs.
+
+    Each may name what comes before it. What is refused is answered as writing it would be.
+    """
+    found = Submissions(backend).rehearse(by, body, verb=verb, lenient=lenient)
+    return BulkResult(
+        items=[
+            BulkItem(index=index, status="valid", name=one.name, warnings=[problem_entry(w) for w in one.warnings])
+            for index, one in enumerate(found)
+        ]
+    )

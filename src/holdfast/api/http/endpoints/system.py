@@ -1,0 +1,79 @@
+"""What answers here and whether it works: /healthz, /readyz, /metrics, /api/v1/version; and /nodes."""
+
+from holdfast import __version__
+from holdfast.api.http.endpoints.endpoint import Endpoints, Name
+from holdfast.domain.audit import Caller
+from holdfast.errors import Unavailable
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.nodes import Nodes, Standing
+from holdfast.wire.base import API, REVISION
+from holdfast.wire.catalogue import Health, NodePage, VersionView
+from holdfast.wire.jobs import Reason
+from holdfast.wire.render_catalogue import node_views
+
+_SYSTEM = Endpoints("system", "")
+_NODES = Endpoints("nodes")
+ENDPOINTS = (_SYSTEM, _NODES)
+
+
+@_SYSTEM.add("GET", "/healthz", Health, summary="Check that the process is alive")
+def healthz(_: Backend) -> Health:
+    """Answer; needs no token."""
+    return Health(status="ok")
+
+
+@_SYSTEM.add("GET", "/readyz", Health, summary="Check that the server is ready")
+def readyz(backend: Backend) -> Health:
+    """Answer 503 with the reason when the store or a loop cannot work, or a node is short; needs no token."""
+    if why := backend.ready():
+        raise Unavailable(why)
+    backend.store.catalogue_version()  # asked last: a database that hangs would keep what is known from being told
+    return Health(status="ok")
+
+
+@_SYSTEM.add("GET", "/metrics", None, summary="Read metrics")
+def metrics(backend: Backend) -> bytes:
+    """Read metrics as Prometheus text."""
+    return backend.metrics()
+
+
+@_SYSTEM.add("GET", f"{API}/version", VersionView, summary="Read the version")
+def version(_: Backend) -> VersionView:
+    """Read what answers here."""
+    return VersionView(version=__version__, revision=REVISION)
+
+
+@_NODES.add("GET", "/nodes", NodePage, summary="List nodes")
+def list_nodes(backend: Backend, by: Caller) -> NodePage:
+    """List nodes and what is in use on them."""
+    return _page(_nodes(backend).list(by))
+
+
+def _page(found: Standing) -> NodePage:
+    return NodePage(items=node_views(found.nodes, found.running, found.cordons))
+
+
+@_NODES.add("POST", "/nodes/{name}/cordon", NodePage, 404, 413, summary="Cordon a node")
+def cordon(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> NodePage:
+    """Place nothing on the nodes of a name any more; what runs there goes on."""
+    return _page(_nodes(backend).cordon(by, name, _text(reason)))
+
+
+@_NODES.add("POST", "/nodes/{name}/drain", NodePage, 404, 413, summary="Drain a node")
+def drain(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> NodePage:
+    """Cordon the nodes of a name, and have what runs there stopped, to go on elsewhere."""
+    return _page(_nodes(backend).cordon(by, name, _text(reason), drain=True))
+
+
+@_NODES.add("POST", "/nodes/{name}/uncordon", NodePage, 404, summary="Uncordon a node")
+def uncordon(backend: Backend, by: Caller, name: Name) -> NodePage:
+    """Let work onto the nodes of a name again."""
+    return _page(_nodes(backend).uncordon(by, name))
+
+
+def _text(reason: Reason | None) -> str:
+    return reason.reason if reason else ""
+
+
+def _nodes(backend: Backend) -> Nodes:
+    return Nodes(backend.store, backend.clock)

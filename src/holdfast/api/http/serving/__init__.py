@@ -1,0 +1,1 @@
+"""Serves the endpoints over HTTP: ``create_app`` in ``app``."""

@@ -1,0 +1,136 @@
+"""Builds the REST application: gates, error handlers, routes, and its own description at ``/docs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Depends, FastAPI
+from prometheus_client import CollectorRegistry
+
+from holdfast import __version__
+from holdfast.api.http.serving import browser, errors, routing
+from holdfast.api.http.serving.gates import RequestIdGate, SizeGate, TokenGate, WriteGate
+from holdfast.api.http.serving.metrics import Metrics, MetricsGate
+from holdfast.api.http.serving.strict import known_query_only
+from holdfast.domain.record import Struct, field
+from holdfast.service.listeners import Listeners
+from holdfast.service.operations.backend import Backend
+from holdfast.wire.problems import ProblemDetails
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.errors import HoldfastError
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.logs import LogReader
+    from holdfast.ports.notifications import Sender
+    from holdfast.ports.secrets import Secrets
+    from holdfast.ports.store import Store
+
+_DESCRIPTION = """Submit jobs, say what happens when they fail, and read why.
+
+Every error is `application/problem+json` with a stable `code` and, for bad input, one entry per problem in `errors`.
+"""
+
+
+class Probes(Struct, frozen=True):
+    """How the rest of the process shows itself through the API."""
+
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    """Where other parts register their metrics."""
+    ready: Callable[[], str | None] = lambda: None
+    """Says what keeps the server from working, if anything."""
+    refusal: Callable[[], HoldfastError | None] = lambda: None
+    """Says why nothing may be taken in, if so."""
+    stopping: Callable[[], bool] = lambda: False
+    """Says that the server is about to stop, so that streams end."""
+    make_room: Callable[[], bool] = lambda: False
+    """Gives up what is kept of a full disk."""
+    written: Callable[[], None] = lambda: None
+    """Told after each request that may have written something."""
+    sender: Callable[[], Sender] | None = None
+    """Tells people, to try it."""
+    secrets: Secrets | None = None
+    """Where the values of secret variables are, if they can be kept."""
+
+
+def create_app(
+    *,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    logs: LogReader,
+    token: str | None,
+    probes: Probes | None = None,
+) -> FastAPI:
+    """Build the application.
+
+    Args:
+        store: Where everything is kept; closed by whoever opened it.
+        clock: The time of submissions and requests.
+        ids: Names new jobs.
+        logs: Reads what runs wrote.
+        token: What callers must show; ``None`` lets everyone in.
+        probes: Metrics and readiness of the rest of the process.
+    """
+    probes = probes or Probes()
+    metrics = Metrics(probes.registry, store)
+    app = FastAPI(
+        title="Holdfast",
+        version=__version__,
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        dependencies=[Depends(known_query_only)],
+        # A path with a slash too many is an error like any other, not a redirect that drops the token.
+        redirect_slashes=False,
+    )
+    app.state.backend = Backend(
+        store,
+        clock,
+        ids,
+        logs,
+        probes.make_room,
+        probes.ready,
+        count=metrics.count_jobs,
+        metrics=metrics.text,
+        sender=probes.sender,
+        secrets=probes.secrets,
+    )
+    app.state.listeners = Listeners(store.last_event_seq, probes.stopping)
+    errors.install(app)
+    routing.install(app)
+    browser.install(app)
+    _complete_description(app)
+    app.add_middleware(SizeGate)
+    app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
+    if token is not None:
+        app.add_middleware(TokenGate, token=token, now=clock.now)
+    app.add_middleware(MetricsGate, metrics=metrics)
+    app.add_middleware(RequestIdGate)
+    return app
+
+
+def _complete_description(app: FastAPI) -> None:
+    """Make the OpenAPI document tell the form of problems and the token, too."""
+    plain = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _completed(plain())
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign] # the framework's own way to extend the document
+
+
+def _completed(document: dict[str, Any]) -> dict[str, Any]:
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    problem = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas.update(problem.pop("$defs", {}))
+    schemas["ProblemDetails"] = problem
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}]
+    return document

@@ -1,0 +1,156 @@
+"""What every request passes before its endpoint: its id, the token, whether anything is taken in, the body's size.
+
+All are plain ASGI, so that no request gets past them, not even one for an unknown path.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+
+from holdfast.api.http.serving.browser import SignIn
+from holdfast.api.http.serving.errors import respond, respond_status
+from holdfast.domain.units import format_memory
+from holdfast.errors import Unauthenticated
+from holdfast.wire.base import REVISION, REVISION_HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from holdfast.errors import HoldfastError
+
+REQUEST_ID = "x-request-id"
+_LONGEST_REQUEST_ID = 128
+_ID_BYTES = 8
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+WARNING = "holdfast-warning"
+"""The header that says what a reader of a server that may not write should know."""
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+LARGEST_BODY = 16 * 1024 * 1024
+"""Bytes; 10,000 manifests of 1.6 kB each."""
+
+
+class RequestIdGate:
+    """Gives every request an id, the caller's own where it sent one, and returns both that and our revision."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand before ``app``."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "http":
+            given = Headers(scope=scope).get(REQUEST_ID, "")
+            fit_for_a_log = given.isascii() and given.isprintable() and len(given) <= _LONGEST_REQUEST_ID
+            request_id = given if given and fit_for_a_log else secrets.token_hex(_ID_BYTES)
+            scope.setdefault("state", {})["request_id"] = request_id
+            send = _with_header(_with_header(send, REQUEST_ID, request_id), REVISION_HEADER, str(REVISION))
+        await self._app(scope, receive, send)
+
+
+class TokenGate:
+    """Lets only callers with the token in; the token itself is not kept, only its hash."""
+
+    def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float]) -> None:
+        """Stand before ``app``."""
+        self._app = app
+        self._digest = sha256(token.encode()).digest()
+        self._sign_in = SignIn(self._digest, now)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._may(scope):
+            await self._app(scope, receive, send)
+        elif self._sign_in.is_asked(scope):
+            await self._sign_in.answer(scope, receive, send, is_token=self._is_token)
+        else:
+            hint = "send the header: Authorization: Bearer TOKEN"
+            await respond(Unauthenticated(hint=hint))(scope, receive, send)
+
+    def _may(self, scope: Scope) -> bool:
+        return self._knows(Headers(scope=scope)) or self._sign_in.lets_read(scope)
+
+    def _knows(self, headers: Headers) -> bool:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and self._is_token(token.strip())
+
+    def _is_token(self, text: str) -> bool:
+        return hmac.compare_digest(sha256(text.encode()).digest(), self._digest)
+
+
+class WriteGate:
+    """Takes nothing in while this server may not write, and says so beside every answer."""
+
+    def __init__(
+        self, app: ASGIApp, *, refusal: Callable[[], HoldfastError | None], written: Callable[[], None]
+    ) -> None:
+        """Stand before ``app``; ``refusal`` says why nothing may be taken in, if so; ``written`` is told what was."""
+        self._app = app
+        self._refusal = refusal
+        self._written = written
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        why = self._refusal() if scope["type"] == "http" else None
+        if why is None:
+            await self._app(scope, receive, send)
+            if scope["type"] == "http" and scope["method"] not in _READING:
+                self._written()
+        elif scope["method"] not in _READING:
+            await respond(why)(scope, receive, send)
+        else:
+            await self._app(scope, receive, _with_header(send, WARNING, why.message))
+
+
+def _with_header(send: Send, name: str, text: str) -> Send:
+    async def named(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            header = (name.encode(), text.encode("ascii", "replace").replace(b"\n", b" "))
+            message = {**message, "headers": [*message.get("headers", ()), header]}
+        await send(message)
+
+    return named
+
+
+class SizeGate:
+    """Stops reading a body that is too large, whether or not its length was announced."""
+
+    def __init__(self, app: ASGIApp, *, largest: int = LARGEST_BODY) -> None:
+        """Stand before ``app``."""
+        self._app = app
+        self._largest = largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced) > self._largest:
+            await respond_status(413, self._detail())(scope, receive, send)
+            return
+        await self._app(scope, self._counted(receive), send)
+
+    def _counted(self, receive: Receive) -> Receive:
+        left = self._largest
+
+        async def counted() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                # The one kind of exception that the framework does not take for a body that cannot be parsed.
+                raise HTTPException(413, self._detail())
+            return message
+
+        return counted
+
+    def _detail(self) -> str:
+        return f"the body is larger than {format_memory(self._largest)}; send it in parts"

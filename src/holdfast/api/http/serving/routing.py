@@ -1,0 +1,203 @@
+"""Serves the endpoints of ``endpoints`` over HTTP: reads what was sent, calls one, writes its answer.
+
+The framework checks parameters and describes them in the OpenAPI document, as their types and limits say.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from fastapi import APIRouter, Body, Depends, FastAPI, Header, Path, Query, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from holdfast.api.http.endpoints import events
+from holdfast.api.http.endpoints.endpoint import Asked, Endpoint, Reply, groups
+from holdfast.api.http.serving.streams import EventStream
+from holdfast.domain.audit import Caller
+from holdfast.service.manifests.text import Format, Text
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.events import EventLog
+from holdfast.wire.events import EVENT_STREAM
+from holdfast.wire.problems import PROBLEM_MEDIA_TYPE
+
+_PART_OF_STREAM = 500
+_MEANING = {
+    401: "No token, or a wrong one.",
+    403: "A limit or a policy forbids it.",
+    404: "Not found.",
+    405: "The method is not allowed.",
+    409: "The current state does not allow it.",
+    413: "The body is too large.",
+    415: "The body's media type is not supported.",
+    422: "The request is not valid; `errors` lists every problem.",
+    500: "A defect of Holdfast.",
+    503: "Not available right now; try again.",
+}
+_ALWAYS = (401, 405, 422, 500, 503)
+_PROBLEM = {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
+_ONE, _MANY = ("application/json", "application/yaml"), ("application/json", "application/yaml", "application/x-ndjson")
+_FORMATS = {
+    "application/json": Format.JSON,
+    "application/yaml": Format.YAML,
+    "application/x-yaml": Format.YAML,
+    "text/yaml": Format.YAML,
+    "text/x-yaml": Format.YAML,
+    "application/x-ndjson": Format.LINES,
+    "application/jsonl": Format.LINES,
+}
+
+
+def install(app: FastAPI) -> None:
+    """Serve every endpoint."""
+    for group in groups():
+        router = APIRouter(tags=[group.tag])
+        for endpoint in group:
+            _add(router, endpoint)
+        app.include_router(router)
+
+
+def _add(router: APIRouter, endpoint: Endpoint) -> None:
+    settings: dict[str, Any] = {} if endpoint.answer is not None else {"response_class": Response}
+    router.add_api_route(
+        endpoint.path,
+        _followed if endpoint.path == events.PATH else _served(endpoint),
+        methods=[endpoint.method],
+        name=endpoint.call.__name__,
+        summary=endpoint.summary,
+        description=inspect.cleandoc(endpoint.call.__doc__ or ""),
+        status_code=endpoint.status,
+        response_model=endpoint.answer,
+        responses=_responses(endpoint),
+        openapi_extra=_body(endpoint),
+        **settings,
+    )
+
+
+def _served(endpoint: Endpoint) -> Callable[..., Response]:
+    """Make the function the framework calls: with the parameters of the endpoint, as the framework knows them."""
+
+    def serve(**values: Any) -> Response:  # noqa: ANN401 - of each parameter's own type
+        return _written(endpoint, endpoint.call(**values))
+
+    serve.__signature__ = _signature(endpoint)  # type: ignore[attr-defined]  # the framework reads it
+    return serve
+
+
+def _signature(endpoint: Endpoint) -> inspect.Signature:
+    hints = get_type_hints(endpoint.call, include_extras=True)
+    parameters = [
+        one.replace(
+            kind=inspect.Parameter.KEYWORD_ONLY, annotation=_parameter(endpoint, name, hints[name], one.default)
+        )
+        for name, one in inspect.signature(endpoint.call).parameters.items()
+    ]
+    return inspect.Signature(parameters)
+
+
+def _parameter(endpoint: Endpoint, name: str, hint: Any, default: object) -> Any:  # noqa: ANN401 - types
+    if hint in _GIVEN:
+        return Annotated[hint, Depends(_GIVEN[hint])]
+    asked = next((one for one in get_args(hint) if isinstance(one, Asked)), Asked())
+    inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    if f"{{{name}}}" in endpoint.path:
+        return Annotated[inner, Path(**asked.limits)]
+    if any(isinstance(one, type) and issubclass(one, BaseModel) for one in (inner, *get_args(inner))):
+        return Annotated[inner, Body()]
+    if asked.header:
+        return Annotated[inner, Header(alias=asked.header.lower(), **asked.limits)]
+    del default
+    return Annotated[inner, Query(**asked.limits)]
+
+
+def _backend(request: Request) -> Backend:
+    found: Backend = request.app.state.backend
+    return found
+
+
+def _caller(request: Request) -> Caller:
+    address = request.client.host if request.client else ""
+    now = request.app.state.backend.clock.now()
+    return Caller(actor="token:local", at=now, origin=address, request_id=request.state.request_id)
+
+
+async def _read_text(request: Request) -> Text:
+    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if media_type not in _FORMATS:
+        detail = f"a body of type {media_type!r} is not accepted here; send one of: {', '.join(sorted(_FORMATS))}"
+        raise HTTPException(415, detail)
+    return Text.of(await request.body(), _FORMATS[media_type])
+
+
+_GIVEN: Mapping[Any, Callable[..., Any]] = {Backend: _backend, Caller: _caller, Text: _read_text}
+"""What endpoints are given that is no parameter."""
+
+
+def _written(endpoint: Endpoint, found: Any) -> Response:  # noqa: ANN401 - whatever it answers
+    """Write an answer once, without the framework's second validation: lists may be long."""
+    if isinstance(found, bytes):
+        return Response(found, media_type=CONTENT_TYPE_LATEST)
+    if found is None:
+        return Response(status_code=endpoint.status)
+    reply = found if isinstance(found, Reply) else Reply(found)
+    headers = {"Location": reply.location, "ETag": f'"{reply.version}"' if reply.version else None}
+    return Response(
+        reply.view.model_dump_json(by_alias=True),
+        status_code=reply.status or endpoint.status,
+        media_type="application/json",
+        headers={name: value for name, value in headers.items() if value is not None},
+    )
+
+
+def _responses(endpoint: Endpoint) -> dict[int | str, dict[str, Any]]:
+    """Document what an endpoint answers besides the usual: refusals, those of every endpoint too."""
+    found: dict[int | str, dict[str, Any]] = {
+        status: {"description": _MEANING[status], "content": _PROBLEM}
+        for status in sorted({*_ALWAYS, *endpoint.refusals})
+    }
+    if endpoint.created is not None:
+        model, description = endpoint.created
+        found[201] = {"model": model, "description": description}
+    if endpoint.path == events.PATH:
+        description = "A part of the log; with `Accept: text/event-stream` a stream that does not end."
+        found[200] = {"description": description, "content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
+    if endpoint.answer is None and endpoint.status == 200:  # noqa: PLR2004 - OK
+        found[200] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+    return found
+
+
+def _body(endpoint: Endpoint) -> dict[str, Any] | None:
+    """Document a body that is read as text of one of several types."""
+    takes = endpoint.takes
+    if takes is None:
+        return None
+    content = {media_type: {"schema": dict(takes.schema)} for media_type in (_MANY if takes.many else _ONE)}
+    return {"requestBody": {"required": True, "description": takes.description, "content": content}}
+
+
+def _followed(
+    request: Request,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+    **values: Any,  # noqa: ANN401 - each its own type
+) -> Response:
+    """Read a page of events, or follow them."""
+    if EVENT_STREAM not in accept:
+        return _written(_EVENTS, _EVENTS.call(**values))
+    by = values["by"]
+    log, listeners = EventLog(values["backend"].store), request.app.state.listeners
+    where = log.filter(
+        by, job=values["job"], types=values["type"] or (), queue=values["queue"], job_set=values["job_set"]
+    )
+    begin = events.begin_of(values["after"], values["last_event_id"])
+    return EventStream(listeners, lambda after: log.part(by, where, after=after, limit=_PART_OF_STREAM), begin)
+
+
+_EVENTS = next(one for one in events.ENDPOINTS[0] if one.path == events.PATH)
+_declared = inspect.signature(_followed).parameters
+_followed.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # as of the others
+    [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for one in (_declared["request"], *_signature(_EVENTS).parameters.values(), _declared["accept"])
+    ]
+)

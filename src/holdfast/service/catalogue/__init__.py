@@ -1,1 +1,0 @@
-"""Edits and reads what operators declare: policies, queues, categories, notifiers and settings."""

@@ -1,0 +1,172 @@
+"""Arrays: list, submit, read, explain, rerun, hold, cancel and delete them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.codec import load_array
+from holdfast.dialects.native.array import read_some_indexes, renamed
+from holdfast.dialects.native.patch import patched
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.service.arrays import LARGEST_PAGE, Arrays, Explained, Progress
+from holdfast.service.manifests.reading import one_document, written_array
+from holdfast.service.naming import engines_of
+from holdfast.service.reruns import Reran, reruns_of
+from holdfast.service.reruns import rerun as run_again
+from holdfast.service.reshape import Reshaped, reshape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.array.model import Array, ArraySpec
+    from holdfast.errors import Problem
+    from holdfast.service.manifests.text import Text
+    from holdfast.service.operations.backend import Backend
+
+__all__ = ["LARGEST_PAGE", "Explained", "Progress", "Reran", "Wanted"]
+
+
+class Submitted(Struct, frozen=True):
+    """An array that was submitted, or would be."""
+
+    array: Array
+    spec: ArraySpec
+    warnings: tuple[Problem, ...] = ()
+
+
+class ArrayOperations(Struct, frozen=True):
+    """What can be asked of arrays."""
+
+    backend: Backend
+
+    def _arrays(self) -> Arrays:
+        return Arrays(
+            self.backend.store, self.backend.clock, self.backend.ids, self.backend.nodes, self.backend.secrets
+        )
+
+    def page(
+        self, _caller: Caller, *, after: str = "", limit: int = LARGEST_PAGE
+    ) -> tuple[Sequence[Progress], str | None]:
+        """List arrays by name, and say after which name the list continues."""
+        return self._arrays().page(after=after, limit=limit)
+
+    def get(self, _caller: Caller, ref: str) -> Progress:
+        """Read how far an array is.
+
+        Raises:
+            NotFound: There is no such array.
+        """
+        return self._arrays().get(ref)
+
+    def going_on(self, _caller: Caller, tasks: Iterable[Job]) -> Sequence[Progress]:
+        """Read how far the arrays of some tasks are."""
+        return self._arrays().going_on(tasks)
+
+    def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> Submitted:
+        """Submit an array, whose name must be new; see ``Arrays.create``."""
+        written = written_array(one_document(body), partial(engines_of, self.backend.store))
+        row = self._arrays().create(written, by=caller, key=key, dry_run=dry_run)
+        if not dry_run:
+            self.backend.count(1, 0)
+        return Submitted(row, load_array(row.spec), written.warnings)
+
+    def change(
+        self, caller: Caller, ref: str, body: Text, *, dry_run: bool = False
+    ) -> tuple[Reshaped, Sequence[Problem]]:
+        """Give an array the limits that a manifest has, and return what is dubious in that; see ``reshape``."""
+        written = written_array(one_document(body), partial(engines_of, self.backend.store))
+        return reshape(self._arrays(), ref, written, by=caller, dry_run=dry_run), written.warnings
+
+    def task(self, _caller: Caller, ref: str, index: int) -> Job:
+        """Read the job that is a task of an array.
+
+        Raises:
+            NotFound: There is no such array, or no such task of it.
+        """
+        return self._arrays().task(ref, index)
+
+    def why(self, _caller: Caller, ref: str) -> tuple[Explained, Sequence[Array], str]:
+        """Explain where an array is; with the arrays that run tasks of it again, and why nothing is started, if so.
+
+        Raises:
+            NotFound: There is no such array.
+        """
+        found = self._arrays().explain(ref)
+        pause = self.backend.store.paused()
+        return found, reruns_of(self.backend.store, found.progress.array), "" if pause is None else pause.in_words()
+
+    def rerun(  # noqa: PLR0913 - what there is to say of a rerun
+        self,
+        caller: Caller,
+        ref: str,
+        wanted: Wanted,
+        *,
+        indices: str | None = None,
+        changes: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        dry_run: bool = False,
+    ) -> Reran:
+        """Submit an array of some tasks of another one; see ``reruns.rerun``.
+
+        Args:
+            caller: Who asks.
+            ref: The other one.
+            wanted: Which tasks, by how they ended.
+            indices: Which of them, such as ``3,7-9``.
+            changes: Fields of the tasks' manifest that are changed, in the short form.
+            name: Of the new array; by default one that nobody has.
+            dry_run: Check everything and store nothing.
+
+        Raises:
+            InvalidManifest: The indices, the changes or the name are not valid; with every problem.
+        """
+
+        def changed(spec: ArraySpec, unused: str) -> ArraySpec:
+            job = patched(spec.job, changes) if changes else spec.job
+            return renamed(evolve(spec, job=job), unused if name is None else name)
+
+        if indices is not None:
+            wanted = evolve(wanted, indexes=read_some_indexes(indices))
+        found = run_again(self._arrays(), ref, wanted, changed, by=caller, dry_run=dry_run)
+        if not dry_run:
+            self.backend.count(1, 0)
+        return found
+
+    def cancel(self, caller: Caller, ref: str, reason: str = "") -> Progress:
+        """Ask for an array to make no more tasks, and for those it has to be cancelled.
+
+        Raises:
+            NotFound: There is no such array.
+            Conflict: It has ended otherwise, or is being deleted.
+        """
+        return self._arrays().cancel(ref, reason, by=caller)
+
+    def hold(self, caller: Caller, ref: str, reason: str = "") -> Progress:
+        """Ask for no more tasks of an array to start until it is released.
+
+        Raises:
+            NotFound: There is no such array.
+            Conflict: It has ended, or is about to.
+        """
+        return self._arrays().hold(ref, reason, by=caller)
+
+    def release(self, caller: Caller, ref: str, reason: str = "") -> Progress:
+        """Ask for a held array to be released.
+
+        Raises:
+            NotFound: There is no such array.
+            Conflict: It is not held.
+        """
+        return self._arrays().release(ref, reason, by=caller)
+
+    def delete(self, caller: Caller, ref: str, reason: str = "") -> Progress:
+        """Ask for an array to be cancelled and forgotten; its tasks stay as history.
+
+        Raises:
+            NotFound: There is no such array.
+        """
+        return self._arrays().delete(ref, reason, by=caller)

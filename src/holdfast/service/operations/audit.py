@@ -1,0 +1,25 @@
+"""The audit log: who did what, and what was refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import Caller, StoredAuditEntry
+    from holdfast.ports.events import AuditStore
+
+LARGEST_PAGE = 1000
+
+
+class Audit(Struct, frozen=True):
+    """The audit log."""
+
+    store: AuditStore
+
+    def page(self, _caller: Caller, *, after: int = 0, limit: int = LARGEST_PAGE) -> Sequence[StoredAuditEntry]:
+        """List the oldest entries after a place, in order."""
+        return self.store.audit(after=after, limit=limit)

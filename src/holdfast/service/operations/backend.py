@@ -1,0 +1,62 @@
+"""What operations work with: the store, the clock, and what else of the process they need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.domain.job import Node
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.logs import LogReader
+    from holdfast.ports.notifications import Sender
+    from holdfast.ports.secrets import Secrets
+    from holdfast.ports.store import Store
+    from holdfast.service.explain import Explainer
+
+
+@dataclass
+class Backend:
+    """What operations work with."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    logs: LogReader
+    make_room: Callable[[], bool] = lambda: False
+    """Gives up what is kept of a full disk, for cancelling."""
+    ready: Callable[[], str | None] = lambda: None
+    """Says what keeps the process from working, if anything."""
+    count: Callable[[int, int], None] = lambda _accepted, _rejected: None
+    """Takes note of how many jobs were accepted and how many refused."""
+    nodes: Callable[[], Sequence[Node]] | None = None
+    """Lists the nodes that jobs can count on, to refuse what none of them has; by default those that were reported."""
+    metrics: Callable[[], bytes] = lambda: b""
+    """Writes the metrics of the process in Prometheus' text format."""
+    sender: Callable[[], Sender] | None = None
+    """Tells people; ``None`` where nobody can be told."""
+    secrets: Secrets | None = None
+    """Where the values of secret variables are; ``None`` where they cannot be kept safely."""
+
+    @cached_property
+    def explainer(self) -> Explainer:
+        """Explains decisions; it keeps what it compiled."""
+        from holdfast.service.explain import Explainer  # noqa: PLC0415 - start-up time: few commands explain
+
+        return Explainer(self.store)
+
+    def telling(self) -> Sender:
+        """Return what tells people.
+
+        Raises:
+            Unavailable: Nobody can be told from here.
+        """
+        if self.sender is None:
+            msg = "nobody can be told from here"
+            raise Unavailable(msg)
+        return self.sender()

@@ -1,0 +1,80 @@
+"""Finds GPUs by name, and asks the controller to set them aside or to hand them out again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.record import Struct
+from holdfast.errors import Conflict, NotFound
+from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import JobFilter
+from holdfast.service.refusals import audited
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.devices import Device
+    from holdfast.domain.job import Node, Run
+    from holdfast.ports.clock import Clock
+    from holdfast.ports.store import Store
+
+
+class Listed(Struct, frozen=True):
+    """Nodes with their GPUs, the runs that have any, and the names of those runs' jobs, by id."""
+
+    nodes: Sequence[Node]
+    holders: Sequence[Run]
+    names: Mapping[str, str]
+
+
+class Devices(Struct, frozen=True):
+    """What people may do with GPUs."""
+
+    store: Store
+    clock: Clock
+
+    def list(self, _caller: Caller) -> Listed:
+        """Read the GPUs of all nodes, and which runs have them."""
+        holders = [run for run in self.store.running() if run.devices]
+        jobs = self.store.jobs(JobFilter(ids=frozenset(run.job_id for run in holders)))
+        return Listed(self.store.nodes(), holders, {job.id: job.name for job in jobs})
+
+    def cordon(self, caller: Caller, reference: str, reason: str) -> tuple[Node, Device]:
+        """Ask for a GPU to be given to nobody; who has it keeps it.
+
+        Raises:
+            NotFound: There is no such GPU.
+            Conflict: More than one node has one of that name.
+        """
+        return self._ask(RequestKind.CORDON, Act.CORDON, reference, reason, caller)
+
+    def uncordon(self, caller: Caller, reference: str, reason: str = "") -> tuple[Node, Device]:
+        """Ask for a GPU to be given away again; one that is not set aside stays as it is.
+
+        Raises:
+            NotFound: There is no such GPU.
+            Conflict: More than one node has one of that name.
+        """
+        return self._ask(RequestKind.UNCORDON, Act.UNCORDON, reference, reason, caller)
+
+    def _ask(self, kind: RequestKind, act: Act, reference: str, reason: str, caller: Caller) -> tuple[Node, Device]:
+        with audited(self.store, caller, act, Subject.DEVICE, reference):
+            node, device = self._find(reference)
+            target = f"{node.executor} {node.name} {device.id}"
+            self.store.append(Request(kind, (target,), self.clock.now(), actor=caller.actor, reason=reason), by=caller)
+            return node, device
+
+    def _find(self, reference: str) -> tuple[Node, Device]:
+        """Find a GPU by its id, or by ID@NODE where several nodes have one of that id."""
+        known = [(node, device) for node in self.store.nodes() for device in node.devices]
+        found = [one for one in known if reference in {one[1].id, f"{one[1].id}@{one[0].name}"}]
+        if not found:
+            msg = f"no GPU has the id {reference!r}"
+            raise NotFound(msg, hint="holdfast get devices")
+        if len(found) > 1:
+            names = ", ".join(f"{device.id}@{node.name}" for node, device in found)
+            msg = f"more than one GPU has the id {reference!r}: {names}"
+            raise Conflict(msg, hint="write ID@NODE")
+        return found[0]

@@ -1,0 +1,96 @@
+"""Reads the event log, part by part, by the filters a caller may use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.events import BY_NAME
+from holdfast.domain.record import Struct
+from holdfast.errors import InvalidRequest, Problem
+from holdfast.ports.events import EventFilter
+from holdfast.service.naming import set_id_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.events import StoredEvent
+    from holdfast.ports.store import Store
+
+LARGEST_PART = 1000
+TYPE_PREFIX = "dev.holdfast."
+_FAMILIES = tuple(dict.fromkeys(name.partition(".")[0] for name in BY_NAME))
+
+
+class EventPart(Struct, frozen=True):
+    """Some events in order."""
+
+    events: Sequence[StoredEvent]
+    next_after: int
+    """Where the next part begins; also moves on when no event of the part matched."""
+    last: int
+    """The newest event there was."""
+    full: bool
+    """Whether there may be more at once."""
+
+
+class EventLog(Struct, frozen=True):
+    """The event log."""
+
+    store: Store
+
+    def filter(
+        self,
+        _caller: Caller,
+        *,
+        job: str | None = None,
+        types: Sequence[str] = (),
+        queue: str | None = None,
+        job_set: str | None = None,
+    ) -> EventFilter:
+        """Make a filter of what a caller wrote.
+
+        Args:
+            _caller: Who reads.
+            job: A job's id, name or unique prefix.
+            types: ``job.failed``, its long form ``dev.holdfast.job.failed.v1``, or a family such as ``job``.
+            queue: A queue's name.
+            job_set: A set's name or id, for its own events and those of its jobs.
+
+        Raises:
+            InvalidRequest: A type is unknown; with all of them.
+            NotFound: There is no such job or set.
+        """
+        wanted = _read_types(types) if types else None
+        of_set = None if job_set is None else set_id_of(self.store, job_set)
+        return EventFilter(None if job is None else self.store.job(job).id, wanted, queue, of_set)
+
+    def part(self, _caller: Caller, where: EventFilter, *, after: int, limit: int = LARGEST_PART) -> EventPart:
+        """Read the events after a place."""
+        last = self.store.last_event_seq()  # first: then everything up to it is seen by the next question
+        events = self.store.events(after=after, limit=limit, where=where)
+        full = len(events) == limit
+        seen = events[-1].seq if events else after
+        return EventPart(events, seen if full else max(seen, last, after), max(seen, last), full)
+
+
+def _read_types(given: Sequence[str]) -> frozenset[str]:
+    found: set[str] = set()
+    problems = []
+    for text in given:
+        names = _names(text)
+        found.update(names)
+        if not names:
+            problems.append(Problem("query.type", f"{text!r} is not an event type", allowed=(*_FAMILIES, *BY_NAME)))
+    if problems:
+        raise InvalidRequest(problems=problems)
+    return frozenset(found)
+
+
+def _names(text: str) -> set[str]:
+    """Return the types a text means: one, a family, or none."""
+    short = text.strip().lower().removeprefix(TYPE_PREFIX).removesuffix(".*")
+    short, _, version = short.rpartition(".v") if ".v" in short else (short, "", "")
+    if short in BY_NAME and version in {"", str(BY_NAME[short].version)}:
+        return {short}
+    return {name for name in BY_NAME if not version and name.startswith(f"{short}.")}

@@ -1,0 +1,163 @@
+"""Jobs: list, read, explain, cancel, hold, release and retry them."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.codec import load_spec
+from holdfast.dialects.native.patch import patched
+from holdfast.dialects.native.writing import write_job
+from holdfast.domain.record import Struct
+from holdfast.errors import UnreadableSpec
+from holdfast.service.control import Control
+from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
+from holdfast.service.naming import find_attempt
+from holdfast.service.operations.filters import read_filter
+from holdfast.service.query import LARGEST_PAGE, JobDetail, Page, Queries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Attempt, Job, JobState
+    from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.ports.overview import Latest
+    from holdfast.ports.store import JobFilter
+    from holdfast.service.explain import Explanation
+    from holdfast.service.operations.backend import Backend
+    from holdfast.service.operations.filters import Wanted
+
+__all__ = ["LARGEST_PAGE", "LARGEST_PART", "MOST_LINES", "JobDetail", "LogQuery", "LogText", "Page"]
+_MOST_MANIFESTS = 1_024
+
+
+class JobOperations(Struct, frozen=True):
+    """What can be asked of jobs."""
+
+    backend: Backend
+
+    def _queries(self) -> Queries:
+        return Queries(self.backend.store, self.backend.explainer)
+
+    def _control(self) -> Control:
+        return Control(self.backend.store, self.backend.clock, make_room=self.backend.make_room)
+
+    def meant(self, _caller: Caller, wanted: Wanted) -> JobFilter:
+        """Return the filter of a list; see ``read_filter``."""
+        return read_filter(self.backend.store, wanted)
+
+    def page(self, _caller: Caller, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
+        """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
+        return self._queries().page(where, after=after, limit=limit)
+
+    def latest(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Latest]:
+        """Return how the last attempt of each job went, by id."""
+        return self.backend.store.latest_of([job.id for job in jobs])
+
+    def states(self, _caller: Caller, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """Return the states of jobs by id; unknown ones are left out.
+
+        Raises:
+            InvalidRequest: There are too many.
+        """
+        return self._queries().states(ids)
+
+    def get(self, _caller: Caller, ref: str) -> JobDetail:
+        """Read a job with everything known of it.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        return self._queries().detail(ref)
+
+    def detail(self, _caller: Caller, job: Job) -> JobDetail:
+        """Read everything known of a job of a list."""
+        return self._queries().detail_of(job)
+
+    def attempt(self, caller: Caller, ref: str, number: int) -> tuple[JobDetail, Attempt]:
+        """Read one attempt of a job, which comes with it.
+
+        Raises:
+            NotFound: There is no such job or attempt.
+        """
+        found = self.get(caller, ref)
+        return found, find_attempt(found.job, found.attempts, number)
+
+    def history(self, _caller: Caller, ref: str) -> Sequence[HistoryRow]:
+        """List the phases a job's attempts went through.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        return self._queries().history(ref)
+
+    def logs(self, _caller: Caller, ref: str, query: LogQuery) -> LogText:
+        """Read a part of a log.
+
+        Raises:
+            NotFound: There is no such job, attempt or rank.
+            InvalidRequest: The query contradicts itself.
+        """
+        return Logs(self.backend.store, self.backend.logs).read(ref, query)
+
+    def why(self, _caller: Caller, ref: str, number: int | None = None) -> Explanation:
+        """Explain why a job is where it is, by its last decision or that of an attempt.
+
+        Raises:
+            NotFound: There is no such job or attempt.
+        """
+        return self.backend.explainer.why(ref, number)
+
+    def cancel(self, caller: Caller, ref: str, reason: str = "") -> Job:
+        """Ask for a job to be cancelled; its runs are stopped, and it is never retried.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It has ended otherwise, or belongs to a job set.
+        """
+        return self._control().cancel(ref, reason, by=caller)
+
+    def hold(self, caller: Caller, ref: str, reason: str = "") -> Job:
+        """Ask for a job to be held until it is released.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It is about to end, has ended, or belongs to a job set.
+        """
+        return self._control().hold(ref, reason, by=caller)
+
+    def release(self, caller: Caller, ref: str, reason: str = "") -> Job:
+        """Ask for a held job to be released.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It is not held.
+        """
+        return self._control().release(ref, reason, by=caller)
+
+    def retry(self, caller: Caller, ref: str, reason: str = "", changes: Mapping[str, Any] | None = None) -> Job:
+        """Ask for another attempt of a job that has ended or waits; it counts as no retry.
+
+        Args:
+            caller: Who asks.
+            ref: The job.
+            reason: Why.
+            changes: Fields of its manifest that are changed, in the short form.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It runs, is over for good, or is not a user's to retry.
+            InvalidManifest: It would not be valid with the changes; with every problem.
+        """
+        change = partial(patched, patch=changes) if changes else None
+        return self._control().retry(ref, reason, change=change, by=caller)
+
+
+@lru_cache(maxsize=_MOST_MANIFESTS)  # whoever waits for a job asks for it many times
+def manifest_of(stored: str) -> dict[str, Any]:
+    """Return a stored job in the short form, not to be changed; an unreadable one is shown as it is stored."""
+    try:
+        return write_job(load_spec(stored))
+    except UnreadableSpec:
+        return {"unreadable": stored}

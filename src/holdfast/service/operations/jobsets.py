@@ -1,0 +1,131 @@
+"""Job sets: list, create, read, apply, explain, suspend, resume, restart and delete them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+from holdfast.service.jobsets.control import SetControl
+from holdfast.service.jobsets.explain import SetExplainer, SetExplanation
+from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, ChildPage, JobSets, SetPage
+from holdfast.service.manifests.made_names import with_names
+from holdfast.service.manifests.reading import document_named, one_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
+    from holdfast.service.manifests.text import Text
+    from holdfast.service.operations.backend import Backend
+    from holdfast.service.turns import Versions
+
+__all__ = ["LARGEST_PAGE", "Applied", "Child", "ChildPage", "SetExplanation", "SetPage"]
+
+
+class JobSetOperations(Struct, frozen=True):
+    """What can be asked of job sets."""
+
+    backend: Backend
+
+    def _sets(self) -> JobSets:
+        return JobSets(self.backend.store, self.backend.clock, self.backend.ids)
+
+    def _control(self) -> SetControl:
+        return SetControl(self.backend.store, self.backend.clock)
+
+    def page(self, _caller: Caller, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
+        """List job sets by name, as they are with all that was asked of them."""
+        return self._sets().page(after=after, limit=limit)
+
+    def create(
+        self, caller: Caller, body: Text, *, lenient: bool = False, key: str | None = None, dry_run: bool = False
+    ) -> Applied:
+        """Create a job set with all of its jobs; it must be new. See ``JobSets.create``."""
+        [document] = with_names([one_document(body, lenient=lenient)], self.backend.ids, key)
+        found = self._sets().create(document, lenient=lenient, by=caller, key=key, dry_run=dry_run)
+        if found.result == "created":
+            self.backend.count(found.spec.replicas, 0)
+        return found
+
+    def apply(  # noqa: PLR0913 - what there is to say of it
+        self,
+        caller: Caller,
+        ref: str,
+        body: Text,
+        *,
+        must_exist: bool = False,
+        if_match: Versions = None,
+        lenient: bool = False,
+        dry_run: bool = False,
+    ) -> Applied:
+        """Create a job set, or change the one of that name; see ``JobSets.put``."""
+        document, create = document_named(body, ref, lenient=lenient), False if must_exist else None
+        return self._sets().put(document, lenient=lenient, create=create, by=caller, dry_run=dry_run, if_match=if_match)
+
+    def get(self, _caller: Caller, ref: str) -> JobSet:
+        """Read a job set, as it is with all that was asked of it.
+
+        Raises:
+            NotFound: There is none.
+        """
+        return self._sets().get(ref)
+
+    def children(self, _caller: Caller, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
+        """List a set's jobs by replicated job and index, and what is known of their pods."""
+        return self._sets().children(job_set, after=after, limit=limit)
+
+    def log(
+        self, _caller: Caller, ref: str, *, after: int = 0, limit: int = LARGEST_PAGE, tail: int | None = None
+    ) -> Sequence[SetLogEntry]:
+        """Read what was decided about a set's failed jobs, and what else there is to know; or the last of it.
+
+        Raises:
+            NotFound: There is no such set.
+        """
+        sets = self._sets()
+        job_set = sets.get(ref)
+        return sets.log(job_set, after=after, limit=limit) if tail is None else sets.last_log(job_set, tail)
+
+    def why(self, _caller: Caller, ref: str, *, job: str | None = None) -> SetExplanation:
+        """Explain why a set is where it is; see ``SetExplainer.why``."""
+        return SetExplainer(self._sets()).why(ref, job=job)
+
+    def suspend(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
+        """Ask for a set to be stopped and kept.
+
+        Raises:
+            NotFound: There is no such set.
+            Conflict: It has ended, or is being deleted.
+        """
+        return self._control().suspend(ref, reason, by=caller, if_match=if_match)
+
+    def resume(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
+        """Ask to resume a suspended set.
+
+        Raises:
+            NotFound: There is no such set.
+            Conflict: It has ended, or is being deleted.
+        """
+        return self._control().resume(ref, reason, by=caller, if_match=if_match)
+
+    def restart(
+        self,
+        caller: Caller,
+        ref: str,
+        reason: str = "",
+        *,
+        group: str | None = None,
+        index: int | None = None,
+        if_match: Versions = None,
+    ) -> JobSet:
+        """Ask for a restart of a set, one of its replicated jobs, or one job of that; see ``SetControl.restart``."""
+        return self._control().restart(ref, group=group, index=index, reason=reason, by=caller, if_match=if_match)
+
+    def delete(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
+        """Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history.
+
+        Raises:
+            NotFound: There is no such set.
+        """
+        return self._control().delete(ref, reason, by=caller, if_match=if_match)

@@ -1,0 +1,74 @@
+"""Cordons nodes, drains them, and lets work onto them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.placement.cordon import Cordon
+from holdfast.domain.record import Struct
+from holdfast.service.naming import not_found
+from holdfast.service.refusals import audited
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Node, Run
+    from holdfast.ports.clock import Clock
+    from holdfast.ports.store import Store
+
+
+class Standing(Struct, frozen=True):
+    """Nodes, what runs on any node, and which nodes are cordoned."""
+
+    nodes: Sequence[Node]
+    running: Sequence[Run]
+    cordons: Mapping[str, Cordon]
+
+
+class Nodes(Struct, frozen=True):
+    """The nodes, and which of them get work."""
+
+    store: Store
+    clock: Clock
+
+    def list(self, _caller: Caller) -> Standing:
+        """Read all nodes and what is in use on them."""
+        return self._with_what_runs(self.store.nodes())
+
+    def _with_what_runs(self, nodes: Sequence[Node]) -> Standing:
+        return Standing(nodes, [*self.store.running()], self.store.catalogue().cordons)
+
+    def cordon(self, caller: Caller, name: str, reason: str = "", *, drain: bool = False) -> Standing:
+        """Place nothing on a node any more, and with ``drain`` stop what runs there; returns the nodes of that name.
+
+        One that is drained stays so, whatever it is told about a cordon, until it is uncordoned.
+
+        Raises:
+            NotFound: There is none.
+        """
+        with audited(self.store, caller, Act.DRAIN if drain else Act.CORDON, Subject.NODE, name):
+            found = self._named(name)
+            self.store.put_cordon(Cordon(name, self.clock.now(), drain, reason), by=caller)
+            return self._with_what_runs(found)
+
+    def uncordon(self, caller: Caller, name: str) -> Standing:
+        """Let work onto a node again; one that is not cordoned is left alone.
+
+        Raises:
+            NotFound: There is none.
+        """
+        with audited(self.store, caller, Act.UNCORDON, Subject.NODE, name):
+            if name not in self.store.catalogue().cordons:
+                return self._with_what_runs(self._named(name))
+            found = [node for node in self.store.nodes() if node.name == name]
+            self.store.delete_cordon(name, by=caller)
+            return self._with_what_runs(found)
+
+    def _named(self, name: str) -> Sequence[Node]:
+        nodes = self.store.nodes()
+        found = [node for node in nodes if node.name == name]
+        if not found:
+            raise not_found(name, [node.name for node in nodes], "node")
+        return found

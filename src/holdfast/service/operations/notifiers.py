@@ -1,0 +1,137 @@
+"""Edits, reads and tries notifiers, and shows and replays what people were or are to be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.audit import Act, AuditEntry, Subject
+from holdfast.domain.notifications.notification import Notification, Report
+from holdfast.domain.record import Struct
+from holdfast.errors import Conflict, InvalidManifest
+from holdfast.ports import presence
+from holdfast.service.naming import not_found
+from holdfast.service.refusals import audited, put_act
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.notifier import Notifier
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.notifications import NotificationFilter, Sender, Sent
+    from holdfast.ports.store import Store
+
+LARGEST_PAGE = 1000
+
+
+class Notifiers(Struct, frozen=True):
+    """Where people are told."""
+
+    store: Store
+    sender: Sender | None = None
+    """Knows what cannot be used here; without one anything can."""
+
+    def list(self, _caller: Caller) -> Sequence[Notifier]:
+        """List all, by name."""
+        found = self.store.catalogue().notifiers
+        return [found[name] for name in sorted(found)]
+
+    def get(self, _caller: Caller, name: str) -> Notifier:
+        """Read a notifier.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        found = self.store.catalogue().notifiers
+        if name not in found:
+            raise not_found(name, found, "notifier")
+        return found[name]
+
+    def put(self, caller: Caller, notifier: Notifier, *, create: bool | None = None, dry_run: bool = False) -> Notifier:
+        """Store a notifier; ``create`` true: must be new, false: must exist, ``None``: either, unless it is a dry run.
+
+        Raises:
+            InvalidManifest: It can tell nobody here: its program is not allowed, or a library is missing.
+            AlreadyExists: It exists, and must be new.
+            NotFound: It does not, and must exist.
+        """
+        with audited(self.store, None if dry_run else caller, put_act(create=create), Subject.NOTIFIER, notifier.name):
+            problems = [] if self.sender is None else self.sender.check(notifier)
+            if problems:
+                msg = f"notifier {notifier.name!r} cannot be used here"
+                raise InvalidManifest(msg, problems=problems)
+            if dry_run:
+                known = self.store.catalogue().notifiers
+                presence.require_presence(presence.NOTIFIER, notifier.name, known=known, create=create)
+            else:
+                self.store.put_notifier(notifier, create=create, by=caller)
+        return notifier
+
+    def delete(self, caller: Caller, name: str) -> None:
+        """Delete a notifier.
+
+        Raises:
+            NotFound: There is none of that name.
+            Conflict: A queue names it.
+        """
+        with audited(self.store, caller, Act.DELETE, Subject.NOTIFIER, name):
+            self.store.delete_notifier(name, by=caller)
+
+
+class Notifications(Struct, frozen=True):
+    """What people were told, or are to be."""
+
+    store: Store
+    clock: Clock
+
+    def page(
+        self, _caller: Caller, where: NotificationFilter, *, after: int = 0, limit: int = LARGEST_PAGE
+    ) -> tuple[Sequence[Notification], int | None]:
+        """List notifications in order of commits, and say after which the list continues, if it does."""
+        found = self.store.notifications(where, after=after, limit=limit + 1)
+        shown = found[:limit]
+        return shown, shown[-1].seq if len(found) > limit else None
+
+    def get(self, _caller: Caller, notification_id: str) -> Notification:
+        """Read one.
+
+        Raises:
+            NotFound: There is none of that id.
+        """
+        return self.store.notification(notification_id)
+
+    def replay(self, caller: Caller, notification_id: str) -> Notification:
+        """Have one that was delivered or given up tried again, under its id.
+
+        Raises:
+            NotFound: There is none of that id.
+            Conflict: It still waits for delivery.
+        """
+        with audited(self.store, caller, Act.REPLAY, Subject.NOTIFICATION, notification_id):
+            found = self.get(caller, notification_id)
+            if not self.store.replay_notifications([found.id], self.clock.now(), by=caller):
+                found = self.get(caller, found.id)  # which was deleted, if anything
+                msg = f"notification {found.id} is still to be delivered"
+                raise Conflict(msg, hint="holdfast notify show says when it is tried next")
+            return self.get(caller, notification_id)
+
+    def test(self, caller: Caller, notifier: Notifier, sender: Sender, ids: Ids) -> tuple[str, Sent]:
+        """Tell something at a notifier at once, with one try; returns its id, and what became of it."""
+        now = self.clock.now()
+        report = Report(
+            event="notifier.test",
+            kind="job",
+            id="test",
+            name="test",
+            at=now,
+            state="Succeeded",
+            reason=f"holdfast notify test {notifier.name}: nothing happened, this only shows that you can be told",
+            submitted_at=now,
+            complete=True,
+        )
+        told = Notification(id=f"msg_{ids.new()}", to=notifier.name, report=report, created_at=now)
+        sent = sender.send(notifier, told, now)
+        if True:
+            entry = AuditEntry(caller, Act.TEST, Subject.NOTIFIER, notifier.name, detail=sent.error)
+            self.store.record(entry)
+        return told.id, sent

@@ -1,0 +1,39 @@
+"""What became of many jobs, how everything is now, and what jobs are called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+from holdfast.ports.overview import Scope
+from holdfast.service.overview.figures import Figures, Total, summed_up
+from holdfast.service.overview.now import Now, seen_now
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.service.operations.backend import Backend
+
+__all__ = ["Figures", "Now", "Total"]
+
+
+class Overview(Struct, frozen=True):
+    """What can be asked of everything at once."""
+
+    backend: Backend
+
+    def summary(
+        self, _caller: Caller, *, within_s: float, queue: str | None = None, labels: Sequence[tuple[str, str]] = ()
+    ) -> Figures:
+        """Sum up jobs of so long ago, their failures, what these cost, and how fast jobs recovered."""
+        now = self.backend.clock.now()
+        return summed_up(self.backend.store, Scope(max(0.0, now - within_s), now, queue, tuple(labels)))
+
+    def now(self, _caller: Caller, *, limit: int, named: str = "") -> Now:
+        """Look at everything as it is; see ``seen_now``."""
+        return seen_now(self.backend.store, limit=limit, named=named)
+
+    def names(self, _caller: Caller, prefix: str, *, limit: int) -> Sequence[str]:
+        """List names that begin so, each once and in order, of jobs that belong to no job set or array."""
+        return list(self.backend.store.job_names(prefix, limit=limit))

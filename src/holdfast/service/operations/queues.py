@@ -1,0 +1,92 @@
+"""Edits and reads queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.record import Struct
+from holdfast.errors import InvalidManifest
+from holdfast.ports import presence
+from holdfast.service.admission.offers import unknown_ceilings
+from holdfast.service.naming import not_found, unknown_names, unknown_notifiers
+from holdfast.service.refusals import audited, put_act
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Node, Queue
+    from holdfast.errors import Problem
+    from holdfast.ports.store import Store
+
+
+class Queues(Struct, frozen=True):
+    """The queues."""
+
+    store: Store
+
+    def list(self, _caller: Caller) -> Sequence[Queue]:
+        """List all, by name."""
+        queues = self.store.catalogue().queues
+        return [queues[name] for name in sorted(queues)]
+
+    def get(self, _caller: Caller, name: str) -> Queue:
+        """Read a queue.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        queues = self.store.catalogue().queues
+        if name not in queues:
+            raise not_found(name, queues, "queue")
+        return queues[name]
+
+    def put(self, caller: Caller, queue: Queue, *, create: bool | None = None, dry_run: bool = False) -> Queue:
+        """Store a queue; ``create`` true: must be new, false: must exist, ``None``: either; a dry run stores nothing.
+
+        Raises:
+            InvalidManifest: It names a policy or a notifier that does not exist.
+            AlreadyExists: It exists, and must be new.
+            NotFound: It does not, and must exist.
+        """
+        with audited(self.store, None if dry_run else caller, put_act(create=create), Subject.QUEUE, queue.name):
+            catalogue = self.store.catalogue()
+            problems = unknown_names(
+                queue.retry_policies,
+                catalogue.policies,
+                "retry policy",
+                lambda index: f"spec.retryPolicies[{index}]",
+            )
+            problems += unknown_notifiers(queue.notify, catalogue.notifiers)
+            if problems:
+                msg = f"queue {queue.name!r} is not valid"
+                raise InvalidManifest(msg, problems=problems)
+            if dry_run:
+                presence.require_presence(presence.QUEUE, queue.name, known=catalogue.queues, create=create)
+            else:
+                self.store.put_queue(queue, create=create, by=caller)
+        return queue
+
+    def warnings(self, queue: Queue, nodes: Callable[[], Sequence[Node]] | None = None) -> Sequence[Problem]:
+        """Say what is dubious about a queue, although it is valid: limits on what nobody has, though somebody may yet.
+
+        Args:
+            queue: The queue.
+            nodes: Lists the nodes that jobs can count on; by default those that were reported.
+        """
+        if not queue.max_running.named:
+            return ()
+        listed = (nodes or self.store.nodes)()
+        return unknown_ceilings(queue, self.store.catalogue().settings.resources, listed)
+
+    def delete(self, caller: Caller, name: str) -> None:
+        """Delete a queue.
+
+        Raises:
+            NotFound: There is none of that name.
+            Conflict: Jobs wait in it, or it is the default queue.
+        """
+        with audited(self.store, caller, Act.DELETE, Subject.QUEUE, name):
+            self.get(caller, name)
+            self.store.delete_queue(name, by=caller)

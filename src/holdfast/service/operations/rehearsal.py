@@ -1,0 +1,207 @@
+"""Dry run: checks manifests of any kinds together as if they were written one after the other, and writes none.
+
+Each is checked as if those before it in the order of writing had been written.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
+
+from holdfast.dialects.documents import Document
+from holdfast.dialects.manifests import manifest_warnings
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Notifier
+from holdfast.domain.policy.model import RetryPolicy
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.errors import HoldfastError, NotFound, Problem
+from holdfast.service.admission.dependencies import Resolver, Submitted
+from holdfast.service.arrays import Arrays
+from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
+from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
+from holdfast.service.naming import engines_of
+from holdfast.service.operations.categories import Categories
+from holdfast.service.operations.notifiers import Notifiers
+from holdfast.service.operations.policies import Policies
+from holdfast.service.operations.queues import Queues
+from holdfast.service.reshape import reshape
+from holdfast.service.submit import Submitter, problems_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Node
+    from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.secrets import Secrets
+    from holdfast.ports.store import Store
+    from holdfast.service.jobsets.sets import Applied
+    from holdfast.service.submit import Written
+
+Item: TypeAlias = "Document | Mapping[str, Any]"
+_ORDER = ("RetryPolicy", "Notifier", "Queue", "FailureCategory", "JobSet", "Job")
+
+
+class Verb(StrEnum):
+    """How manifests would be written."""
+
+    APPLY = auto()
+    CREATE = auto()
+    """All must be new."""
+    UPDATE = auto()
+    """All must exist."""
+
+
+class Checked(Struct, frozen=True):
+    """A manifest that would be accepted."""
+
+    name: str | None
+    warnings: tuple[Problem, ...] = ()
+
+
+class _Pretended:
+    """A store whose catalogue includes what would have been written so far."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._catalogue = store.catalogue()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def catalogue(self) -> Catalogue:
+        return self._catalogue
+
+    def pretend(self, manifest: RetryPolicy | Queue | FailureCategory | Notifier) -> None:
+        known, name = self._catalogue, manifest.name
+        if isinstance(manifest, RetryPolicy):
+            self._catalogue = evolve(known, policies={**known.policies, name: manifest})
+        elif isinstance(manifest, Queue):
+            self._catalogue = evolve(known, queues={**known.queues, name: manifest})
+        elif isinstance(manifest, Notifier):
+            self._catalogue = evolve(known, notifiers={**known.notifiers, name: manifest})
+        else:
+            self._catalogue = evolve(known, categories=[*known.categories, manifest])
+
+
+class Rehearsal(Struct, frozen=True):
+    """Checks what would be written."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    nodes: Callable[[], Sequence[Node]] | None = None
+    """Lists the nodes that jobs can count on; by default those that were reported."""
+    secrets: Secrets | None = None
+    """Where the values of secret variables are; ``None``: nowhere."""
+
+    def check(self, caller: Caller, items: Sequence[Item], *, verb: Verb, lenient: bool = False) -> list[Checked]:
+        """Check manifests; returns what is known of each.
+
+        Raises:
+            HoldfastError: What the first of them to be written would be refused for; with the problems of all.
+        """
+        pretended = _Pretended(self.store)
+        found: dict[int, Checked] = {}
+        errors: dict[int, HoldfastError] = {}
+        sets: dict[int, Submitted] = {}
+        names = [_kind(item) for item in items]
+        for place in sorted(range(len(items)), key=lambda one: _ORDER.index(names[one])):
+            try:
+                if names[place] == "JobSet":
+                    sets[place] = Submitted(JobSetSpec(name=name_of(items[place])))
+                    applied = self._check_set(items[place], pretended, verb, lenient=lenient)
+                    found[place] = Checked(applied.spec.name, applied.warnings)
+                    # One that is there waits for what it waited for.
+                    sets[place] = sets[place] if applied.job_set.id else Submitted(applied.spec)
+                elif names[place] != "Job":
+                    found[place] = self._check(caller, items[place], pretended, verb)
+            except HoldfastError as error:
+                errors[place] = error
+        jobs = {
+            place: job_item(one, lenient=lenient, engines=partial(engines_of, self.store))
+            for place, one in enumerate(items)
+            if names[place] == "Job"
+        }
+        if verb is not Verb.CREATE:
+            found |= self._arrays_there(jobs, errors)
+        for place, problems in self._unmet(sets, jobs):
+            errors.setdefault(place, cannot_wait(items[place], sets[place].spec.name, problems))
+        if jobs:
+            nodes, together = self.nodes or self.store.nodes, list(sets.values())
+            submitter = Submitter(cast("Store", pretended), self.clock, self.ids, together, nodes, self.secrets)
+            refused = submitter.refusals(list(jobs.values()))
+            errors |= {list(jobs)[place]: error for place, error in refused.items()}
+        if errors:
+            raise _first_of(errors, len(items))
+        return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
+
+    def _unmet(
+        self, sets: Mapping[int, Submitted], jobs: Mapping[int, Written]
+    ) -> Iterator[tuple[int, Sequence[Problem]]]:
+        """Say what is wrong with what job sets wait for, which may be among the jobs."""
+        known = [Submitted(job.spec, job.array) for job in jobs.values()]
+        for at, problems in Resolver(self.store, [*known, *sets.values()]).problems().items():
+            if at >= len(known):
+                yield list(sets)[at - len(known)], problems
+
+    def _arrays_there(self, jobs: dict[int, Written], errors: dict[int, HoldfastError]) -> dict[int, Checked]:
+        """Compare arrays with those that are there, and take them out of what would be submitted."""
+        arrays, found = Arrays(self.store, self.clock, self.ids), {}
+        for place, job in [(place, job) for place, job in jobs.items() if job.array is not None and job.error is None]:
+            try:
+                reshape(arrays, job.spec.name, job, dry_run=True)
+                found[place] = Checked(job.spec.name, job.warnings)
+            except NotFound:
+                continue
+            except HoldfastError as error:
+                errors[place] = error
+            del jobs[place]
+        return found
+
+    def _check_set(self, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Applied:
+        sets = JobSets(cast("Store", pretended), self.clock, self.ids, alone=False)
+        if verb is Verb.CREATE:
+            return sets.create(item, lenient=lenient, dry_run=True)
+        return sets.put(item, lenient=lenient, create=False if verb is Verb.UPDATE else None, dry_run=True)
+
+    def _check(self, caller: Caller, item: Item, pretended: _Pretended, verb: Verb) -> Checked:
+        store, create = cast("Store", pretended), {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)
+        manifest = catalogue_manifest(item)
+        try:
+            match manifest:
+                case RetryPolicy():
+                    Policies(store).put(caller, manifest, create=create, dry_run=True)
+                case Queue():
+                    Queues(store).put(caller, manifest, create=create, dry_run=True)
+                case FailureCategory():
+                    Categories(store).put(caller, manifest, create=create, dry_run=True)
+                case Notifier():
+                    Notifiers(store).put(caller, manifest, create=create, dry_run=True)
+                case _:
+                    assert_never(manifest)
+        finally:
+            pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
+        warnings = manifest_warnings(manifest)
+        if isinstance(manifest, Queue):
+            warnings = (*warnings, *Queues(store).warnings(manifest, self.nodes))
+        return Checked(manifest.name, warnings)
+
+
+def _first_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
+    """Return the error that writing them would end with, which tells the problems of all."""
+    first = next(iter(errors.values()))
+    return first if count == 1 else type(first)(first.message, problems=problems_of(errors), hint=first.hint)
+
+
+def _kind(item: Item) -> str:
+    """Return what a manifest is of; what has no kind that is written under a name is a job, or refused as none."""
+    value = item.value if isinstance(item, Document) else item
+    kind = value.get("kind")
+    if has_array(item):
+        return "Job"
+    return kind if isinstance(kind, str) and kind in _ORDER else "Job"

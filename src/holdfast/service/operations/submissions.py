@@ -1,0 +1,98 @@
+"""Submissions: jobs and arrays, one or many; Kubernetes Jobs, which are applied; manifests that are only checked."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+from holdfast.service.admission.limits import MOST_JOBS
+from holdfast.service.admission.secrets import kept
+from holdfast.service.apply import AppliedJob, Applier
+from holdfast.service.control import Control
+from holdfast.service.manifests.made_names import with_names
+from holdfast.service.manifests.reading import bulk_items, document_named, documents_of, several, written_job
+from holdfast.service.naming import engines_of
+from holdfast.service.operations.rehearsal import Checked, Rehearsal, Verb
+from holdfast.service.submit import Outcome, Submitter, Written
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Job
+    from holdfast.errors import HoldfastError
+    from holdfast.service.manifests.text import Text
+    from holdfast.service.operations.backend import Backend
+
+__all__ = ["MOST_JOBS", "AppliedJob", "Checked", "Outcome", "Verb", "Written"]
+
+
+class Submissions(Struct, frozen=True):
+    """What can be submitted, applied or checked."""
+
+    backend: Backend
+
+    def _submitter(self) -> Submitter:
+        server = self.backend
+        return Submitter(server.store, server.clock, server.ids, nodes=server.nodes, secrets=server.secrets)
+
+    def read(
+        self, body: Text, *, lenient: bool = False, key: str | None = None
+    ) -> Written | Sequence[Written | HoldfastError]:
+        """Read what a text would submit: one job, or many items, each with what is wrong with it.
+
+        Raises:
+            InvalidManifest: It is no manifest, or none of many.
+        """
+        documents = with_names(documents_of(body, lenient=lenient), self.backend.ids, key)
+        engines = partial(engines_of, self.backend.store)
+        items = bulk_items(documents, lenient=lenient, engines=engines)
+        return written_job(documents[0], lenient=lenient, engines=engines) if items is None else items
+
+    def submit(self, _caller: Caller, written: Written, *, key: str | None = None) -> Job:
+        """Submit one job; see ``Submitter.submit``."""
+        job = self._submitter().submit(written, key=key)
+        self.backend.count(1, 0)
+        return job
+
+    def submit_many(
+        self,
+        _caller: Caller,
+        items: Sequence[Written | HoldfastError],
+        *,
+        atomic: bool = True,
+        key: str | None = None,
+    ) -> Sequence[Outcome]:
+        """Submit many jobs and arrays in one transaction; see ``Submitter.submit_many``."""
+        outcomes = self._submitter().submit_many(items, atomic=atomic, key=key)
+        accepted = sum(outcome.made is not None for outcome in outcomes)
+        self.backend.count(accepted, len(outcomes) - accepted)
+        return outcomes
+
+    def check(self, _caller: Caller, items: Sequence[Written | HoldfastError]) -> Sequence[str | None]:
+        """Check what a submission would be refused for, and return the names; see ``Submitter.check_many``."""
+        return self._submitter().check_many(items)
+
+    def apply(self, caller: Caller, ref: str, body: Text, *, lenient: bool = False) -> AppliedJob:
+        """Submit a Kubernetes Job unless the newest one of its name is the same; see ``Applier.apply``."""
+        control = Control(self.backend.store, self.backend.clock, make_room=self.backend.make_room)
+        document, engines = document_named(body, ref, lenient=lenient), partial(engines_of, self.backend.store)
+        written = written_job(document, lenient=lenient, engines=engines)
+        found = Applier(self._submitter(), control).apply(written, by=caller)
+        self.backend.count(int(found.result == "created"), 0)
+        return found
+
+    def rehearse(self, caller: Caller, body: Text, *, verb: Verb, lenient: bool = False) -> Sequence[Checked]:
+        """Check manifests of any kinds in the order in which they would be written; see ``Rehearsal.check``."""
+        documents = documents_of(body, lenient=lenient)
+        if verb is Verb.CREATE:
+            documents = with_names(documents, self.backend.ids)
+        items = several(documents)
+        server = self.backend
+        rehearsal = Rehearsal(server.store, server.clock, server.ids, nodes=server.nodes, secrets=server.secrets)
+        return rehearsal.check(caller, documents if items is None else items, verb=verb, lenient=lenient)
+
+    def keep_secret(self, _caller: Caller, value: str) -> str:
+        """Keep a secret for what is submitted within an hour, and return its name; see ``kept``."""
+        return kept(value, self.backend.secrets)
