@@ -11,16 +11,17 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.domain.record import Struct
 from holdfast.notify.trouble import Undelivered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from ipaddress import IPv6Address
 
 Network: TypeAlias = IPv4Network | IPv6Network
+_Address: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 ALLOW_HINT = "HOLDFAST_NOTIFY_ALLOW says which addresses of its own network the server may tell"
 _TRANSLATED = tuple(map(IPv6Network, ("64:ff9b::/96", "::/96")))
 """IPv6 addresses that end in the IPv4 address which a gateway makes of them."""
@@ -77,11 +78,7 @@ class Guard(Struct, frozen=True):
         Raises:
             Undelivered: None is allowed, or none answers in time.
         """
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            message = f"{host} cannot be found: {getattr(error, 'strerror', None) or error}"
-            raise Undelivered(message) from error
+        found = _addresses(host, port, deadline)
         permitted = [each for each in found if self.permits(ip_address(str(each[4][0]).partition("%")[0]))]
         if not permitted:
             addresses = ", ".join(sorted({str(each[4][0]) for each in found}))
@@ -89,8 +86,9 @@ class Guard(Struct, frozen=True):
             raise Undelivered(message, final=True)
         why = ""
         for family, kind, protocol, _, address in permitted:
+            left_s = deadline.left_s()
             made = socket.socket(family, kind, protocol)
-            made.settimeout(deadline.left_s())
+            made.settimeout(left_s)
             try:
                 made.connect(address)
             except TimeoutError:
@@ -102,6 +100,33 @@ class Guard(Struct, frozen=True):
             made.close()
         message = f"{host}:{port} cannot be reached: {why}"
         raise Undelivered(message)
+
+
+def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[_Address]:
+    """Look up a name; the system's own limits add up to minutes, and nothing can interrupt it.
+
+    Raises:
+        Undelivered: It is unknown, or no name server answers in time.
+    """
+    found: list[Sequence[_Address] | Exception] = []
+
+    def look() -> None:
+        try:
+            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.append(error)
+
+    thread = threading.Thread(target=look, name="holdfast-names", daemon=True)
+    thread.start()
+    thread.join(deadline.left_s())
+    if not found:
+        message = f"no name server said within {deadline.seconds:g} s where {host} is"
+        raise Undelivered(message)
+    (answer,) = found
+    if isinstance(answer, Exception):
+        message = f"{host} cannot be found: {getattr(answer, 'strerror', None) or answer}"
+        raise Undelivered(message) from answer
+    return answer
 
 
 def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -112,6 +112,18 @@ def test_a_server_that_never_answers_or_never_ends_is_waited_for_no_longer_than_
     assert 0.25 < time.monotonic() - began < 5.0
 
 
+def test_a_name_server_that_never_answers_is_waited_for_no_longer_than_allowed(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers.wait(30) and [])
+    try:
+        sent = sender().send(hook(receiver.url.replace("127.0.0.1", "hooks.example"), timeout_s=0.3), TOLD, now())
+    finally:
+        answers.set()
+    assert sent == Sent("no name server said within 0.3 s where hooks.example is")
+
+
 @pytest.mark.parametrize(
     "host",
     ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "192.168.1.1", "169.254.169.254", "[::ffff:127.0.0.1]", "0"],

@@ -22,6 +22,13 @@ MUTATIONS = (
         (f"{_MEDIA}::test_a_server_that_never_answers_or_never_ends_is_waited_for_no_longer_than_allowed",),
     ),
     Mutation(
+        "a name server that never answers holds a delivery",
+        "notify/guard.py",
+        "    thread.join(deadline.left_s())\n",
+        "    thread.join()\n",
+        (f"{_MEDIA}::test_a_name_server_that_never_answers_is_waited_for_no_longer_than_allowed",),
+    ),
+    Mutation(
         "a redirect is tried again",
         "notify/webhook.py",
         "        raise Undelivered(message, final=True)\n    told",
