@@ -52,6 +52,7 @@ def test_a_sweep_is_one_thing_to_look_at_and_its_failures_are_grouped(shell: She
     assert shell.run("logs", "sweep", "--index", "3").stdout == "lr 0.01 seed 1\n"
     for many in ("sweep", "array/sweep"):
         assert "hint: holdfast logs sweep --index 0" in shell.run("logs", many).stderr
+        assert "hint: holdfast attempts sweep --index 0" in shell.run("attempts", many).stderr
     assert len(shell.json("attempts", "sweep", "--index", "4")["items"]) == 1
     assert shell.run("wait", "array", "sweep").returncode == 1
 

@@ -122,6 +122,40 @@ def test_names_of_other_kinds_than_is_meant_are_refused(line: str) -> None:
     assert "is none of the jobs" in text
 
 
+@pytest.mark.parametrize(
+    ("line", "says", "hint"),
+    [
+        (
+            "cancel jobset/a",
+            "`cancel` is for jobs and arrays.",
+            "holdfast delete jobset a, or to keep it: holdfast suspend",
+        ),
+        (
+            "cancel jobset a",
+            "`cancel` is for jobs and arrays.",
+            "holdfast delete jobset a, or to keep it: holdfast suspend",
+        ),
+        ("attempts js/a", "`attempts` is for jobs and arrays.", "holdfast describe jobset a lists its jobs, then:"),
+        ("hold jobset/a", "`hold` is for jobs and arrays.", "holdfast suspend jobset a\n"),
+        ("release jobset/a", "`release` is for jobs and arrays.", "holdfast resume jobset a\n"),
+        ("retry jobset/a", "`retry` is for jobs and arrays.", "holdfast restart jobset a\n"),
+        ("rerun jobset/a --failed", "`rerun` is for arrays.", "holdfast restart jobset a\n"),
+        ("rerun job/a --failed", "`rerun` is for arrays.", "holdfast retry a\n"),
+    ],
+)
+def test_what_a_command_is_not_for_is_refused_with_what_does_the_same_for_it(line: str, says: str, hint: str) -> None:
+    code, text = said(*line.split())
+    assert code == 2
+    assert text.startswith(f"error: {says}\n")
+    assert f"; hint: {hint}" in text
+
+
+@pytest.mark.parametrize("line", ["cancel queue/a", "cancel a --queue jobset/b"])
+def test_where_nothing_does_the_same_no_hint_is_made_up(line: str) -> None:
+    code, text = said(*line.split())
+    assert (code, "hint" in text) == (2, False)
+
+
 @pytest.mark.parametrize("line", ["delete queue", "suspend jobset", "restart jobset"])
 def test_a_kind_alone_names_nothing(line: str) -> None:
     code, text = said(*line.split())

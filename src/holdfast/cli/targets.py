@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.cli import exit_codes
 from holdfast.cli.nouns import Noun, find_noun, read_noun
-from holdfast.errors import HoldfastError, InvalidRequest, Problem
+from holdfast.errors import HoldfastError, InvalidRequest, NotFound, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.cli.context import Cli
     from holdfast.client import Client
+    from holdfast.wire.jobs import JobView
 
 JOBS_OR_SETS = (Noun.JOB, Noun.JOB_SET, Noun.ARRAY)
 
 
-def spread(values: Mapping[str, object]) -> dict[str, object]:
+def spread(values: Mapping[str, object], command: str = "") -> dict[str, object]:
     """Read ``KIND/NAME``, as ``-o name`` prints it, wherever a command line has a kind and names, or names only.
 
     Args:
         values: By option; ``None`` was not said.
+        command: What is asked for, to say what does the same for things of another kind.
 
     Raises:
         InvalidRequest: A name says that it is of another kind than is meant.
@@ -38,11 +41,13 @@ def spread(values: Mapping[str, object]) -> dict[str, object]:
     for field, nouns in _NAMED.items():
         value = read.get(field)
         if isinstance(value, str):
-            read[field] = _plain(value, *nouns)
+            read[field] = _meant(value, nouns, command if field in _POSITIONAL else "")
         elif isinstance(value, list | tuple):
             words = _words(value)
             said = find_noun(words[0]) if words[1:] and words[0][1:] else None  # j is a name, too
-            read[field] = [_plain(one, *nouns) for one in (words[1:] if said in nouns else words)]
+            if said is Noun.JOB_SET and said not in nouns:  # a job of that name would be taken for the set
+                raise _not_for(said, words[0], words[1], nouns, command)
+            read[field] = [_meant(one, nouns, command) for one in (words[1:] if said in nouns else words)]
     return read
 
 
@@ -54,7 +59,19 @@ _NAMED = {
     "jobset": (Noun.JOB_SET,),
 }
 """Fields of options that name things, and of which kinds these may be."""
+_POSITIONAL = ("job", "jobs", "array")
+"""Those that name what a command is about."""
 _REPLICATED_JOB = "replicatedjob"
+_INSTEAD = {
+    ("attempts", Noun.JOB_SET): "holdfast describe jobset {0} lists its jobs, then: holdfast attempts JOB",
+    ("cancel", Noun.JOB_SET): "holdfast delete jobset {0}, or to keep it: holdfast suspend jobset {0}",
+    ("hold", Noun.JOB_SET): "holdfast suspend jobset {0}",
+    ("release", Noun.JOB_SET): "holdfast resume jobset {0}",
+    ("rerun", Noun.JOB): "holdfast retry {0}",
+    ("rerun", Noun.JOB_SET): "holdfast restart jobset {0}",
+    ("retry", Noun.JOB_SET): "holdfast restart jobset {0}",
+}
+"""What to do with a thing of a kind that a command is not for; elsewhere nothing does the same."""
 
 
 def _set_among(values: Mapping[str, object]) -> str | None:
@@ -79,6 +96,23 @@ def _spread(words: list[str]) -> list[str]:
         first = find_noun(words[0]) if words else None
         return words if first is None else [words[0], *(_plain(word, first) for word in words[1:])]
     return [kind, *(_plain(word, noun) for word in words)]
+
+
+def _meant(word: str, nouns: Sequence[Noun], command: str) -> str:
+    """Take the kind off a name that a command of these kinds is given."""
+    kind, slash, name = word.partition("/")
+    said = find_noun(kind) if slash else None
+    if said is not None and said not in nouns:
+        raise _not_for(said, word, name, nouns, command)
+    return word if said is None else name
+
+
+def _not_for(said: Noun, word: str, name: str, nouns: Sequence[Noun], command: str) -> InvalidRequest:
+    kinds = " and ".join(nouns)
+    instead = _INSTEAD.get((command, said))
+    problem = Problem("NAME", f"{word!r} is none of the {kinds}", hint=instead and instead.format(name))
+    msg = f"`{command}` is for {kinds}." if command else f"Only {kinds} can be named here."
+    return InvalidRequest(msg, problems=[problem])
 
 
 def _plain(word: str, *nouns: Noun) -> str:
@@ -130,9 +164,35 @@ class Target:
         return self.names[0]
 
 
-def task_or_job(client: Client, reference: str, index: int | None) -> str:
-    """Return what names a job: the reference itself, or with an index the id of that task of an array."""
-    return reference if index is None else client.array_task(reference, index).id
+def task_or_job(client: Client, reference: str, index: int | None, *, command: str, has: str) -> JobView:
+    """Find the job that is named, or with an index that task of an array.
+
+    Args:
+        client: To find it with.
+        reference: Its id or name, or the array's.
+        index: The task's.
+        command: What is asked for.
+        has: What each task of an array has, which the array itself has not.
+
+    Raises:
+        InvalidRequest: It is an array.
+        NotFound: There is none.
+    """
+    if index is not None:
+        return client.job(client.array_task(reference, index).id)
+    try:
+        return client.job(reference)
+    except NotFound as error:
+        if not _is_array(client, reference):
+            raise
+        msg = f"array {reference!r} has {has} for each of its tasks"
+        raise InvalidRequest(msg, hint=f"holdfast {command} {reference} --index 0") from error
+
+
+def _is_array(client: Client, reference: str) -> bool:
+    with suppress(NotFound):
+        return bool(client.array(reference))
+    return False
 
 
 def job_or_set(words: Sequence[str]) -> Target:

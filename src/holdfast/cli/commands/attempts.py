@@ -32,9 +32,9 @@ def attempts(options: AttemptsOptions, cli: Cli) -> int:
     index = flags.integer("--index", options.index)
     flags.finish()
     with cli.connect() as client:
-        job = task_or_job(client, options.job, index)
-        found = client.attempts(job)
-        note_if_stale(client, cli, client.job(job))
+        job = task_or_job(client, options.job, index, command="attempts", has="attempts")
+        found = client.attempts(job.id)
+        note_if_stale(client, cli, job)
     print_things(
         cli.output(),
         found,

@@ -1,7 +1,6 @@
 """``holdfast logs``: what a job printed."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -141,7 +140,7 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
     """Print what one job printed."""
     attempt, rank, tail = asked
     with cli.connect(attached=options.follow) as client:
-        job = _job(client, reference, index)
+        job = task_or_job(client, reference, index, command="logs", has="a log")
         note_if_stale(client, cli, job)
         _check_rank(job, rank)
         _check_streams(job, options)
@@ -163,28 +162,6 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
         else:
             cli.say(f"job {job.name} has not started yet{f': {job.reason}' if job.reason else ''}")
     return exit_codes.OK
-
-
-def _job(client: "Client", reference: str, index: int | None) -> "JobView":
-    """Find the job that is meant.
-
-    Raises:
-        InvalidRequest: It is an array.
-        NotFound: There is none.
-    """
-    try:
-        return client.job(task_or_job(client, reference, index))
-    except NotFound as error:
-        if index is not None or not _is_array(client, reference):
-            raise
-        msg = f"array {reference!r} has a log for each of its tasks"
-        raise InvalidRequest(msg, hint=f"holdfast logs {reference} --index 0") from error
-
-
-def _is_array(client: "Client", reference: str) -> bool:
-    with suppress(NotFound):
-        return bool(client.array(reference))
-    return False
 
 
 def _logs_of_set(options: LogsOptions, name: str, tail: int | None, cli: Cli) -> int:
