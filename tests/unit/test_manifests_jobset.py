@@ -356,6 +356,7 @@ PROBE = "{exec: {command: [x]}}"
         (pod_with("volumes: [{name: v, hostPath: {path: /x}}]"), "volume v"),
         (container_with(f"livenessProbe: {PROBE}"), "livenessProbe"),
         (container_with("terminationMessagePath: /tmp/said"), "terminationMessagePath"),
+        (container_with("terminationMessagePolicy: File"), "terminationMessagePolicy File"),
         (container_with(f"startupProbe: {PROBE}"), "startupProbe"),
         (container_with(f"readinessProbe: {PROBE}"), "readinessProbe"),
         (container_with(f"lifecycle: {{preStop: {PROBE}}}"), "lifecycle"),
@@ -368,6 +369,10 @@ def test_what_would_change_what_happens_in_a_cluster_is_warned_of(text: str, fie
     found = read(text)
     assert found.problems == ()
     assert [one.message.split(" is ignored")[0] for one in found.warnings] == [field]
+
+
+def test_a_termination_message_from_the_end_of_the_log_is_not_warned_of() -> None:
+    assert read(container_with("terminationMessagePolicy: FallbackToLogsOnError")).warnings == ()
 
 
 @pytest.mark.parametrize("name", ["google.com/tpu", "amd.com/gpu", "hugepages-2Mi"])
@@ -383,7 +388,10 @@ def test_pods_that_wait_for_somebody_to_open_a_gate_are_refused_unless_the_reade
     text = pod_with("schedulingGates: [{name: example.com/quota}]")
     (problem,) = read(text).problems
     assert problem.path == "spec.template.spec.schedulingGates"
-    assert problem.path in [warning.path for warning in read(text, lenient=True).warnings]
+    assert problem.hint == "suspend the job until it may start"
+    (warning,) = read(text, lenient=True).warnings
+    assert (warning.path, warning.message) == (problem.path, problem.message)
+    assert "nothing removes gates here; pods start as soon as there is room" in warning.message
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "soon"])

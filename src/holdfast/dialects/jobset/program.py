@@ -71,6 +71,10 @@ _CONTAINER_IGNORED = {
     "securityContext": _AS_WE,
     "terminationMessagePath": "its termination message is what it writes to $HOLDFAST_TERMINATION_LOG",
 }
+_FROM_FILE_ALONE = (
+    "terminationMessagePolicy File is ignored: where nothing is written to $HOLDFAST_TERMINATION_LOG, "
+    "the end of the log is the termination message"
+)
 """What would change what happens in a cluster, and why it does not here."""
 _UPSTREAMS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/")
 
@@ -112,6 +116,8 @@ def read_program(template: Mapping[str, Any], is_counted: Callable[[str], bool] 
     ]
     for part, told in ((pod, _POD_IGNORED), (first, _CONTAINER_IGNORED)):
         notes += [f"{name} is ignored: {why}" for name, why in told.items() if part.get(name)]
+    if first.get("terminationMessagePolicy") == "File":
+        notes.append(_FROM_FILE_ALONE)
     if any(_STORAGE in _mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits")):
         notes.append(f"{_STORAGE} is ignored: files have no limit")
     others = [ContainerSpec(**one) for one in (*before, *beside)]
