@@ -217,19 +217,6 @@ def test_a_long_history_is_described_on_one_page_that_says_how_to_see_the_rest()
     assert list(dict(job_sections(job((0, "a")), now_s=0.0)))[1:] == ["Attempts", "Runs of attempt 1"]
 
 
-def test_why_tells_each_decision_and_counts_those_it_leaves_out() -> None:
-    found = said("why jobset train --job train-workers-0")
-    assert found.out.splitlines() == [
-        "Job set train runs.",
-        "",
-        "4 earlier decisions are not shown.",
-        "",
-        f"{AT[:19]}Z train-workers-0",
-        "Rule preempted matched: the reason is Preempted.",
-    ]
-    assert found.server.asked == [("why", "train", "train-workers-0")]
-
-
 @pytest.mark.parametrize("action", SetAction)
 def test_what_a_job_set_decides_about_an_attempt_is_told_in_its_words(action: SetAction) -> None:
     decision = {"action": action.value, "code": "x", "reason": "because"}

@@ -1,7 +1,9 @@
 """``holdfast why``: the explanation of a decision."""
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,14 +24,14 @@ from holdfast.cli.watching.staleness import note_if_stale
 from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from holdfast.cli.render.output import Output
     from holdfast.cli.targets import Target
     from holdfast.client import Client
     from holdfast.wire.arrays import ArrayWhy
     from holdfast.wire.decisions import Why
-    from holdfast.wire.jobsets import JobSetWhy
+    from holdfast.wire.jobsets import JobSetDecisionTrace, JobSetWhy
     from holdfast.wire.pods import PodsView
 
 
@@ -50,7 +52,10 @@ class WhyOptions:
         typer.Option("--job", metavar="NAME", help="For a job set: only the decisions about this job."),
     ] = None
     all: Annotated[
-        bool, typer.Option("--all", help="Also show the rules that did not match, all limits, and the pods of a job.")
+        bool,
+        typer.Option(
+            "--all", help="Also show rules that did not match, all limits, the pods of a job, each of like decisions."
+        ),
     ] = False
     output: DocumentOption = "text"
 
@@ -59,8 +64,8 @@ def why(options: WhyOptions, cli: Cli) -> int:
     """Explain why a job, a job set or an array is where it is.
 
     Shows what happened to an attempt, which rule decided, and what follows; for a job set, each decision about one of
-    its failed jobs; for an array, its failed tasks, grouped by cause and decision. As JSON or YAML it always contains
-    everything that --all shows.
+    its failed jobs, those in a row that are alike as one; for an array, its failed tasks, grouped by cause and
+    decision. As JSON or YAML it always contains everything that --all shows.
     """
     target = job_or_set(options.what)
     flags = Flags()
@@ -149,13 +154,30 @@ def print_set_why(found: "JobSetWhy", output: "Output", *, everything: bool = Fa
     if found.omitted:
         output.text("")
         output.paragraph(f"{found.omitted} earlier decisions are not shown.")
-    for trace in found.traces:
+    for alike in [[each] for each in found.traces] if everything else _runs_of_alike(found.traces):
+        *before, trace = alike
         output.text("")
+        if before:
+            since, attempts = when(before[0].at), f"{before[0].decision.attempt} to {before[-1].decision.attempt}"
+            output.paragraph(f"{len(before)} more like the next since {since} (attempts {attempts}); --all shows each.")
         output.heading(f"{when(trace.at)} {trace.decision.job}")
         for sentence in trace.summary:
             output.paragraph(sentence)
         if everything and trace.decision.considered:
             output.table(*considered_table(trace.decision))
+
+
+_FEWEST_ALIKE = 3
+"""As many decisions in a row as take fewer lines when they are printed as one."""
+_COUNTS = re.compile(r"^Attempt \d+|^This is restart .*|^It starts \S+ later|(?<= after )[\d.]+[a-z][\w.]*(?=:)")
+"""What differs between decisions that are alike: which attempt it was, how long it took, and what it counts to."""
+
+
+def _runs_of_alike(traces: "Sequence[JobSetDecisionTrace]") -> "Iterator[Sequence[JobSetDecisionTrace]]":
+    """Put decisions together that follow each other and say the same about the same job."""
+    for _, group in groupby(traces, lambda one: (one.decision.job, [_COUNTS.sub("", line) for line in one.summary])):
+        run = list(group)
+        yield from [run] if len(run) >= _FEWEST_ALIKE else ([each] for each in run)
 
 
 WHY = Command(
