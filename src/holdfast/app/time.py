@@ -8,6 +8,8 @@ import threading
 import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_SHIFTS = range(120, -1, -10)
 _RANDOM_BITS = 80
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Where there is one, the clock that goes on while the machine sleeps: a lease does, too."""
@@ -48,7 +50,7 @@ class SortableIds:
         with self._lock:
             self._last = fresh if fresh > self._last else self._last + 1
             value = self._last
-        return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+        return "".join([_PAIRS[(value >> shift) & 1023] for shift in _SHIFTS])
 
 
 class SystemDice:
