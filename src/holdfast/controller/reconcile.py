@@ -61,20 +61,24 @@ class Quarantine:
 
     def attempt(self, kind: str, key: str, now: float, doing: str, call: Callable[[], None]) -> None:
         """Do something with one workload, unless it is quarantined; quarantine it if that fails."""
-        if key not in self._known:
-            self.attempt_anyway(kind, key, now, doing, call)
+        if key in self._known:
+            return
+        try:  # as below, and without another call: several times for each job
+            call()
+        except Unavailable:
+            raise  # a fault of the store affects all workloads
+        except Exception as error:  # noqa: BLE001 - any bug with this workload
+            self._failed(kind, key, now, doing, error)
 
     def attempt_anyway(self, kind: str, key: str, now: float, doing: str, call: Callable[[], None]) -> bool:
         """Do something with one workload, even if it is quarantined; quarantine it if that fails, and return False."""
         try:
             call()
         except Unavailable:
-            raise  # a fault of the store affects all workloads
-        except Exception as error:  # noqa: BLE001 - any bug with this workload
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
             if key not in self._known:
-                _log.exception("the %s %s was quarantined: %s", kind, key, doing)
-                message = f"{doing}: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]
-                self._put(Quarantined(key, kind, now, message))
+                self._failed(kind, key, now, doing, error)
             return False
         return True
 
@@ -109,6 +113,10 @@ class Quarantine:
                 self._state.tell_again(active)
             if known.kind != UNREAD:
                 self._state.queue.add(known.kind, key)
+
+    def _failed(self, kind: str, key: str, now: float, doing: str, error: Exception) -> None:
+        _log.error("the %s %s was quarantined: %s", kind, key, doing, exc_info=error)
+        self._put(Quarantined(key, kind, now, f"{doing}: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]))
 
     def _put(self, quarantined: Quarantined) -> None:
         self._known[quarantined.id] = quarantined

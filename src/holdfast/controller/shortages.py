@@ -50,9 +50,11 @@ class Shortages:
 
     def heard(self, run: Run, now: float) -> None:
         """Take in the first news of a run: its program has been started, or could not be."""
+        of = None if run.outcome is None else shortage.met(run.outcome)
+        if of is None and not self._short and not self._refused:
+            return  # as it is for nearly every run
         key = self._state.capacity.home(run.executor, run.node)
         known = self._short.get(key)
-        of = None if run.outcome is None else shortage.met(run.outcome)
         if of is not None:
             self._refused[run.job_id, run.rank] = self._refused.get((run.job_id, run.rank), 0) + 1
         elif run.started_at is not None:
@@ -68,7 +70,8 @@ class Shortages:
 
     def refusals(self, runs: Iterable[Run]) -> int:
         """Return how often in a row the program of one of these runs could not be started; the highest counts."""
-        return max((self._refused.get((run.job_id, run.rank), 0) for run in runs), default=0)
+        refused = self._refused
+        return max((refused.get((run.job_id, run.rank), 0) for run in runs), default=0) if refused else 0
 
     def tried(self, places: Iterable[PlaceKey], now: float) -> None:
         """Note that a job gets these places, one of which may be of a node that is short."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.workloads import arrays_needed_by, queue_of
@@ -316,7 +317,7 @@ def first_jobs(submission: Submission) -> list[str]:
 def queues_of(submission: Submission) -> set[str]:
     """Return the queues of all that is submitted."""
     owners = [*submission.also, *([] if submission.owner is None else [submission.owner])]
-    return {*(job.queue for job in submission.jobs), *map(queue_of, owners)} - {""}
+    return {*map(attrgetter("queue"), submission.jobs), *map(queue_of, owners)} - {""}
 
 
 def submission_events(submission: Submission) -> Iterator[EventRecord]:
