@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench import decisions, engine, floor, jobs, jobset, latency, memory, peers, scale, standing, storage
-from bench.baseline import IN_FLIGHT, spawn_rate
+from bench.baseline import IN_FLIGHT, directory_s, spawn_rate
 from holdfast.domain.policy.model import SetAction
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ def main(names: list[str]) -> int:
         return 2
     baseline = spawn_rate()
     _print(Figure(f"baseline: posix_spawn and wait of /bin/true, {IN_FLIGHT} in flight", baseline, "/s", 1.0))
+    what = "baseline: making a directory beside the data"
+    _print(Figure(what, directory_s() * 1e6, "us", None, "< 60 us, or else set TMPDIR (docs/performance.md)"))
     for name in names or PARTS:
         for figure in PARTS[name](baseline):
             _print(figure)
