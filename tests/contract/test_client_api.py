@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 
 from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
 from holdfast.app.inprocess import in_process
 from holdfast.cli.context import Cli
 from holdfast.cli.manifests import read_manifests
@@ -21,6 +22,7 @@ from holdfast.cli.nouns import Noun
 from holdfast.cli.submission.sending import submit_jobs
 from holdfast.client import Client
 from holdfast.client.transport import Answer, HttpTransport, Request
+from holdfast.domain.access import Principal
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, SubStep, attempt_id
@@ -99,7 +101,9 @@ def store() -> MemoryStore:
 
 @pytest.fixture
 def app(store: MemoryStore) -> FastAPI:
-    return create_app(store=store, clock=Noon(), ids=Counting(), logs=OneLog(), token=TOKEN)
+    return create_app(
+        store=store, clock=Noon(), ids=Counting(), logs=OneLog(), entrance=Entrance(Principal("tester"), TOKEN)
+    )
 
 
 @pytest.fixture
@@ -111,7 +115,7 @@ def url(app: FastAPI) -> Iterator[str]:
 @pytest.fixture(params=["in process", "over a socket"])
 def client(request: pytest.FixtureRequest, app: FastAPI) -> Iterator[Client]:
     if request.param == "in process":
-        with in_process(app.state.backend, "user:tester") as client:
+        with in_process(app.state.backend, Principal("tester")) as client:
             yield client
     else:
         with Client(request.getfixturevalue("url"), TOKEN) as client:

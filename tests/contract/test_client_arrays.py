@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
 from holdfast.app.inprocess import in_process
 from holdfast.compiled.codec import load_array, load_change
+from holdfast.domain.access import Principal
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArrayState
@@ -32,8 +34,8 @@ def store() -> MemoryStore:
 
 @pytest.fixture
 def client(store: MemoryStore) -> Iterator[Client]:
-    app = create_app(store=store, clock=Noon(), ids=Counting(), logs=OneLog(), token=None)
-    with in_process(app.state.backend, "user:tester") as client:
+    app = create_app(store=store, clock=Noon(), ids=Counting(), logs=OneLog(), entrance=Entrance(Principal("tester")))
+    with in_process(app.state.backend, Principal("tester")) as client:
         yield client
 
 

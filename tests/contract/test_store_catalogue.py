@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import NodeCordoned, NodeUncordoned, OperatorActed, SchedulingPaused, SchedulingResumed
@@ -207,7 +208,7 @@ EDITS: tuple[Callable[[Store], object], ...] = (
 
 
 def test_a_cordon_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audit_log(store: Store) -> None:
-    by, version = Caller("user:ann", 7.0), store.catalogue_version()
+    by, version = Caller(Principal("ann"), 7.0), store.catalogue_version()
     store.put_cordon(Cordon("n1", 5.0), by=by)
     store.put_cordon(Cordon("n1", 6.0, drain=True, reason="a new kernel"), by=by)
     store.put_cordon(Cordon("n1", 6.0, drain=True, reason="a new kernel"), by=by)
@@ -222,7 +223,7 @@ def test_a_cordon_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audi
 
 
 def test_a_pause_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audit_log(store: Store) -> None:
-    by, version = Caller("user:ann", 7.0), store.catalogue_version()
+    by, version = Caller(Principal("ann"), 7.0), store.catalogue_version()
     assert (store.paused(), store.catalogue().paused) == (None, None)
     store.put_pause(Pause(5.0, "restored"), by=by)
     store.put_settings(RetrySettings(1), None)

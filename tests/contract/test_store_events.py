@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import (
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
     from holdfast.ports.store import Store
 
-ANN = Caller("user:ann", 5.0, "in-process", "r-1")
+ANN = Caller(Principal("ann"), 5.0, "in-process", "r-1")
 
 
 def job(job_id: str, queue: str = "default", **given: object) -> Job:
@@ -239,20 +240,20 @@ def test_an_edit_that_changes_nothing_or_is_refused_leaves_no_trace(store: Store
 
 def test_a_request_is_an_entry_for_each_job(store: Store) -> None:
     submit(store, job("a"), job("b"))
-    store.append(Request(RequestKind.CANCEL, ("a", "b"), 5.0, "user:ann", "enough ☃"), by=ANN)
+    store.append(Request(RequestKind.CANCEL, ("a", "b"), 5.0, "ann", "enough ☃"), by=ANN)
     store.append(Request(RequestKind.HOLD, ("a",), 6.0))
     assert [stored.entry for stored in store.audit(limit=10)] == [
         AuditEntry(ANN, Act.CANCEL, Subject.JOB, "a", detail="enough ☃"),
         AuditEntry(ANN, Act.CANCEL, Subject.JOB, "b", detail="enough ☃"),
     ]
     assert told(store)[2:] == [
-        (None, None, OperatorActed("user:ann", "cancel", "job", name, "in-process", "r-1")) for name in ("a", "b")
+        (None, None, OperatorActed("ann", "cancel", "job", name, "in-process", "r-1")) for name in ("a", "b")
     ]
 
 
 def test_a_request_about_a_device_is_an_entry_with_the_devices_name(store: Store) -> None:
-    store.append(Request(RequestKind.CORDON, ("local n1 GPU-1f00",), 5.0, "user:ann", "it fails"), by=ANN)
-    store.append(Request(RequestKind.UNCORDON, ("local n1 GPU-1f00",), 6.0, "user:ann"), by=ANN)
+    store.append(Request(RequestKind.CORDON, ("local n1 GPU-1f00",), 5.0, "ann", "it fails"), by=ANN)
+    store.append(Request(RequestKind.UNCORDON, ("local n1 GPU-1f00",), 6.0, "ann"), by=ANN)
     assert [stored.entry for stored in store.audit(limit=10)] == [
         AuditEntry(ANN, Act.CORDON, Subject.DEVICE, "GPU-1f00", detail="it fails"),
         AuditEntry(ANN, Act.UNCORDON, Subject.DEVICE, "GPU-1f00"),

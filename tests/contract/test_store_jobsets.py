@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.events import EventRecord, JobQueued, JobSetCreated, JobSetDeleted, JobSubmitted
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
@@ -231,7 +232,7 @@ def test_a_request_keeps_what_its_kind_needs(store: Store) -> None:
 )
 def test_what_somebody_asks_of_a_set_is_in_the_audit_log(store: Store, kind: RequestKind, act: Act) -> None:
     store.submit(submission())
-    store.append(Request(kind, ("s1",), 1.0, "user:ann", "tired"), by=Caller("user:ann", 1.0))
+    store.append(Request(kind, ("s1",), 1.0, "ann", "tired"), by=Caller(Principal("ann"), 1.0))
     ((_, entry),) = store.audit(limit=10)
     assert (entry.act, entry.subject, entry.name, entry.detail) == (act, Subject.JOB_SET, "s1", "tired")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.job import Attempt, Job, JobState, Queue, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
@@ -28,7 +29,7 @@ from tests.immutable import becoming_immutable
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
 
-BY = Caller("user:me", 0.0)
+BY = Caller(Principal("me"), 0.0)
 
 
 class Place(Protocol):
@@ -144,7 +145,8 @@ def test_damaged_events_and_audit_entries_are_passed_over_and_none_after_them_is
     store = sqlite.open()
     store.submit(Submission([job(f"j{number}") for number in range(9)]))
     for number in range(9):
-        store.record(AuditEntry(Caller("anna", 1.0, "cli", str(number)), Act.CANCEL, Subject.JOB, "a", "refused", ""))
+        by = Caller(Principal("anna"), 1.0, "cli", str(number))
+        store.record(AuditEntry(by, Act.CANCEL, Subject.JOB, "a", "refused", ""))
     with closing(sqlite3.connect(sqlite.url)) as connection, connection:
         connection.execute("UPDATE events SET data = '{' WHERE seq BETWEEN 2 AND 7")
         connection.execute("UPDATE audit SET act = '{' WHERE seq BETWEEN 2 AND 7")

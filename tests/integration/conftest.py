@@ -12,7 +12,9 @@ import psutil
 import pytest
 
 from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
 from holdfast.app.inprocess import in_process
+from holdfast.domain.access import Principal
 from holdfast.domain.job import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.files import log_path
@@ -236,7 +238,9 @@ def lab() -> SetLab:
 
 @pytest.fixture
 def app(lab: SetLab) -> FastAPI:
-    return create_app(store=lab.store, clock=lab.clock, ids=Counting(), logs=NoLogs(), token=None)
+    return create_app(
+        store=lab.store, clock=lab.clock, ids=Counting(), logs=NoLogs(), entrance=Entrance(Principal("tester"))
+    )
 
 
 @pytest.fixture
@@ -247,5 +251,5 @@ def http(app: FastAPI) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def client(app: FastAPI) -> Iterator[Client]:
-    with in_process(app.state.backend, "user:tester") as client:
+    with in_process(app.state.backend, Principal("tester")) as client:
         yield client

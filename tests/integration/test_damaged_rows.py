@@ -10,7 +10,9 @@ import pytest
 from sqlalchemy import create_engine, update
 
 from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
 from holdfast.app.inprocess import in_process
+from holdfast.domain.access import Principal
 from holdfast.domain.job import Resources
 from holdfast.domain.placement.pause import Pause
 from holdfast.ports.engine import NodeInfo
@@ -55,8 +57,10 @@ class World(SetLab):
         with closing(open_store(self.url)) as store:
             self.store = store  # type: ignore[assignment] # the real one, since only its rows can be damaged
             self.restart_controller()
-            app = create_app(store=store, clock=self.clock, ids=self.ids, logs=NoLogs(), token=None)
-            with in_process(app.state.backend, "user:tester") as client:
+            app = create_app(
+                store=store, clock=self.clock, ids=self.ids, logs=NoLogs(), entrance=Entrance(Principal("tester"))
+            )
+            with in_process(app.state.backend, Principal("tester")) as client:
                 yield store, client
 
 

@@ -15,9 +15,11 @@ import uvicorn
 
 from holdfast.api.http.serving import streams
 from holdfast.api.http.serving.app import Probes, create_app
+from holdfast.api.http.serving.gates import Entrance
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.client import Client
 from holdfast.client.events import messages
+from holdfast.domain.access import Principal
 from holdfast.domain.events import EventRecord, JobStarted, JobSucceeded
 from holdfast.domain.job import Job
 from holdfast.engines.process.files import ProcessLogs
@@ -66,7 +68,7 @@ class Served:
             clock=SystemClock(),
             ids=SortableIds(),
             logs=ProcessLogs(self._folder),
-            token=TOKEN,
+            entrance=Entrance(Principal("tester"), TOKEN),
             probes=Probes(stopping=lambda: server.should_exit),
         )
         server = uvicorn.Server(uvicorn.Config(self.app, log_config=None, lifespan="off", timeout_graceful_shutdown=5))

@@ -10,6 +10,8 @@ import pytest
 
 from holdfast import errors
 from holdfast.api.http.serving.app import Probes, create_app
+from holdfast.api.http.serving.gates import Entrance
+from holdfast.domain.access import Principal
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.errors import all_errors
 from holdfast.ports.logs import LogPart
@@ -77,11 +79,9 @@ def readiness() -> Readiness:
 
 @pytest.fixture
 def http(store: MemoryStore, readiness: Readiness) -> Iterator[httpx.Client]:
-    app = create_app(
-        store=store, clock=Noon(), ids=Counting(), logs=OneLog(), token=TOKEN, probes=Probes(ready=readiness)
-    )
-    headers = {"authorization": f"Bearer {TOKEN}"}
-    with asking(app, headers) as client:
+    probes, entrance = Probes(ready=readiness), Entrance(Principal("tester"), TOKEN)
+    app = create_app(store=store, clock=Noon(), ids=Counting(), logs=OneLog(), entrance=entrance, probes=probes)
+    with asking(app, {"authorization": f"Bearer {TOKEN}"}) as client:
         yield client
 
 

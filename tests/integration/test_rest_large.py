@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
+from holdfast.domain.access import Principal
 from tests.asgi import asking
 from tests.integration.conftest import Counting, NoLogs
 from tests.unit.conftest import VirtualClock
@@ -23,7 +25,9 @@ NO_THREAD = RuntimeError("can't start new thread")
 
 @pytest.fixture
 def http() -> Iterator[httpx.Client]:
-    app = create_app(store=MemoryStore(), clock=VirtualClock(), ids=Counting(), logs=NoLogs(), token=None)
+    app = create_app(
+        store=MemoryStore(), clock=VirtualClock(), ids=Counting(), logs=NoLogs(), entrance=Entrance(Principal("tester"))
+    )
     with asking(app) as client:
         yield client
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
+from holdfast.domain.access import Principal
 from holdfast.storage.sql import open_store
 from tests.asgi import asking
 from tests.integration.conftest import Counting, NoLogs
@@ -35,7 +37,9 @@ HUGE = "9" * 5000
 @pytest.fixture
 def http(postgres_url: str) -> Iterator[httpx.Client]:
     with closing(open_store(postgres_url)) as store:
-        app = create_app(store=store, clock=VirtualClock(), ids=Counting(), logs=NoLogs(), token=None)
+        app = create_app(
+            store=store, clock=VirtualClock(), ids=Counting(), logs=NoLogs(), entrance=Entrance(Principal("tester"))
+        )
         with asking(app) as client:
             client.post("/api/v1/jobs", json=JOB_MANIFEST).raise_for_status()
             client.post("/api/v1/jobsets", json=TWO).raise_for_status()

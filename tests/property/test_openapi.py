@@ -21,9 +21,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
 from holdfast.compiled.codec import dump_set_spec, dump_spec
 from holdfast.dialects.jobset.loading import child_spec, dump_set
 from holdfast.dialects.manifests import read_manifest
+from holdfast.domain.access import Principal
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
@@ -153,7 +155,7 @@ def _add_set(store: MemoryStore) -> None:
 def _api() -> schemathesis.BaseSchema:
     store = _store()
     _add_set(store)
-    app = create_app(store=store, clock=Noon(), ids=Counting(), logs=NoLogs(), token=None)
+    app = create_app(store=store, clock=Noon(), ids=Counting(), logs=NoLogs(), entrance=Entrance(Principal("tester")))
     return schemathesis.openapi.from_asgi("/openapi.json", app)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.client.events import Message, messages
 from holdfast.domain import event_mapping
+from holdfast.domain.access import Principal
 from holdfast.domain.audit import Caller
 from holdfast.domain.events import (
     BY_NAME,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import EventType, JobEvent
     from tests.unit.conftest import Lab
 
-BY = Caller("user:me", 0.0)
+BY = Caller(Principal("me"), 0.0)
 
 NOW = 50.0
 QUEUED = Job("j1", "train", "default", 0, 10.0, "{}", Resources(1000, 1 << 30), attempt=1, updated_at=NOW)
@@ -208,7 +209,7 @@ def test_times_on_the_wire_are_times_and_the_subject_is_an_address() -> None:
     assert event_view(retry).data["retry_at"] == "1970-01-01T00:00:02.000Z"
     assert event_view(retry).subject == "jobs/j1"
     assert event_view(StoredEvent(1, None, None, 0.0, PolicyCreated("infra", 1))).subject == "retry-policies/infra"
-    acted = OperatorActed("user:ann", "cancel", "job", "j1")
+    acted = OperatorActed("ann", "cancel", "job", "j1")
     assert event_view(StoredEvent(1, None, None, 0.0, acted)).subject == "jobs/j1"
     lost = NodeLost("local", ("n0",), 1)
     assert event_view(StoredEvent(1, None, None, 0.0, lost)).subject == "executors/local"

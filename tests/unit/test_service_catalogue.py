@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.dialects.native.resources import OFFERED
+from holdfast.domain.access import Principal
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.containers import Capability, EngineInfo
@@ -17,7 +18,7 @@ from holdfast.service.operations.queues import Queues
 from holdfast.service.operations.settings import Settings
 from tools.memory_store import MemoryStore
 
-BY = Caller("user:me", 0.0)
+BY = Caller(Principal("me"), 0.0)
 
 
 @pytest.fixture

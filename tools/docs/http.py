@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 
 from holdfast.api.http.serving.app import Probes, create_app
+from holdfast.api.http.serving.gates import Entrance
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.cli import exit_codes
+from holdfast.domain.access import Principal
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import all_errors
 from holdfast.wire.problems import STATUS
@@ -30,7 +32,7 @@ def application(registry: CollectorRegistry | None = None) -> FastAPI:
         clock=SystemClock(),
         ids=SortableIds(),
         logs=ProcessLogs(Path("runs")),
-        token=None,
+        entrance=Entrance(Principal("nobody")),
         probes=Probes(registry or CollectorRegistry()),
     )
 

@@ -104,10 +104,11 @@ def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, dri
 
     store = wiring.store(settings, directory)
     stack.callback(store.close)
-    backend, actor = wiring.backend(settings, directory, store), f"user:{wiring.user()}"
+    backend, principal = wiring.backend(settings, directory, store), wiring.account()
     if not drive:
-        return in_process(backend, actor, before_writing=partial(refuse_copy, directory))
+        return in_process(backend, principal, before_writing=partial(refuse_copy, directory))
     from holdfast.app import embedded, log
 
     log.configure(settings.log_level)
-    return in_process(backend, actor, before=stack.enter_context(embedded.driving(settings, directory, places=places)))
+    driven = stack.enter_context(embedded.driving(settings, directory, places=places))
+    return in_process(backend, principal, before=driven)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.api.http.endpoints.endpoint import Endpoint
+    from holdfast.domain.access import Principal
 
 _ID_BYTES = 8
 _ABSENT = object()
@@ -31,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 def in_process(
     backend: Backend,
-    actor: str,
+    principal: Principal,
     *,
     before: Callable[[], None] = lambda: None,
     before_writing: Callable[[], None] = lambda: None,
@@ -40,11 +41,11 @@ def in_process(
 
     Args:
         backend: What endpoints work with.
-        actor: Who calls, for the audit log.
+        principal: Who calls.
         before: Called before each request; raises what makes asking pointless.
         before_writing: Called before each request that may change something; raises why nothing may be.
     """
-    return Client(connection=_InProcess(backend, actor, before, before_writing))
+    return Client(connection=_InProcess(backend, principal, before, before_writing))
 
 
 class _InProcess(Connection):
@@ -54,9 +55,9 @@ class _InProcess(Connection):
     """An answer comes whole, so nothing that never ends can be read."""
 
     def __init__(
-        self, backend: Backend, actor: str, before: Callable[[], None], before_writing: Callable[[], None]
+        self, backend: Backend, principal: Principal, before: Callable[[], None], before_writing: Callable[[], None]
     ) -> None:
-        self._backend, self._actor = backend, actor
+        self._backend, self._principal = backend, principal
         self._before, self._before_writing = before, before_writing
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - as its parent's
@@ -102,7 +103,7 @@ class _InProcess(Connection):
             return self._backend
         if hint is Caller:
             now = self._backend.clock.now()
-            return Caller(self._actor, now, origin="in-process", request_id=secrets.token_hex(_ID_BYTES))
+            return Caller(self._principal, now, origin="in-process", request_id=secrets.token_hex(_ID_BYTES))
         if hint is Text:
             return Text.of(written(sent["body"]), Format.JSON)
         asked = next((one for one in get_args(hint) if isinstance(one, Asked)), None)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import uvicorn
 
 from holdfast.api.http.serving.app import Probes, create_app
+from holdfast.api.http.serving.gates import Entrance
 from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
@@ -26,6 +27,8 @@ from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
+from holdfast.domain.access import Via
+from holdfast.domain.record import evolve
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.engine import CONTAINMENT_LABEL
 from holdfast.engines.process.files import ProcessLogs
@@ -89,7 +92,7 @@ def serve(
             clock=SystemClock(),
             ids=SortableIds(),
             logs=ProcessLogs(directory.runs),
-            token=token,
+            entrance=Entrance(evolve(wiring.account(), via=Via.TOKEN), token),
             probes=_probes(readiness, settings, directory, lambda: server.should_exit),
         )
         config = _configured(app, host, port, connections.bounds(settings.connections, settings.request_timeout))

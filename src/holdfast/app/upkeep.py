@@ -136,7 +136,7 @@ def _opened() -> Iterator[Store]:
 
 
 def _caller() -> Caller:
-    return Caller(f"user:{wiring.user()}", SystemClock().now(), origin="in-process")
+    return Caller(wiring.account(), SystemClock().now(), origin="in-process")
 
 
 def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:

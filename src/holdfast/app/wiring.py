@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 from typing import TYPE_CHECKING
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import require_database
 from holdfast.app.time import SortableIds, SystemClock
+from holdfast.domain.access import Principal
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.service.operations.backend import Backend
@@ -83,9 +84,11 @@ def _metrics(opened: Store) -> bytes:
     return Metrics(CollectorRegistry(), opened).text()
 
 
-def user() -> str:
-    """Name who runs this process, for the audit log."""
+def account() -> Principal:
+    """Return who runs this process: what the operating system says, not variables that anybody can set."""
+    uid = os.geteuid()
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may run as a number without a name
-        return str(os.getuid())
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:  # a container may run as a number without a name
+        name = str(uid)
+    return Principal(name, uid=uid)

@@ -36,6 +36,7 @@ from holdfast.domain.workloads.base import ARRAY, JOBSET
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.events import CatalogueEvent
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.placement.pause import Pause
@@ -107,12 +108,16 @@ ACCEPTED = "accepted"
 class Caller(Struct, frozen=True):
     """Who requests something, from where and when."""
 
-    actor: str
-    """``user:<name>`` inside a process of that user, ``token:<name>`` for whoever showed a token."""
+    principal: Principal
     at: float
     origin: str = ""
     """The address it came from, or ``in-process``."""
     request_id: str = ""
+
+    @property
+    def actor(self) -> str:
+        """Whom logs name."""
+        return self.principal.name
 
 
 class AuditEntry(Struct, frozen=True):

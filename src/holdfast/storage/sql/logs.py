@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import func, insert, select, text
 
 from holdfast.compiled.records import dump_json, load_json
+from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry, Subject
 from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, StoredEvent
 from holdfast.errors import Internal
@@ -164,5 +165,5 @@ def _audit_row(entry: AuditEntry) -> dict[str, Any]:
 
 def _entry(row: Row[*tuple[Any, ...]]) -> StoredAuditEntry:
     seq, at, actor, act, subject, name, origin, request_id, outcome, detail = tuple(row)
-    caller = Caller(actor, at, origin, request_id)
+    caller = Caller(Principal(actor), at, origin, request_id)
     return StoredAuditEntry(seq, AuditEntry(caller, Act(act), Subject(subject), name, outcome, detail))

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
 from holdfast.api.http.serving import browser, errors, routing
-from holdfast.api.http.serving.gates import RequestIdGate, SizeGate, TokenGate, WriteGate
+from holdfast.api.http.serving.gates import Entrance, RequestIdGate, SizeGate, TokenGate, WriteGate
 from holdfast.api.http.serving.metrics import Metrics, MetricsGate
 from holdfast.api.http.serving.strict import known_query_only
 from holdfast.domain.record import Struct, field
@@ -60,7 +60,7 @@ def create_app(
     clock: Clock,
     ids: Ids,
     logs: LogReader,
-    token: str | None,
+    entrance: Entrance,
     probes: Probes | None = None,
 ) -> FastAPI:
     """Build the application.
@@ -70,7 +70,7 @@ def create_app(
         clock: The time of submissions and requests.
         ids: Names new jobs.
         logs: Reads what runs wrote.
-        token: What callers must show; ``None`` lets everyone in.
+        entrance: Who is let in, and who that is.
         probes: Metrics and readiness of the rest of the process.
     """
     probes = probes or Probes()
@@ -97,6 +97,7 @@ def create_app(
         sender=probes.sender,
         secrets=probes.secrets,
     )
+    app.state.entrance = entrance
     app.state.listeners = Listeners(store.last_event_seq, probes.stopping)
     errors.install(app)
     routing.install(app)
@@ -104,8 +105,8 @@ def create_app(
     _complete_description(app)
     app.add_middleware(SizeGate)
     app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
-    if token is not None:
-        app.add_middleware(TokenGate, token=token, now=clock.now)
+    if entrance.token is not None:
+        app.add_middleware(TokenGate, token=entrance.token, now=clock.now)
     app.add_middleware(MetricsGate, metrics=metrics)
     app.add_middleware(RequestIdGate)
     return app

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from holdfast.api.http.serving.browser import SignIn
 from holdfast.api.http.serving.errors import respond, respond_status
+from holdfast.domain.record import Struct
 from holdfast.domain.units import format_memory
 from holdfast.errors import Unauthenticated
 from holdfast.wire.base import REVISION, REVISION_HEADER
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from holdfast.domain.access import Principal
     from holdfast.errors import HoldfastError
 
 REQUEST_ID = "x-request-id"
@@ -35,6 +37,15 @@ WARNING = "holdfast-warning"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 LARGEST_BODY = 16 * 1024 * 1024
 """Bytes; 10,000 manifests of 1.6 kB each."""
+
+
+class Entrance(Struct, frozen=True):
+    """Who is let in."""
+
+    owner: Principal
+    """Whose server it is, which all are taken for who are let in."""
+    token: str | None = None
+    """What callers must show; ``None`` lets everyone in."""
 
 
 class RequestIdGate:

@@ -119,7 +119,7 @@ def _backend(request: Request) -> Backend:
 def _caller(request: Request) -> Caller:
     address = request.client.host if request.client else ""
     now = request.app.state.backend.clock.now()
-    return Caller(actor="token:local", at=now, origin=address, request_id=request.state.request_id)
+    return Caller(request.app.state.entrance.owner, now, origin=address, request_id=request.state.request_id)
 
 
 async def _read_text(request: Request) -> Text:
