@@ -112,12 +112,9 @@ class ArrayPeople:
             self._steer(kind, self._chance.choice(list(self._checks.rows.values())))
 
     def _steer(self, kind: RequestKind, row: Array) -> None:
-        if kind is RequestKind.RELEASE:
-            self._checks.record.released.add(row.id)
         self._scene.trace.say(f"asked to {kind} {row.name}")
         if kind is RequestKind.RELEASE:
-            jobs = self._checks.record.jobs.values()
-            self._checks.record.released |= {job.id for job in jobs if job.child and job.child.set_id == row.id}
+            self._checks.released(row.id)
         self._scene.store().append(Request(kind, (row.id,), self._scene.agenda.now(), actor="ann"))
 
 

@@ -71,7 +71,9 @@ class DependentPeople:
         """Release an array that is held, perhaps because of what it waits for."""
         held = [row.id for row in self._arrays.rows.values() if row.state.held and not row.ended]
         if held:
-            self._ask(RequestKind.RELEASE, self._holds.choice(held))
+            array_id = self._holds.choice(held)
+            self._arrays.released(array_id)
+            self._ask(RequestKind.RELEASE, array_id)
 
     def _hold(self) -> None:
         """Hold a job that waits, and release it later."""

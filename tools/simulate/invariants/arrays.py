@@ -40,6 +40,11 @@ class ArrayChecks:
         """Take in an array that was accepted."""
         self.rows[row.id], self._specs[row.id], self._made[row.id] = row, spec, {}
 
+    def released(self, array_id: str) -> None:
+        """Note that a person releases an array, and with it each of its tasks."""
+        tasks = {job.id for job in self._record.jobs.values() if job.child and job.child.set_id == array_id}
+        self._record.released |= {array_id, *tasks}
+
     def check(self, changes: Changes) -> None:
         """Check a commit that is part of the record already."""
         changed = changes.of(Array)
