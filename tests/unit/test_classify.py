@@ -7,6 +7,7 @@ import pytest
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.classify import CompiledCategories, classify, initiating
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome, in_words
+from holdfast.domain.record import evolve
 
 BAD, GOOD = ContainerResult(1), ContainerResult(0)
 SIDECAR_OOM = ContainerResult(137, "side", reason="OOMKilled")
@@ -127,6 +128,30 @@ def test_the_earliest_failure_is_charged_and_ties_go_by_rank(
     outcomes: list[tuple[int, RunOutcome]], index: int | None
 ) -> None:
     assert initiating(outcomes) == index
+
+
+NOBODY_KNOWS = facts(ended_by=EndedBy.LOST, ended_at=9.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "index"),
+    [
+        (facts(ended_by=EndedBy.LOST, started=False, ended_at=1.0), 2),
+        (facts(BAD, ended_by=EndedBy.LOST, ended_at=1.0), 2),
+        (facts(BAD, conditions=("NodeLost",), ended_at=1.0), 2),
+        (facts(BAD, ended_by=EndedBy.PREEMPTION, ended_at=1.0), 2),
+        (facts(conditions=("ImagePullFailed",), started=False, ended_at=1.0), 2),
+        (facts(BAD, ended_at=1.0), 0),
+        (facts(BAD, ended_by=EndedBy.DEADLINE, ended_at=1.0), 0),
+        (facts(ended_by=EndedBy.USER, started=False, ended_at=1.0), 0),
+    ],
+)
+def test_an_end_that_nobody_knows_is_asked_about_before_what_is_no_programs_failure(
+    first: RunOutcome, index: int
+) -> None:
+    later = evolve(NOBODY_KNOWS, ended_at=10.0)
+    assert initiating([(0, first), (1, later), (2, NOBODY_KNOWS), (3, facts(GOOD))]) == index
+    assert initiating([(0, first), (1, facts(GOOD))]) == 0
 
 
 @pytest.mark.parametrize(

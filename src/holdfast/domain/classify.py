@@ -244,8 +244,8 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     """Find the failure that explains the others: the earliest by time, then by rank.
 
     Where a run could not be started because its node was short of something, it is that one: what the others did
-    meanwhile says nothing, as they never were complete. Unless nobody knows how one of them ended: a shortage is
-    retried without asking anybody, and that one may not be allowed to run again.
+    meanwhile says nothing, as they never were complete. Unless nobody knows how one of them ended, and what explains
+    the others is no program's own failure: that is retried unasked, and this one may not be allowed to run again.
 
     Args:
         outcomes: Rank and outcome of each run that has ended.
@@ -254,13 +254,22 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
         Its index; ``None`` when every run succeeded or was stopped by us because of another.
     """
     blamed = []
-    refused = any(met(outcome) is not None for _, outcome in outcomes)
     for index, (rank, outcome) in enumerate(outcomes):
         if not outcome.succeeded and outcome.ended_by not in _STOPPED_BY_US:
-            asks_first = refused and outcome.end_unknown
-            blamed.append((not asks_first, met(outcome) is None, outcome.ended_at, rank, index))
+            blamed.append((met(outcome) is None, outcome.ended_at, rank, index))
     first = min(blamed, default=None)
-    return None if first is None else first[-1]
+    if first is None:
+        return None
+    if _retried_unasked(outcomes[first[-1]][1]):
+        first = min((each for each in blamed if outcomes[each[-1]][1].end_unknown), default=first)
+    return first[-1]
+
+
+def _retried_unasked(outcome: RunOutcome) -> bool:
+    """Whether a run came to its end by its place: it was lost or preempted, or its program could not be started."""
+    if outcome.ended_by is EndedBy.ITSELF:
+        return outcome.lost or not outcome.started
+    return outcome.lost or outcome.ended_by is EndedBy.PREEMPTION
 
 
 def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:

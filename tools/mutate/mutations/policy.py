@@ -188,9 +188,16 @@ MUTATIONS = (
     Mutation(
         "a shortage under one rank has all of them run again, whatever became of them",
         "domain/classify.py",
-        "asks_first = refused and outcome.end_unknown",
-        "asks_first = False",
+        "return outcome.lost or not outcome.started",
+        "return outcome.lost",
         _UNKNOWN,
+    ),
+    Mutation(
+        "a rank that was lost before it started has all of them run again, whatever became of them",
+        "domain/classify.py",
+        "return outcome.lost or outcome.ended_by is EndedBy.PREEMPTION",
+        "return outcome.ended_by is EndedBy.PREEMPTION",
+        ("unit/test_classify.py",),
     ),
     Mutation(
         "what onUnknownEnd says is not asked about a drained job",

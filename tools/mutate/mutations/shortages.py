@@ -31,8 +31,8 @@ MUTATIONS = (
     Mutation(
         "a gang is judged by those that ran while another could not be started",
         "domain/classify.py",
-        "blamed.append((not asks_first, met(outcome) is None, ",
-        "blamed.append((not asks_first, True, ",
+        "blamed.append((met(outcome) is None, ",
+        "blamed.append((True, ",
         _SHORT,
     ),
     Mutation(

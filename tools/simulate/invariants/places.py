@@ -123,7 +123,8 @@ class PlaceChecks:
             return
         ends = self._ends(before)
         by_itself = any(
-            outcome.ended_by not in _BY_THE_PLATFORM and not self._was_refused(uid, outcome) for uid, outcome in ends
+            outcome.started and outcome.ended_by not in _BY_THE_PLATFORM and not self._was_refused(uid, outcome)
+            for uid, outcome in ends
         )
         unknown = [uid for uid, outcome in ends if _unknown(outcome)]
         if unknown and not by_itself and not _by_a_rule(before.decision):
