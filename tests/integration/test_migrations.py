@@ -12,6 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from alembic import command
@@ -39,6 +40,9 @@ from holdfast.storage.sql.declared import metadata
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.migrations import steps
 from tests.contract.test_store_jobsets import DECISION, POD_JOB, STATE
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 STORED = Path(__file__).parents[1] / "data" / "stored"
 WRITER = Path(__file__).with_name("storage_writer.py")
@@ -211,6 +215,18 @@ def test_runs_from_before_decisions_of_their_own_have_none_and_take_one(
     store.close()
 
 
+def fill_as_of_0011(connection: Connection) -> None:
+    """Bring an empty database to the schema of then, with one job set and its jobs."""
+    command.upgrade(steps.configuration(connection), "0011")
+    for name, rows in json.loads((STORED / "schema-0011.json").read_text()).items():
+        shape = Table(name, MetaData(), autoload_with=connection)
+        for row in rows:
+            values = {key: _typed(shape.c[key].type, value) for key, value in row.items()}
+            connection.execute(insert(shape).values(values))
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT setval(pg_get_serial_sequence('set_log', 'seq'), 2)"))
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_job_sets_and_jobs_made_of_pods_move_into_one_table_as_they_are(
     kind: str, path: Path, request: pytest.FixtureRequest
@@ -218,15 +234,8 @@ def test_job_sets_and_jobs_made_of_pods_move_into_one_table_as_they_are(
     url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
     database = Database(url)
     with database.writing() as connection:
-        command.upgrade(steps.configuration(connection), "0011")
-        for name, rows in json.loads((STORED / "schema-0011.json").read_text()).items():
-            shape = Table(name, MetaData(), autoload_with=connection)
-            for row in rows:
-                values = {key: _typed(shape.c[key].type, value) for key, value in row.items()}
-                connection.execute(insert(shape).values(values))
+        fill_as_of_0011(connection)
         log = table("set_log", *map(column, ("set_id", "at", "kind", "body")))
-        if kind == "postgresql":
-            connection.execute(text("SELECT setval(pg_get_serial_sequence('set_log', 'seq'), 2)"))
         connection.execute(insert(log).values(set_id="s1", at=1.0, kind="event", body="{}"))
         connection.execute(delete(log).where(column("body") == "{}"))
     database.close()

@@ -163,37 +163,3 @@ def test_a_statement_that_the_server_cancelled_is_told_as_that(postgres_url: str
         other.execute("LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(Unavailable, match="cancelled a statement: statement_timeout"):
             store.submit(Submission([job("a")]))
-
-
-DYING = """
-import os, signal, sys
-from sqlalchemy import event
-from holdfast.storage.sql import migrations
-from holdfast.storage.sql.engine import Database
-
-database, left = Database(sys.argv[1]), int(sys.argv[2])
-
-def die(*_):
-    global left
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-event.listen(database._writers, "after_cursor_execute", die)
-migrations.bring_up(database)
-"""
-
-
-@pytest.mark.parametrize("statement", [3, 40, 100])
-def test_an_upgrade_that_is_killed_between_two_statements_leaves_nothing_and_is_made_again(
-    postgres_server: PostgresServer, statement: int
-) -> None:
-    url = postgres_server.empty()
-    killed = subprocess.run([sys.executable, "-c", DYING, url, str(statement)], check=False, timeout=60)
-    assert killed.returncode == -signal.SIGKILL
-    assert migrations.current(url) is None
-    with psycopg.connect(url) as connection:
-        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-    assert tables == []
-    migrations.upgrade(url)
-    migrations.check(url)
