@@ -26,7 +26,6 @@ from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import InvalidRequest, NotFound, Unauthenticated, Unavailable
 from holdfast.ports.events import EVERYTHING, EventFilter
 from holdfast.ports.store import Changes, Submission
-from holdfast.service import listeners
 from holdfast.storage.sql import open_store
 from tests import databases
 from tools.memory_store import MemoryStore
@@ -317,8 +316,8 @@ def test_what_cannot_be_followed_is_refused_before_it_begins(served: Served, cli
         next(stranger.events(follow=True))
 
 
-def test_of_many_who_come_at_once_only_so_many_follow(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listeners, "MOST_STREAMS", 5)
+def test_of_many_who_come_at_once_only_so_many_follow(served: Served) -> None:
+    served.app.state.listeners.most = 5
     together, statuses = threading.Barrier(20), list[int]()
 
     def follow() -> None:
@@ -371,10 +370,8 @@ class Counted(MemoryStore):
         return super().last_event_seq()
 
 
-def test_only_so_many_can_follow_and_the_rest_is_told_so(
-    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(listeners, "MOST_STREAMS", 0)
+def test_only_so_many_can_follow_and_the_rest_is_told_so(served: Served, client: Client) -> None:
+    served.app.state.listeners.most = 0
     waits: list[float] = []
     client._connection.pause = waits.append  # noqa: SLF001 - time is not to pass here
     with pytest.raises(Unavailable, match="follow events already"):

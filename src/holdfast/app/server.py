@@ -118,6 +118,7 @@ def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stoppi
         readiness.ready,
         readiness.refusal,
         stopping,
+        settings.streams,
         directory.reserve.give_up,
         readiness.written,
         sender=lambda: sender(settings, directory),

@@ -86,6 +86,8 @@ class Settings(BaseModel):
     """The longest such wait; programs restarted in their pod (``restartPolicy: OnFailure``) wait 5m at most."""
     connections: int = Field(default=1000, ge=1)
     """Connections to the API at a time; fewer if the server may not open that many files (``ulimit -n``)."""
+    streams: int = Field(default=100, ge=0)
+    """Clients that follow events at a time; 0: none, they read pages instead. Each holds one of the connections."""
     request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
     """How long a client can take to send a request, including its body; a slower one is disconnected."""
     notify_allow: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()

@@ -19,8 +19,6 @@ from holdfast.errors import HoldfastError, Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MOST_STREAMS = 100
-"""Clients at a time."""
 NEWS_S = 0.05
 """The shortest time between two looks at the store, and for each listener, as all of them read after each."""
 PER_LISTENER_S = 0.005
@@ -36,6 +34,8 @@ class Listeners(Struct, gc=True):
 
     newest: Callable[[], int]
     """Returns the number of the newest event there is; may take its time."""
+    most: int
+    """How many may listen at a time."""
     stopping: Callable[[], bool] = lambda: False
     count: int = 0
     _seen: int = -1
@@ -49,8 +49,8 @@ class Listeners(Struct, gc=True):
         Raises:
             Unavailable: Too many do.
         """
-        if self.count >= MOST_STREAMS:
-            msg = f"{MOST_STREAMS} clients follow events already"
+        if self.count >= self.most:
+            msg = f"{self.most} clients follow events already"
             raise Unavailable(msg, hint="read pages instead: Accept: application/json")
         self.count += 1
         if self._watching is None:

@@ -44,6 +44,8 @@ class Probes(Struct, frozen=True):
     """Says why nothing may be taken in, if so."""
     stopping: Callable[[], bool] = lambda: False
     """Says that the server is about to stop, so that streams end."""
+    streams: int = 100
+    """How many clients may follow events at a time."""
     make_room: Callable[[], bool] = lambda: False
     """Gives up what is kept of a full disk."""
     written: Callable[[], None] = lambda: None
@@ -98,7 +100,7 @@ def create_app(
         secrets=probes.secrets,
     )
     app.state.entrance = entrance
-    app.state.listeners = Listeners(store.last_event_seq, probes.stopping)
+    app.state.listeners = Listeners(store.last_event_seq, probes.streams, probes.stopping)
     errors.install(app)
     routing.install(app)
     browser.install(app)
