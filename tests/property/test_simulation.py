@@ -31,7 +31,10 @@ MANY = 200
 FIRST_OF_SETS = 895
 """Worlds with job sets from this one on soon see everything; the rarest action comes about in one of seventy."""
 NOWHERE = {("job", JobState.QUEUED), ("job", JobState.BACKOFF), ("job", JobState.HELD), ("attempt", "PENDING")}
-ONCE_BROKEN = (200_444, 219, 201_135, 201_203, 661, 11_566, 1_100_247, 2_018_707, 2_001_144, 2_006_142)
+ONCE_BROKEN = (
+    *(200_444, 219, 201_135, 201_203, 661, 11_566, 1_100_247, 2_018_707, 2_001_144, 2_006_142),
+    *(2_001_667, 2_003_011, 2_006_098, 2_009_122, 2_009_878),
+)
 """Seeds that found a fault, or would have found it sooner; one stays worth replaying while its world stays the same."""
 
 

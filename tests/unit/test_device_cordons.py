@@ -160,5 +160,28 @@ def test_a_pod_that_begins_again_in_its_place_does_not_get_a_device_back_that_is
     assert lab.store.workload(JobSet, set_id).ended == "Completed"
 
 
+def restarts_in_place(lab: SetLab) -> None:
+    """Submit a set whose only job fails once, after some seconds."""
+    rules: dict[str, Any] = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed", "restartPolicy": "OnFailure"}
+    one = group("w", parallelism=1, completions=1, **rules)
+    container = one["template"]["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"nvidia.com/gpu": 1}}
+    policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
+    plan = fails_first("train-w-0")
+    lab.submit_set(manifest(replicatedJobs=[one], failurePolicy=policy), lambda order: later(plan(order)))
+
+
+def test_a_new_controller_does_not_take_for_kept_a_place_that_was_given_up() -> None:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 1 << 36, 1), {}, BOTH[:1]))
+    restarts_in_place(lab)
+    lab.pass_s(3)
+    Devices(lab.store, lab.clock).cordon(BY, "GPU-5d1c", "it is hot")
+    lab.pass_s(10)
+    assert lab.controller.state.capacity.charges == {}
+    lab.restart_controller()
+    assert lab.controller.state.capacity.charges == {}
+
+
 def later(run: SimulatedRun) -> SimulatedRun:
     return evolve(run, duration_s=6.0)

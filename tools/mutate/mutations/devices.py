@@ -103,4 +103,11 @@ MUTATIONS = (
         "if pod.kept is not None and False:",
         ("unit/test_device_cordons.py",),
     ),
+    Mutation(
+        "a new controller takes places for kept that were given up",
+        "controller/workloads/pods.py",
+        "if pod.record.place_given_up or not plan.in_place",
+        "if not plan.in_place",
+        ("unit/test_device_cordons.py",),
+    ),
 )

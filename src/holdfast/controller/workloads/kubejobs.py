@@ -222,7 +222,9 @@ class KubeJobs:
     def drain(self, job_id: str, node: str, reason: str, now: float) -> None:
         """Stop the pods on a node; what follows is the Job's own rules for pods that were disrupted."""
         del reason
-        self._pods.evict(self._state.active[job_id], self.jobs[job_id], node, now)
+        work = self.jobs[job_id]
+        self._pods.evict(self._state.active[job_id], work, node, now)
+        self._put(work, evolve(work.record, pods=work.records()))  # with what is given to others in this tick
         self._state.queue.add(KUBEJOB, job_id)
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:

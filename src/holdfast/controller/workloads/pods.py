@@ -141,7 +141,7 @@ class Pods:
         pod.run, pod.placement_id = run, ""
         work.pod_names.pop(pod.record.run, None)
         work.pod_names[uid] = pod.record.name
-        pod.record = evolve(pod.record, run=uid, due=None, waiting=False)
+        pod.record = evolve(pod.record, run=uid, due=None, waiting=False, place_given_up=False)
         self._state.place_pod(active, run)
 
     # restarted
@@ -205,7 +205,9 @@ class Pods:
         """Let a pod wait for its next program; in place, it keeps its place until it leaves the barrier."""
         pod.run = None
         self._state.forget_run(active, run.uid)
-        if plan.in_place and run.outcome is not None and not is_disruption(run.outcome) and not met(run.outcome):
+        if pod.record.place_given_up or not plan.in_place or run.outcome is None:
+            return
+        if not is_disruption(run.outcome) and not met(run.outcome):
             pod.kept = evolve(run, uid=f"{run.uid}/kept")
             self._state.keep_place(pod.kept, active.job.queue)
 
@@ -262,7 +264,7 @@ class Pods:
             if pod.record.rank in taken or not self.may_start(active.job, pod, plan, now):
                 continue
             if pod.kept is not None and self._in_trouble(pod.kept):
-                self.forget(pod)
+                self._give_up_place(pod)
             kept = pod.kept
             if kept is None:
                 self._enqueue(active, work, pod, plan, now)
@@ -281,10 +283,11 @@ class Pods:
         cordon = catalogue.cordons.get(kept.node)
         if cordon is not None and cordon.drain:
             return True
-        place = self._state.capacity.places.get((kept.executor, kept.node))
-        if place is None or place.short is not None:
-            return place is not None
-        return any(each.trouble and each.id in kept.devices for each in place.devices)
+        # A controller that has just started knows its nodes before their executors have reported to it.
+        node = self._state.nodes.get((kept.executor, kept.node))
+        if node is None or node.short is not None:
+            return node is not None
+        return any(each.trouble and each.id in kept.devices for each in node.devices)
 
     def resume(self, active: Active, work: JobWork, plan: PodPlan) -> None:
         """Restore the pods a job had when the last controller stopped."""
@@ -325,7 +328,7 @@ class Pods:
         """Stop the pods on a node; each has failed of a disruption then."""
         for pod in work.pods.values():
             if pod.kept is not None and pod.kept.node == node:
-                self.forget(pod)
+                self._give_up_place(pod)
             if pod.run is None or pod.run.node != node:
                 continue
             run = active.runs.get(pod.run.uid, pod.run)
@@ -340,6 +343,11 @@ class Pods:
                 del work.pods[name]
                 self._state.forget_run(active, pod.run.uid)
                 work.pod_names.pop(pod.run.uid, None)
+
+    def _give_up_place(self, pod: PodWork) -> None:
+        """Have a pod wait for any place; the next controller must not take for kept what others may have by then."""
+        self.forget(pod)
+        pod.record = evolve(pod.record, place_given_up=True)
 
     def forget(self, pod: PodWork) -> None:
         """Give back the place a pod kept."""

@@ -24,6 +24,8 @@ class PodRecord(Struct, frozen=True):
     """Uid of its current or last run."""
     waiting: bool = False
     """Whether that run has ended and been counted, and its program is to restart."""
+    place_given_up: bool = False
+    """Whether the place of that run, which one that restarts in place keeps, was given back."""
     due: float | None = None
     """When its program starts again; ``None`` while one runs."""
     counters: Mapping[str, int] = field(default_factory=dict)
