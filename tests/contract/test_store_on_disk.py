@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -24,6 +25,7 @@ from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.operations.events import EventLog
 from holdfast.storage.sql import open_store, upkeep
 from holdfast.storage.sql.engine import Database
+from tests import databases
 from tests.immutable import becoming_immutable
 
 if TYPE_CHECKING:
@@ -273,3 +275,20 @@ def test_a_database_that_was_replaced_is_not_written_by_who_had_the_former_one_o
     assert "holdfast db restore" in (caught.value.hint or "")
     store.close()
     assert place.read_bytes() == content
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_restore_takes_nothing_from_the_wal_file_of_the_database_before(tmp_path: Path, *, gone: bool) -> None:
+    backup, killed, place = (tmp_path / name for name in ("backup.db", "killed.db", "holdfast.db"))
+    with closing(open_store(databases.migrated(backup))) as store:
+        store.put_settings(RetrySettings(22), None)
+    with closing(open_store(databases.migrated(killed))) as store:
+        store.put_settings(RetrySettings(11), None)
+        for name in ("", "-wal", "-shm"):
+            shutil.copy(f"{killed}{name}", f"{place}{name}")
+    if gone:
+        place.unlink()
+    upkeep.restore(place, backup, pause=None, by=BY)
+    assert (tmp_path / "holdfast.db.replaced-1-wal").exists()
+    with closing(open_store(place)) as store:
+        assert store.catalogue().settings.global_max_retries == 22

@@ -290,15 +290,19 @@ def _free_lease(path: Path) -> None:
 
 
 def _set_aside(place: Path) -> Path | None:
-    """Keep the database that is there under another name; it stays under its own until the new one replaces it."""
-    if not place.exists():
-        return None
+    """Keep the database that is there under another name; it stays under its own until the new one replaces it.
+
+    What SQLite keeps beside it goes even where the file itself is gone: SQLite would write it into the new one.
+    """
     number = 1
-    while (kept := place.with_name(f"{place.name}.replaced-{number}")).exists():
+    while any(Path(f"{place}.replaced-{number}{name}").exists() for name in ("", *_BESIDE)):
         number += 1
-    os.link(place, kept)
+    kept = place.with_name(f"{place.name}.replaced-{number}")
+    there = place.exists()
+    if there:
+        os.link(place, kept)
     for name in _BESIDE:
         beside = Path(f"{place}{name}")
         if beside.exists():
             beside.rename(f"{kept}{name}")
-    return kept
+    return kept if there else None
