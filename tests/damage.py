@@ -34,7 +34,7 @@ VICTIMS: Mapping[str, Callable[[str], ColumnElement[bool]]] = {
 """Which rows are a workload's, by the tables that have such rows."""
 SHARED = frozenset({
     "audit", "categories", "cordons", "discards", "idempotency", "leadership", "nodes", "notifications", "notifiers",
-    "policies", "policy_revisions", "quarantine", "queues", "requests", "reruns", "settings",
+    "places", "policies", "policy_revisions", "quarantine", "queues", "requests", "reruns", "settings",
 })  # fmt: skip
 """Tables whose rows belong to nobody in particular: all of them are damaged."""
 

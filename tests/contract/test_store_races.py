@@ -270,7 +270,7 @@ def test_of_a_retry_and_the_deletion_of_a_job_one_is_accepted(place: Place) -> N
         raised = at_once([partial(retrying.append, request), partial(deleting.delete_finished, [key])])
         is_there = bool(retrying.jobs_by_id([key]))
         assert [type(error) for error in raised] == ([] if is_there else [NotFound])
-        assert (key in deleting.files_to_discard(limit=99)) is not is_there
+        assert (key in deleting.files_to_discard("", limit=99)) is not is_there
 
 
 def test_a_queue_stays_while_a_job_of_it_is_about_to_be_retried_and_no_job_is_retried_into_none(store: Store) -> None:

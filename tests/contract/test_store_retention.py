@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
@@ -135,6 +136,62 @@ def test_a_specification_is_never_taken_from_under_a_submission(place: Place) ->
         done.result()
     deleting.delete_finished([each.job_id for each in deleting.finished_jobs(after=0, limit=100)])
     assert deleting.jobs(JobFilter()) == []
+
+
+NOON = time.time()
+HOUR_S = 3600.0
+
+
+def ended(store: Store, job_id: str, began: float, until: float) -> None:
+    store.submit(Submission([job(job_id, submitted_at=began)]))
+    store.commit(Changes({job_id: evolve(store.job(job_id), state=JobState.FAILED, updated_at=until)}))
+
+
+def led(store: Store, *places: str) -> None:
+    """Have servers lead at places one after another."""
+    for place in places:
+        store.lead(f"{place}, {NOON}", 60.0, NOON, place=place)
+        store.lead(f"{place}, {NOON}", 0.0, NOON)
+
+
+def test_the_files_of_a_deleted_job_are_to_be_discarded_at_each_place_that_may_have_some(store: Store) -> None:
+    led(store, "one", "two", "one")
+    ended(store, "j1", NOON, NOON + 1)
+    store.delete_finished(["j1"])
+    assert store.files_to_discard("two", limit=9) == ["j1"]
+    store.files_discarded("two", ["j1"])
+    assert [store.files_to_discard(place, limit=9) for place in ("one", "two", "three", "")] == [["j1"], [], [], []]
+
+
+def test_a_place_that_led_before_or_after_a_job_has_no_files_of_it_whatever_the_clocks_of_machines_say(
+    store: Store,
+) -> None:
+    led(store, "former", "latter")  # by now
+    for number, (began, until) in enumerate(((-9, -2), (-9, -0.5), (0.5, 9), (2, 9))):
+        ended(store, f"j{number}", NOON + began * HOUR_S, NOON + until * HOUR_S)
+        store.delete_finished([f"j{number}"])
+    assert store.files_to_discard("former", limit=9) == ["j0", "j1", "j2"], "one of which nobody knows"
+    assert store.files_to_discard("latter", limit=9) == ["j0", "j1", "j2", "j3"]
+    store.files_discarded("", ["j0"])
+    assert store.files_to_discard("former", limit=9) == ["j1", "j2"]
+
+
+def test_places_that_were_left_long_ago_are_forgotten_with_what_is_to_be_discarded_there(store: Store) -> None:
+    led(store, "former", "latter")
+    ids = [f"j{number}" for number in range(5)]
+    for key in ids:
+        ended(store, key, NOON, NOON)
+    store.delete_finished(ids)
+    assert store.forget_places(left_before=NOON - HOUR_S, limit=3) == 0
+    assert [store.forget_places(left_before=NOON + HOUR_S, limit=3) for _ in range(3)] == [3, 2, 0]
+    assert [store.files_to_discard(place, limit=9) for place in ("former", "latter")] == [[], ids]
+    ended(store, "j9", NOON, NOON)
+    store.delete_finished(["j9"])
+    assert store.files_to_discard("former", limit=9) == []
+    led(store, "former")
+    ended(store, "j10", NOON, NOON)
+    store.delete_finished(["j10"])
+    assert store.files_to_discard("former", limit=9) == ["j10"]
 
 
 def test_specifications_that_hold_a_text_are_read_once_each_those_of_workloads_too(store: Store) -> None:

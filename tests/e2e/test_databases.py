@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -333,3 +334,46 @@ def test_old_jobs_are_forgotten_by_hand_and_by_the_server(request: pytest.Fixtur
         client.cancel("stays")
         wait_until(lambda: client.job("stays").state == "Cancelled")
     assert len(list(places.iterdir())) == 1
+
+
+def test_each_machine_deletes_the_files_that_jobs_left_on_it_whoever_deletes_the_jobs(
+    on_postgres: Machine, tmp_path: Path
+) -> None:
+    """Of one database and two data directories, of which one is away while the other deletes its jobs."""
+    other = Machine(tmp_path / "other", on_postgres.environ)
+    here, there = (machine.data / "runs" / "jobs" for machine in (on_postgres, other))
+    with on_postgres.serving() as client:
+        client.submit_bulk(manifests(3))
+        wait_until(lambda: all_succeeded(client, 3))
+        kept = client.submit({"name": "kept", "shell": "echo kept; touch $HOLDFAST_CHECKPOINT_DIR/it; sleep 1"}).id
+        wait_until(lambda: client.job(kept).state == "Succeeded")
+    with other.serving() as client:
+        client.submit_bulk(manifests(2))
+        wait_until(lambda: all_succeeded(client, 6))
+        assert other.run("db", "prune", "--older-than", "0s", "--keep", "3").out == "3 jobs deleted\n"
+        assert len(list(there.iterdir())) == 2
+    assert len(list(here.iterdir())) == 4
+    with on_postgres.serving() as client:
+        wait_until(lambda: [path.name for path in here.iterdir()] == [kept])
+        assert client.logs(kept).text == "kept\n"
+        assert (here / kept / "checkpoints" / "it").exists()
+        assert on_postgres.run("db", "prune", "--older-than", "0s").out == "3 jobs deleted\n"
+        assert list(here.iterdir()) == []
+    assert len(list(there.iterdir())) == 2
+    with other.serving():
+        wait_until(lambda: list(there.iterdir()) == [])
+
+
+def test_a_copied_data_directory_with_its_database_has_the_files_of_its_jobs_to_delete(machine: Machine) -> None:
+    with machine.serving() as client:
+        client.submit({"name": "old", "shell": "true"})
+        wait_until(lambda: all_succeeded(client, 1))
+    copy = Machine(machine.data.with_name("copy"))
+    shutil.copytree(machine.data, copy.data, ignore=shutil.ignore_patterns("*.sock"))
+    shutil.rmtree(machine.data)
+    with closing(sqlite3.connect(copy.data / "holdfast.db")) as database, database:
+        database.execute("UPDATE jobs SET submitted_at = submitted_at - 9999, updated_at = updated_at - 9999")
+        database.execute("UPDATE places SET came_at = came_at - 19999")
+    with copy.serving():
+        assert copy.run("db", "prune", "--older-than", "0s").out == "1 job deleted\n"
+    assert list((copy.data / "runs" / "jobs").iterdir()) == []

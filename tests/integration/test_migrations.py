@@ -338,6 +338,22 @@ def test_of_arrays_that_run_a_task_again_at_once_the_first_goes_on(
     store.close()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_files_of_jobs_that_were_deleted_before_places_were_known_are_discarded_anywhere(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    database = Database(url)
+    with database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0026")
+        connection.execute(insert(table("discards", column("job_id"))), [{"job_id": "j1"}, {"job_id": "j2"}])
+    database.close()
+    migrations.upgrade(url)
+    store = open_store(url)
+    assert store.files_to_discard("here", limit=9) == ["j1", "j2"]
+    store.close()
+
+
 def _typed(type_: object, value: object) -> object:
     if isinstance(type_, Boolean):
         return bool(value)

@@ -30,10 +30,10 @@ class Moody(MemoryStore):
 
     full = False
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
         if self.full:
             raise Unavailable
-        return super().lead(owner, ttl_s, now, heir_of=heir_of)
+        return super().lead(owner, ttl_s, now, heir_of=heir_of, place=place)
 
 
 @pytest.fixture

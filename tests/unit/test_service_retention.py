@@ -85,10 +85,10 @@ def test_files_that_cannot_be_deleted_are_tried_again_and_keep_no_others() -> No
     store, files = store_of([50.0, 50.0, 50.0]), Shelf(stuck="j1")
     with pytest.raises(Unavailable):
         list(Retention(store, files).sweep(ended_before=NOW))
-    assert (left(store), files.discarded, store.files_to_discard(limit=9)) == ([], ["j0", "j2"], ["j1"])
+    assert (left(store), files.discarded, store.files_to_discard("", limit=9)) == ([], ["j0", "j2"], ["j1"])
     files.stuck = None
     Retention(store, files).expire(NOW)
-    assert (files.discarded, store.files_to_discard(limit=9)) == (["j0", "j2", "j1"], [])
+    assert (files.discarded, store.files_to_discard("", limit=9)) == (["j0", "j2", "j1"], [])
 
 
 def test_no_file_is_deleted_before_its_job_is_and_those_of_an_interruption_are_the_next_time() -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.job import JobState
+from holdfast.domain.record import evolve
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.retention import FinishedJob
-from holdfast.storage.rules import tasks_among
+from holdfast.ports.retention import FinishedJob, Place
+from holdfast.storage.rules import may_have_files, tasks_among
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +28,9 @@ class MemoryRetentionStore:
         """Work on the tables of a store, under its lock."""
         self._retention_lock = lock
         self._finished_among = jobs
-        self._discards = set[str]()
+        self._places: dict[str, Place] = {}
+        self._discards = set[tuple[str, str]]()
+        """Data directories and jobs."""
         self._keys: dict[str, tuple[str, tuple[str, ...], float]] = {}
         """Fingerprint, ids and time of the first call, by idempotency key."""
 
@@ -68,19 +71,41 @@ class MemoryRetentionStore:
             asked |= {one.id for job in waiting if job.id in new for one in load_spec(job.spec).after}
             gone = {finished.job_id for finished in self._finished()} & {*job_ids} - asked
             if not dry_run:
+                jobs = [self._finished_among.by_id[key] for key in gone]
+                for job in jobs:
+                    found = may_have_files(self._places.values(), job.submitted_at, job.updated_at)
+                    self._discards |= {(place, job.id) for place in found}
                 self._finished_among.drop(gone)
-                self._discards |= gone
             return len(gone)
 
-    def files_to_discard(self, *, limit: int) -> Sequence[str]:
-        """List ids of deleted jobs whose files may still be there."""
-        with self._retention_lock:
-            return sorted(self._discards)[:limit]
+    def come_to(self, place: str, now: float) -> None:
+        """Note in which data directory files of jobs are made from now on."""
+        for each in self._places.values():
+            if each.id != place and each.left_at is None:
+                self._places[each.id] = evolve(each, left_at=now)
+        self._places[place] = evolve(self._places.get(place, Place(place, now)), left_at=None)
 
-    def files_discarded(self, job_ids: Sequence[str]) -> None:
+    def files_to_discard(self, place: str, *, limit: int) -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where."""
+        with self._retention_lock:
+            return [job_id for at, job_id in sorted(self._discards) if at in {place, ""}][:limit]
+
+    def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
         """Forget that the files of deleted jobs were there."""
         with self._retention_lock:
-            self._discards -= {*job_ids}
+            self._discards -= {(at, job_id) for at in (place, "") for job_id in job_ids}
+
+    def forget_places(self, *, left_before: float, limit: int) -> int:
+        """Forget data directories that were left before, with up to ``limit`` jobs they may have files of."""
+        with self._retention_lock:
+            left = {
+                key for key, each in self._places.items() if each.left_at is not None and each.left_at < left_before
+            }
+            jobs = sorted(one for one in self._discards if one[0] in left)[:limit]
+            self._discards -= {*jobs}
+            if len(jobs) < limit:
+                self._places = {key: each for key, each in self._places.items() if key not in left}
+            return len(jobs)
 
     def specs_with(self, part: str) -> Iterator[str]:
         """Read the specifications of all jobs and workloads that hold a text."""

@@ -87,10 +87,12 @@ class MemoryStore(
             known = self._table.by_id
             return sorted((known[job_id] for job_id in {*job_ids} if job_id in known), key=attrgetter("seq"))
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
         """Become, or stay, the one writer of lifecycle state until ``now + ttl_s``."""
         with self._lock:
             require_free_lease(owner, heir_of=heir_of, holder=self._leader, left_s=self._leads_until - now)
+            if place and self._leader != owner:
+                self.come_to(place, now)
             self._epoch += self._leader != owner
             self._leader, self._leads_until = owner, now + ttl_s
             return self._epoch

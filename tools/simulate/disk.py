@@ -163,10 +163,10 @@ class ControllersStore:
         self._point()
         return self._store.catalogue()
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
         """Become the one writer."""
         self._disk.require_space()
-        return self._store.lead(owner, ttl_s, now, heir_of=heir_of)
+        return self._store.lead(owner, ttl_s, now, heir_of=heir_of, place=place)
 
     def commit(self, changes: Changes) -> None:
         """Commit, or die before or after it.

@@ -74,6 +74,7 @@ class Leadership:
         *,
         terms: Terms = ALONE,
         heir_of: str | None = None,
+        place: str = "",
     ) -> None:
         """Hold nothing yet.
 
@@ -83,12 +84,14 @@ class Leadership:
             clock: Its time; how long ago anything was is measured by the steady one, which nobody sets.
             terms: How long everything is.
             heir_of: Owners whose names begin with this are known to be dead when the lease is taken for the first time.
+            place: The word of the data directory where its jobs have their files.
         """
         self._store = store
         self._owner = owner
         self._clock = clock
         self._terms = terms
         self._heir_of = heir_of
+        self._place = place
         self._turn = threading.Lock()
         self._epoch: int | None = None
         self._confirmed_at = self._tried_at = float("-inf")
@@ -107,7 +110,9 @@ class Leadership:
         with self._turn:
             asked_at = self._tried_at = self._clock.steady()
             try:
-                self._epoch = self._store.lead(self._owner, self._terms.ttl_s, self._clock.now(), heir_of=self._heir_of)
+                self._epoch = self._store.lead(
+                    self._owner, self._terms.ttl_s, self._clock.now(), heir_of=self._heir_of, place=self._place
+                )
             except Unavailable as error:
                 self._refusal = error
                 if isinstance(error, NotLeader):

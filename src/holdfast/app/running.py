@@ -54,7 +54,15 @@ def leadership(settings: Settings, directory: DataDir, ownership: Ownership, ope
     """
     place = place_of(directory.path, ownership.word)
     heir_of = "" if ownership.has_database else place
-    return Leadership(opened, process_at(place), SystemClock(), terms=terms(settings, ownership), heir_of=heir_of)
+    return Leadership(
+        opened,
+        process_at(place),
+        SystemClock(),
+        terms=terms(settings, ownership),
+        heir_of=heir_of,
+        # With its file, a directory may be copied, and gets another word: whoever has the file has those of jobs.
+        place="" if ownership.has_database else ownership.word,
+    )
 
 
 def terms(settings: Settings, ownership: Ownership) -> Terms:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.app import log, running, wiring
-from holdfast.app.data.ownership import refuse_copy, require_database
+from holdfast.app.data.ownership import refuse_copy, require_database, word_of
 from holdfast.app.embedded import Loop
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
@@ -151,7 +151,7 @@ def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:
         refuse_copy(directory)
     store = wiring.store(settings, directory)
     try:
-        retention = Retention(store, ProcessFiles(directory.runs))
+        retention = Retention(store, ProcessFiles(directory.runs), word_of(directory))
         yield from retention.sweep(
             ended_before=SystemClock().now() - older_than_s,
             keep=keep,
@@ -178,7 +178,8 @@ def refuse_damage(settings: Settings, directory: DataDir) -> None:
 
 def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:
     """Forget in the background what the settings say is old, and what expires by itself, until the stack ends it."""
-    forgetter = Forgetter(Retention(store, ProcessFiles(directory.runs)), settings.retention, SystemClock())
+    retention = Retention(store, ProcessFiles(directory.runs), word_of(directory))
+    forgetter = Forgetter(retention, settings.retention, SystemClock())
     loop = Loop("holdfast-retention", forgetter.step)
     stack.callback(loop.stop)
     loop.start()

@@ -22,6 +22,15 @@ class FinishedJob(Struct, frozen=True):
     """When that was noticed: of what ends while there is no server, nothing is deleted before anybody saw it."""
 
 
+class Place(Struct, frozen=True):
+    """A data directory whose servers lead, or led, and so have files of the jobs of that time."""
+
+    id: str
+    came_at: float
+    left_at: float | None = None
+    """When another one led; ``None``: none has since."""
+
+
 class RetentionStore(Protocol):
     """What retention needs of the store."""
 
@@ -48,12 +57,20 @@ class RetentionStore(Protocol):
         """
         ...
 
-    def files_to_discard(self, *, limit: int) -> Sequence[str]:
-        """List ids of deleted jobs whose files may still be there."""
+    def files_to_discard(self, place: str, *, limit: int) -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where."""
         ...
 
-    def files_discarded(self, job_ids: Sequence[str]) -> None:
+    def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
         """Forget that the files of deleted jobs were there."""
+        ...
+
+    def forget_places(self, *, left_before: float, limit: int) -> int:
+        """Forget data directories that were left before, with up to ``limit`` jobs they may have files of.
+
+        Returns:
+            How many jobs that were.
+        """
         ...
 
     def delete_keys(self, *, before: float, limit: int) -> int:

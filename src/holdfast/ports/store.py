@@ -185,7 +185,7 @@ class ControllerStore(Protocol):
         """Read the catalogue."""
         ...
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
         """Become, or stay, the one writer of lifecycle state for ``ttl_s``; 0 s steps down.
 
         The lease says who should write; the epoch says who can, whatever any clock says. By the time this returns, no
@@ -196,6 +196,7 @@ class ControllerStore(Protocol):
             ttl_s: For how long, from when the store takes it.
             now: The caller's time; a store that has a clock of its own goes by that one.
             heir_of: Owners whose names begin with this are known to be dead, and keep nobody out.
+            place: The data directory where the owner's jobs have their files, if they have any.
 
         Returns:
             The epoch to commit with: the same while the owner stays the same, else larger than every earlier one.

@@ -21,15 +21,24 @@ _JOBS_PER_STEP = 200
 """One transaction; about 20 ms on SQLite."""
 _ROWS_PER_STEP = 5000
 """Of what has no files."""
+_GONE_FOR_GOOD_S = 90 * 86400.0
+"""By then longer than jobs are kept, nobody expects a data directory back that has not led."""
 
 
 class Retention:
     """Forgetting, over a store and the files of runs."""
 
-    def __init__(self, store: RetentionStore, files: RunFiles) -> None:
-        """Remember where rows and files are."""
+    def __init__(self, store: RetentionStore, files: RunFiles, place: str = "") -> None:
+        """Remember where rows and files are.
+
+        Args:
+            store: The rows.
+            files: Those of this data directory.
+            place: Its word; without one, the files of a job are discarded only if nobody knows where they are.
+        """
         self._store = store
         self._files = files
+        self._place = place
 
     def sweep(self, *, ended_before: float, keep: int = 0, dry_run: bool = False) -> Iterator[int]:
         """Look at every finished job once, oldest submission first.
@@ -60,6 +69,7 @@ class Retention:
             return
         yield from self._forget_all_of(self._store.delete_keys, before=ended_before)
         yield from self._forget_all_of(self._store.delete_notifications, settled_before=ended_before)
+        yield from self._forget_all_of(self._store.forget_places, left_before=ended_before - _GONE_FOR_GOOD_S)
         failed = self._discard_files()
         if failed is not None:
             raise failed
@@ -83,7 +93,7 @@ class Retention:
     def _discard_files(self) -> Unavailable | None:
         """Delete the files of jobs that are forgotten, of as many as can be; returns what keeps the others."""
         failed: Unavailable | None = None
-        while failed is None and (left := self._store.files_to_discard(limit=_JOBS_PER_STEP)):
+        while failed is None and (left := self._store.files_to_discard(self._place, limit=_JOBS_PER_STEP)):
             gone = []
             for job_id in left:
                 try:
@@ -92,7 +102,7 @@ class Retention:
                     failed = error
                 else:
                     gone.append(job_id)
-            self._store.files_discarded(gone)
+            self._store.files_discarded(self._place, gone)
         return failed
 
     @staticmethod

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Queue
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Owner, Workload
+    from holdfast.ports.retention import Place
     from holdfast.ports.store import Submission
 
 MOST_NEAR = 300
@@ -41,6 +42,8 @@ MOST_NEAR = 300
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
 REVISION = "revision of a retry policy"
+_CLOCKS_DIFFER_S = 3600.0
+"""Between machines, at most; more is noticed by those who use them."""
 _ACTS = {
     RequestKind.UPDATE: Act.UPDATE,
     RequestKind.CANCEL: Act.CANCEL,
@@ -129,6 +132,16 @@ def tasks_among(ids: Iterable[str], needing: Iterable[Workload]) -> set[str]:
     """Return which of some jobs are tasks that arrays in progress take over, or wait for one by one."""
     arrays = {f"{key}-" for each in needing for key in arrays_needed_by(each)}
     return {key for key in ids if key.startswith(tuple(arrays))}
+
+
+def may_have_files(places: Iterable[Place], since: float, until: float) -> list[str]:
+    """Return which data directories may have files of a job of some time; where none may, any may."""
+    return [
+        each.id
+        for each in places
+        if each.came_at - _CLOCKS_DIFFER_S <= until
+        and (each.left_at is None or since <= each.left_at + _CLOCKS_DIFFER_S)
+    ] or [""]
 
 
 def require_version(workload: Workload, version: int) -> None:

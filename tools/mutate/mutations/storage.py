@@ -8,8 +8,8 @@ MUTATIONS = (
     Mutation(
         "a job that is about to be retried is deleted",
         "storage/sql/retention.py",
-        "if job_id not in needed}",
-        "if job_id not in needed or digest}",
+        "if row.id not in needed]",
+        "if row.id not in needed or row.spec]",
         ("contract/test_store_races.py",),
     ),
     Mutation(
@@ -151,6 +151,13 @@ MUTATIONS = (
         " | tasks_among(ids, owners(connection))",
         "",
         ("contract/test_store_races.py",),
+    ),
+    Mutation(
+        "the files of a deleted job are discarded at one place alone",
+        "storage/rules.py",
+        '    ] or [""]',
+        '    ][:1] or [""]',
+        ("contract/test_store_retention.py",),
     ),
     Mutation(
         "a rerun takes over tasks that were deleted meanwhile",

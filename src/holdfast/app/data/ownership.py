@@ -57,6 +57,14 @@ def _read_identity(text: str) -> Identity | None:
     return None
 
 
+def word_of(directory: DataDir) -> str:
+    """Return the word of a data directory, whoever holds it; empty if nobody ever did."""
+    with suppress(OSError):
+        known = _read_identity(read_trusted(directory.path / _IDENTITY))
+        return known.word if known is not None else ""
+    return ""
+
+
 class Ownership:
     """A data directory and the file of its database, held by this process."""
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Text, and_, cast, func, select, text, update
+from sqlalchemy import Text, and_, cast, func, insert, select, text, update
 
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import EntityKind
@@ -101,7 +101,7 @@ class SqlControllerStore:
         self._batches = batches
         self._epoch, self._news = database.text_of(_EPOCH), database.text_of(_NEWS)
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None) -> int:
+    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
         """Become, or stay, the one writer of lifecycle state for ``ttl_s``; a database server has its own ``now``.
 
         Raises:
@@ -114,6 +114,8 @@ class SqlControllerStore:
             require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
             led: int = epoch + (holder != owner)
             connection.execute(update(tables.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))
+            if place and holder != owner:
+                _come_to(connection, place, now)
         return led
 
     def load(self) -> Snapshot:
@@ -195,6 +197,14 @@ class SqlControllerStore:
             if changes.notifications:
                 batches.notifications.run(connection, [*map(notification_row, changes.notifications)])
             append_events(connection, batches, changes.events.values())
+
+
+def _come_to(connection: Connection, place: str, now: float) -> None:
+    """Note in which data directory files of jobs are made from now on."""
+    places = tables.places
+    connection.execute(update(places).where(places.c.id != place, places.c.left_at.is_(None)).values(left_at=now))
+    if connection.execute(update(places).where(places.c.id == place).values(left_at=None)).rowcount == 0:
+        connection.execute(insert(places).values(id=place, came_at=now))
 
 
 class _Loading:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, bindparam, delete, func, insert, select
+from sqlalchemy import Text, bindparam, delete, func, insert, select, tuple_
 
 from holdfast.compiled.codec import load_spec
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.retention import FinishedJob
-from holdfast.storage.rules import tasks_among
+from holdfast.ports.retention import FinishedJob, Place
+from holdfast.storage.rules import may_have_files, tasks_among
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.admission import lock_specs
 from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of, owners
 from holdfast.storage.sql.submission import delete_unused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection, Row, Select
 
     from holdfast.storage.sql.engine import Database
 
@@ -71,16 +71,31 @@ class SqlRetentionStore:
             lock_specs(connection)
             return sum(_delete(connection, ids, dry_run=dry_run) for ids in chunks(job_ids))
 
-    def files_to_discard(self, *, limit: int) -> Sequence[str]:
-        """List ids of deleted jobs whose files may still be there."""
+    def files_to_discard(self, place: str, *, limit: int) -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where."""
+        query = select(_DISCARDS.job_id).where(_DISCARDS.place.in_({place, ""})).limit(limit)
         with self._database.reading() as connection:
-            return connection.execute(select(_DISCARDS.job_id).order_by(_DISCARDS.job_id).limit(limit)).scalars().all()
+            return connection.execute(query.order_by(_DISCARDS.place, _DISCARDS.job_id)).scalars().all()
 
-    def files_discarded(self, job_ids: Sequence[str]) -> None:
+    def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
         """Forget that the files of deleted jobs were there."""
+        here = delete(tables.discards).where(_DISCARDS.place.in_({place, ""}))
         with self._database.writing() as connection:
             for ids in chunks(job_ids):
-                connection.execute(delete(tables.discards).where(_DISCARDS.job_id.in_(ids)))
+                connection.execute(here.where(_DISCARDS.job_id.in_(ids)))
+
+    def forget_places(self, *, left_before: float, limit: int) -> int:
+        """Forget data directories that were left before, with up to ``limit`` jobs they may have files of."""
+        places, discards = tables.places, tables.discards
+        left = select(places.c.id).where(places.c.left_at < left_before)
+        some = select(_DISCARDS.place, _DISCARDS.job_id).where(_DISCARDS.place.in_(left)).limit(limit)
+        with self._database.writing() as connection:
+            jobs = connection.execute(
+                delete(discards).where(tuple_(_DISCARDS.place, _DISCARDS.job_id).in_(some))
+            ).rowcount
+            if jobs < limit:
+                connection.execute(delete(places).where(places.c.left_at < left_before))
+        return jobs
 
     def delete_keys(self, *, before: float, limit: int) -> int:
         """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
@@ -106,20 +121,34 @@ class SqlRetentionStore:
 
 def _delete(connection: Connection, ids: Sequence[str], *, dry_run: bool) -> int:
     jobs = tables.jobs
-    chosen = select(jobs.c.id, jobs.c.spec).where(jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES))
+    chosen = select(jobs.c.id, jobs.c.spec, jobs.c.submitted_at, jobs.c.updated_at).where(
+        jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES)
+    )
     # Held first, and asked for then: who wants a job to run again holds it, too.
     found = connection.execute(chosen.with_for_update()).all()
     needed = _asked_for(connection, ids) | tasks_among(ids, owners(connection)) | _awaited(connection)
-    gone = {job_id: digest for job_id, digest in found if job_id not in needed}
-    if dry_run or not gone:
-        return len(gone)
-    connection.execute(insert(tables.discards), [{"job_id": job_id} for job_id in gone])
+    going = [row for row in found if row.id not in needed]
+    if dry_run or not going:
+        return len(going)
+    _remember_files(connection, going)
+    gone = {row.id: row.spec for row in going}
     # Neither has a foreign key to cascade by.
     connection.execute(_FORGET_HISTORY, [{"job": job_id} for job_id in gone])
     connection.execute(delete(tables.workloads).where(tables.workloads.c.id.in_(gone)))
     deleted = connection.execute(delete(jobs).where(jobs.c.id.in_(gone))).rowcount
     delete_unused(connection, gone.values())
     return deleted
+
+
+def _remember_files(connection: Connection, jobs: Iterable[Row[*tuple[Any, ...]]]) -> None:
+    """Note in which data directories files of jobs may be."""
+    places = [Place(*row) for row in connection.execute(select(tables.places))]
+    found = [
+        {"place": place, "job_id": job.id}
+        for job in jobs
+        for place in may_have_files(places, job.submitted_at, job.updated_at)
+    ]
+    connection.execute(insert(tables.discards), found)
 
 
 def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:

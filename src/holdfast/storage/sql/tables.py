@@ -297,8 +297,24 @@ quarantine = Table(
 )
 """Workloads of any kind that are left alone because handling them failed."""
 
-discards = Table("discards", metadata, Column("job_id", Key, primary_key=True), sqlite_with_rowid=False)
-"""Jobs that were deleted, and whose files may still be there."""
+places = Table(
+    "places",
+    metadata,
+    Column("id", Key, primary_key=True),
+    Column("came_at", Double, nullable=False),
+    Column("left_at", Double),
+    sqlite_with_rowid=False,
+)
+"""Data directories whose servers lead, or led, and so have files of the jobs of that time."""
+
+discards = Table(
+    "discards",
+    metadata,
+    Column("place", Key, primary_key=True),
+    Column("job_id", Key, primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""Jobs that were deleted, and where their files may still be; an empty place is any."""
 
 events = Table(
     "events",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-HEAD = "0026"
+HEAD = "0027"
 """The newest step in ``versions``."""
 _MOST_TRIES = 6
 """How often a database that another process is upgrading is tried; each waits for as long as any writer does."""
