@@ -34,7 +34,7 @@ BESIDE = {"never-twice", "no-node-overloaded", "generations-apart", "domains-exc
 """What can come of it when the controller does not know what still runs."""
 FIRST = {
     "an executor ignores its lease": 400_619,
-    "messages to an earlier controller are believed": 500_034,
+    "messages to an earlier controller are believed": 500_854,
     "a restart forgets what runs": 41,
 }
 """Where to begin, for what few worlds can see: a connection must be cut for longer than its lease under a long program,
