@@ -64,12 +64,12 @@ class PostgresServer:
     """A running server that hands out databases."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._numbers = count(1)
         self._kept: str | None = None
 
     def url(self, database: str) -> str:
-        return f"postgresql://holdfast@/{database}?host={quote(str(self._folder), safe='')}"
+        return f"postgresql://holdfast@/{database}?host={quote(str(self.folder), safe='')}"
 
     def empty(self) -> str:
         """Make a database with nothing in it; returns its URL."""
@@ -119,6 +119,12 @@ def running(binaries: Path, *, durable: bool = False) -> Iterator[PostgresServer
             _call(binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop", user=user)
     finally:
         shutil.rmtree(folder)
+
+
+def crash(server: PostgresServer, binaries: Path) -> None:
+    """End a server at once, as if it were killed, and start it again: it recovers what was committed."""
+    data, log = server.folder / "data", server.folder / "log"
+    _call(binaries / "pg_ctl", "-D", data, "-l", log, "-m", "immediate", "-w", "restart", user=_server_user())
 
 
 def _call(program: Path, *arguments: object, user: str | None) -> None:

@@ -21,6 +21,7 @@ import pytest
 
 from holdfast.client import Client
 from holdfast.errors import Unavailable
+from tests import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -167,25 +168,45 @@ def test_a_job_set_on_postgresql_is_restarted_once_however_often_its_server_is_k
 ) -> None:
     """Every program writes down who it is; one fails at first, and the whole set is restarted for it."""
     ledger = tmp_path / "ledger"
-    program = f'echo "$HOLDFAST_JOB_NAME $HOLDFAST_ATTEMPT_UID" >> {ledger}; sleep 0.7; '
-    fails = program + 'exit "$((HOLDFAST_ATTEMPT < 2))"'
-    document = {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {"name": "train"},
-        "spec": {
-            "failurePolicy": {"maxRestarts": 2},
-            "replicatedJobs": [_replicated("first", 1, fails), _replicated("others", 3, program)],
-        },
-    }
     with on_postgres.serving(end=signal.SIGKILL) as client:
-        client.create_job_set(document)
+        client.create_job_set(_training(ledger, 0.7))
     for number in range(1, 5):
         with on_postgres.serving(end=signal.SIGKILL):
             wait_until(lambda: ledger.exists() and len(ledger.read_text().splitlines()) >= number)  # noqa: B023 - waited for here
     with on_postgres.serving() as client:
         wait_until(lambda: client.job_set("train").state == "Completed")
         assert client.job_set("train").restarts == 1
+    _require_two_of_each(ledger)
+
+
+def test_a_job_set_is_restarted_once_however_often_postgresql_itself_crashes(tmp_path: Path) -> None:
+    """As above, with a server that stays, and whose database is killed and recovers."""
+    ledger = tmp_path / "ledger"
+    binaries = postgres.find_binaries()
+    if binaries is None:
+        pytest.skip(postgres.ABSENT)
+    with postgres.running(binaries, durable=True) as database:
+        machine = Machine(tmp_path / "data", {"HOLDFAST_DATABASE": database.migrated()})
+        with machine.serving() as client:
+            client.create_job_set(_training(ledger, 1.5))
+            for count in (4, 5, 8):  # all have started, the restart begins, all have again
+                wait_until(lambda: ledger.exists() and len(ledger.read_text().splitlines()) >= count)  # noqa: B023 - waited for here
+                postgres.crash(database, binaries)
+            wait_until(lambda: is_ready(client) and client.job_set("train").state == "Completed")
+            assert client.job_set("train").restarts == 1
+    _require_two_of_each(ledger)
+
+
+def _training(ledger: Path, lasts_s: float) -> dict[str, Any]:
+    """Make a job set whose programs write down who they are; one fails at first, and all are restarted for it."""
+    program = f'echo "$HOLDFAST_JOB_NAME $HOLDFAST_ATTEMPT_UID" >> {ledger}; sleep {lasts_s}; '
+    fails = program + 'exit "$((HOLDFAST_ATTEMPT < 2))"'
+    jobs = [_replicated("first", 1, fails), _replicated("others", 3, program)]
+    spec = {"failurePolicy": {"maxRestarts": 2}, "replicatedJobs": jobs}
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "train"}, "spec": spec}
+
+
+def _require_two_of_each(ledger: Path) -> None:
     began = [line.split() for line in ledger.read_text().splitlines()]
     assert len({uid for _, uid in began}) == len(began), "nothing runs twice under one uid"
     names = ["train-first-0", *(f"train-others-{index}" for index in range(3))]
