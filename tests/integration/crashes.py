@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tests.strace import Point, Tell
 
 ENDS_WITH = 6
+PATIENCE_S = 30.0
 AT_ONCE = 2
 """Rounds that run beside each other; each waits most of its time."""
 
@@ -113,7 +114,9 @@ class Round:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Wait for something real."""
-        for _ in range(3000):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            self.machine.changed.clear()
             if condition():
                 return
             self.machine.changed.wait(0.01)
