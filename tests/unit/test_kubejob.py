@@ -148,17 +148,36 @@ def test_a_job_ends_only_when_its_last_pod_has_gone() -> None:
 
 
 @pytest.mark.parametrize("replacement", PodReplacement)
-@pytest.mark.parametrize("last", [failed("q", 143), pod("q", PodPhase.SUCCEEDED, 0)])
-def test_what_still_works_when_a_job_is_decided_counts_as_failed_however_it_ends(
-    replacement: PodReplacement, last: Pod
+@pytest.mark.parametrize(("last", "counts"), [(failed("q", 143), (2, 0)), (pod("q", PodPhase.SUCCEEDED, 0), (1, 1))])
+def test_what_still_works_when_a_job_has_failed_counts_as_failed_until_it_ends_otherwise(
+    replacement: PodReplacement, last: Pod, counts: tuple[int, int]
 ) -> None:
     spec = KubeJobSpec(parallelism=2, completions=2, backoff_limit=0, replacement=replacement)
-    decided = look(spec, failed("p"), pod("q"))
-    ended = look(spec, failed("p"), last, state=decided.state).state
+    decided = look(spec, failed("p"), pod("q")).state
+    assert (decided.failed, decided.succeeded, decided.terminating) == (2, 0, 1)
+    ended = look(spec, failed("p"), last, state=decided).state
     assert ended.finished is not None
-    assert (ended.failed, ended.succeeded, ended.active, ended.terminating) == (2, 0, 0, 0)
-    seen = look(spec, failed("p"), last).state  # one that has ended by then counts as it ended
-    assert (seen.failed, seen.succeeded) == ((2, 0) if last.phase is PodPhase.FAILED else (1, 1))
+    assert ended.finished.type == "Failed"
+    assert (ended.failed, ended.succeeded, ended.active, ended.terminating) == (*counts, 0, 0)
+    seen = look(spec, failed("p"), last).state  # the same as of one that had ended by then
+    assert (seen.failed, seen.succeeded) == counts
+
+
+@pytest.mark.parametrize(
+    ("last", "succeeded"), [(failed("b", 143, index=1), 1), (pod("b", PodPhase.SUCCEEDED, 0, index=1), 2)]
+)
+def test_what_still_works_when_a_job_is_complete_never_counts_as_failed(last: Pod, succeeded: int) -> None:
+    spec = KubeJobSpec(parallelism=3, completions=3, mode=INDEXED, success_rules=(SuccessRule(frozenset({0})),))
+    first, other = pod("a", PodPhase.SUCCEEDED, 0, index=0), pod("c", index=2, deleting=True)
+    decided = look(spec, first, pod("b", index=1), evolve(other, deleting=False)).state
+    assert (decided.failed, decided.succeeded, decided.terminating) == (0, 1, 2)
+    going = look(spec, first, last, other, state=decided)
+    again = look(spec, first, last, other, state=going.state)  # each is counted once
+    done = look(spec, failed("c", 143, index=2), state=again.state).state
+    assert done.finished is not None
+    assert (done.finished.type, done.failed, done.succeeded) == ("Complete", 0, succeeded)
+    assert len(done.completed_indexes) == succeeded
+    assert not done.stopped_at_end
 
 
 def test_a_recorded_success_is_not_undone_by_a_later_failure() -> None:

@@ -134,6 +134,7 @@ POD_STATES = st.builds(
     started_at=st.none() | TIMES,
     active=COUNTS,
     counted=st.frozensets(TEXTS, max_size=3),
+    stopped_at_end=st.frozensets(TEXTS, max_size=3),
     completed_indexes=st.frozensets(st.integers(0, 99_999), max_size=5),
     failed_indexes=st.frozensets(COUNTS, max_size=5),
     index_failures=st.dictionaries(COUNTS, st.tuples(COUNTS, COUNTS, TIMES), max_size=2),
@@ -253,7 +254,7 @@ POD_STATE = KubeJobState(
     started_at=1.5, active=1, ready=2, terminating=3, succeeded=4, failed=5, ignored=6, counted=frozenset({"a", "b"}),
     completed_indexes=frozenset({0, 1, 2, 9}), failed_indexes=frozenset({4}), index_failures={4: (1, 2, 3.5)},
     conditions=(JobCondition("Failed", status=True, reason="r", message="m", since=2.5),),
-    backoff=BackoffRecord(1, 2.5), finished_at=3.5,
+    backoff=BackoffRecord(1, 2.5), finished_at=3.5, stopped_at_end=frozenset({"a"}),
 )  # fmt: skip
 POD = PodRecord(
     name="a", rank=1, index_failures=2, index_ignored=3, restarts=4, run="b", due=9.5, counters={"p/r": 1}, in_place=5,

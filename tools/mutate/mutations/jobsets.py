@@ -83,10 +83,24 @@ MUTATIONS = (
         ("unit/test_kubejob.py",),
     ),
     Mutation(
-        "what still works when a Job is decided is not counted",
+        "what still works when a Job has failed is not counted",
         "domain/workloads/kubejob/reconcile.py",
-        "failed=state.failed + len(working),",
+        "failed=state.failed + (len(working) if ending.failed else 0),",
         "failed=state.failed,",
+        ("unit/test_kubejob.py",),
+    ),
+    Mutation(
+        "what still works when a Job is complete counts as failed",
+        "domain/workloads/kubejob/reconcile.py",
+        "(len(working) if ending.failed else 0)",
+        "len(working)",
+        ("unit/test_kubejob.py",),
+    ),
+    Mutation(
+        "a pod that succeeded just after its Job had failed counts as failed",
+        "domain/workloads/kubejob/tally.py",
+        "    if state.stopped_at_end:\n        new = _as_they_ended(spec, new, pods)\n",
+        "",
         ("unit/test_kubejob.py",),
     ),
 )

@@ -194,6 +194,8 @@ class KubeJobState(Struct, frozen=True):
     ignored: int = 0
     counted: frozenset[str] = frozenset()
     """Pods whose end is counted and which may still be seen."""
+    stopped_at_end: frozenset[str] = frozenset()
+    """Pods that still worked when the Job was decided, and have not ended yet."""
     completed_indexes: frozenset[int] = frozenset()
     failed_indexes: frozenset[int] = frozenset()
     index_failures: Mapping[int, tuple[int, int, float]] = field(default_factory=dict)

@@ -71,7 +71,10 @@ def reconcile(
 def _ending(
     state: KubeJobState, ending: JobEnding, pods: Sequence[Pod], decisions: tuple[PodDecision, ...], now: float
 ) -> JobResult:
-    """End what still runs, and the Job once nothing does."""
+    """End what still runs, and the Job once nothing does.
+
+    As in Kubernetes, what still works counts as failed at once when a Job has failed, and not when one is complete.
+    """
     working: list[str] = []
     stops: list[StopPod] = []
     for pod in pods:
@@ -88,8 +91,9 @@ def _ending(
             active=0,
             ready=0,
             terminating=state.terminating + len(working),
-            failed=state.failed + len(working),
-            counted=state.counted | frozenset(working),
+            failed=state.failed + (len(working) if ending.failed else 0),
+            counted=state.counted.union(working),
+            stopped_at_end=state.stopped_at_end.union(working),
         )
         return Result(state=ended, orders=tuple(stops), decisions=decisions)
     ended = with_condition(

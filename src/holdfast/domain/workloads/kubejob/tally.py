@@ -98,7 +98,23 @@ def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> Tally:
         counted=frozenset(counted),
         completed_indexes=all_completed,
     )
+    if state.stopped_at_end:
+        new = _as_they_ended(spec, new, pods)
     return _with_failures(spec, new, failed, succeeded) if failed or succeeded else Tally(new)
+
+
+def _as_they_ended(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> KubeJobState:
+    """Count as succeeded, and not as failed, pods that a decided Job stopped but whose programs ended with 0 before."""
+    stopped = [pod for pod in pods if pod.name in state.stopped_at_end]
+    done = [pod for pod in stopped if pod.phase is PodPhase.SUCCEEDED and has_place(spec, pod)]
+    completed = state.completed_indexes | {pod.index for pod in done if pod.index is not None}
+    return evolve(
+        state,
+        failed=state.failed - (len(done) if state.condition("FailureTarget") is not None else 0),
+        succeeded=len(completed) if spec.indexed else state.succeeded + len(done),
+        completed_indexes=completed,
+        stopped_at_end=frozenset(pod.name for pod in stopped if not pod.ended),
+    )
 
 
 def _with_failures(spec: KubeJobSpec, state: KubeJobState, failed: Sequence[Pod], succeeded: Sequence[float]) -> Tally:
