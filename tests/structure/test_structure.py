@@ -226,6 +226,13 @@ def test_the_domain_imports_nothing_but_pure_libraries() -> None:
     assert {where(path): imports(path) - allowed for path in pure if imports(path) - allowed} == {}
 
 
+def test_names_are_looked_up_in_one_place() -> None:
+    """What looks up another way waits for a silent name server as long as the system does."""
+    ways = re.compile(r"\b(getaddrinfo|gethostbyname|create_connection)\(")
+    found = [path.relative_to(ROOT / "src/holdfast") for path in SOURCES if ways.search(path.read_text())]
+    assert [str(path) for path in found] == ["resolver.py"]
+
+
 def is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(isinstance(node, ast.Raise) and "NotImplementedError" in ast.unparse(node) for node in function.body)
 

@@ -8,23 +8,24 @@ from __future__ import annotations
 import http.client
 import select
 import socket
-import threading
-from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from contextlib import closing
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from holdfast.domain.record import Struct, field
+from holdfast.resolver import addresses
 from holdfast.wire.base import REVISION_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from holdfast.resolver import Address
 
 _CHUNK = 1 << 16
 _SUCCESS = range(200, 300)
 _LONGEST_REVISION = 10
 LONGEST_SEARCH_S = 8.0
 """How long the address of a host is looked up: longer than a resolver takes to ask its second server, after 5 s."""
-_Address: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 FAILURES = (OSError, http.client.HTTPException)
 """What a transport raises when it got no answer, or not the whole of one."""
 
@@ -142,7 +143,7 @@ class _Plain(http.client.HTTPConnection):
     def connect(self) -> None:
         """Connect to the first address of the host that answers."""
         limit_s = min(self.timeout or LONGEST_SEARCH_S, LONGEST_SEARCH_S)
-        self.sock = _connected(_addresses(self.host, self.port, limit_s), self.timeout)
+        self.sock = _connected(addresses(self.host, self.port, limit_s), self.timeout)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
@@ -150,9 +151,9 @@ class _Secure(http.client.HTTPSConnection, _Plain):
     """The same, over TLS."""
 
 
-def _connected(addresses: Sequence[_Address], timeout_s: float | None) -> socket.socket:
+def _connected(found: Sequence[Address], timeout_s: float | None) -> socket.socket:
     why: OSError = OSError("it has no address")
-    for family, kind, protocol, _, address in addresses:
+    for family, kind, protocol, _, address in found:
         made = socket.socket(family, kind, protocol)
         made.settimeout(timeout_s)
         try:
@@ -163,33 +164,6 @@ def _connected(addresses: Sequence[_Address], timeout_s: float | None) -> socket
         else:
             return made
     raise why
-
-
-def _addresses(host: str, port: int, limit_s: float) -> Sequence[_Address]:
-    """Look up a name; the system's own limits add up to minutes, and nothing can interrupt it.
-
-    Raises:
-        OSError: It is unknown, or no name server answered in time (``TimeoutError``).
-    """
-    with suppress(OSError, UnicodeError):
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    found: list[Sequence[_Address] | OSError] = []
-
-    def look() -> None:
-        try:
-            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            found.append(error if isinstance(error, OSError) else OSError(str(error)))
-
-    thread = threading.Thread(target=look, name="holdfast-names", daemon=True)
-    thread.start()
-    thread.join(limit_s)
-    if not found:
-        msg = f"no name server said within {limit_s:g} s where {host} is"
-        raise TimeoutError(msg)
-    if isinstance(found[0], OSError):
-        raise found[0]
-    return found[0]
 
 
 def _revision(response: http.client.HTTPResponse) -> int | None:

@@ -11,17 +11,19 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.record import Struct
 from holdfast.notify.trouble import Undelivered
+from holdfast.resolver import addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from ipaddress import IPv6Address
 
+    from holdfast.resolver import Address
+
 Network: TypeAlias = IPv4Network | IPv6Network
-_Address: TypeAlias = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 ALLOW_HINT = "HOLDFAST_NOTIFY_ALLOW says which addresses of its own network the server may tell"
 _TRANSLATED = tuple(map(IPv6Network, ("64:ff9b::/96", "::/96")))
 """IPv6 addresses that end in the IPv4 address which a gateway makes of them."""
@@ -81,8 +83,8 @@ class Guard(Struct, frozen=True):
         found = _addresses(host, port, deadline)
         permitted = [each for each in found if self.permits(ip_address(str(each[4][0]).partition("%")[0]))]
         if not permitted:
-            addresses = ", ".join(sorted({str(each[4][0]) for each in found}))
-            message = f"{host} is {addresses}, which is not a public address; {ALLOW_HINT}"
+            shown = ", ".join(sorted({str(each[4][0]) for each in found}))
+            message = f"{host} is {shown}, which is not a public address; {ALLOW_HINT}"
             raise Undelivered(message, final=True)
         why = ""
         for family, kind, protocol, _, address in permitted:
@@ -102,31 +104,21 @@ class Guard(Struct, frozen=True):
         raise Undelivered(message)
 
 
-def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[_Address]:
-    """Look up a name; the system's own limits add up to minutes, and nothing can interrupt it.
+def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Address]:
+    """Look up a name.
 
     Raises:
         Undelivered: It is unknown, or no name server answers in time.
     """
-    found: list[Sequence[_Address] | Exception] = []
-
-    def look() -> None:
-        try:
-            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            found.append(error)
-
-    thread = threading.Thread(target=look, name="holdfast-names", daemon=True)
-    thread.start()
-    thread.join(deadline.left_s())
-    if not found:
+    left_s = deadline.left_s()
+    try:
+        return addresses(host, port, left_s)
+    except TimeoutError as error:
         message = f"no name server said within {deadline.seconds:g} s where {host} is"
-        raise Undelivered(message)
-    (answer,) = found
-    if isinstance(answer, Exception):
-        message = f"{host} cannot be found: {getattr(answer, 'strerror', None) or answer}"
-        raise Undelivered(message) from answer
-    return answer
+        raise Undelivered(message) from error
+    except OSError as error:
+        message = f"{host} cannot be found: {error.strerror or error}"
+        raise Undelivered(message) from error
 
 
 def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
