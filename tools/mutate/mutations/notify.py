@@ -23,8 +23,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a name server that never answers holds a delivery",
-        "notify/guard.py",
-        "    thread.join(deadline.left_s())\n",
+        "resolver.py",
+        "    thread.join(limit_s)\n",
         "    thread.join()\n",
         (f"{_MEDIA}::test_a_name_server_that_never_answers_is_waited_for_no_longer_than_allowed",),
     ),
