@@ -13,8 +13,11 @@ from holdfast.domain.policy.model import Action, Rule
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.service.explain import Explainer
+from holdfast.service.jobsets.explain import SetExplainer
+from holdfast.service.jobsets.sets import JobSets
 from tests.unit.conftest import job_named, retrying
 from tests.unit.jobset_lab import SetLab, group, manifest
+from tests.unit.jobset_service import Counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,3 +122,15 @@ def test_a_set_of_a_restored_database_waits_too(strategy: str) -> None:
     lab.store.delete_pause()
     lab.pass_s(30)
     assert len(lab.orders) == 2
+
+
+def test_a_job_and_a_set_say_once_that_nothing_is_started_while_they_wait_for_that() -> None:
+    lab = SetLab()
+    lab.store.put_pause(PAUSE)
+    set_id = lab.submit_set(manifest(replicatedJobs=[group("w")]), lambda _: ENDLESS)
+    job = lab.submit(job_named("job"), ENDLESS)
+    lab.pass_s(3)
+    of_job = Explainer(lab.store).why(job)
+    of_set = SetExplainer(JobSets(lab.store, lab.clock, Counting())).why(set_id)
+    for headline, summary in ((of_job.headline, of_job.summary), (of_set.headline, of_set.summary)):
+        assert " ".join((headline, *summary)).count(WORDS) == 1

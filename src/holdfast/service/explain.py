@@ -23,6 +23,7 @@ from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 from holdfast.errors import NotFound
 from holdfast.service.naming import find_attempt
+from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import reason_of
 from holdfast.service.summary import awaited_lines, cancelled_line, failed_pods, job_line, pod_lines
 
@@ -86,21 +87,15 @@ class Explainer:
             latest = attempts[::-1]
             judged = (one for one in latest if one.decision is not None)
             chosen = next(judged, next((one for one in latest if one.failure is not None), None))
+        paused = paused_lines(self._store, ended=job.terminal, said=job.reason)
         if chosen is None:
             pods = failed_pods(self._store, job, number or job.attempt)
             told = awaited_lines(self._store, job) or pod_lines(self._store, job, failed=pods)
-            return Explanation(job, None, job_line(job), (*told, *self._paused(job)), pods)
+            return Explanation(job, None, job_line(job), (*told, *paused), pods)
         complete = self._complete(job, attempts, chosen)
         pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)
         summary = self._summary(job, attempts, complete, number, pods)
-        return Explanation(job, complete, job_line(job, complete), (*summary, *self._paused(job)), pods)
-
-    def _paused(self, job: Job) -> Sequence[str]:
-        """Say that nothing is started, where the job does not say so already and would be."""
-        pause = self._current().paused
-        if pause is None or job.terminal or pause.in_words() in job.reason:
-            return ()
-        return (f"In this database {pause.in_words()}.",)
+        return Explanation(job, complete, job_line(job, complete), (*summary, *paused), pods)
 
     def _summary(
         self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None, failed: Sequence[Run]

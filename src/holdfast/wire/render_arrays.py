@@ -11,7 +11,7 @@ from holdfast.wire.problems import problem_entry
 from holdfast.wire.render_jobs import dependency_views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from holdfast.domain.workloads.array.model import Array, ArraySpec, Origin
     from holdfast.errors import Problem
@@ -47,7 +47,7 @@ def array_why(
     omitted: int,
     reruns: Iterable[Array] = (),
     cancelled: Iterable[tuple[str, list[int], str]] = (),
-    paused: str = "",
+    paused: Sequence[str] = (),
 ) -> ArrayWhy:
     """Show why an array is where it is.
 
@@ -57,7 +57,7 @@ def array_why(
         omitted: Failed tasks in none of them.
         reruns: Arrays that run tasks of it again.
         cancelled: Groups of cancelled tasks: a reason, indexes and an example each.
-        paused: Why nothing is started, if so.
+        paused: That nothing is started, if so.
     """
     shown = [
         FailureGroupView(
@@ -72,7 +72,7 @@ def array_why(
     ]
     return ArrayWhy(
         array=view,
-        headline=_headline(view) + (f" In this database {paused}." if paused and view.ended_at is None else ""),
+        headline=" ".join((_headline(view), *paused)),
         groups=shown,
         cancelled=[
             CancelGroupView(reason=reason, count=len(indexes), indexes=format_indexes(indexes), example=example)

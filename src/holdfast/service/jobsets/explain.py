@@ -18,6 +18,7 @@ from holdfast.domain.workloads.jobset.rules import Budget
 from holdfast.domain.workloads.jobset.state import FAILED_JOBS, SetDecision, Terminal
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
+from holdfast.service.pausing import paused_lines
 from holdfast.service.summary import job_line
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ class SetExplainer(Struct, frozen=True):
         traces, omitted = self.traces(job_set, job=job)
         now = self.sets.clock.now()
         summary = [*standing(job_set, spec, now), *self._without_a_place(job_set)]
-        pause = self.sets.store.paused()
-        if pause is not None and not job_set.ended:
-            summary.append(f"In this database {pause.in_words()}.")
+        summary += paused_lines(self.sets.store, ended=bool(job_set.ended), said=" ".join(summary))
         return SetExplanation(job_set, spec, headline(job_set, spec), summary, traces, omitted)
 
     def _without_a_place(self, job_set: JobSet) -> Iterator[str]:

@@ -13,6 +13,7 @@ from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.service.arrays import LARGEST_PAGE, Arrays, Explained, Progress
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
+from holdfast.service.pausing import paused_lines
 from holdfast.service.reruns import Reran, reruns_of
 from holdfast.service.reruns import rerun as run_again
 from holdfast.service.reshape import Reshaped, reshape
@@ -89,15 +90,16 @@ class ArrayOperations(Struct, frozen=True):
         """
         return self._arrays().task(ref, index)
 
-    def why(self, _caller: Caller, ref: str) -> tuple[Explained, Sequence[Array], str]:
-        """Explain where an array is; with the arrays that run tasks of it again, and why nothing is started, if so.
+    def why(self, _caller: Caller, ref: str) -> tuple[Explained, Sequence[Array], Sequence[str]]:
+        """Explain where an array is; with the arrays that run tasks of it again, and that nothing is started, if so.
 
         Raises:
             NotFound: There is no such array.
         """
         found = self._arrays().explain(ref)
-        pause = self.backend.store.paused()
-        return found, reruns_of(self.backend.store, found.progress.array), "" if pause is None else pause.in_words()
+        array = found.progress.array
+        paused = paused_lines(self.backend.store, ended=bool(array.ended))
+        return found, reruns_of(self.backend.store, array), paused
 
     def rerun(  # noqa: PLR0913 - what there is to say of a rerun
         self,
