@@ -122,6 +122,32 @@ def test_what_is_settled_is_due_no_more_and_in_the_event_log(store: Store) -> No
     assert [one.id for one in store.notifications(EVERYTHING, after=a.seq, limit=1)] == ["b"]
 
 
+def test_what_became_of_a_try_is_not_stored_of_what_was_settled_replayed_or_forgotten_meanwhile(store: Store) -> None:
+    store.commit(Changes(notifications=[told(key) for key in "abc"]))
+    tried = store.due_notifications(5.0, limit=9)
+    a, b, c = tried
+    store.settle_notifications([one.delivered(6.0) for one in tried])  # by a courier that leads since
+    store.replay_notifications(["b"], 7.0)
+    store.commit(Changes(notifications=[told("d")]))
+    assert store.delete_notifications(settled_before=6.5, limit=1) == 1
+    before, told_of = store.notifications(EVERYTHING, limit=9), len(store.events(after=0, limit=99))
+    late = [a.delivered(8.0), b.delivered(8.0), c.failed("it answered 500", 8.0, draw=0.5, final=False)]
+    d = store.notification("d").failed("it answered 500", 8.0, draw=0.5, final=False)
+    assert [one.id for one in store.settle_notifications([*late, d])] == ["d"]
+    assert {one.id: one for one in store.notifications(EVERYTHING, limit=9)} == {
+        one.id: (evolve(d, seq=one.seq) if one.id == "d" else one) for one in before
+    }
+    assert len(store.events(after=0, limit=99)) == told_of
+
+
+def test_who_has_delivered_says_so_though_another_try_failed_meanwhile(store: Store) -> None:
+    store.commit(Changes(notifications=[told("a")]))
+    (a,) = store.due_notifications(5.0, limit=9)
+    store.settle_notifications([a.failed("it answered 500", 6.0, draw=0.5, final=False)])
+    store.settle_notifications([a.delivered(7.0)])
+    assert store.notification("a").state is DeliveryState.DELIVERED
+
+
 def test_a_replay_makes_what_is_settled_due_again_under_its_id_and_is_audited(store: Store) -> None:
     store.commit(Changes(notifications=[told("a"), told("b")]))
     store.settle_notifications([store.notification("a").failed("gone", 6.0, draw=0.5, final=True)])

@@ -56,13 +56,17 @@ class MemoryNotificationStore(MemoryCatalogueStore):
         """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
         return next((one.next_at for one in self._waiting(but, not_to)), None)
 
-    def settle_notifications(self, changed: Sequence[Notification]) -> None:
-        """Store how far notifications are."""
+    def settle_notifications(self, changed: Sequence[Notification]) -> Sequence[Notification]:
+        """Store what became of tries, of those that still wait as they did then."""
+        stored = []
         with self._outbox_lock:
             for one in changed:
-                if one.id in self._outbox:
-                    self._outbox[one.id] = evolve(one, seq=self._outbox[one.id].seq)
-            self.append_events(settled_events(changed))
+                before = self._outbox.get(one.id)
+                if before is not None and (before.state, before.since) == (DeliveryState.WAITING, one.since):
+                    self._outbox[one.id] = evolve(one, seq=before.seq)
+                    stored.append(one)
+            self.append_events(settled_events(stored))
+        return stored
 
     def notification(self, notification_id: str) -> Notification:
         """Find one by its id."""

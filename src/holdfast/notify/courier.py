@@ -167,12 +167,13 @@ class Courier:
                 break
         if not self._unsettled:
             return
-        self._store.settle_notifications(self._unsettled)
+        stored = self._store.settle_notifications(self._unsettled)
         for one in self._unsettled:
             self._count(str(one.state).lower() if one.settled_at is not None else "failed")
+            self._under_way.pop(one.id, None)
+        for one in stored:
             if one.state is DeliveryState.DEAD:
                 _log.warning("notification %s to %s is given up: %s", one.id, one.to, one.error)
-            self._under_way.pop(one.id, None)
         self._unsettled.clear()
 
     def drain(self, bound_s: float) -> int:

@@ -37,8 +37,12 @@ class NotificationStore(Protocol):
         """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
         ...
 
-    def settle_notifications(self, changed: Sequence[Notification]) -> None:
-        """Store how far notifications are; one that is delivered or given up is written to the event log, too."""
+    def settle_notifications(self, changed: Sequence[Notification]) -> Sequence[Notification]:
+        """Store what became of tries; one that is delivered or given up is written to the event log, too.
+
+        Returns:
+            Those of which it is stored: not those that were settled, replayed or forgotten since they were tried.
+        """
         ...
 
     def notification(self, notification_id: str) -> Notification:

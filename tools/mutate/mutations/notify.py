@@ -70,4 +70,18 @@ MUTATIONS = (
         "not row.state.stopping",
         (f"{_COURIER}::test_that_an_array_is_held_is_told_each_time_and_once",),
     ),
+    Mutation(
+        "an older result of a try is written over a replay",
+        "storage/sql/notifications.py",
+        "_write(connection, one, waits, _table.c.since == one.since)",
+        "_write(connection, one, waits)",
+        ("contract/test_store_notifications.py",),
+    ),
+    Mutation(
+        "an older result of a try is written over a newer one",
+        "storage/sql/notifications.py",
+        "_write(connection, one, waits, _table.c.since == one.since)",
+        "_write(connection, one, _table.c.since == one.since)",
+        ("contract/test_store_notifications.py",),
+    ),
 )

@@ -20,7 +20,7 @@ from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -71,10 +71,15 @@ def _without(ids: Collection[str], notifiers: Collection[str]) -> list[ColumnEle
     return [column.not_in(list(names)) for column, names in listed if names]
 
 
-def _write(connection: Connection, changed: Iterable[Notification]) -> None:
-    for one in changed:
-        values = dict(zip(_CHANGING, _changing(one), strict=True))
-        connection.execute(update(_table).where(_table.c.id == one.id).values(values))
+def _write(connection: Connection, one: Notification, *where: ColumnElement[bool]) -> bool:
+    values = dict(zip(_CHANGING, _changing(one), strict=True))
+    return connection.execute(update(_table).where(_table.c.id == one.id, *where).values(values)).rowcount > 0
+
+
+def _settle(connection: Connection, one: Notification) -> bool:
+    """Store what became of a try, if its notification still waits as it did then."""
+    waits = _table.c.state == DeliveryState.WAITING.value
+    return _write(connection, one, waits, _table.c.since == one.since)
 
 
 class SqlNotificationStore:
@@ -101,11 +106,16 @@ class SqlNotificationStore:
             found: float | None = connection.execute(query).scalar_one()
         return found
 
-    def settle_notifications(self, changed: Sequence[Notification]) -> None:
-        """Store how far notifications are; one that is delivered or given up is written to the event log, too."""
+    def settle_notifications(self, changed: Sequence[Notification]) -> Sequence[Notification]:
+        """Store what became of tries; one that is delivered or given up is written to the event log, too.
+
+        Returns:
+            Those of which it is stored: not those that were settled, replayed or forgotten since they were tried.
+        """
         with self._database.writing() as connection:
-            _write(connection, changed)
-            append_events(connection, self._batches, settled_events(changed))
+            stored = [one for one in changed if _settle(connection, one)]
+            append_events(connection, self._batches, settled_events(stored))
+        return stored
 
     def notification(self, notification_id: str) -> Notification:
         """Find one by its id.
@@ -138,7 +148,8 @@ class SqlNotificationStore:
                 # Held, so that of two who ask at one moment the other finds it waiting.
                 held = _ALL.where(_table.c.id.in_(some), over).with_for_update()
                 found = [*sound(connection.execute(held), _read)]
-                _write(connection, [one.replayed(now) for one in found])
+                for one in found:
+                    _write(connection, one.replayed(now))
                 done += found
             changes = [on_notification(by, Act.REPLAY, one.id) for one in done]
             append_audited(connection, self._batches, [change for change in changes if change is not None])
