@@ -64,11 +64,10 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent(data: Path, *flags: str) -> AsyncIterator[Agent]:
+async def agent(data: Path, *flags: str, **environ: str) -> AsyncIterator[Agent]:
     command, *arguments = HOLDFAST
-    parameters = StdioServerParameters(
-        command=command, args=[*arguments, "mcp", *flags], env={"HOLDFAST_DATA": str(data)}, cwd=data.parent
-    )
+    environ = {"HOLDFAST_DATA": str(data), **environ}
+    parameters = StdioServerParameters(command=command, args=[*arguments, "mcp", *flags], env=environ, cwd=data.parent)
     async with Client(parameters, read_timeout_seconds=PATIENCE_S) as client:
         yield Agent(client)
 

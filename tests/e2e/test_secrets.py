@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from holdfast.app.server import serve
+from holdfast.app.settings import Settings
 from holdfast.client import Client
 from holdfast.errors import Refused, Unauthenticated
 from tests.e2e.server import HOLDFAST, until, wait_until
@@ -70,7 +71,7 @@ def test_nobody_else_can_read_what_a_server_keeps(server: Server) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])  # noqa: S104 - to be refused
 def test_only_a_loopback_address_is_listened_on(host: str, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="loopback"):
-        serve(host, 0, tmp_path / "data")
+        serve(host, 0, Settings(data=tmp_path / "data"))
     assert not (tmp_path / "data").exists()
 
 

@@ -21,7 +21,7 @@ import pytest
 from tests.e2e.server import HOLDFAST, PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 ABSENT = "NO OTHER USER: only root can start programs as one, and only with setpriv (Debian: util-linux)"
 CALLER, STRANGER = 65532, 65533
@@ -39,8 +39,11 @@ class Caller:
     data: Path
 
     def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return self.run_as(AS_CALLER, [*HOLDFAST, *words], **environ)
+
+    def run_as(self, who: Sequence[str], words: Sequence[str], **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*AS_CALLER, *HOLDFAST, *words],
+            [*who, *words],
             cwd="/",
             env={**SOURCE, "PATH": os.defpath, "HOLDFAST_DATA": str(self.data), "TOK": "hunter2", **environ},
             stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Finds a way to a Holdfast: a named server, the one running on the data directory, or this process itself.
+"""Opens a way to a Holdfast: to the server that is found, or without one to the data directory, in this process.
 
 The result is always a ``Client`` that speaks the public API.
 """
@@ -9,8 +9,10 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.app import whereabouts
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.settings import read_settings
+from holdfast.app.whereabouts import Origin
 from holdfast.client import Client
 
 if TYPE_CHECKING:
@@ -42,21 +44,16 @@ def connect(
         A client.
     """
     settings = settings or read_settings()
-    if settings.url:
-        from holdfast.app.data.token import given_token  # only here: most commands find a server by its directory
-
-        with Client(settings.url, given_token(settings)) as client:
-            yield _ready(client, settings, waits, remark)
-        return
-    directory = DataDir(settings.data)
-    server = directory.server()
-    if server is not None:
-        with Client(server.url, server.token) as client:
-            client.connection.find, client.connection.known = partial(_found, directory), True
+    found = whereabouts.find(settings)
+    if found is not None:
+        with Client(found.url, found.token) as client:
+            if found.origin is Origin.DIRECTORY:
+                client.connection.find = partial(_found, DataDir(settings.data))
+            client.connection.known = found.origin is not Origin.NAMED
             yield _ready(client, settings, waits, remark)
         return
     with ExitStack() as stack:
-        yield _in_process(stack, settings, directory, drive=drive, places=places)
+        yield _in_process(stack, settings, DataDir(settings.data), drive=drive, places=places)
 
 
 def _ready(
@@ -84,14 +81,13 @@ def is_looked_after(settings: Settings | None = None) -> bool:
         Unavailable: The database cannot be read right now.
     """
     settings = settings or read_settings()
-    directory = DataDir(settings.data)
-    if settings.url or directory.server() is not None:
+    if whereabouts.find(settings) is not None:
         return True
     from holdfast.app import leadership, wiring
     from holdfast.app.time import SystemClock
     from holdfast.storage.sql import upkeep
 
-    place = wiring.database(settings, directory)
+    place = wiring.database(settings, DataDir(settings.data))
     owner, left_s = upkeep.leader(place, SystemClock().now())
     return left_s > 0 and (upkeep.file_of(place) is None or leadership.is_here_and_alive(owner))
 
@@ -100,11 +96,12 @@ def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, dri
     # Imported here because a client of a running server needs none of the server's parts.
     from holdfast.app import wiring
     from holdfast.app.data.ownership import refuse_copy
+    from holdfast.app.entrance.accounts import account
     from holdfast.app.inprocess import in_process
 
     store = wiring.store(settings, directory)
     stack.callback(store.close)
-    backend, principal = wiring.backend(settings, directory, store), wiring.account()
+    backend, principal = wiring.backend(settings, directory, store), account()
     if not drive:
         return in_process(backend, principal, before_writing=partial(refuse_copy, directory))
     from holdfast.app import embedded, log

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import logging
 import resource
+import socket
 from typing import TYPE_CHECKING
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from holdfast.api.http.serving.gates import PEER
+from holdfast.client.unix import peer_of
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     import asyncio
-    import socket
 
 _log = logging.getLogger(__name__)
 
@@ -115,6 +117,9 @@ class GuardedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
         """Begin, or say that there is no place."""
         super().connection_made(transport)
+        connected = transport.get_extra_info("socket")
+        if connected is not None and connected.family == socket.AF_UNIX:
+            self.app_state = {**self.app_state, PEER: peer_of(connected)[1]}  # the beginning of each request's state
         if self.doorway.enter(self):
             self._expect_request()
         else:

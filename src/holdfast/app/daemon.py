@@ -116,9 +116,10 @@ def stop(timeout_s: float) -> tuple[ServerAddress, int] | None:
         Unavailable: It is not gone in time.
     """
     settings = read_settings()
-    if settings.url:
-        message = f"HOLDFAST_URL names {settings.url}: only the server of a data directory can be stopped"
-        raise Refused(message, hint="unset HOLDFAST_URL, and set HOLDFAST_DATA to its directory")
+    for name, value in (("HOLDFAST_URL", settings.url), ("HOLDFAST_SOCKET", settings.socket)):
+        if value:
+            message = f"{name} names {value}: only the server of a data directory can be stopped"
+            raise Refused(message, hint=f"unset {name}, and set HOLDFAST_DATA to its directory")
     server = DataDir(settings.data).server()
     if server is None:
         return None

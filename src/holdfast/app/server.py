@@ -22,6 +22,7 @@ from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
 from holdfast.app.embedded import start_embedded
+from holdfast.app.entrance import accounts, unix_socket
 from holdfast.app.loops.telling import sender
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
@@ -37,7 +38,6 @@ from holdfast.errors import Refused, Unavailable
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from fastapi import FastAPI
 
@@ -53,7 +53,7 @@ _SHUTDOWN_S = 5
 def serve(
     host: str = "127.0.0.1",
     port: int = DEFAULT_PORT,
-    data: Path | None = None,
+    settings: Settings | None = None,
     *,
     started: Callable[[str], None] | None = None,
 ) -> None:
@@ -62,18 +62,18 @@ def serve(
     Args:
         host: Address to listen on; only loopback addresses, as there is no TLS yet.
         port: Port to listen on; 0 picks a free one.
-        data: Data directory; default from the settings.
+        settings: Where its data are, and all else; by default the environment's.
         started: Called with the URL once requests are served.
 
     Raises:
-        Refused, InvalidSetting: The address is not a loopback address, or the token is none that can be trusted.
+        Refused, InvalidSetting: The address is not a loopback address, or the token or the socket cannot be trusted.
         DataDirLocked: Another process owns the data directory, or the file of its database.
         Conflict: The data directory is a copy of one that is in use, or its database is gone.
-        Unavailable: The port is taken, the directory cannot be written, or another machine leads the database.
+        Unavailable: Port or socket is taken, the directory cannot be written, or another machine leads the database.
         EngineError: Programs are held by another version, or the engine does not start.
         Internal: The database is damaged, or lacks what was written last.
     """
-    settings = read_settings() if data is None else read_settings(data=data)
+    settings = settings or read_settings()
     log.configure(settings.log_level)
     faulthandler.enable(all_threads=False)  # where the kernel ends it, as over a mapped file that cannot be written
     _require_loopback(host)
@@ -92,21 +92,20 @@ def serve(
             clock=SystemClock(),
             ids=SortableIds(),
             logs=ProcessLogs(directory.runs),
-            entrance=Entrance(evolve(wiring.account(), via=Via.TOKEN), token),
+            entrance=Entrance(evolve(accounts.account(), via=Via.TOKEN), token, accounts.own_peers()),
             probes=_probes(readiness, settings, directory, lambda: server.should_exit),
         )
         config = _configured(app, host, port, connections.bounds(settings.connections, settings.request_timeout))
         log.quieten()
         server = connections.Server(config)
-        sockets = [_bind(config)]
-        bound = sockets[0].getsockname()[1]
-        url = f"http://{f'[{host}]' if ':' in host else host}:{bound}"
+        sockets, url, publish = _sockets(stack, config, settings)
         embedded = start_embedded(stack, settings, directory, ownership, readiness.telemetry)
         readiness.started(embedded)
         warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
         directory.announce(ServerAddress(url, token, os.getpid()))
         stack.callback(directory.withdraw)
+        publish()
         if started is not None:
             started(url)
         server.run(sockets=sockets)
@@ -156,6 +155,18 @@ def _require_loopback(host: str) -> None:
         raise Refused(
             msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; to serve other machines, put a TLS proxy in front of it"
         )
+
+
+def _sockets(
+    stack: ExitStack, config: uvicorn.Config, settings: Settings
+) -> tuple[list[socket.socket], str, Callable[[], None]]:
+    """Listen where callers come in; returns also the address, and what has a Unix socket be found once all is ready."""
+    bound, host = _bind(config), config.host
+    url = f"http://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
+    if settings.socket is None:
+        return [bound], url, lambda: None
+    local = stack.enter_context(unix_socket.listening(settings.socket))
+    return [bound, local.listener], url, local.publish
 
 
 def _bind(config: uvicorn.Config) -> socket.socket:

@@ -46,6 +46,8 @@ class Settings(BaseModel):
 
     url: str | None = None
     """The server's address, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
+    socket: Path | None = None
+    """A Unix socket on which ``up`` listens, too; commands ask its server without a token: it knows who calls."""
     token: SecretStr | None = None
     """The bearer token: sent with ``url``, and what a server requires; unset: ``token`` in the data directory."""
     token_file: Path | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.app import log, running, wiring
 from holdfast.app.data.ownership import refuse_copy, require_database, word_of
 from holdfast.app.embedded import Loop
+from holdfast.app.entrance.accounts import account
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
 from holdfast.domain.audit import Caller
@@ -136,7 +137,7 @@ def _opened() -> Iterator[Store]:
 
 
 def _caller() -> Caller:
-    return Caller(wiring.account(), SystemClock().now(), origin="in-process")
+    return Caller(account(), SystemClock().now(), origin="in-process")
 
 
 def prune(*, older_than_s: float, keep: int, dry_run: bool) -> Iterator[int]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from typing import TYPE_CHECKING
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import require_database
 from holdfast.app.time import SortableIds, SystemClock
-from holdfast.domain.access import Principal
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.service.operations.backend import Backend
@@ -82,13 +79,3 @@ def _metrics(opened: Store) -> bytes:
     from holdfast.api.http.serving.metrics import Metrics
 
     return Metrics(CollectorRegistry(), opened).text()
-
-
-def account() -> Principal:
-    """Return who runs this process: what the operating system says, not variables that anybody can set."""
-    uid = os.geteuid()
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:  # a container may run as a number without a name
-        name = str(uid)
-    return Principal(name, uid=uid)

@@ -16,7 +16,6 @@ from holdfast.cli.render.words import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from holdfast.cli.render.output import Output
     from holdfast.client import Client
@@ -58,11 +57,9 @@ class Cli:
     @staticmethod
     def is_unserved() -> bool:
         """Whether no server is named or runs here, which would do what is asked for."""
-        from holdfast.app import settings
-        from holdfast.app.data import datadir
+        from holdfast.app import settings, whereabouts
 
-        found = settings.read_settings()
-        return found.url is None and datadir.DataDir(found.data).server() is None
+        return whereabouts.find(settings.read_settings()) is None
 
     @staticmethod
     def is_looked_after() -> bool:
@@ -76,27 +73,33 @@ class Cli:
         if self.is_unserved():
             self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
 
-    def serve(self, *, host: str, port: int, data: Path | None, daemon: bool = False) -> None:
-        """Run the server in this process until it is stopped, or in one of its own until it answers."""
+    def serve(self, *, host: str, port: int, daemon: bool = False, **given: object) -> None:
+        """Run the server in this process until it is stopped, or in one of its own until it answers.
+
+        Args:
+            host: The address to listen on.
+            port: The port to listen on.
+            daemon: Whether to leave it running in the background.
+            **given: Settings that count more than the environment's.
+        """
         from functools import partial
 
         from holdfast.app.server import serve
+        from holdfast.app.settings import read_settings
 
-        start = partial(serve, host, port, data)
+        settings = read_settings(**given)
+        start = partial(serve, host, port, settings)
+        place = f" and unix://{settings.socket.absolute()}" if settings.socket else ""
         if daemon:
-            self._serve_in_background(lambda started: start(started=started), data)
+            from holdfast.app.daemon import detach, log_of
+            from holdfast.app.data.datadir import DataDir
+
+            log = log_of(DataDir(settings.data).path)
+            url, end = detach(log, lambda started: start(started=started)), f"log: {log}; holdfast down stops it"
+            self.say(f"holdfast is up at {url}{place}, API docs at {url}/docs; {end}")
         else:
-            start(started=lambda url: self.say(f"holdfast is up at {url}, API docs at {url}/docs; Ctrl-C stops it"))
-
-    def _serve_in_background(self, start: Callable[[Callable[[str], None]], None], data: Path | None) -> None:
-        from holdfast.app import settings
-        from holdfast.app.daemon import detach, log_of
-        from holdfast.app.data import datadir
-
-        found = settings.read_settings() if data is None else settings.read_settings(data=data)
-        log = log_of(datadir.DataDir(found.data).path)
-        url = detach(log, start)
-        self.say(f"holdfast is up at {url}, API docs at {url}/docs; log: {log}; holdfast down stops it")
+            end = "Ctrl-C stops it"
+            start(started=lambda url: self.say(f"holdfast is up at {url}{place}, API docs at {url}/docs; {end}"))
 
     def output(self) -> Output:
         """Return the writer of tables and documents."""

@@ -31,7 +31,7 @@ _HELP = """Run batch and ML work to completion on unreliable machines, and expla
 Start with: holdfast run --retries 3 -- python train.py
 """
 _EPILOG = (
-    "The server is found by HOLDFAST_URL and HOLDFAST_TOKEN, else by the data directory HOLDFAST_DATA; "
+    "The server is found by HOLDFAST_URL and HOLDFAST_TOKEN, HOLDFAST_SOCKET, or the data directory HOLDFAST_DATA; "
     "without a server a command opens the data directory itself."
 )
 _USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__mro__[2])

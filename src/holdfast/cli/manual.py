@@ -20,6 +20,7 @@ ENVIRONMENT = {
     "HOLDFAST_URL": "The server to ask; without it, the one that runs on the data directory.",
     "HOLDFAST_TOKEN": "The token it wants.",
     "HOLDFAST_TOKEN_FILE": "A file with the token instead.",
+    "HOLDFAST_SOCKET": "A Unix socket of the server instead of an address; it needs no token.",
     "HOLDFAST_DATA": "The data directory.",
     "NO_COLOR": "Without colours, if it is set.",
 }

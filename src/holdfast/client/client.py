@@ -42,7 +42,7 @@ class Client(
         """Remember where the server is; nothing is sent yet.
 
         Args:
-            base_url: Such as ``http://127.0.0.1:7070``.
+            base_url: Such as ``http://127.0.0.1:7070``, or ``unix:///run/holdfast/holdfast.sock``.
             token: The server's token.
             transport: Another way to reach it; closed with the client.
             timeout_s: For one request.

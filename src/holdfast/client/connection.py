@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from holdfast.client.errors import difference, error_of, foreign
 from holdfast.client.silence import PATIENCE_S, Silence
 from holdfast.client.transport import FAILURES, HttpTransport, Request
+from holdfast.client.unix import SCHEME
 from holdfast.errors import HoldfastError, InvalidRequest, InvalidSetting, Problem, Unauthenticated, Unavailable
 from holdfast.wire.base import REVISION, REVISION_HEADER
 
@@ -314,10 +315,13 @@ def _checked(base_url: str) -> str:
     try:
         parts = urlsplit(base_url)
         sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        sound = sound or base_url.startswith(f"{SCHEME}/")
     except ValueError:
         sound = False
     if sound:
         return base_url
-    problem = Problem("base_url", f"{base_url!r} is not an address", hint="write for example http://127.0.0.1:7070")
+    problem = Problem(
+        "base_url", f"{base_url!r} is not an address", hint="write for example http://127.0.0.1:7070 or unix:///PATH"
+    )
     msg = "the server's address is not valid"
     raise InvalidSetting(msg, problems=[problem])

@@ -12,6 +12,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
+from holdfast.client.unix import SCHEME, UnixConnection
 from holdfast.domain.record import Struct, field
 from holdfast.resolver import addresses
 from holdfast.wire.base import REVISION_HEADER
@@ -80,7 +81,8 @@ class HttpTransport(Transport):
 
     def __init__(self, base_url: str) -> None:
         """Remember the address; nothing is sent yet."""
-        parts = urlsplit(base_url)
+        self._socket = base_url.removeprefix(SCHEME) if base_url.startswith(SCHEME) else ""
+        parts = urlsplit("" if self._socket else base_url)
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port
         self._path = parts.path.rstrip("/")
         self._connection: http.client.HTTPConnection | None = None
@@ -133,6 +135,8 @@ class HttpTransport(Transport):
         return self._connection
 
     def _new(self, timeout_s: float) -> http.client.HTTPConnection:
+        if self._socket:
+            return UnixConnection(self._socket, timeout_s)
         kind = _Secure if self._secure else _Plain
         return kind(self._host, self._port, timeout=timeout_s)
 

@@ -14,6 +14,8 @@ class Via(StrEnum):
     """Opened the data directory; the operating system knows who that is."""
     TOKEN = "token"  # noqa: S105 - a word, not a secret
     """Showed a token over HTTP."""
+    SOCKET = "socket"
+    """Connected to a Unix socket; the operating system knows who that is."""
 
 
 class Principal(Struct, frozen=True):

@@ -54,7 +54,7 @@ class Client:
         """Remember where the server is; nothing is sent yet. ``from_env`` finds it by itself.
 
         Args:
-            url: Such as ``http://127.0.0.1:7070``.
+            url: Such as ``http://127.0.0.1:7070``, or ``unix:///run/holdfast/holdfast.sock``, which needs no token.
             token: The server's token.
             api: Another way to it; closed with this client.
             directory: Through which functions and results travel; default ``calls`` in the data directory.
@@ -70,7 +70,7 @@ class Client:
 
     @classmethod
     def from_env(cls, *, drive: bool = True, directory: str | Path | None = None, max_bytes: int = MAX_BYTES) -> Self:
-        """Find a Holdfast as the command line does: ``HOLDFAST_URL``, else the server of the data directory.
+        """Find a Holdfast as the command line does: ``HOLDFAST_URL``, ``HOLDFAST_SOCKET``, or the data directory.
 
         Args:
             drive: Where no server runs, also run the jobs of the data directory in this process until it is closed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tools.mutate.mutations import (
+    accounts,
     controller,
     dependencies,
     devices,
@@ -19,6 +20,7 @@ from tools.mutate.mutations import (
 )
 
 MUTATIONS = (
+    *accounts.MUTATIONS,
     *controller.MUTATIONS,
     *policy.MUTATIONS,
     *storage.MUTATIONS,

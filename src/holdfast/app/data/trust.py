@@ -26,8 +26,12 @@ _ANOTHER = "set HOLDFAST_DATA to a directory of your own"
 
 
 @contextmanager
-def trusted_folder(path: Path) -> Iterator[int]:
+def trusted_folder(path: Path, *, otherwise: str = _ANOTHER) -> Iterator[int]:
     """Open a directory, only to find what is in it; a symbolic link to one will do.
+
+    Args:
+        path: Where it is.
+        otherwise: What else can be done where it is refused.
 
     Yields:
         Its descriptor, for ``open_trusted``.
@@ -38,7 +42,7 @@ def trusted_folder(path: Path) -> Iterator[int]:
     """
     fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _require_trusted(fd, path)
+        _require_trusted(fd, path, otherwise)
         yield fd
     finally:
         os.close(fd)

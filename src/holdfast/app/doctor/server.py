@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.app.data.datadir import DataDir
+from holdfast.app import whereabouts
 from holdfast.app.data.ownership import require_database
-from holdfast.app.data.token import given_token
 from holdfast.app.doctor.finding import Finding, fail, ok, warn
 from holdfast.client import Client
 from holdfast.client.errors import difference
@@ -43,14 +42,11 @@ def server(settings: Settings) -> Finding:
     Raises:
         HoldfastError: It says why it cannot.
     """
-    if settings.url:
-        with Client(settings.url, given_token(settings)) as client:
-            return _working(client, settings.url)
-    found = DataDir(settings.data).server() if settings.data.is_dir() else None
+    found = whereabouts.find(settings)
     if found is None:
         return warn("none is running: jobs run only while a command waits for them", _START)
     with Client(found.url, found.token) as client:
-        return _working(client, f"{found.url}, process {found.pid}")
+        return _working(client, f"{found.url}, process {found.pid}" if found.pid else found.url)
 
 
 def _working(client: Client, where: str) -> Finding:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
 from holdfast.api.http.serving import browser, errors, routing
-from holdfast.api.http.serving.gates import Entrance, RequestIdGate, SizeGate, TokenGate, WriteGate
+from holdfast.api.http.serving.gates import Entrance, PeerGate, RequestIdGate, SizeGate, TokenGate, WriteGate
 from holdfast.api.http.serving.metrics import Metrics, MetricsGate
 from holdfast.api.http.serving.strict import known_query_only
 from holdfast.domain.record import Struct, field
@@ -109,6 +109,8 @@ def create_app(
     app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
     if entrance.token is not None:
         app.add_middleware(TokenGate, token=entrance.token, now=clock.now)
+    if entrance.peer is not None:
+        app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now)
     app.add_middleware(MetricsGate, metrics=metrics)
     app.add_middleware(RequestIdGate)
     return app

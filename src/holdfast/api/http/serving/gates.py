@@ -10,6 +10,7 @@ import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
@@ -17,7 +18,7 @@ from holdfast.api.http.serving.browser import SignIn
 from holdfast.api.http.serving.errors import respond, respond_status
 from holdfast.domain.record import Struct
 from holdfast.domain.units import format_memory
-from holdfast.errors import Unauthenticated
+from holdfast.errors import HoldfastError, Unauthenticated
 from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from holdfast.domain.access import Principal
-    from holdfast.errors import HoldfastError
 
+PEER = "peer"
+"""In a request's state: the number of the account at the other end of a Unix socket."""
+PRINCIPAL = "principal"
+"""In a request's state: who was let in, if that is not the owner."""
+_KNOWN_S = 30.0
+"""How long an account is known by its number before its name and groups are looked up again."""
 REQUEST_ID = "x-request-id"
 _LONGEST_REQUEST_ID = 128
 _ID_BYTES = 8
@@ -46,6 +52,8 @@ class Entrance(Struct, frozen=True):
     """Whose server it is, which all are taken for who are let in."""
     token: str | None = None
     """What callers must show; ``None`` lets everyone in."""
+    peer: Callable[[int], Principal] | None = None
+    """Who connects by a Unix socket, by the number of the account; refuses who is not let in. It may take a while."""
 
 
 class RequestIdGate:
@@ -66,8 +74,36 @@ class RequestIdGate:
         await self._app(scope, receive, send)
 
 
+class PeerGate:
+    """Lets callers in by a Unix socket whom the operating system knows; they need no token."""
+
+    def __init__(self, app: ASGIApp, *, peer: Callable[[int], Principal], now: Callable[[], float]) -> None:
+        """Stand before ``app``."""
+        self._app = app
+        self._peer = peer
+        self._now = now
+        self._known: dict[int, tuple[float, Principal]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        uid = scope.get("state", {}).get(PEER) if scope["type"] == "http" else None
+        if uid is not None and scope["path"] not in OPEN_PATHS:
+            try:
+                scope["state"][PRINCIPAL] = await self._who(uid)
+            except HoldfastError as error:
+                await respond(error)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _who(self, uid: int) -> Principal:
+        known, now = self._known.get(uid), self._now()
+        if known is None or not 0 <= now - known[0] < _KNOWN_S:
+            known = self._known[uid] = now, await to_thread.run_sync(self._peer, uid)
+        return known[1]
+
+
 class TokenGate:
-    """Lets only callers with the token in; the token itself is not kept, only its hash."""
+    """Lets only callers with the token in, and who is known; the token itself is not kept, only its hash."""
 
     def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float]) -> None:
         """Stand before ``app``."""
@@ -86,7 +122,9 @@ class TokenGate:
             await respond(Unauthenticated(hint=hint))(scope, receive, send)
 
     def _may(self, scope: Scope) -> bool:
-        return self._knows(Headers(scope=scope)) or self._sign_in.lets_read(scope)
+        return (
+            PRINCIPAL in scope.get("state", {}) or self._knows(Headers(scope=scope)) or self._sign_in.lets_read(scope)
+        )
 
     def _knows(self, headers: Headers) -> bool:
         scheme, _, token = headers.get("authorization", "").partition(" ")

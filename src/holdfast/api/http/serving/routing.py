@@ -14,7 +14,9 @@ from starlette.exceptions import HTTPException
 
 from holdfast.api.http.endpoints import events
 from holdfast.api.http.endpoints.endpoint import Asked, Endpoint, Reply, groups
+from holdfast.api.http.serving.gates import PEER, PRINCIPAL
 from holdfast.api.http.serving.streams import EventStream
+from holdfast.domain.access import Via
 from holdfast.domain.audit import Caller
 from holdfast.service.manifests.text import Format, Text
 from holdfast.service.operations.backend import Backend
@@ -117,9 +119,10 @@ def _backend(request: Request) -> Backend:
 
 
 def _caller(request: Request) -> Caller:
-    address = request.client.host if request.client else ""
+    address = request.client.host if request.client else Via.SOCKET if hasattr(request.state, PEER) else ""
     now = request.app.state.backend.clock.now()
-    return Caller(request.app.state.entrance.owner, now, origin=address, request_id=request.state.request_id)
+    who = getattr(request.state, PRINCIPAL, request.app.state.entrance.owner)
+    return Caller(who, now, origin=address, request_id=request.state.request_id)
 
 
 async def _read_text(request: Request) -> Text:

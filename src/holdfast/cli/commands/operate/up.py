@@ -30,6 +30,12 @@ class UpOptions:
         str | None,
         typer.Option(metavar="DIR", help="The data directory; default HOLDFAST_DATA, else the platform's usual place."),
     ] = None
+    socket: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Also listen on this Unix socket, which needs no token; default HOLDFAST_SOCKET."
+        ),
+    ] = None
     daemon: Annotated[
         bool, typer.Option("--daemon", help="Run in the background: return once it serves; holdfast down stops it.")
     ] = False
@@ -44,11 +50,12 @@ def up(options: UpOptions, cli: Cli) -> int:
     flags = Flags()
     port = flags.integer("--port", options.port, high=65535)
     flags.finish()
+    paths = {"data": options.data, "socket": options.socket}
     cli.serve(
         host=options.host,
         port=_DEFAULT_PORT if port is None else port,
-        data=Path(options.data) if options.data else None,
         daemon=options.daemon,
+        **{name: Path(value) for name, value in paths.items() if value},
     )
     return exit_codes.OK
 

@@ -1,0 +1,1 @@
+"""Where callers come in, and who they are."""

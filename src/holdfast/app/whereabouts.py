@@ -1,0 +1,73 @@
+"""Where the server is that commands ask: one that a setting names, that of the data directory, or the machine's."""
+
+from __future__ import annotations
+
+import os
+import stat
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.app.data.datadir import DataDir
+from holdfast.client.unix import address_of
+from holdfast.domain.record import Struct
+
+if TYPE_CHECKING:
+    from holdfast.app.settings import Settings
+
+SYSTEM_SOCKET = Path("/run/holdfast/holdfast.sock")
+"""Where the server of a machine listens for all its users."""
+
+
+class Origin(Enum):
+    """How a server was found."""
+
+    NAMED = auto()
+    """A setting says where it is."""
+    DIRECTORY = auto()
+    """It left its address in the data directory."""
+    SYSTEM = auto()
+    """It listens where that of the machine does."""
+
+
+class Whereabouts(Struct, frozen=True):
+    """Where a server is, and how to get in."""
+
+    url: str
+    token: str | None
+    origin: Origin
+    pid: int | None = None
+
+
+def find(settings: Settings) -> Whereabouts | None:
+    """Look for a server; ``None``: there is none, and whoever asks opens the data directory in its own process.
+
+    Who names a data directory means that one, and is not sent to the machine's server.
+
+    Raises:
+        Refused: The data directory or what a server left there is another user's, or others can write it.
+        InvalidSetting: The token that goes with the named server cannot be read.
+    """
+    if settings.url:
+        from holdfast.app.data.token import given_token  # only here: most commands find a server by its directory
+
+        return Whereabouts(settings.url, given_token(settings), Origin.NAMED)
+    if settings.socket:
+        return Whereabouts(address_of(settings.socket), None, Origin.NAMED)
+    server = DataDir(settings.data).server() if os.path.isdir(settings.data) else None  # noqa: PTH112 - never raises
+    if server is not None:
+        return Whereabouts(server.url, server.token, Origin.DIRECTORY, server.pid)
+    if "data" not in settings.model_fields_set and _lets_in(SYSTEM_SOCKET):
+        return Whereabouts(address_of(SYSTEM_SOCKET), None, Origin.SYSTEM)
+    return None
+
+
+def _lets_in(path: Path) -> bool:
+    """Whether there is a socket of root's or of the caller's that the caller may connect to."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    caller = os.geteuid()
+    is_trusted = not caller or found.st_uid in {0, caller}
+    return stat.S_ISSOCK(found.st_mode) and is_trusted and os.access(path, os.W_OK)
