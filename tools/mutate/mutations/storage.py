@@ -146,13 +146,6 @@ MUTATIONS = (
         ("contract/test_store_contract.py",),
     ),
     Mutation(
-        "retention deletes tasks that an array in progress takes over",
-        "storage/sql/retention.py",
-        " | tasks_among(ids, owners(connection))",
-        "",
-        ("contract/test_store_races.py",),
-    ),
-    Mutation(
         "the files of a deleted job are discarded at one place alone",
         "storage/rules.py",
         '    ] or [""]',
@@ -164,6 +157,20 @@ MUTATIONS = (
         "storage/sql/admission.py",
         "raise pruned_meanwhile()",
         "continue",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
+        "tasks that an array takes over are deleted",
+        "storage/sql/retention.py",
+        "tables.workloads.c.state.contains('\"origins\"') | ",
+        "",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
+        "tasks that an array waits for one by one are deleted",
+        "storage/sql/retention.py",
+        " | tables.workloads.c.spec.contains('\"after\"')",
+        "",
         ("contract/test_store_races.py",),
     ),
 )

@@ -91,9 +91,10 @@ def going_on(connection: Connection) -> tuple[dict[str, Workload], dict[str, tup
     return {each.id: each for each in read}, unreadable
 
 
-def owners(connection: Connection) -> Iterator[Owner]:
-    """Yield the workloads that are made of jobs; those that cannot be read are left out."""
-    for found in sound(connection.execute(select(_TABLE).where(_TABLE.c.name.is_not(None))), codec.read_workload):
+def owners(connection: Connection, *only: ColumnElement[bool]) -> Iterator[Owner]:
+    """Yield the workloads that are made of jobs, or some of them; those that cannot be read are left out."""
+    query = select(_TABLE).where(_TABLE.c.name.is_not(None), *only)
+    for found in sound(connection.execute(query), codec.read_workload):
         if isinstance(found, Owner):
             yield found
 

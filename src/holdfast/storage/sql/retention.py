@@ -9,6 +9,7 @@ from sqlalchemy import Text, bindparam, delete, func, insert, select, tuple_
 from holdfast.compiled.codec import load_spec
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.workloads.base import ARRAY
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob, Place
 from holdfast.storage.rules import may_have_files, tasks_among
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
 _FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
+_MAY_NEED_TASKS = (tables.workloads.c.kind == ARRAY) & (
+    tables.workloads.c.state.contains('"origins"') | tables.workloads.c.spec.contains('"after"')
+)
+"""Of many arrays that are stored most are over and take nothing over: not worth being read in every step."""
 _SPECS_PER_PART = 1000
 _DISCARDS = tables.discards.c
 
@@ -121,12 +126,14 @@ class SqlRetentionStore:
 
 def _delete(connection: Connection, ids: Sequence[str], *, dry_run: bool) -> int:
     jobs = tables.jobs
-    chosen = select(jobs.c.id, jobs.c.spec, jobs.c.submitted_at, jobs.c.updated_at).where(
+    chosen = select(jobs.c.id, jobs.c.spec, jobs.c.submitted_at, jobs.c.updated_at, jobs.c.set_id).where(
         jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES)
     )
     # Held first, and asked for then: who wants a job to run again holds it, too.
     found = connection.execute(chosen.with_for_update()).all()
-    needed = _asked_for(connection, ids) | tasks_among(ids, owners(connection)) | _awaited(connection)
+    needed = _asked_for(connection, ids) | _awaited(connection)
+    if tasks := [row.id for row in found if row.set_id is not None]:
+        needed |= tasks_among(tasks, owners(connection, _MAY_NEED_TASKS))
     going = [row for row in found if row.id not in needed]
     if dry_run or not going:
         return len(going)
