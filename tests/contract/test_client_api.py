@@ -79,7 +79,7 @@ class OneLog:
 
 
 @contextlib.contextmanager
-def _served(app: FastAPI) -> Iterator[str]:
+def served(app: FastAPI) -> Iterator[str]:
     """Serve an application on a free port until the block ends."""
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
@@ -108,7 +108,7 @@ def app(store: MemoryStore) -> FastAPI:
 
 @pytest.fixture
 def url(app: FastAPI) -> Iterator[str]:
-    with _served(app) as url:
+    with served(app) as url:
         yield url
 
 

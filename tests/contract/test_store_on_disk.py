@@ -162,11 +162,13 @@ def test_damaged_events_and_audit_entries_are_passed_over_and_none_after_them_is
 
 
 def test_a_damaged_page_is_named_as_damaged(sqlite: Place) -> None:
+    sqlite.open().close()
+    pages_of_schema = Path(sqlite.url).stat().st_size // 4096
     store = sqlite.open()
     store.submit(Submission([job(f"j{number:06}") for number in range(5000)]))
     store.close()
     with Path(sqlite.url).open("r+b") as file:
-        for page in range(60, 120):
+        for page in range(pages_of_schema, pages_of_schema + 60):
             file.seek(page * 4096)
             file.write(b"\xff" * 4096)
     damaged = sqlite.open()

@@ -203,3 +203,19 @@ def test_what_is_quarantined_is_known_until_it_is_released_and_found_among_jobs(
     known = {"one": evolve(first, since=7.0), "a-set": Quarantined("a-set", "jobset", 6.0, "")}
     assert store.quarantined() == store.load().quarantined == known
     assert [job.id for job in store.jobs(JobFilter(quarantined=True))] == ["one"]
+
+
+def test_jobs_are_listed_by_who_submitted_them(store: Store) -> None:
+    whose = {"j1": ("ann", 1001), "j2": ("ben", None), "j3": ("ann", 1001), "j4": ("", None)}
+    store.submit(
+        Submission([job(key, key, submitted_by=name, submitter_uid=uid) for key, (name, uid) in whose.items()])
+    )
+    found = store.jobs(JobFilter(submitted_by="ann"))
+    assert [(each.id, each.submitted_by, each.submitter_uid) for each in found] == [
+        ("j1", *whose["j1"]),
+        ("j3", *whose["j3"]),
+    ]
+    store.commit(changes_of(evolve(found[1], state=JobState.HELD)))
+    assert [each.id for each in store.jobs(JobFilter(submitted_by="ann", states=frozenset({JobState.HELD})))] == ["j3"]
+    assert [each.id for each in store.jobs(JobFilter(submitted_by="ann"), after=found[0].seq, limit=5)] == ["j3"]
+    assert [each.submitted_by for each in store.load().jobs] == ["ann", "ben", "ann", ""]

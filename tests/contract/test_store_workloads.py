@@ -15,6 +15,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Internal, NotFound
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import Changes, Submission
+from holdfast.ports.workloads import WorkloadFilter
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
@@ -45,7 +46,10 @@ def job(job_id: str) -> Job:
     return Job(job_id, job_id, "default", 0, 100.0, "{}", queued_at=100.0, updated_at=100.0)
 
 
-WEB = Service("w", name="web", spec="{}", manifest="web: {}", expires_at=8.5, created_at=1.0, replicas=3, routes=("a",))
+WEB = Service(
+    "w", name="web", spec="{}", manifest="web: {}", expires_at=8.5, created_at=1.0, submitted_by="ann",
+    submitter_uid=1001, replicas=3, routes=("a",),
+)  # fmt: skip
 
 
 def test_a_kind_that_was_registered_is_kept_with_every_field(store: Store) -> None:
@@ -53,10 +57,11 @@ def test_a_kind_that_was_registered_is_kept_with_every_field(store: Store) -> No
     assert store.workload(Service, "web") == store.workload(Service, "w") == WEB
     changed = evolve(
         WEB, owner="o", name="x", version=7, created_at=9.0, generation=2, spec="s", manifest="m", deleting=True,
-        expires_at=9.5, updated_at=9.5, replicas=1, routes=("☃", "\udcff"),
+        expires_at=9.5, updated_at=9.5, submitted_by="ben", submitter_uid=None, replicas=1, routes=("☃", "\udcff"),
     )  # fmt: skip
     store.commit(Changes(workloads={"w": changed}))
     kept = evolve(changed, owner=WEB.owner, name=WEB.name, version=WEB.version, created_at=WEB.created_at)
+    kept = evolve(kept, submitted_by="ann", submitter_uid=1001)
     assert store.workload(Service, "w") == kept
     assert store.workloads(Service) == [kept]
     assert store.load().of(Service) == store.workloads_by_id(Service, ["w", "none"]) == {"w": kept}
@@ -90,6 +95,15 @@ def test_kinds_do_not_see_each_other(store: Store) -> None:
         store.workload(Service, "s")
     with pytest.raises(AlreadyExists, match="service 'web' exists"):
         store.submit(Submission([], owner=evolve(WEB, id="other")))
+
+
+def test_workloads_are_listed_by_who_submitted_them(store: Store) -> None:
+    others = [evolve(WEB, id=key, name=key, submitted_by=name) for key, name in {"a": "ben", "x": "ann"}.items()]
+    store.submit(Submission([], also=[WEB, *others]))
+    hers = WorkloadFilter(submitted_by="ann")
+    assert [each.id for each in store.workloads(Service, hers)] == ["w", "x"]
+    assert [each.id for each in store.workloads(Service, hers, after="web", limit=1)] == ["x"]
+    assert [each.workload.id for each in store.all_asked_of(Service, WorkloadFilter("ben"))] == ["a"]
 
 
 def test_jobs_and_workloads_of_their_own_are_appended_and_taken_in_together_or_not_at_all(store: Store) -> None:

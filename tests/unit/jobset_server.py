@@ -105,8 +105,10 @@ class Server:
             raise NotFound(msg)
         return JobSetView.model_validate({**SET, "state": state})
 
-    def job_sets(self, *, limit: int | None, states: Sequence[str], labels: Mapping[str, str]) -> list[JobSetView]:
-        assert (limit, states, labels) == (None, [], {})
+    def job_sets(
+        self, *, limit: int | None, states: Sequence[str], labels: Mapping[str, str], user: str | None
+    ) -> list[JobSetView]:
+        assert (limit, states, labels, user) == (None, [], {}, None)
         return [self.job_set("train")]
 
     def _answer(self, *asked: object, result: str) -> JobSetApplied:

@@ -21,8 +21,9 @@ from holdfast.engines.process.files import launch_message
 from holdfast.errors import InvalidManifest, InvalidRequest, Refused
 from holdfast.ports.engine import Container, RunOrder
 from holdfast.ports.store import Changes, Submission
+from holdfast.service.admission.records import new_job
 from holdfast.service.admission.secrets import SPARED_S, kept, sweep
-from holdfast.service.submit import Submitter, new_job
+from holdfast.service.submit import Submitter
 from holdfast.storage.secrets import SecretFiles
 from tests.reading import read_job_mapping
 from tools.memory_store.store import MemoryStore

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.record import evolve
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.workloads import AskedOf
+from holdfast.ports.workloads import EVERY, AskedOf
 from holdfast.storage.rules import (
     gone_workload,
     known_workload,
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.requests import Request
     from holdfast.ports.store import Changes
-    from holdfast.ports.workloads import Rerun, W
+    from holdfast.ports.workloads import Rerun, W, WorkloadFilter
     from tools.memory_store.jobs import JobTable
+
+_FIXED = ("owner", "name", "version", "created_at", "submitted_by", "submitter_uid")
+"""What a commit does not change."""
 
 
 class MemoryWorkloadStore:
@@ -54,10 +57,13 @@ class MemoryWorkloadStore:
             raise no_such_workload(kind, reference)
         return found
 
-    def workloads(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[W]:
+    def workloads(
+        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+    ) -> Sequence[W]:
         """List workloads that have names by name, those whose name comes after ``after``."""
         with self._workloads_lock:
-            return [each for each in self._of(kind) if each.name > after][:limit]
+            named = (each for each in self._of(kind) if each.name > after)
+            return [each for each in named if where.submitted_by in {None, each.submitted_by}][:limit]
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out."""
@@ -75,10 +81,12 @@ class MemoryWorkloadStore:
         with self._workloads_lock:
             return self._asked_of(self.workload(kind, reference))
 
-    def all_asked_of(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[AskedOf[W]]:
+    def all_asked_of(
+        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+    ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
         with self._workloads_lock:
-            return [self._asked_of(each) for each in self.workloads(kind, after=after, limit=limit)]
+            return [self._asked_of(each) for each in self.workloads(kind, where, after=after, limit=limit)]
 
     def _asked_of(self, workload: W) -> AskedOf[W]:
         asked = [one for one in self._requests.values() if workload.id in one.targets]
@@ -165,8 +173,8 @@ class MemoryWorkloadStore:
         known = self._of_jobs.workloads
         for key, each in changes.workloads.items():
             was = known.get(key, each)
-            fixed = {"owner": was.owner, "name": was.name, "version": was.version, "created_at": was.created_at}
-            known[key] = evolve(each, **fixed)  # type: ignore[arg-type] # fields by name
+            fixed = {name: getattr(was, name) for name in _FIXED}
+            known[key] = evolve(each, **fixed)
         for entry in changes.set_log:
             self._logged += 1
             self._log.append(evolve(entry, seq=self._logged))

@@ -18,9 +18,9 @@ from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
 from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
+from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.accepted import as_accepted
 from holdfast.service.jobsets.children import jobs_of
-from holdfast.service.submit import new_job
 from tools.simulate.manifests import random_batch_job, random_set
 
 if TYPE_CHECKING:

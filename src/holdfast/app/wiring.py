@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import require_database
+from holdfast.app.entrance.accounts import account
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
@@ -41,7 +42,7 @@ def store(settings: Settings, directory: DataDir) -> Store:
     file = upkeep.file_of(place)
     if file is not None:
         require_database(file)
-    return open_store(place, before_upgrade=lambda: require_compatible(directory.runs))
+    return open_store(place, before_upgrade=lambda: require_compatible(directory.runs), owner=account())
 
 
 def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:

@@ -49,11 +49,23 @@ class ArrayCalls:
         return self._connection.get(_path(reference), ArrayView)
 
     def arrays(
-        self, *, limit: int | None = None, states: Sequence[str] = (), labels: Mapping[str, str] | None = None
+        self,
+        *,
+        limit: int | None = None,
+        states: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None,
+        user: str | None = None,
     ) -> Iterator[ArrayView]:
-        """List arrays in any of these states with all these labels by name, page by page; without a limit, all."""
+        """List arrays by name, page by page; without a limit, all.
+
+        Args:
+            limit: At most so many.
+            states: Only those in any of these.
+            labels: Only those with all of these.
+            user: Only those that this one submitted.
+        """
         pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
-        where = {"state": list(states) or None, "label": pairs or None}
+        where = {"state": list(states) or None, "label": pairs or None, "user": user}
         left, cursor = limit, None
         while left is None or left > 0:
             size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)

@@ -15,7 +15,7 @@ from holdfast.client.jobsets import JobSetCalls
 from holdfast.client.notifications import NotificationCalls
 from holdfast.client.secrets import SecretCalls
 from holdfast.wire.base import API
-from holdfast.wire.catalogue import Health, VersionView
+from holdfast.wire.catalogue import Health, MeView, VersionView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +69,10 @@ class Client(
     def close(self) -> None:
         """Let go of the connection; double close is fine."""
         self._connection.close()
+
+    def me(self) -> MeView:
+        """Read who asks, as the server knows them."""
+        return self._connection.get(f"{API}/me", MeView)
 
     def version(self) -> VersionView:
         """Read the server's version."""

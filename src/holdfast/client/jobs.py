@@ -58,6 +58,8 @@ class JobsWanted(TypedDict, total=False):
     """Also the tasks of arrays; the default."""
     ids: Sequence[str] | None
     """Only these, at most 200."""
+    user: str | None
+    """Name of who submitted them."""
 
 
 class JobCalls:
@@ -241,6 +243,7 @@ def _filters(wanted: JobsWanted) -> dict[str, Any]:
         "array": wanted.get("array"),
         "tasks": None if wanted.get("tasks", True) else "false",
         "id": wanted.get("ids"),
+        "user": wanted.get("user"),
     }
 
 

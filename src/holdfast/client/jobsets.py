@@ -85,11 +85,24 @@ class JobSetCalls:
         return self._connection.get(_path(reference), JobSetView)
 
     def job_sets(
-        self, *, limit: int | None = None, states: Sequence[str] = (), labels: Mapping[str, str] | None = None
+        self,
+        *,
+        limit: int | None = None,
+        states: Sequence[str] = (),
+        labels: Mapping[str, str] | None = None,
+        user: str | None = None,
     ) -> Iterator[JobSetSummary]:
-        """List job sets in any of these states with all these labels by name, page by page; without a limit, all."""
+        """List job sets by name, page by page; without a limit, all.
+
+        Args:
+            limit: At most so many.
+            states: Only those in any of these.
+            labels: Only those with all of these.
+            user: Only those that this one submitted.
+        """
         pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
-        for page in self._set_pages(JobSetPage, _SETS, limit, {"state": list(states) or None, "label": pairs or None}):
+        where = {"state": list(states) or None, "label": pairs or None, "user": user}
+        for page in self._set_pages(JobSetPage, _SETS, limit, where):
             yield from page.items
 
     def job_set_jobs(self, reference: str, *, limit: int | None = None) -> Iterator[ChildView]:

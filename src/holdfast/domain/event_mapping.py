@@ -67,6 +67,7 @@ def submitted(job: Job) -> EventRecord:
         array=task.set_id,
         array_index=task.index,
         waits=job.reason if job.state is JobState.WAITING and job.of_set is None else "",
+        submitted_by=job.submitted_by,
     )
     return EventRecord(job.id, job.submitted_at, event)
 

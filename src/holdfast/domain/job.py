@@ -170,6 +170,10 @@ class Job(Struct, frozen=True):
     waits for nothing."""
     met: tuple[int, ...] = ()
     """Until then, places of the dependencies that it waits for no longer."""
+    submitted_by: str = ""
+    """Whose it is: who submitted it, or what it is part of, and never who retries it; empty where nobody is known."""
+    submitter_uid: int | None = None
+    """The number of that one's Unix account, where there is one."""
 
     @property
     def of_set(self) -> ChildOf | None:

@@ -1,7 +1,7 @@
 """Rebuilds a job from its events: a pure fold, which proves that the events are complete.
 
-What no event carries stays empty: the specification's text, the place in the order of submission, and when each of
-its dependencies was met.
+What no event carries stays empty: the specification's text, the place in the order of submission, when each of its
+dependencies was met, and the number of its submitter's account.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ def _submitted(job_id: str, at: float, event: JobSubmitted) -> Job:
         state=JobState.WAITING if event.job_set or event.waits else JobState.QUEUED,
         reason=event.waits,
         child=ChildOf(event.job_set, event.replicated_job, event.job_index) if event.job_set else task,
+        submitted_by=event.submitted_by,
     )
 
 

@@ -271,6 +271,8 @@ class JobFilter(Struct, frozen=True):
     """Also the tasks of arrays."""
     ids: frozenset[str] | None = None
     """Only those."""
+    submitted_by: str | None = None
+    """Only that one's."""
 
 
 class QueryStore(Protocol):

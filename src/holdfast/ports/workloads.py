@@ -32,6 +32,16 @@ class Rerun(Struct, frozen=True):
     """Ids of those tasks that were still there when this was made; their files are taken over."""
 
 
+class WorkloadFilter(Struct, frozen=True):
+    """Which workloads to list; every field that is set must hold."""
+
+    submitted_by: str | None = None
+    """Only that one's."""
+
+
+EVERY = WorkloadFilter()
+
+
 class AskedOf(Struct, Generic[W], frozen=True):
     """A workload and its pending requests, in order; both at one instant."""
 
@@ -50,7 +60,9 @@ class WorkloadQueries(Protocol):
         """
         ...
 
-    def workloads(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[W]:
+    def workloads(
+        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+    ) -> Sequence[W]:
         """List workloads that have names by name, those whose name comes after ``after``."""
         ...
 
@@ -70,7 +82,9 @@ class WorkloadQueries(Protocol):
         """
         ...
 
-    def all_asked_of(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[AskedOf[W]]:
+    def all_asked_of(
+        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+    ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
         ...
 

@@ -184,10 +184,15 @@ class Client:
         return Job(self.api, view.id, view.name, None if name is None else self.calls.of(name))
 
     def jobs(
-        self, states: Iterable[State] = (), *, queue: str | None = None, limit: int | None = None
+        self,
+        states: Iterable[State] = (),
+        *,
+        queue: str | None = None,
+        user: str | None = None,
+        limit: int | None = None,
     ) -> Iterator[Job[Any]]:
-        """List jobs in any of these states, or all, in order of submission."""
-        for found in self.api.full_jobs(states=states, queue=queue, limit=limit):
+        """List jobs in any of these states, or all, in order of submission; ``user``: who submitted them."""
+        for found in self.api.full_jobs(states=states, queue=queue, user=user, limit=limit):
             name = found.annotations.get(ANNOTATION)
             yield Job(self.api, found.id, found.name, None if name is None else self.calls.of(name))
 

@@ -15,10 +15,12 @@ from holdfast.domain.workloads.dependencies import CANCELLED, waits_for
 from holdfast.errors import Conflict, Internal, NotFound
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter
+from holdfast.ports.workloads import EVERY
 from holdfast.service.admission.dependencies import NOTHING
+from holdfast.service.admission.records import new_array
 from holdfast.service.quarantined import readable
 from holdfast.service.refusals import audited
-from holdfast.service.submit import Submitter, new_array
+from holdfast.service.submit import Submitter
 from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
+    from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.submit import Written
 
 G = TypeVar("G", "FailureGroup", "CancelGroup")
@@ -147,16 +150,19 @@ class Arrays(Struct, frozen=True):
             AlreadyExists: There is one of that name.
         """
         with audited(self.store, None if dry_run else by, Act.CREATE, Subject.ARRAY, written.spec.name):
-            return self.made(written, key=key, dry_run=dry_run)
+            return self.made(written, by=by, key=key, dry_run=dry_run)
 
-    def made(self, written: Written, *, key: str | None = None, dry_run: bool = False) -> Array:
+    def made(
+        self, written: Written, *, by: Caller | None = None, key: str | None = None, dry_run: bool = False
+    ) -> Array:
         """Submit an array as ``create`` does, for a caller who tells the audit log of a refusal."""
-        submitter = Submitter(self.store, self.clock, self.ids, nodes=self.nodes, secrets=self.secrets)
+        submitter = Submitter(self.store, self.clock, self.ids, nodes=self.nodes, secrets=self.secrets, by=by)
         if not dry_run:
             return submitter.submit_array(written, key=key)
         for error in submitter.refusals([written]).values():
             raise error
-        row = new_array(written.array or ArraySpec(written.spec), NOTHING, "", "", self.clock.now())
+        principal = None if by is None else by.principal
+        row = new_array(written.array or ArraySpec(written.spec), NOTHING, "", "", self.clock.now(), principal)
         return evolve(row, origins=written.origins)
 
     def get(self, reference: str) -> Progress:
@@ -184,9 +190,11 @@ class Arrays(Struct, frozen=True):
             array = evolve(array, state=evolve(array.state, stopping=CANCELLED))
         return Asked(self._progress(array), found.requests)
 
-    def page(self, *, after: str = "", limit: int = LARGEST_PAGE) -> tuple[Sequence[Progress], str | None]:
+    def page(
+        self, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
+    ) -> tuple[Sequence[Progress], str | None]:
         """List arrays by name, and say after which name the list continues, if it does."""
-        found = self.store.workloads(Array, after=after, limit=limit + 1)
+        found = self.store.workloads(Array, where, after=after, limit=limit + 1)
         shown = found[:limit]
         progress = [*map(self._progress, readable(shown, _spec_of))]
         return progress, shown[-1].name if len(found) > limit else None

@@ -76,14 +76,20 @@ def rerun(
     with audited(arrays.store, None if dry_run else by, Act.CREATE, Subject.ARRAY, reference):
         for _ in range(_MOST_TRIES):
             try:
-                return _rerun(arrays, reference, wanted, change, dry_run=dry_run)
+                return _rerun(arrays, reference, wanted, change, by=by, dry_run=dry_run)
             except VersionConflict:  # somebody else reran tasks of it at the same time
                 continue
-        return _rerun(arrays, reference, wanted, change, dry_run=dry_run)
+        return _rerun(arrays, reference, wanted, change, by=by, dry_run=dry_run)
 
 
 def _rerun(
-    arrays: Arrays, reference: str, wanted: Wanted, change: Callable[[ArraySpec, str], ArraySpec], *, dry_run: bool
+    arrays: Arrays,
+    reference: str,
+    wanted: Wanted,
+    change: Callable[[ArraySpec, str], ArraySpec],
+    *,
+    by: Caller | None,
+    dry_run: bool,
 ) -> Reran:
     """Submit a rerun of what nobody else runs again by now.
 
@@ -107,7 +113,7 @@ def _rerun(
         (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {told}, and left out"),) if out else ()
     )
     try:
-        return Reran(arrays.made(written, dry_run=dry_run), made, warnings)
+        return Reran(arrays.made(written, by=by, dry_run=dry_run), made, warnings)
     except AlreadyExists as error:
         if made.name != unused:
             raise

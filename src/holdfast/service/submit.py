@@ -9,28 +9,27 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
-from holdfast.compiled.codec import dump_spec, load_array
-from holdfast.domain.job import Job
+from holdfast.compiled.codec import dump_spec
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Origin
+from holdfast.domain.workloads.array.model import Array, ArraySpec, Origin
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import Submission
-from holdfast.ports.workloads import Rerun
 from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
 from holdfast.service.admission.limits import check, check_count, check_key
+from holdfast.service.admission.records import new_array, new_job, rerun_of
 from holdfast.service.admission.secrets import unknown_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.domain.job import Node
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Job, Node
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
-    from holdfast.service.admission.dependencies import Resolved
 
 
 class Written(Struct, frozen=True):
@@ -80,6 +79,8 @@ class Submitter(Struct, frozen=True):
     """Lists the nodes that jobs can count on; by default those that were reported."""
     secrets: Secrets | None = None
     """Where the values of secret variables are; ``None``: nowhere."""
+    by: Caller | None = None
+    """Who submits, and whose it is from then on; ``None`` where nobody is known."""
 
     def submit(self, item: JobSpec | Written, *, key: str | None = None, newest: str | None = None) -> Job:
         """Submit one job.
@@ -231,15 +232,16 @@ class Submitter(Struct, frozen=True):
         jobs: dict[int, Job] = {}
         arrays: dict[int, Array] = {}
         others = set[str]()
+        by = None if self.by is None else self.by.principal
         for place, item in accepted.items():
             awaited = resolver.resolved(place, ids) if item.spec.after else NOTHING
             others.update(one.id for one in awaited.after if not one.outcome)
             if item.array is None:
                 spec = evolve(item.spec, after=awaited.after) if awaited.after else item.spec
-                jobs[place] = awaited.applied(new_job(spec, ids[place], now))
+                jobs[place] = awaited.applied(new_job(spec, ids[place], now, by))
             else:
                 arrays[place] = evolve(
-                    new_array(item.array, awaited, item.manifest, ids[place], now), origins=item.origins
+                    new_array(item.array, awaited, item.manifest, ids[place], now, by), origins=item.origins
                 )
         labels = {job.id: accepted[place].spec.labels for place, job in jobs.items() if accepted[place].spec.labels}
         submission = Submission(
@@ -250,7 +252,7 @@ class Submitter(Struct, frozen=True):
             newest=newest,
             also=[*arrays.values()],
             awaited=others.difference(ids.values()),
-            rerun=next(filter(None, (_rerun_of(one, accepted[place]) for place, one in arrays.items())), None),
+            rerun=next(filter(None, (rerun_of(one, accepted[at].taken_over) for at, one in arrays.items())), None),
         )
         stored = self.store.submit(submission)
         if stored[0] != ids[next(iter((*jobs, *arrays)))]:
@@ -279,49 +281,9 @@ def _with_what_waits(
     return found
 
 
-def new_array(spec: ArraySpec, awaited: Resolved, manifest: str, key: str, now: float) -> Array:
-    """Make the record of an array that was just submitted."""
-    if awaited.after:
-        spec = evolve(spec, job=evolve(spec.job, after=awaited.after))
-    return Array(
-        id=key,
-        name=spec.name,
-        spec=dump_spec(spec),
-        manifest=manifest,
-        created_at=now,
-        updated_at=now,
-        state=ArrayState(met=awaited.met),
-    )
-
-
-def _rerun_of(array: Array, written: Written) -> Rerun | None:
-    """Say which tasks an array runs again, if any; those that do are submitted alone."""
-    origins = array.origins
-    if not origins:
-        return None
-    indexes = [*load_array(array.spec).every_index()]
-    return Rerun(array.id, origins[0].id, origins[-1].id, len(origins), indexes, written.taken_over)
-
-
 def array_exists(name: str) -> AlreadyExists:
     """Say that the name of an array is taken."""
     return AlreadyExists(f"array {name!r} exists already", hint=f"use another name, or: holdfast delete array {name}")
-
-
-def new_job(spec: JobSpec, job_id: str, now: float) -> Job:
-    """Make the record of a job that was just submitted."""
-    return Job(
-        id=job_id,
-        name=spec.name,
-        queue=spec.queue,
-        priority=spec.priority,
-        submitted_at=now,
-        spec=dump_spec(spec),
-        request=spec.resources,
-        gang=spec.gang,
-        queued_at=now,
-        updated_at=now,
-    )
 
 
 @overload

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 API = "/api/v1"
 """Where every versioned address begins."""
-REVISION = 2
+REVISION = 3
 """How often the API has changed; raised with each change, so that of two programs it can be said which is older."""
 REVISION_HEADER = "Holdfast-Revision"
 """Says in every request and every answer which revision its sender knows."""
@@ -22,7 +22,9 @@ Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-tim
 class Response(BaseModel):
     """Something Holdfast answers; unknown fields are ignored, so that an older client reads a newer server."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, defer_build=True, validate_by_name=True, validate_by_alias=True
+    )
 
 
 class Body(BaseModel):

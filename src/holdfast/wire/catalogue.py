@@ -5,7 +5,7 @@
 
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from holdfast.wire.base import Response, Timestamp
 from holdfast.wire.jobs import ResourcesView
@@ -47,8 +47,6 @@ class CategoryView(Response):
 
 class SettingsView(Response):
     """What the operator sets for everyone; field names are those of manifests."""
-
-    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
     global_max_retries: int | None = Field(default=None, alias="globalMaxRetries")
     """Cap on retries granted to one job; 0 is the kill switch, null is no cap."""
@@ -156,6 +154,16 @@ class VersionView(Response):
     api: str = "v1"
     revision: int = 0
     """Of the API; 0: older than the first that is counted."""
+
+
+class MeView(Response):
+    """Who asks, as the server knows them."""
+
+    name: str
+    """What they submit is submitted by this name."""
+    groups: list[str] = Field(default_factory=list)
+    via: str
+    """How they came in: ``in-process``, by the data directory alone; ``socket``; or ``token``."""
 
 
 class Health(Response):

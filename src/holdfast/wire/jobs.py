@@ -151,6 +151,8 @@ class JobSummary(Response):
     """Its index in that."""
     depends_on: list[DependencyView] = Field(default_factory=list)
     """What had to happen before it could start, or still has to."""
+    submitted_by: str = Field(default="", alias="submittedBy")
+    """Whose it is: who submitted it, whoever retries or changes it; empty where nobody is known."""
 
 
 class JobOutcome(JobSummary):

@@ -55,6 +55,8 @@ class JobSetSummary(Response):
     ended_at: Timestamp | None = None
     depends_on: list[DependencyView] = Field(default_factory=list)
     """What has to happen before it has any job."""
+    submitted_by: str = Field(default="", alias="submittedBy")
+    """Whose it is: who submitted it, whoever changes or restarts it; empty where nobody is known."""
 
 
 class GroupView(Response):

@@ -117,6 +117,7 @@ def _header(array: Array, spec: ArraySpec, state: str) -> dict[str, Any]:
         "indices": None if spec.only is None else format_indexes(spec.every_index()),
         "depends_on": dependency_views(spec.job.after, spec.not_waited_for(known), over=bool(known.made)),
         "labels": dict(spec.job.labels),
+        "submitted_by": array.submitted_by,
         "created_at": timestamp(array.created_at),
         "ended_at": optional_timestamp(known.ended_at),
     }

@@ -1,4 +1,4 @@
-"""Turns events and audit entries into wire models; pure."""
+"""Turns events, audit entries and the history of attempts into wire models; pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from holdfast.domain.events import (
 )
 from holdfast.wire.base import timestamp
 from holdfast.wire.events import AuditView, EventView
+from holdfast.wire.jobs import HistoryEntry, HistoryStep
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import StoredAuditEntry
     from holdfast.domain.events import StoredEvent
+    from holdfast.domain.lifecycle import HistoryRow
 
 _COLLECTIONS = {
     Subject.JOB: "jobs",
@@ -48,8 +50,13 @@ def event_view(stored: StoredEvent) -> EventView:
         time=timestamp(stored.at),
         subject=_subject(stored),
         jobsequence=stored.job_seq,
-        data={name: _value(name, getattr(stored.event, name)) for name in kind.fields},
+        data={outside(name): _value(name, getattr(stored.event, name)) for name in kind.fields},
     )
+
+
+def outside(name: str) -> str:
+    """Return what a field of an event is called outside."""
+    return "submittedBy" if name == "submitted_by" else name
 
 
 def _subject(stored: StoredEvent) -> str:
@@ -88,4 +95,25 @@ def audit_view(stored: StoredAuditEntry) -> AuditView:
         detail=entry.detail,
         origin=by.origin,
         request_id=by.request_id,
+    )
+
+
+def history_entry(row: HistoryRow) -> HistoryEntry:
+    """Show one step of an attempt's history."""
+    return HistoryEntry(
+        attempt=row.attempt,
+        seq=row.seq,
+        phase=row.phase,
+        from_status=str(row.from_status),
+        to_status=str(row.to_status),
+        outcome=str(row.outcome),
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+        error_code=row.error_code,
+        message=row.message,
+        times=row.attempts,
+        steps=[
+            HistoryStep(name=each.name, outcome=str(each.outcome), error_code=each.error_code, message=each.message)
+            for each in row.steps
+        ],
     )

@@ -16,8 +16,6 @@ from holdfast.wire.jobs import (
     AttemptView,
     ContainerView,
     DependencyView,
-    HistoryEntry,
-    HistoryStep,
     JobAccepted,
     JobApplied,
     JobOutcome,
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
     from holdfast.domain.job import Attempt, ChildOf, Job, Resources, Run
-    from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.errors import Problem
@@ -146,6 +143,7 @@ def _header(job: Job) -> dict[str, Any]:
         "started_at": optional_timestamp(job.started_at),
         "ended_at": optional_timestamp(job.ended_at),
         "retry_at": optional_timestamp(job.retry_at),
+        "submitted_by": job.submitted_by,
         **({} if job.child is None else _place(job.child)),
         **({} if _AFTER not in job.spec else {"depends_on": _awaited(job)}),
     }
@@ -325,27 +323,6 @@ def run_state(run: Run) -> str:
         return "Succeeded"
     stopped = run.outcome is None or run.outcome.ended_by in {EndedBy.USER, EndedBy.SUSPENSION, EndedBy.CASCADE}
     return "Cancelled" if stopped and run.status is RunStatus.TERMINATED else "Failed"
-
-
-def history_entry(row: HistoryRow) -> HistoryEntry:
-    """Show one step of an attempt's history."""
-    return HistoryEntry(
-        attempt=row.attempt,
-        seq=row.seq,
-        phase=row.phase,
-        from_status=str(row.from_status),
-        to_status=str(row.to_status),
-        outcome=str(row.outcome),
-        created_at=timestamp(row.created_at),
-        updated_at=timestamp(row.updated_at),
-        error_code=row.error_code,
-        message=row.message,
-        times=row.attempts,
-        steps=[
-            HistoryStep(name=each.name, outcome=str(each.outcome), error_code=each.error_code, message=each.message)
-            for each in row.steps
-        ],
-    )
 
 
 def _due(run: Run) -> float | None:

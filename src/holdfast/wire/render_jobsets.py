@@ -104,6 +104,7 @@ def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
         "priority": spec.priority,
         "generation": job_set.generation,
         "resource_version": job_set.resource_version if job_set.id else "",
+        "submitted_by": job_set.submitted_by,
         "jobs": spec.replicas,
         **{name: sum(getattr(group, name) for group in state.groups) for name in _COUNTS},
         "restarts": state.restarts,

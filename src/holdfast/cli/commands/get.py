@@ -65,6 +65,10 @@ class GetOptions:
             "--label", "-l", metavar="K=V", help="Jobs, or job sets, with this label. Repeatable; all must match."
         ),
     ] = field(default_factory=list)
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", metavar="USER", help="Jobs, arrays or job sets that USER submitted.")
+    ] = None
+    mine: Annotated[bool, typer.Option("--mine", help="Those that you submitted.")] = False
     jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
     array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Jobs that are tasks of this array.")] = (
         None
@@ -112,6 +116,9 @@ def get(options: GetOptions, cli: Cli) -> int:
     if options.watch and (options.tree or form == "yaml"):
         flags.wrong("--watch", f"cannot show {'a tree' if options.tree else 'YAML'}", hint="-o json: a document a line")
     flags.finish()
+    if options.mine:
+        with cli.connect() as client:
+            where["user"] = client.me().name
     asked = Selection(noun, options.names, where, limit, form)
     if options.watch:
         return _watch(asked, cli)
@@ -172,21 +179,26 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
         "--state": options.state,
         "--queue": options.queue,
         "--label": options.label,
+        "--user": options.user,
+        "--mine": options.mine,
         "--jobset": options.jobset,
         "--array": options.array,
         "--quarantined": options.quarantined,
     }
-    of_sets = {"--state", "--label"} if noun in {Noun.JOB_SET, Noun.ARRAY} else set()
+    of_sets = {"--state", "--label", "--user", "--mine"} if noun in {Noun.JOB_SET, Noun.ARRAY} else set()
     for flag, value in given.items():
         if value and (options.names or (noun is not Noun.JOB and flag not in of_sets)):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
+    if options.user is not None and options.mine:
+        flags.wrong("--mine", "cannot be set together with --user")
     known = {Noun.JOB_SET: _SET_STATES, Noun.ARRAY: _ARRAY_STATES}.get(noun, JOB_STATES)
     states = [flags.choice("--state", state, known) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
     if noun in {Noun.JOB_SET, Noun.ARRAY}:
-        return {"states": states, "labels": labels}
+        return {"states": states, "labels": labels, "user": options.user}
     wanted: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
-    return {**wanted, "quarantined": options.quarantined, "array": options.array, "tasks": False}
+    wanted |= {"quarantined": options.quarantined, "array": options.array, "tasks": False}
+    return {**wanted, "user": options.user}
 
 
 def _beside(client: "Client", where: Mapping[str, Any]) -> "list[ArrayView]":
@@ -194,7 +206,7 @@ def _beside(client: "Client", where: Mapping[str, Any]) -> "list[ArrayView]":
     if where["job_set"] or where["array"] or where["quarantined"]:
         return []
     states, queue = where["states"], where["queue"]
-    found = client.arrays(labels=where["labels"])
+    found = client.arrays(labels=where["labels"], user=where["user"])
     return [one for one in found if (not states or one.state in states) and queue in {None, one.queue}]
 
 
@@ -211,6 +223,8 @@ GET = Command(
     "Look",
     examples=(
         "holdfast get jobs --state Failed,Held",
+        "holdfast get jobs --mine",
+        "holdfast get arrays --user ada",
         "holdfast get jobs --tree",
         "holdfast get jobs --watch",
         "holdfast get job train -o json",

@@ -37,14 +37,15 @@ def array_table(arrays: Sequence[ArrayView], *, now_s: float, wide: bool = False
 
 _WIDE = (
     *("ID", "NAME", "QUEUE", "STATE", "TOTAL", "WAITING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "ETA"),
-    *("CREATED", "ENDED", "LABELS", "REASON"),
+    *("CREATED", "ENDED", "USER", "LABELS", "REASON"),
 )
 
 
 def _wide(one: ArrayView) -> tuple[str, ...]:
     counts = (one.total, one.waiting, one.running, one.succeeded, one.failed, one.cancelled)
     times = (when(one.created_at), when(one.ended_at))
-    return (one.id, one.name, one.queue, one.state, *map(str, counts), eta(one), *times, pairs(one.labels), told(one))
+    known = (*times, one.submitted_by, pairs(one.labels), told(one))
+    return (one.id, one.name, one.queue, one.state, *map(str, counts), eta(one), *known)
 
 
 def told(array: ArrayView) -> str:
@@ -68,6 +69,7 @@ def with_arrays(table: Table, arrays: Sequence[ArrayView], *, now_s: float) -> T
             "STATE": one.state,
             "SUBMITTED": when(one.created_at),
             "AGE": age(one.created_at, now_s),
+            "USER": one.submitted_by,
             "LABELS": pairs(one.labels),
             "REASON": progress(one),
         }

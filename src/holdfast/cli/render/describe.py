@@ -38,6 +38,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("After", ", ".join(awaited(job.depends_on))),
         *(pod_facts(job.pods) if job.pods else ()),
         ("Submitted", when(job.submitted_at)),
+        ("Submitted by", job.submitted_by),
         ("Started", when(job.started_at)),
         ("Ended", when(job.ended_at)),
         ("Retry due", when(job.retry_at)),

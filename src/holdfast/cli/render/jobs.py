@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDE_JOBS = (
     *("ID", "NAME", "QUEUE", "STATE", "ATTEMPT", "RETRIES", "SUBMITTED", "STARTED", "ENDED", "TOOK"),
-    *("NODE", "LABELS", "PROGRESS", "REASON"),
+    *("USER", "NODE", "LABELS", "PROGRESS", "REASON"),
 )
 
 
@@ -57,6 +57,7 @@ def _wide(job: JobSummary, now_s: float) -> tuple[str, ...]:
         when(job.started_at),
         when(job.ended_at),
         took(job, now_s),
+        job.submitted_by,
         getattr(job, "node", None) or "",
         pairs(getattr(job, "labels", {})),
         getattr(job, "progress", ""),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MOST_JOBS = 20
 """Jobs of a set that ``describe`` shows."""
 _COLUMNS = ("NAME", "TERMINALSTATE", "RESTARTS", "COMPLETED", "SUSPENDED", "AGE")
-_MORE_COLUMNS = ("STATE", "JOBS", "READY", "ACTIVE", "SUCCEEDED", "FAILED", "COUNTED", "QUEUE", "ID", "REASON")
+_MORE_COLUMNS = ("STATE", "JOBS", "READY", "ACTIVE", "SUCCEEDED", "FAILED", "COUNTED", "QUEUE", "USER", "ID", "REASON")
 
 
 def jobset_table(sets: Sequence[JobSetSummary], *, now_s: float, wide: bool = False) -> Table:
@@ -55,7 +55,7 @@ def _narrow(one: JobSetSummary, now_s: float) -> tuple[str, ...]:
 
 def _more(one: JobSetSummary) -> tuple[str, ...]:
     counts = (one.jobs, one.ready, one.active, one.succeeded, one.failed)
-    return (one.state, *map(str, counts), _counted(one), one.queue, one.id, one.reason)
+    return (one.state, *map(str, counts), _counted(one), one.queue, one.submitted_by, one.id, one.reason)
 
 
 def _restarted(one: JobSetSummary, now_s: float) -> str:
@@ -75,6 +75,7 @@ def jobset_facts(one: JobSetView) -> list[tuple[str, str]]:
         ("Id", one.id),
         ("State", ": ".join(filter(None, (one.state, one.reason, one.message)))),
         ("Queue", f"{one.queue}, priority {one.priority}"),
+        ("Submitted by", one.submitted_by),
         ("Labels", pairs(one.labels)),
         ("Annotations", pairs(one.annotations)),
         ("Managed by", one.managed_by or ""),

@@ -375,6 +375,8 @@ class Owners(Generic[R, S]):
             queued_at=now,
             updated_at=now,
             child=ChildOf(work.row.id, order.group, order.index),
+            submitted_by=work.row.submitted_by,
+            submitter_uid=work.row.submitter_uid,
         )
         self._state.submit(job)
         if not waits_for_owner:

@@ -35,6 +35,8 @@ class JobSubmitted(Struct, frozen=True):
     """Other resources each run requests, by name, in thousandths."""
     waits: str = ""
     """What it waits for; it is Waiting then."""
+    submitted_by: str = ""
+    """Whose it is."""
 
 
 class JobSetAside(Struct, frozen=True):

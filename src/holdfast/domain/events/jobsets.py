@@ -12,6 +12,8 @@ class JobSetCreated(Struct, frozen=True):
     """Its id, in this and all following events."""
     name: str
     jobs: int = 0
+    submitted_by: str = ""
+    """Whose it is."""
 
 
 class JobSetChanged(Struct, frozen=True):

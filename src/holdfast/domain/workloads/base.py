@@ -59,6 +59,10 @@ class Workload(Struct, frozen=True):
     """Grows with every request about it, when it is made; only the store changes it."""
     created_at: float = 0.0
     updated_at: float = 0.0
+    submitted_by: str = ""
+    """Whose it is: who submitted it; fixed, and empty where its job says so."""
+    submitter_uid: int | None = None
+    """The number of that one's Unix account, where there is one; fixed."""
 
     kind: ClassVar[str]
     noun: ClassVar[str]

@@ -8,7 +8,7 @@ from holdfast.dialects.jobset.loading import child_spec
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import job_name
-from holdfast.service.submit import new_job
+from holdfast.service.admission.records import new_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,12 @@ def jobs_of(row: JobSet, spec: JobSetSpec, new_id: Callable[[str], str]) -> Iter
     """
     for group in spec.replicated_jobs:
         described = child_spec(spec, group)
-        pattern = evolve(new_job(described, "", row.created_at), state=JobState.WAITING)
+        pattern = evolve(
+            new_job(described, "", row.created_at),
+            state=JobState.WAITING,
+            submitted_by=row.submitted_by,
+            submitter_uid=row.submitter_uid,
+        )
         for index in range(group.replicas):
             name = job_name(spec.name, group.name, index)
             yield evolve(pattern, id=new_id(name), name=name, child=ChildOf(row.id, group.name, index)), described

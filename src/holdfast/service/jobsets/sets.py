@@ -23,6 +23,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
+from holdfast.ports.workloads import EVERY
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.admission.limits import check_key
 from holdfast.service.jobsets.accepted import accepted, as_accepted, require_match
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
+    from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.turns import Versions
 
 Sent: TypeAlias = "Document | Mapping[str, Any]"
@@ -133,7 +135,9 @@ class JobSets(Struct, frozen=True):
             read = self._read_new(written, lenient=lenient)
             try:
                 return (
-                    self._checked(read, lenient=lenient) if dry_run else self._created(read, lenient=lenient, key=key)
+                    self._checked(read, lenient=lenient, by=by)
+                    if dry_run
+                    else self._created(read, lenient=lenient, by=by, key=key)
                 )
             except AlreadyExists:
                 there = self._find(read.spec.name)
@@ -174,7 +178,9 @@ class JobSets(Struct, frozen=True):
                 require_match(there, if_match)
                 return self._changed(there, written, lenient=lenient, by=by, dry_run=dry_run)
             read = self._read_new(written, lenient=lenient)
-            return self._checked(read, lenient=lenient) if dry_run else self._created(read, lenient=lenient, key=None)
+            if dry_run:
+                return self._checked(read, lenient=lenient, by=by)
+            return self._created(read, lenient=lenient, by=by, key=None)
 
         with audited(self.store, None if dry_run else by, put_act(create=create), Subject.JOB_SET, name):
             return in_order(put, if_match)
@@ -187,10 +193,10 @@ class JobSets(Struct, frozen=True):
         """
         return shown_set(as_accepted(self.store.asked_of(JobSet, reference)), self.store.quarantined())
 
-    def page(self, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
+    def page(self, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
         known = self.store.quarantined()
-        asked = self.store.all_asked_of(JobSet, after=after, limit=limit + 1)
+        asked = self.store.all_asked_of(JobSet, where, after=after, limit=limit + 1)
         sets = [shown_set(as_accepted(one), known) for one in asked]
         return SetPage(readable(sets[:limit], set_spec_of), sets[limit - 1].name if len(sets) > limit else None)
 
@@ -251,13 +257,13 @@ class JobSets(Struct, frozen=True):
         awaited = resolver.resolved(0, {})
         return evolve(read, spec=evolve(read.spec, after=awaited.after), met=awaited.met)
 
-    def _checked(self, read: _Read, *, lenient: bool) -> Applied:
+    def _checked(self, read: _Read, *, lenient: bool, by: Caller | None) -> Applied:
         """Answer a dry run of something new."""
         if self._find(read.spec.name) is not None:
             msg = f"job set {read.spec.name!r} exists already"
             raise AlreadyExists(msg, hint="apply it to change it, or give it another name")
         self._require_own_jobs(read.spec)
-        row = self._new_row(read, "", self.clock.now(), lenient=lenient)
+        row = self._new_row(read, "", self.clock.now(), lenient=lenient, by=by)
         return Applied(row, read.spec, "valid", read.warnings)
 
     def _require_own_jobs(self, spec: JobSetSpec) -> None:
@@ -268,8 +274,8 @@ class JobSets(Struct, frozen=True):
             for there in sets.values():
                 raise Conflict(clash(name, spec.name, there.name), hint="rename one of its replicated jobs")
 
-    def _created(self, read: _Read, *, lenient: bool, key: str | None) -> Applied:
-        row = self._new_row(read, self.ids.new(), self.clock.now(), lenient=lenient)
+    def _created(self, read: _Read, *, lenient: bool, by: Caller | None, key: str | None) -> Applied:
+        row = self._new_row(read, self.ids.new(), self.clock.now(), lenient=lenient, by=by)
         made = list(jobs_of(row, read.spec, lambda _: self.ids.new()))
         jobs = [job for job, _ in made]
         ids = self.store.submit(
@@ -294,7 +300,7 @@ class JobSets(Struct, frozen=True):
         return Applied(self.get(first.child.set_id), read.spec, "created", read.warnings)
 
     @staticmethod
-    def _new_row(read: _Read, set_id: str, now: float, *, lenient: bool) -> JobSet:
+    def _new_row(read: _Read, set_id: str, now: float, *, lenient: bool, by: Caller | None) -> JobSet:
         return JobSet(
             id=set_id,
             name=read.spec.name,
@@ -304,6 +310,8 @@ class JobSets(Struct, frozen=True):
             lenient=lenient,
             state=JobSetState(met=read.met),
             updated_at=now,
+            submitted_by="" if by is None else by.principal.name,
+            submitter_uid=None if by is None else by.principal.uid,
         )
 
     def _changed(self, there: JobSet, written: Sent, *, lenient: bool, by: Caller | None, dry_run: bool) -> Applied:

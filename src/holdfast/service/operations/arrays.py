@@ -10,6 +10,7 @@ from holdfast.dialects.native.array import read_some_indexes, renamed
 from holdfast.dialects.native.patch import patched
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.ports.workloads import EVERY
 from holdfast.service.arrays import LARGEST_PAGE, Arrays, Explained, Progress
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.array.model import Array, ArraySpec
     from holdfast.errors import Problem
+    from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.manifests.text import Text
     from holdfast.service.operations.backend import Backend
 
@@ -50,10 +52,10 @@ class ArrayOperations(Struct, frozen=True):
         )
 
     def page(
-        self, _caller: Caller, *, after: str = "", limit: int = LARGEST_PAGE
+        self, _caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> tuple[Sequence[Progress], str | None]:
         """List arrays by name, and say after which name the list continues."""
-        return self._arrays().page(after=after, limit=limit)
+        return self._arrays().page(where, after=after, limit=limit)
 
     def get(self, _caller: Caller, ref: str) -> Progress:
         """Read how far an array is.

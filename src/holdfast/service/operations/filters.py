@@ -7,15 +7,17 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.job import JobState
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, asdict
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.store import JobFilter
+from holdfast.ports.workloads import EVERY
 from holdfast.service.naming import array_id_of, set_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.ports.store import Store
+    from holdfast.ports.workloads import WorkloadFilter
 
 _STATES = {state.lower(): state for state in JobState}
 T = TypeVar("T")
@@ -40,6 +42,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """Also the tasks of arrays."""
     ids: Sequence[str] | None = None
     """Only these; ``None`` is all."""
+    user: str | None = None
+    """Name of who submitted them."""
 
 
 def read_filter(store: Store, wanted: Wanted) -> JobFilter:
@@ -59,6 +63,7 @@ def read_filter(store: Store, wanted: Wanted) -> JobFilter:
         quarantined=wanted.quarantined,
         tasks=wanted.tasks or wanted.array is not None,
         ids=None if wanted.ids is None else frozenset(wanted.ids),
+        submitted_by=wanted.user,
     )
 
 
@@ -104,7 +109,13 @@ def mark_of(where: JobFilter) -> str:
         labels,
         where.quarantined,
         where.tasks,
+        where.submitted_by,
     )
     if where.ids is not None:
         parts = (*parts, sorted(where.ids))
     return sha256(json.dumps(parts).encode()).hexdigest()[:12]
+
+
+def mark_of_workloads(where: WorkloadFilter) -> str:
+    """Return what tells lists of arrays or of job sets apart, for their cursors."""
+    return "" if where == EVERY else f" {sha256(json.dumps(asdict(where)).encode()).hexdigest()[:12]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct
+from holdfast.ports.workloads import EVERY
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer, SetExplanation
 from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, ChildPage, JobSets, SetPage
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
+    from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.manifests.text import Text
     from holdfast.service.operations.backend import Backend
     from holdfast.service.turns import Versions
@@ -34,9 +36,11 @@ class JobSetOperations(Struct, frozen=True):
     def _control(self) -> SetControl:
         return SetControl(self.backend.store, self.backend.clock)
 
-    def page(self, _caller: Caller, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
+    def page(
+        self, _caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
+    ) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
-        return self._sets().page(after=after, limit=limit)
+        return self._sets().page(where, after=after, limit=limit)
 
     def create(
         self, caller: Caller, body: Text, *, lenient: bool = False, key: str | None = None, dry_run: bool = False

@@ -33,9 +33,9 @@ class Submissions(Struct, frozen=True):
 
     backend: Backend
 
-    def _submitter(self) -> Submitter:
+    def _submitter(self, caller: Caller) -> Submitter:
         server = self.backend
-        return Submitter(server.store, server.clock, server.ids, nodes=server.nodes, secrets=server.secrets)
+        return Submitter(server.store, server.clock, server.ids, nodes=server.nodes, secrets=server.secrets, by=caller)
 
     def read(
         self, body: Text, *, lenient: bool = False, key: str | None = None
@@ -50,36 +50,36 @@ class Submissions(Struct, frozen=True):
         items = bulk_items(documents, lenient=lenient, engines=engines)
         return written_job(documents[0], lenient=lenient, engines=engines) if items is None else items
 
-    def submit(self, _caller: Caller, written: Written, *, key: str | None = None) -> Job:
+    def submit(self, caller: Caller, written: Written, *, key: str | None = None) -> Job:
         """Submit one job; see ``Submitter.submit``."""
-        job = self._submitter().submit(written, key=key)
+        job = self._submitter(caller).submit(written, key=key)
         self.backend.count(1, 0)
         return job
 
     def submit_many(
         self,
-        _caller: Caller,
+        caller: Caller,
         items: Sequence[Written | HoldfastError],
         *,
         atomic: bool = True,
         key: str | None = None,
     ) -> Sequence[Outcome]:
         """Submit many jobs and arrays in one transaction; see ``Submitter.submit_many``."""
-        outcomes = self._submitter().submit_many(items, atomic=atomic, key=key)
+        outcomes = self._submitter(caller).submit_many(items, atomic=atomic, key=key)
         accepted = sum(outcome.made is not None for outcome in outcomes)
         self.backend.count(accepted, len(outcomes) - accepted)
         return outcomes
 
-    def check(self, _caller: Caller, items: Sequence[Written | HoldfastError]) -> Sequence[str | None]:
+    def check(self, caller: Caller, items: Sequence[Written | HoldfastError]) -> Sequence[str | None]:
         """Check what a submission would be refused for, and return the names; see ``Submitter.check_many``."""
-        return self._submitter().check_many(items)
+        return self._submitter(caller).check_many(items)
 
     def apply(self, caller: Caller, ref: str, body: Text, *, lenient: bool = False) -> AppliedJob:
         """Submit a Kubernetes Job unless the newest one of its name is the same; see ``Applier.apply``."""
         control = Control(self.backend.store, self.backend.clock, make_room=self.backend.make_room)
         document, engines = document_named(body, ref, lenient=lenient), partial(engines_of, self.backend.store)
         written = written_job(document, lenient=lenient, engines=engines)
-        found = Applier(self._submitter(), control).apply(written, by=caller)
+        found = Applier(self._submitter(caller), control).apply(written, by=caller)
         self.backend.count(int(found.result == "created"), 0)
         return found
 

@@ -113,7 +113,8 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     request = job.request
     named = named_amounts(request)
     fixed = (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang)
-    return (*fixed, cpu_m, memory, gpu, named, *changing, *place, ready_at, met, avoided)
+    whose = (job.submitted_by, job.submitter_uid)
+    return (*fixed, cpu_m, memory, gpu, named, *changing, *place, ready_at, met, avoided, *whose)
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
@@ -237,6 +238,8 @@ def workload_row(workload: Workload) -> tuple[Any, ...]:
         workload.version,
         workload.created_at,
         workload.updated_at,
+        workload.submitted_by,
+        workload.submitter_uid,
         dump_state(workload),
     )
 
@@ -269,7 +272,7 @@ class Reader:
         (seq, job_id, name, queue, priority, submitted_at, _, gang, *rest) = row
         cpu_m, memory, gpu, named, state, reason, *late = rest
         attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, *last, spec = late
-        retries, avoid_node, cancel_requested, set_id, group, index, ready_at, met, avoided = last
+        retries, avoid_node, cancel_requested, set_id, group, index, ready_at, met, avoided, submitter, uid = last
         share = self._words.setdefault
         return Job(
             id=job_id,
@@ -297,6 +300,8 @@ class Reader:
             ready_at=ready_at,
             met=() if met is None else tuple(load_json(met)),
             avoid_devices=() if avoided is None else tuple(load_json(avoided)),
+            submitted_by=share(submitter, submitter),
+            submitter_uid=uid,
         )
 
     def attempt(self, row: Row) -> Attempt:

@@ -59,8 +59,8 @@ _UNKNOWN_STATES = tuple(
     select(tables.jobs.c.id, _state).where(among)
     for among in (_state < _STATES[0], *_BETWEEN, _state > _STATES[-1])
 )
-_HELD = select(tables.leadership.c.epoch, tables.leadership.c.owner, tables.leadership.c.expires_at)
-_EPOCH = select(tables.leadership.c.epoch).with_for_update(read=True)
+_HELD = select(declared.leadership.c.epoch, declared.leadership.c.owner, declared.leadership.c.expires_at)
+_EPOCH = select(declared.leadership.c.epoch).with_for_update(read=True)
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 _NEWS = select(declared.settings.c.catalogue_version, select(tables.requests.c.id).exists())
 _earlier = tables.history.alias("earlier")
@@ -113,7 +113,7 @@ class SqlControllerStore:
                 now = connection.execute(_CLOCK).scalar_one()  # after the wait for the row's lock
             require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
             led: int = epoch + (holder != owner)
-            connection.execute(update(tables.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))
+            connection.execute(update(declared.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))
             if place and holder != owner:
                 _come_to(connection, place, now)
         return led
@@ -201,7 +201,7 @@ class SqlControllerStore:
 
 def _come_to(connection: Connection, place: str, now: float) -> None:
     """Note in which data directory files of jobs are made from now on."""
-    places = tables.places
+    places = declared.places
     connection.execute(update(places).where(places.c.id != place, places.c.left_at.is_(None)).values(left_at=now))
     if connection.execute(update(places).where(places.c.id == place).values(left_at=None)).rowcount == 0:
         connection.execute(insert(places).values(id=place, came_at=now))

@@ -1,8 +1,8 @@
-"""The tables of what operators declare; with those of ``tables`` they are the whole schema."""
+"""The tables of what operators declare, and of the servers that lead; with those of ``tables`` they are the schema."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKeyConstraint, Integer, Table, Text
+from sqlalchemy import BigInteger, CheckConstraint, Column, Double, ForeignKeyConstraint, Integer, Table, Text
 
 from holdfast.storage.sql import tables
 
@@ -41,3 +41,33 @@ queues, categories, notifiers, cordons = (
     Table(name, metadata, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
     for name in ("queues", "categories", "notifiers", "cordons")
 )
+
+places = Table(
+    "places",
+    metadata,
+    Column("id", tables.Key, primary_key=True),
+    Column("came_at", Double, nullable=False),
+    Column("left_at", Double),
+    sqlite_with_rowid=False,
+)
+"""Data directories whose servers lead, or led, and so have files of the jobs of that time."""
+
+discards = Table(
+    "discards",
+    metadata,
+    Column("place", tables.Key, primary_key=True),
+    Column("job_id", tables.Key, primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""Jobs that were deleted, and where their files may still be; an empty place is any."""
+
+leadership = Table(
+    "leadership",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    CheckConstraint("id = 1", name="one_row"),
+)
+"""One row, there from its migration on; its epoch grows with every change of owner."""

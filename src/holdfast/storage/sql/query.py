@@ -16,7 +16,7 @@ from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.ports.workloads import AskedOf
+from holdfast.ports.workloads import EVERY, AskedOf
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, setlog, tables
 from holdfast.storage.sql.damage import left_of_job, refuse, sound
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError
     from holdfast.ports.store import JobFilter
-    from holdfast.ports.workloads import W
+    from holdfast.ports.workloads import W, WorkloadFilter
     from holdfast.storage.sql.engine import Database
 
 JOBS = select(*tables.jobs.columns, tables.specs.c.body).join(tables.specs)
@@ -201,10 +201,12 @@ class SqlQueryStore:
         with self._database.reading() as connection:
             return _workload(connection, kind, reference)
 
-    def workloads(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[W]:
+    def workloads(
+        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+    ) -> Sequence[W]:
         """List workloads that have names by name, those whose name comes after ``after``."""
         with self._database.reading() as connection:
-            return _page(connection, kind, after, limit)
+            return _page(connection, kind, where, after, limit)
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out."""
@@ -230,10 +232,12 @@ class SqlQueryStore:
             (found,) = _asked_of(connection, [_workload(connection, kind, reference)])
         return found
 
-    def all_asked_of(self, kind: type[W], *, after: str = "", limit: int | None = None) -> Sequence[AskedOf[W]]:
+    def all_asked_of(
+        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+    ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
         with self._database.reading() as connection:
-            return _asked_of(connection, _page(connection, kind, after, limit))
+            return _asked_of(connection, _page(connection, kind, where, after, limit))
 
     def children_of(self, owner: str) -> Sequence[Job]:
         """Return every job of a workload, in order of submission."""
@@ -270,6 +274,8 @@ def _filtered(where: JobFilter) -> Select[Any]:
         query = query.where(jobs.c.name == where.name)
     if where.job_set is not None:
         query = query.where(jobs.c.set_id == where.job_set)
+    if where.submitted_by is not None:
+        query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))
     if where.ids is not None:
         query = query.where(jobs.c.id.in_(sorted(map(codec.storable, where.ids))))
     if not where.tasks:
@@ -306,8 +312,10 @@ def _workload(connection: Connection, kind: type[W], reference: str) -> W:
     return next((each for each in found if each.id == wanted), found[0])
 
 
-def _page(connection: Connection, kind: type[W], after: str, limit: int | None) -> list[W]:
+def _page(connection: Connection, kind: type[W], where: WorkloadFilter, after: str, limit: int | None) -> list[W]:
     query = _IN_ORDER.where(_TABLE.c.name > codec.storable(after), _TABLE.c.kind == kind.kind).limit(limit)
+    if where.submitted_by is not None:
+        query = query.where(_TABLE.c.submitted_by == codec.storable(where.submitted_by))
     return [cast("W", each) for each in sound(connection.execute(query), codec.read_workload)]
 
 

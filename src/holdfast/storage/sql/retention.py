@@ -13,7 +13,7 @@ from holdfast.domain.workloads.base import ARRAY
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob, Place
 from holdfast.storage.rules import may_have_files, tasks_among
-from holdfast.storage.sql import tables
+from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import lock_specs
 from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of, owners
 from holdfast.storage.sql.submission import delete_unused
@@ -32,7 +32,7 @@ _MAY_NEED_TASKS = (tables.workloads.c.kind == ARRAY) & (
 )
 """Of many arrays that are stored most are over and take nothing over: not worth being read in every step."""
 _SPECS_PER_PART = 1000
-_DISCARDS = tables.discards.c
+_DISCARDS = declared.discards.c
 
 
 class SqlRetentionStore:
@@ -84,14 +84,14 @@ class SqlRetentionStore:
 
     def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
         """Forget that the files of deleted jobs were there."""
-        here = delete(tables.discards).where(_DISCARDS.place.in_({place, ""}))
+        here = delete(declared.discards).where(_DISCARDS.place.in_({place, ""}))
         with self._database.writing() as connection:
             for ids in chunks(job_ids):
                 connection.execute(here.where(_DISCARDS.job_id.in_(ids)))
 
     def forget_places(self, *, left_before: float, limit: int) -> int:
         """Forget data directories that were left before, with up to ``limit`` jobs they may have files of."""
-        places, discards = tables.places, tables.discards
+        places, discards = declared.places, declared.discards
         left = select(places.c.id).where(places.c.left_at < left_before)
         some = select(_DISCARDS.place, _DISCARDS.job_id).where(_DISCARDS.place.in_(left)).limit(limit)
         with self._database.writing() as connection:
@@ -149,13 +149,13 @@ def _delete(connection: Connection, ids: Sequence[str], *, dry_run: bool) -> int
 
 def _remember_files(connection: Connection, jobs: Iterable[Row[*tuple[Any, ...]]]) -> None:
     """Note in which data directories files of jobs may be."""
-    places = [Place(*row) for row in connection.execute(select(tables.places))]
+    places = [Place(*row) for row in connection.execute(select(declared.places))]
     found = [
         {"place": place, "job_id": job.id}
         for job in jobs
         for place in may_have_files(places, job.submitted_at, job.updated_at)
     ]
-    connection.execute(insert(tables.discards), found)
+    connection.execute(insert(declared.discards), found)
 
 
 def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:

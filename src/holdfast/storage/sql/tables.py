@@ -107,14 +107,19 @@ jobs = Table(
     Column("ready_at", Double),
     Column("met", Text),
     Column("avoid_devices", Text),
+    Column("submitted_by", Key, nullable=False, server_default=""),
+    Column("submitter_uid", BigInteger),
     Index(None, "state", "seq"),
+    Index(None, "submitted_by", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
     CheckConstraint("attempt >= 0 AND retries >= 0", name="counts"),
     sqlite_autoincrement=True,  # a pruned job's number is never reused
 )
 JOB_CHILD = ("set_id", "replicated_job", "job_index")
 """Where a job stands in its job set; all of them NULL for a job outside any set."""
-JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", "named", *JOB_CHILD)
+JOB_SUBMITTER = ("submitted_by", "submitter_uid")
+"""Whose a job or a workload is."""
+JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", "named", *JOB_CHILD, *JOB_SUBMITTER)
 """Written once, when a job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
 JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key)
@@ -247,6 +252,8 @@ workloads = Table(
     Column("version", Integer, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
+    Column("submitted_by", Key, nullable=False, server_default=""),
+    Column("submitter_uid", BigInteger),
     Column("state", Text, nullable=False),
     UniqueConstraint("kind", "name"),
     CheckConstraint("generation >= 1", name="generation"),
@@ -255,7 +262,7 @@ workloads = Table(
 
 The queue's record of a gang, ``jobs``, is all there is of it.
 """
-WORKLOAD_FIXED = ("kind", "owner", "name", "version", "created_at")
+WORKLOAD_FIXED = ("kind", "owner", "name", "version", "created_at", *JOB_SUBMITTER)
 """Written once, but for the version, which requests move."""
 _expiring = workloads.c.expires_at.is_not(None)
 Index("ix_workloads_expiring", workloads.c.expires_at, sqlite_where=_expiring)
@@ -296,25 +303,6 @@ quarantine = Table(
     sqlite_with_rowid=False,
 )
 """Workloads of any kind that are left alone because handling them failed."""
-
-places = Table(
-    "places",
-    metadata,
-    Column("id", Key, primary_key=True),
-    Column("came_at", Double, nullable=False),
-    Column("left_at", Double),
-    sqlite_with_rowid=False,
-)
-"""Data directories whose servers lead, or led, and so have files of the jobs of that time."""
-
-discards = Table(
-    "discards",
-    metadata,
-    Column("place", Key, primary_key=True),
-    Column("job_id", Key, primary_key=True),
-    sqlite_with_rowid=False,
-)
-"""Jobs that were deleted, and where their files may still be; an empty place is any."""
 
 events = Table(
     "events",
@@ -382,14 +370,3 @@ NOTIFICATION_WAITS = text("notifications.state = 'Waiting'")
 Index("ix_notifications_waiting", notifications.c.next_at, sqlite_where=text("state = 'Waiting'"))
 _settled = notifications.c.settled_at.is_not(None)
 Index("ix_notifications_settled", notifications.c.settled_at, sqlite_where=_settled)
-
-leadership = Table(
-    "leadership",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("epoch", BigInteger, nullable=False),
-    Column("owner", Text, nullable=False),
-    Column("expires_at", Double, nullable=False),
-    CheckConstraint("id = 1", name="one_row"),
-)
-"""One row, there from its migration on; its epoch grows with every change of owner."""

@@ -15,7 +15,7 @@ from sqlalchemy import func, inspect, select, text
 
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, Unavailable
-from holdfast.storage.sql import declared, migrations, tables
+from holdfast.storage.sql import declared, migrations
 from holdfast.storage.sql.catalogue import read_pause
 from holdfast.storage.sql.engine import Database, damaged, is_damage, read_url, translated
 from holdfast.storage.sql.store import open_store
@@ -32,7 +32,7 @@ _COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempot
 _PRIVATE = 0o600
 _BESIDE = ("-wal", "-shm")
 """What SQLite keeps beside a database that is in use."""
-_LEASE = select(tables.leadership.c.owner, tables.leadership.c.expires_at)
+_LEASE = select(declared.leadership.c.owner, declared.leadership.c.expires_at)
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 
 
@@ -138,8 +138,8 @@ def refuse_loss(file: Path, *, epoch: int) -> None:
     database = Database(file)
     try:
         with database.reading() as connection:
-            there = inspect(connection).has_table(tables.leadership.name)
-            newest = connection.execute(select(tables.leadership.c.epoch)).scalar() if there else None
+            there = inspect(connection).has_table(declared.leadership.name)
+            newest = connection.execute(select(declared.leadership.c.epoch)).scalar() if there else None
     finally:
         database.close()
     if epoch > (newest or 0):
@@ -275,7 +275,7 @@ def _alone(path: Path) -> sqlite3.Connection:
 
 def _pause(path: Path, pause: Pause | None, by: Caller) -> None:
     """Upgrade a restored database, and pause it or not, whatever it was when it was backed up."""
-    with closing(open_store(path)) as store:
+    with closing(open_store(path, owner=by.principal)) as store:
         if pause is None:
             store.delete_pause(by=by)
         else:

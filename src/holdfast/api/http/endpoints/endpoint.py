@@ -25,6 +25,7 @@ MODULES = {
     "readyz": ("system",),
     "metrics": ("system",),
     "version": ("system",),
+    "me": ("system",),
     "jobs": ("jobs", "submissions"),
     "dry-run": ("submissions",),
     "arrays": ("arrays",),
@@ -156,6 +157,7 @@ def created(*, dry_run: bool) -> int:
 
 
 Word = Annotated[str | None, Asked(max_length=LONGEST_NAME)]
+User = Annotated[str | None, Asked("Name of who submitted them.", max_length=LONGEST_NAME)]
 Name = Annotated[str, Asked(max_length=LONGEST_NAME)]
 MustExist = Annotated[bool, Asked("Only replace; 404 when there is nothing to replace.")]
 DryRun = Annotated[bool, Asked("Check everything and store nothing.")]

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from holdfast.api.http.endpoints.cursors import read_number, write_cursor
-from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Ref, Word
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Ref, User, Word
 from holdfast.domain.audit import Caller
 from holdfast.ports.overview import Latest
 from holdfast.ports.store import JobFilter
@@ -34,7 +34,8 @@ from holdfast.wire.jobs import (
     StatesQuery,
 )
 from holdfast.wire.render_decisions import set_decision_of
-from holdfast.wire.render_jobs import attempt_views, history_entry, job_outcome, job_summary, job_view, why_view
+from holdfast.wire.render_events import history_entry
+from holdfast.wire.render_jobs import attempt_views, job_outcome, job_summary, job_view, why_view
 from holdfast.wire.render_pods import pods_view
 
 _JOBS = Endpoints("jobs")
@@ -68,6 +69,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     array: Annotated[str | None, Asked("Name or id of the array they are tasks of.", max_length=LONGEST_NAME)] = None,
     tasks: Annotated[bool, Asked("Also the tasks of arrays.")] = True,
     id: Annotated[list[str] | None, Asked("Only these.", max_length=MOST_IDS)] = None,  # noqa: A002 - the parameter's name
+    user: User = None,
     limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = DEFAULT_PAGE,
     cursor: Word = None,
     fields: Annotated[
@@ -89,6 +91,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
         array=array,
         tasks=tasks,
         ids=id,
+        user=user,
     )
     jobs = JobOperations(backend)
     where = jobs.meant(by, wanted)

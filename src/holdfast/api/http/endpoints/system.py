@@ -7,7 +7,7 @@ from holdfast.errors import Unavailable
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.nodes import Nodes, Standing
 from holdfast.wire.base import API, REVISION
-from holdfast.wire.catalogue import Health, NodePage, VersionView
+from holdfast.wire.catalogue import Health, MeView, NodePage, VersionView
 from holdfast.wire.jobs import Reason
 from holdfast.wire.render_catalogue import node_views
 
@@ -41,6 +41,13 @@ def metrics(backend: Backend) -> bytes:
 def version(_: Backend) -> VersionView:
     """Read what answers here."""
     return VersionView(version=__version__, revision=REVISION)
+
+
+@_SYSTEM.add("GET", f"{API}/me", MeView, summary="Read who asks")
+def me(_: Backend, by: Caller) -> MeView:
+    """Read who asks, as the server knows them."""
+    caller = by.principal
+    return MeView(name=caller.name, groups=list(caller.groups), via=caller.via)
 
 
 @_NODES.add("GET", "/nodes", NodePage, summary="List nodes")

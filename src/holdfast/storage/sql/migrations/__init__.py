@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-HEAD = "0027"
+    from holdfast.domain.access import Principal
+
+HEAD = "0028"
 """The newest step in ``versions``."""
 _MOST_TRIES = 6
 """How often a database that another process is upgrading is tried; each waits for as long as any writer does."""
@@ -26,8 +28,15 @@ _LOCK = 0x_401D_FA57
 """Any number, as long as every version of Holdfast takes the same PostgreSQL advisory lock."""
 
 
-def upgrade(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None) -> None:
+def upgrade(
+    url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None, owner: Principal | None = None
+) -> None:
     """Bring the database to ``HEAD``; upgrading twice or from two processes at once is fine.
+
+    Args:
+        url_or_path: Where it is.
+        before_upgrade: Called before an older schema is upgraded; may raise to leave it alone.
+        owner: Whose the work is that was stored when nobody noted that.
 
     Raises:
         Conflict: A newer Holdfast made the database.
@@ -35,7 +44,7 @@ def upgrade(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lam
     """
     database = Database(url_or_path)
     try:
-        bring_up(database, before_upgrade)
+        bring_up(database, before_upgrade, owner)
     finally:
         database.close()
 
@@ -68,8 +77,10 @@ def current(url_or_path: str | Path) -> str | None:
         database.close()
 
 
-def bring_up(database: Database, before_upgrade: Callable[[], None] = lambda: None) -> None:
-    """Bring an open database to ``HEAD``, in one transaction; ``before_upgrade`` may raise to keep an older one."""
+def bring_up(
+    database: Database, before_upgrade: Callable[[], None] = lambda: None, owner: Principal | None = None
+) -> None:
+    """Bring an open database to ``HEAD``, in one transaction; see ``upgrade``."""
     with database.reading() as connection:
         revision = revision_of(connection)
     if _is_current(revision):
@@ -78,7 +89,7 @@ def bring_up(database: Database, before_upgrade: Callable[[], None] = lambda: No
         before_upgrade()
     for left in reversed(range(_MOST_TRIES)):
         try:
-            _run_steps(database)
+            _run_steps(database, owner)
         except Unavailable:
             if not left:
                 raise
@@ -86,14 +97,14 @@ def bring_up(database: Database, before_upgrade: Callable[[], None] = lambda: No
             return
 
 
-def _run_steps(database: Database) -> None:
+def _run_steps(database: Database, owner: Principal | None) -> None:
     from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
 
     with database.writing() as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         if not _is_current(revision_of(connection)):
-            steps.run(connection)
+            steps.run(connection, owner)
 
 
 def check_current(database: Database) -> None:

@@ -1,0 +1,69 @@
+"""Makes the records of what is submitted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.compiled.codec import dump_spec, load_array
+from holdfast.domain.job import Job
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState
+from holdfast.ports.workloads import Rerun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.access import Principal
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.service.admission.dependencies import Resolved
+
+
+def new_job(spec: JobSpec, job_id: str, now: float, by: Principal | None = None) -> Job:
+    """Make the record of a job that was just submitted."""
+    return Job(
+        id=job_id,
+        name=spec.name,
+        queue=spec.queue,
+        priority=spec.priority,
+        submitted_at=now,
+        spec=dump_spec(spec),
+        request=spec.resources,
+        gang=spec.gang,
+        queued_at=now,
+        updated_at=now,
+        submitted_by="" if by is None else by.name,
+        submitter_uid=None if by is None else by.uid,
+    )
+
+
+def new_array(
+    spec: ArraySpec, awaited: Resolved, manifest: str, key: str, now: float, by: Principal | None = None
+) -> Array:
+    """Make the record of an array that was just submitted."""
+    if awaited.after:
+        spec = evolve(spec, job=evolve(spec.job, after=awaited.after))
+    return Array(
+        id=key,
+        name=spec.name,
+        spec=dump_spec(spec),
+        manifest=manifest,
+        created_at=now,
+        updated_at=now,
+        submitted_by="" if by is None else by.name,
+        submitter_uid=None if by is None else by.uid,
+        state=ArrayState(met=awaited.met),
+    )
+
+
+def rerun_of(array: Array, there: Sequence[str]) -> Rerun | None:
+    """Say which tasks an array runs again, if any; those that do are submitted alone.
+
+    Args:
+        array: The array.
+        there: Ids of those tasks, as far as they are still there.
+    """
+    origins = array.origins
+    if not origins:
+        return None
+    indexes = [*load_array(array.spec).every_index()]
+    return Rerun(array.id, origins[0].id, origins[-1].id, len(origins), indexes, there)

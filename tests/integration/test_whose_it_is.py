@@ -1,0 +1,181 @@
+"""Jobs, arrays and job sets belong to whoever submitted them, and are listed by that."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from alembic import command
+from sqlalchemy import column, insert, table
+
+from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
+from holdfast.app import wiring
+from holdfast.app.entrance import accounts
+from holdfast.app.inprocess import in_process
+from holdfast.app.settings import Settings
+from holdfast.client import Client
+from holdfast.domain.access import Principal, Via
+from holdfast.domain.rebuild import rebuild
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.errors import InvalidRequest
+from holdfast.ports.store import JobFilter
+from holdfast.service.operations.backend import Backend
+from holdfast.storage.sql import migrations, open_store
+from holdfast.storage.sql.engine import Database
+from holdfast.storage.sql.migrations import steps
+from holdfast.wire.arrays import ArrayPage, ArrayRerun
+from tests.contract.test_client_api import served
+from tests.integration.conftest import Counting, NoLogs
+from tests.integration.test_migrations import OLD_ROWS
+from tests.unit.jobset_lab import group, manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.unit.jobset_lab import SetLab
+
+ANN, BEN = Principal("ann", ("lab",), uid=1001), Principal("ben", uid=1002)
+JOB = {"name": "train", "command": ["true"]}
+ARRAY = {"name": "sweep", "command": ["true"], "array": {"indices": "0-1"}}
+KUBE = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "batch"},
+    "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "command": ["true"]}]}}},
+}
+
+
+@pytest.fixture(params=["over HTTP", "in process"])
+def known_as(request: pytest.FixtureRequest, lab: SetLab) -> Iterator[Callable[[Principal], Client]]:
+    """Makes clients of one store, each of somebody."""
+    ids = Counting()
+    with ExitStack() as stack:
+
+        def client(who: Principal) -> Client:
+            if request.param == "in process":
+                return stack.enter_context(in_process(Backend(lab.store, lab.clock, ids, NoLogs()), who))
+            app = create_app(store=lab.store, clock=lab.clock, ids=ids, logs=NoLogs(), entrance=Entrance(who))
+            return stack.enter_context(Client(stack.enter_context(served(app))))
+
+        yield client
+
+
+def test_what_somebody_submits_is_theirs_in_every_answer_and_stays_so_when_others_change_it(
+    lab: SetLab, known_as: Callable[[Principal], Client]
+) -> None:
+    ann, ben = known_as(ANN), known_as(BEN)
+    job = ann.submit(JOB)
+    assert job.model_dump(by_alias=True)["submittedBy"] == "ann"
+    ann.submit_bulk([{**JOB, "name": "one"}, {**ARRAY, "name": "among"}])
+    assert ann.submit_array(ARRAY).submitted_by == "ann"
+    assert ann.create_job_set(manifest("set", replicatedJobs=[group("w", 2)])).submitted_by == "ann"
+    assert ann.put_job("batch", KUBE).submitted_by == "ann"
+    ben.submit(JOB)
+    ben.cancel(job.id)
+    lab.pass_s(3.0)
+    ben.retry(job.id)
+    lab.pass_s(3.0)
+    assert ben.job(job.id).submitted_by == "ann"
+    assert [(one.name, one.submitted_by) for one in ben.jobs(name="train")] == [("train", "ann"), ("train", "ben")]
+    assert {one.submitted_by for one in ben.jobs() if one.array or one.job_set or one.name == "batch"} == {"ann"}
+    assert {(one.name, one.submitted_by) for one in ben.arrays()} == {("among", "ann"), ("sweep", "ann")}
+    assert ben.job_set("set").submitted_by == "ann"
+    stored = lab.store.job(job.id)
+    assert (stored.submitted_by, stored.submitter_uid) == ("ann", 1001), "an account that is made again is not her"
+    assert (lab.store.workload(Array, "sweep").submitter_uid, lab.store.workload(JobSet, "set").submitter_uid) == (
+        1001,
+        1001,
+    )
+
+
+def test_a_rerun_belongs_to_whoever_reruns_and_the_first_array_to_whoever_submitted_it(
+    lab: SetLab, known_as: Callable[[Principal], Client]
+) -> None:
+    ann, ben = known_as(ANN), known_as(BEN)
+    ann.submit_array(ARRAY)
+    lab.pass_s(3.0)
+    ann.cancel_array("sweep")
+    lab.pass_s(3.0)
+    assert ben.rerun_array("sweep", ArrayRerun(cancelled=True)).submitted_by == "ben"
+    assert ben.array("sweep").submitted_by == "ann"
+
+
+def test_lists_are_of_one_user_page_by_page(known_as: Callable[[Principal], Client]) -> None:
+    ann, ben = known_as(ANN), known_as(BEN)
+    for number in range(3):
+        for who in (ann, ben):
+            who.submit({**JOB, "name": f"j{number}"})
+            who.submit_array({**ARRAY, "name": f"{who.me().name}-{number}"})
+            who.create_job_set(manifest(f"{who.me().name}{number}", replicatedJobs=[group("w")]))
+    theirs = [one.name for one in ben.jobs(user="ann", limit=4)]
+    assert theirs == ["j0", "ann0-w-0", "j1", "ann1-w-0"]
+    assert [one.name for one in ann.arrays(user="ben")] == ["ben-0", "ben-1", "ben-2"]
+    assert [one.name for one in ann.job_sets(user="ben", limit=2)] == ["ben0", "ben1"]
+    assert [*ann.jobs(user="eve"), *ann.arrays(user="eve"), *ann.job_sets(user="eve")] == []
+
+
+def test_a_cursor_of_one_users_list_is_not_one_of_anothers(known_as: Callable[[Principal], Client]) -> None:
+    ann = known_as(ANN)
+    for number in range(2):
+        ann.submit_array({**ARRAY, "name": f"a{number}"})
+    cursor = ann.connection.get("/api/v1/arrays", ArrayPage, {"user": "ann", "limit": 1}).next_cursor
+    with pytest.raises(InvalidRequest, match="other filters"):
+        ann.connection.send("GET", "/api/v1/arrays", params={"user": "ben", "cursor": cursor})
+
+
+def test_callers_are_told_who_they_are(known_as: Callable[[Principal], Client]) -> None:
+    me = known_as(evolve(ANN, via=Via.TOKEN)).me()
+    assert (me.name, me.groups, me.via) == ("ann", ["lab"], "token")
+
+
+def test_events_say_whose_it_is(lab: SetLab, known_as: Callable[[Principal], Client]) -> None:
+    ann = known_as(ANN)
+    job = ann.submit(JOB)
+    ann.create_job_set(manifest("set", replicatedJobs=[group("w")]))
+    ann.submit_array(ARRAY)
+    lab.pass_s(3.0)
+    told = [*ann.events(types=["job.submitted", "jobset.created"])]
+    assert [one.data["submittedBy"] for one in told] == ["ann"] * 5, "a job, a set, its job, and two tasks"
+    again = rebuild(one for one in lab.store.events(limit=100) if one.job_id == job.id)
+    assert again is not None
+    assert again.submitted_by == "ann"
+
+
+OLD_ARRAY: dict[str, Any] = {
+    "id": "a", "kind": "array", "name": "sweep", "generation": 1, "spec": "{}", "manifest": "", "deleting": False,
+    "version": 1, "created_at": 1.0, "updated_at": 1.0, "state": '{"version":1}',
+}  # fmt: skip
+
+
+def _fill_as_of_0027(url: str | Path) -> None:
+    with closing(Database(url)) as database, database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0027")
+        for name, row in (*OLD_ROWS, ("workloads", OLD_ARRAY)):
+            connection.execute(insert(table(name, *map(column, row))).values(row))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_was_stored_before_belongs_to_the_account_that_upgrades(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(tmp_path / "h.db") if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    _fill_as_of_0027(url)
+    migrations.upgrade(url, owner=ANN)
+    with closing(open_store(url)) as store:
+        (job,) = store.jobs(JobFilter(submitted_by="ann"))
+        array = store.workload(Array, "sweep")
+        assert (job.id, job.submitter_uid) == ("old", 1001)
+        assert (array.submitted_by, array.submitter_uid) == ("ann", 1001)
+
+
+def test_a_server_takes_what_was_stored_before_for_its_own_accounts(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data")
+    directory = wiring.data_dir(settings)
+    _fill_as_of_0027(directory.database)
+    with closing(wiring.store(settings, directory)) as store:
+        assert store.job("old").submitted_by == accounts.account().name
