@@ -85,6 +85,8 @@ def test_what_somebody_submits_is_theirs_in_every_answer_and_stays_so_when_other
     assert {one.submitted_by for one in ben.jobs() if one.array or one.job_set or one.name == "batch"} == {"ann"}
     assert {(one.name, one.submitted_by) for one in ben.arrays()} == {("among", "ann"), ("sweep", "ann")}
     assert ben.job_set("set").submitted_by == "ann"
+    assert [ben.why(job.id).submitted_by, ben.job_set_why("set").submitted_by] == ["ann", "ann"]
+    assert ben.array_why("sweep").array.submitted_by == "ann"
     stored = lab.store.job(job.id)
     assert (stored.submitted_by, stored.submitter_uid) == ("ann", 1001), "an account that is made again is not her"
     assert (lab.store.workload(Array, "sweep").submitter_uid, lab.store.workload(JobSet, "set").submitter_uid) == (

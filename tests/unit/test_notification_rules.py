@@ -16,12 +16,14 @@ from holdfast.domain.notifications.notification import (
     delay_s,
     of_array,
     of_job,
+    of_set,
     what_of,
 )
-from holdfast.domain.notifications.words import facts, subject, text
+from holdfast.domain.notifications.words import facts, payload, subject, text
 from holdfast.domain.notifier import Notify, Occasion
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArrayState
+from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, Terminal
 
 END, FAILURE, HOLD, STALL, RECOVERY = Occasion
 RUNNING = Job(
@@ -122,6 +124,18 @@ def test_what_is_told_is_exactly_what_happened() -> None:
         "more": "holdfast why j1",
     }
     assert text(told.report).splitlines()[0] == subject(told.report)
+
+
+def test_whose_it_is_is_told_of_jobs_arrays_and_job_sets() -> None:
+    job = evolve(over(JobState.FAILED), submitted_by="ann")
+    array = Array(id="a1", name="sweep", submitted_by="ann", state=ArrayState(status="Failed"))
+    job_set = JobSet(id="s1", name="set", submitted_by="ann", state=JobSetState(terminal=Terminal.FAILED))
+    wanted = [Notify("ops", (END,))]
+    for told in (
+        of_job(RUNNING, job, FAILED, wanted), of_array(array, "ml", wanted, 5.0), of_set(job_set, "ml", wanted, 5.0)
+    ):  # fmt: skip
+        assert [dict(facts(one.report))["user"] for one in told] == ["ann"]
+        assert [payload(one.report)["data"]["submittedBy"] for one in told] == ["ann"]
 
 
 def test_an_array_is_told_once_with_what_its_tasks_failed_of() -> None:

@@ -81,6 +81,8 @@ class Why(Response):
     """Its id."""
     name: str
     state: str
+    submitted_by: str = Field(default="", alias="submittedBy")
+    """Whose it is."""
     attempt: int | None = None
     """The attempt explained; absent while there is none."""
     headline: str

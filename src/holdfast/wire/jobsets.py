@@ -229,6 +229,8 @@ class JobSetWhy(Response):
     id: str
     name: str
     state: str
+    submitted_by: str = Field(default="", alias="submittedBy")
+    """Whose it is."""
     headline: str
     conditions: list[ConditionView] = Field(default_factory=list)
     summary: list[str] = Field(default_factory=list)

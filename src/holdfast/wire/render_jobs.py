@@ -351,6 +351,7 @@ def why_view(
         job=job.id,
         name=job.name,
         state=str(job.state),
+        submittedBy=job.submitted_by,
         attempt=attempt.number if attempt else None,
         headline=headline,
         summary=list(summary),

@@ -47,6 +47,8 @@ class Report(Struct, frozen=True, kw_only=True):
     at: float
     state: str
     queue: str = ""
+    submitted_by: str = ""
+    """Whose it is."""
     reason: str = ""
     """Why it is in this state, as ``get`` shows it."""
     cause: str = ""
@@ -180,6 +182,7 @@ def of_array(array: Array, queue: str, wanted: Iterable[Notify], now: float) -> 
         at=now,
         state=status,
         queue=queue,
+        submitted_by=array.submitted_by,
         reason=reason,
         submitted_at=array.created_at,
         counts={"succeeded": state.succeeded, "failed": state.failed, "cancelled": state.cancelled},
@@ -205,6 +208,7 @@ def of_set(row: JobSet, queue: str, wanted: Iterable[Notify], now: float) -> Seq
         at=now,
         state=row.ended,
         queue=queue,
+        submitted_by=row.submitted_by,
         reason=condition.message if condition is not None else "",
         started_at=state.started_at,
         submitted_at=row.created_at,
@@ -249,6 +253,7 @@ def _report(event: str, job: Job, ended: Attempt | None) -> Report:
         at=job.updated_at,
         state=job.state.value,
         queue=job.queue,
+        submitted_by=job.submitted_by,
         reason=job.reason,
         attempts=job.attempt,
         started_at=job.started_at,

@@ -61,6 +61,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
     named = [
         (report.kind, f"{report.name} ({report.id})"),
         ("queue", report.queue),
+        ("user", report.submitted_by),
         ("state", report.state),
         ("reason", report.reason),
         ("failure", report.failure),
@@ -93,6 +94,7 @@ def payload(report: Report) -> dict[str, Any]:
         "id": report.id,
         "name": report.name,
         "queue": report.queue,
+        "submittedBy": report.submitted_by,
         "state": report.state,
         "summary": subject(report),
         "reason": report.reason,

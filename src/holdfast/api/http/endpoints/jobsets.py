@@ -219,6 +219,7 @@ def get_why(
         id=found.job_set.id,
         name=found.job_set.name,
         state=render_jobsets.set_state(found.job_set, found.spec),
+        submittedBy=found.job_set.submitted_by,
         headline=found.headline,
         conditions=[condition_view(one) for one in found.job_set.state.conditions],
         summary=list(found.summary),
