@@ -7,17 +7,18 @@ import json
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.domain.failure import EndedBy
 from holdfast.engines.process.engine import ProcessEngine
-from holdfast.engines.process.shim.records import LOCK, PROTOCOL, SOCKET
+from holdfast.engines.process.shim.records import LOCK, PROTOCOL, SOCKET, SUPERVISORS
 from holdfast.ports.engine import Container, RunOrder, RunPhase, StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from tests.integration.conftest import Machine
 
@@ -49,6 +50,9 @@ class Dying:
         hello = {"protocol": PROTOCOL, "pid": 0, "memory": "rss"}
         self.line.sendall(json.dumps({"hello": hello, "runs": runs}).encode() + b"\n")
         self.lines = self.line.makefile()
+
+    def tell(self, message: dict[str, Any]) -> None:
+        self.line.sendall(json.dumps(message).encode() + b"\n")
 
     def until(self, what: str) -> list[dict[str, Any]]:
         """Read messages, the last of which says something."""
@@ -126,3 +130,55 @@ def test_what_has_a_number_is_acknowledged_whatever_without_one_comes_after_it(m
         with client.makefile() as lines:
             told = [json.loads(lines.readline()) for _ in range(2)]
     assert [message.get("ack") for message in told] == [None, 5]
+
+
+def report(phase: str) -> dict[str, Any]:
+    return {**FINISHED, "phase": phase, "outcome": None}
+
+
+def test_a_stop_that_was_acknowledged_comes_again_until_its_run_has_ended(engine: ProcessEngine, dying: Dying) -> None:
+    engine.start([ORDER])
+    engine.stop([(ORDER.uid, 7.0, StopReason.USER)])
+    number = dying.until("stops")[-1]["seq"]
+    seen = threading.Event()
+    engine.on_change(seen.set)
+    for phase in ("running", "stopping"):
+        dying.tell({"ack": number, "runs": [report(phase)]})
+        assert seen.wait(20)
+        dying.die()
+        dying.greet([report("running")])  # it had not come to the run's supervisor when the shim died
+        assert dying.until("stops")[-1]["stops"] == [[ORDER.uid, 7.0, "user"]]
+        seen.clear()
+    dying.die()
+    dying.greet([FINISHED])
+    assert seen.wait(20)
+    engine.forget([ORDER.uid])
+    assert [message for message in dying.until("forget") if "stops" in message] == []
+
+
+@pytest.mark.parametrize("successor", [False, True], ids=["alone", "with its successor there already"])
+def test_a_stop_that_a_shim_passed_on_before_it_died_is_carried_out(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, *, successor: bool
+) -> None:
+    """The supervisor gets no time between the stop and the shim's death, as on a very busy machine."""
+    order = machine.start("sleep", "1000")
+    machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
+    machine.engine.close()
+    shim = machine.shim()
+    shim.kill()
+    shim.wait(20)
+    [supervisor] = machine.supervisors()
+    monkeypatch.chdir(machine.directory)  # whose path may be longer than an address
+    [address] = Path(SUPERVISORS).glob("*.sock")
+    with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+        first.settimeout(20)
+        first.connect(str(address))
+        assert json.loads(first.makefile().readline())["run"]["uid"] == order.uid
+        supervisor.suspend()
+        first.sendall(json.dumps({"stop": [order.uid, 0.0, "user"]}).encode() + b"\n")
+        first.close()
+        if successor:
+            second.connect(str(address))
+        supervisor.resume()
+        machine.open()
+        assert machine.finish(order).ended_by is EndedBy.USER

@@ -221,4 +221,25 @@ MUTATIONS = (
         "",
         (f"{_RESULTS}::test_a_run_whose_record_cannot_be_read_may_have_run_and_does_not_begin_again",),
     ),
+    Mutation(
+        "what a shim wanted stopped before it died runs on",
+        "engines/process/shim/supervisor/process.py",
+        'if channel.open or "stop" in message:',
+        "if channel.open:",
+        ("integration/test_process_resending.py",),
+    ),
+    Mutation(
+        "what a shim wanted stopped before its successor came runs on",
+        "engines/process/shim/supervisor/process.py",
+        "        self._readable()\n        self._part()\n        self._join(",
+        "        self._part()\n        self._join(",
+        ("integration/test_process_resending.py",),
+    ),
+    Mutation(
+        "a stop that was acknowledged is not said to the next shim",
+        "engines/process/engine.py",
+        '                    connection.send({"seq": 0, "stops": list(self._stops.values())})',
+        "                    pass",
+        ("integration/test_process_resending.py",),
+    ),
 )

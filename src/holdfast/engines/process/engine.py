@@ -1,7 +1,8 @@
 """The engine of local processes: an executor's view of one shim.
 
-An order is kept until its program runs, everything else until the shim acknowledges it, and sent again over a new
-connection: a shim that died, or was replaced, misses nothing, and nothing is ordered again that has been forgotten.
+An order is kept until its program runs, a stop until that has ended, everything else until the shim acknowledges it,
+and sent again over a new connection: a shim that died, or was replaced, misses nothing, and nothing is ordered again
+that has been forgotten. What was acknowledged may not have come to a run's supervisor before the shim died.
 """
 
 from __future__ import annotations
@@ -116,6 +117,8 @@ class ProcessEngine:
         self._unacknowledged: dict[int, dict[str, Any]] = {}
         self._orders: dict[str, dict[str, Any]] = {}
         """Launch messages of runs that are not known to run yet, by uid."""
+        self._stops: dict[str, tuple[str, float, str]] = {}
+        """The last stop of each run that has not ended yet, by uid."""
         self._sequence, self._protocol = 0, PROTOCOL
         self._wakes: list[Callable[[], None]] = []
         self._also_closed: list[Callable[[], None]] = []
@@ -184,6 +187,7 @@ class ProcessEngine:
                 seen = self._observed.get(uid)
                 if seen is not None and seen.phase is not RunPhase.FINISHED:
                     known.append((uid, grace_s, reason.value))
+                    self._stops[uid] = known[-1]
             if known:
                 self._send({"stops": known})
 
@@ -236,7 +240,8 @@ class ProcessEngine:
         """Send with the lock held, so that messages are in order; the reader repairs a broken connection."""
         self._sequence += 1
         message = {"seq": self._sequence, **body}
-        if "orders" not in body:  # those are in `_orders`; a shim that has forgotten the run would start it once more
+        # Orders are in `_orders`: a shim that has forgotten the run would start it once more. Stops are in `_stops`.
+        if "orders" not in body and "stops" not in body:
             self._unacknowledged[self._sequence] = message
         try:
             self._connection.send(message)
@@ -271,6 +276,8 @@ class ProcessEngine:
                 connection.send({"seq": 0, "settings": self._settings})
                 if self._orders:  # a shim that died may not have come to them; one that has them ignores them
                     connection.send({"seq": 0, "orders": list(self._orders.values())})
+                if self._stops:
+                    connection.send({"seq": 0, "stops": list(self._stops.values())})
                 for message in self._unacknowledged.values():
                     connection.send(message)
             except OSError:
@@ -290,12 +297,15 @@ class ProcessEngine:
         for uid in self._orders:
             if uid not in forgotten:
                 self._observed.setdefault(uid, before.get(uid) or Observation(uid, RunPhase.STARTING))
+        self._stops = {uid: stop for uid, stop in self._stops.items() if uid in self._observed}
         self._snapshot = None
 
     def _see(self, report: Mapping[str, Any], before: Mapping[str, Observation]) -> None:
         seen, known = observation(report), before.get(report["uid"])
         if seen.phase is not RunPhase.STARTING:
             self._orders.pop(seen.uid, None)
+        if seen.phase is RunPhase.FINISHED:
+            self._stops.pop(seen.uid, None)
         self._observed[seen.uid] = known if known == seen else seen
 
     def _read(self) -> None:
@@ -359,6 +369,7 @@ class ProcessEngine:
                 self._see(report, self._observed)
             for uid in message.get("gone", ()):
                 self._observed.pop(uid, None)
+                self._stops.pop(uid, None)
             self._snapshot = None
 
     def _wake(self) -> None:

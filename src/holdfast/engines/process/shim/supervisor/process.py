@@ -102,6 +102,7 @@ class Supervisor:
         except OSError:  # it waits there; nobody else is kept from anything
             moment.pause(_SHORT_S)
             return
+        self._readable()
         self._part()
         self._join(sock.detach())
         self._greet()
@@ -125,7 +126,9 @@ class Supervisor:
             return
         channel.push()
         for message in channel.receive():
-            if channel.open:  # a shim that is gone must not have anything started that its successor does not know of
+            # A shim that is gone must not have anything started that its successor does not know of; what it wanted
+            # stopped, and perhaps has acknowledged, is to be stopped.
+            if channel.open or "stop" in message:
                 self._handle(message)
         if not channel.open:
             self._part()
