@@ -91,8 +91,8 @@ MUTATIONS = (
     Mutation(
         "orders are sent again until they are acknowledged, whatever became of their runs",
         "engines/process/engine.py",
-        'if "orders" not in body:',
-        "if body:",
+        'if "orders" not in body and "stops" not in body:',
+        'if "stops" not in body:',
         ("integration/test_process_resending.py",),
     ),
     Mutation(
