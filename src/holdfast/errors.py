@@ -9,6 +9,7 @@ HTTP statuses (``api``) and exit codes (``cli``) have one table each. A workload
     │   ├── InvalidManifest invalid_manifest
     │   └── InvalidSetting  invalid_setting
     ├── Unauthenticated     unauthenticated      no token, or a wrong one
+    ├── Forbidden           forbidden            the caller has no right to it
     ├── NotFound            not_found
     ├── Conflict            conflict             the thing's state forbids it
     │   ├── AlreadyExists   already_exists
@@ -114,6 +115,12 @@ class Unauthenticated(HoldfastError):
     """A valid token is required."""
 
     code = "unauthenticated"
+
+
+class Forbidden(HoldfastError):
+    """You have no right to this."""
+
+    code = "forbidden"
 
 
 class NotFound(HoldfastError):

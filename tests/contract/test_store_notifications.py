@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.events import NotificationDead, NotificationDelivered
 from holdfast.domain.failure import Cause, Failure, FailureCondition
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 OPS = Notifier("ops", Medium.WEBHOOK, url="https://example.org", signing=Secret(env="HOLDFAST_SECRET_OPS"))
 EVERYTHING = NotificationFilter()
-BY = Caller(Principal("me"), 9.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 9.0)
 
 
 def told(key: str, to: str = "ops", at: float = 1.0, about: str = "j") -> Notification:

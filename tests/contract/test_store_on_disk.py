@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.job import Attempt, Job, JobState, Queue, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
@@ -31,7 +31,7 @@ from tests.immutable import becoming_immutable
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 
 class Place(Protocol):
@@ -147,7 +147,7 @@ def test_damaged_events_and_audit_entries_are_passed_over_and_none_after_them_is
     store = sqlite.open()
     store.submit(Submission([job(f"j{number}") for number in range(9)]))
     for number in range(9):
-        by = Caller(Principal("anna"), 1.0, "cli", str(number))
+        by = Caller(Principal("anna", roles=(Role.ADMIN,)), 1.0, "cli", str(number))
         store.record(AuditEntry(by, Act.CANCEL, Subject.JOB, "a", "refused", ""))
     with closing(sqlite3.connect(sqlite.url)) as connection, connection:
         connection.execute("UPDATE events SET data = '{' WHERE seq BETWEEN 2 AND 7")

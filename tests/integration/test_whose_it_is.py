@@ -58,7 +58,7 @@ def known_as(request: pytest.FixtureRequest, lab: SetLab) -> Iterator[Callable[[
 
         def client(who: Principal) -> Client:
             if request.param == "in process":
-                return stack.enter_context(in_process(Backend(lab.store, lab.clock, ids, NoLogs()), who))
+                return stack.enter_context(in_process(Backend(lab.store, lab.clock, ids, NoLogs(), who), who))
             app = create_app(store=lab.store, clock=lab.clock, ids=ids, logs=NoLogs(), entrance=Entrance(who))
             return stack.enter_context(Client(stack.enter_context(served(app))))
 

@@ -17,6 +17,7 @@ from holdfast.dialects.native.catalogue import read_settings, write_queue, write
 from holdfast.dialects.native.category import write_category
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.writing import write_job, write_policy
+from holdfast.domain.access.grants import Access, Right, Sight
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
@@ -34,6 +35,7 @@ FIELDS = [
     "onTerminationMessage", "backoff", "initialDelay", "maxDelay", "mutate", "static", "onSignals", "onCategory",
     "antiAffinity", "mode", "retryLimit", "weight", "maxRunning", "precedence", "onPodEvents", "regexp", "type",
     "deadline",
+    "access", "admin", "othersSee", "permissions", "subjects", "verbs",
     "categories", "defaultAction", "onCauses", "ranShorterThan", "retryPolicies", "onSubcategory", "containerName",
 ]  # fmt: skip
 SCALARS = st.one_of(
@@ -138,6 +140,8 @@ jobs = st.fixed_dictionaries(
         "retry": policies,
     },
 )
+subjects = st.lists(st.sampled_from(["user:ann", "user:oidc:ann@example.org", "group:ops", "user:3"]), max_size=3)
+permissions = st.fixed_dictionaries({"subjects": subjects, "verbs": st.lists(st.sampled_from(Right), max_size=4)})
 queues = st.fixed_dictionaries(
     {},
     optional={
@@ -146,6 +150,7 @@ queues = st.fixed_dictionaries(
         "maxRunningJobs": st.integers(1, 1000),
         "retryPolicies": st.lists(names, max_size=3),
         "paused": st.booleans(),
+        "permissions": st.lists(permissions, max_size=3),
     },
 )
 category_rules = st.fixed_dictionaries(
@@ -284,12 +289,14 @@ def test_a_failure_category_comes_back_as_it_was_written_and_stored(value: dict[
             "defaultBackoff": backoffs,
             "defaultPolicyName": names,
             "retryShare": st.floats(0, 1),
+            "access": st.dictionaries(st.sampled_from(["admin", "operator", "user", "viewer"]), subjects),
+            "othersSee": st.sampled_from(Sight),
         },
     )
 )
 @settings(deadline=None)
 def test_settings_come_back_as_they_were_written_and_stored(value: dict[str, Any]) -> None:
     read = read_settings(value)
-    assert read_settings(write_settings(*read)) == read
+    assert read_settings(write_settings(*read)) == (*read[:2], read[2].over(Access((), Sight.DETAILS)))
     stored = OperatorSettings(*read)
     assert load_entry(OperatorSettings, dump_entry(stored)) == stored

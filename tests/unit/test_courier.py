@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.job import Queue
 from holdfast.domain.notifications.notification import DeliveryState
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.notifications.notification import Notification
     from holdfast.errors import Problem
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 END, FAILURE, HOLD, _, RECOVERY = Occasion
 EVERYTHING = NotificationFilter()

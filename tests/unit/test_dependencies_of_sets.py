@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.compiled.codec import set_spec_of
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
@@ -27,7 +27,7 @@ from tests.unit.jobset_lab import SetLab, group, manifest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 AT = "metadata.annotations.holdfast.dev/depends-on"
 RESTARTS = pytest.mark.parametrize("restarts", [False, True], ids=["one controller", "restarted all the time"])

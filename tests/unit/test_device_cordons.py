@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.device_faults import shown_by
 from holdfast.domain.devices import Device
@@ -23,7 +23,7 @@ from holdfast.service.operations.devices import Devices
 from tests.unit.conftest import Lab, retrying
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 BOTH = (
     Device("GPU-5d1c", 0, "NVIDIA A100", maker="nvidia", bus="00000000:3B:00.0"),

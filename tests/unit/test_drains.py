@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.failure import EndedBy
 from holdfast.domain.job import JobState, Resources
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.ports.engine import RunOrder
     from tests.unit.conftest import Lab
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 ENDLESS = SimulatedRun(0.0, None)
 SAVING = SimulatedRun(0.0, None, saves_s=3.0)

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.client.events import Message, messages
 from holdfast.domain import event_mapping
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.events import (
     BY_NAME,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import EventType, JobEvent
     from tests.unit.conftest import Lab
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 NOW = 50.0
 QUEUED = Job("j1", "train", "default", 0, 10.0, "{}", Resources(1000, 1 << 30), attempt=1, updated_at=NOW)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.classify import CompiledCategories, classify
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import Failure
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 LINES = json.loads((Path(__file__).parent.parent / "data" / "failure_lines.json").read_text())
 ENTRIES = {f"{category.name}/{rule.subcategory}" for category in BUILT_IN for rule in category.rules}

@@ -10,7 +10,7 @@ import pytest
 from holdfast.api.http.endpoints.figures import get_summary
 from holdfast.cli.render.figures import print_summary, rounded
 from holdfast.cli.render.output import Output
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import Queue
@@ -111,8 +111,9 @@ def test_jobs_that_were_run_are_summed_up(lab: Lab) -> None:
 
 
 def summary(lab: Lab, **wanted: object) -> SummaryView:
-    backend = Backend(lab.store, lab.clock, ids=None, logs=None)  # type: ignore[arg-type] # it needs neither
-    found: SummaryView = get_summary(backend, Caller(Principal("me"), 0.0), **wanted)
+    by = Caller(Principal("me", roles=(Role.VIEWER,)), 0.0)
+    backend = Backend(lab.store, lab.clock, None, None, by.principal)  # type: ignore[arg-type] # no ids or logs
+    found: SummaryView = get_summary(backend, by, **wanted)
     return found
 
 

@@ -14,6 +14,8 @@ from holdfast.dialects.earlier import upgrade_entry
 from holdfast.dialects.manifests import read_manifest
 from holdfast.dialects.native.catalogue import read_queue_manifest, read_settings, write_queue, write_settings
 from holdfast.dialects.native.category import write_category
+from holdfast.domain.access import Role
+from holdfast.domain.access.grants import AS_BEFORE, Access, Permission, Right, Sight
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Ceiling, Queue
 from holdfast.domain.policy.model import Action, Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
@@ -40,9 +42,11 @@ def test_every_field_of_a_queue_is_read_and_written() -> None:
         "maxRunningJobs": 7,
         "retryPolicies": ["infra", "ml"],
         "paused": True,
+        "permissions": [{"subjects": ["user:ann", "group:ml"], "verbs": ["submit", "watch"]}],
     }
     queue = read_manifest(manifest("Queue", "q", spec))
-    assert queue == Queue("q", 2.5, Ceiling(2500, 1024**3, 2), 7, ("infra", "ml"), paused=True)
+    allowed = (Permission(("user:ann", "group:ml"), (Right.SUBMIT, Right.WATCH)),)
+    assert queue == Queue("q", 2.5, Ceiling(2500, 1024**3, 2), 7, ("infra", "ml"), paused=True, permissions=allowed)
     assert isinstance(queue, Queue)
     assert read_manifest(manifest("Queue", "q", write_queue(queue))) == queue
 
@@ -137,7 +141,7 @@ def test_a_wrong_failure_category_is_refused(spec: object, path: str) -> None:
 
 
 def test_settings_left_out_have_their_defaults() -> None:
-    assert read_settings({}) == (RetrySettings(), None)
+    assert read_settings({}) == (RetrySettings(), None, AS_BEFORE)
 
 
 def test_settings_are_read_and_written() -> None:
@@ -146,11 +150,32 @@ def test_settings_are_read_and_written() -> None:
         "defaultBackoff": {"initialDelay": 0},
         "defaultPolicyName": "infra",
         "retryShare": 0.2,
+        "access": {"viewer": ["group:guests"], "admin": ["user:ann", "user:ann"], "user": []},
+        "othersSee": "existence",
     }
-    settings, name = read_settings(value)
+    settings, name, access = read_settings(value)
     assert (settings.global_max_retries, settings.default_backoff, name) == (0, Backoff(initial_s=0.0), "infra")
     assert settings.retry_share == 0.2
-    assert read_settings(write_settings(settings, name)) == (settings, name)
+    roles = ((Role.ADMIN, ("user:ann",)), (Role.VIEWER, ("group:guests",)))
+    assert access == Access(roles, Sight.EXISTENCE)
+    assert read_settings(write_settings(settings, name, access)) == (settings, name, access)
+
+
+def test_wrong_grants_are_refused_together_each_at_its_place() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        read_settings({"access": {"admin": ["ann", "user:", "user:a b", 3], "owner": ["user:ann"]}, "othersSee": "all"})
+    found = {problem.path: problem for problem in caught.value.problems}
+    assert list(found) == ["othersSee", *(f"access.admin[{i}]" for i in range(4)), "access.owner"]
+    assert found["access.admin[0]"].hint == "user:ann"
+    assert found["othersSee"].allowed == ("nothing", "existence", "details", "everything")
+    queue = {"permissions": [{"subjects": ["ann"], "verbs": ["run", "logs"]}, {"verbs": []}, "ann"]}
+    paths = [problem.path for problem in problems_of(manifest("Queue", "q", queue))]
+    assert paths == [
+        "spec.permissions[2]",
+        "spec.permissions[0].subjects[0]",
+        "spec.permissions[0].verbs[0]",
+        "spec.permissions[1].subjects",
+    ]
 
 
 def test_wrong_settings_are_refused_together() -> None:
@@ -202,12 +227,12 @@ LIMITS = {"StartAttempts": {"timeout": "5m", "maxRetries": None}, "PromoteToRunn
 
 
 def test_limits_of_handlers_are_read_and_written_in_settings_and_queues() -> None:
-    settings, _ = read_settings({"handlerLimits": LIMITS})
+    settings, _, _ = read_settings({"handlerLimits": LIMITS})
     assert settings.handler_limits == {
         "StartAttempts": {"timeout_s": 300.0, "max_retries": None},
         "PromoteToRunning": {"timeout_s": 30.0},
     }
-    assert read_settings(write_settings(settings, None)) == (settings, None)
+    assert read_settings(write_settings(settings, None, AS_BEFORE))[:2] == (settings, None)
     problems: list[Problem] = []
     envelope = {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "q"}}
     queue = read_queue_manifest({**envelope, "spec": {"handlerLimits": LIMITS}}, path="", problems=problems)

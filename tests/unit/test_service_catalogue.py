@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.dialects.native.resources import OFFERED
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
+from holdfast.domain.access.grants import AS_BEFORE
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.containers import Capability, EngineInfo
@@ -18,7 +19,7 @@ from holdfast.service.operations.queues import Queues
 from holdfast.service.operations.settings import Settings
 from tools.memory_store import MemoryStore
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_a_limit_on_what_nobody_has_is_dubious_with_the_names_that_were_possible
     limits = (("licence/matlab", 500), ("licence/matlb", 1000), ("token/s3", 0), ("tpu", 0))
     queue = queues.put(BY, Queue("few", max_running=Ceiling(named=limits)))
     assert queues.get(BY, "few") == queue, "somebody may have it later"
-    slip, strange = queues.warnings(queue, lambda: here)
+    slip, strange = queues.warnings(BY, queue, lambda: here)
     assert (slip.path, slip.message) == ("spec.maxRunning.licence/matlb", "nobody has any licence/matlb")
     assert (slip.allowed, slip.hint) == (("licence/matlab", "token/s3"), "did you mean licence/matlab?")
     assert (strange.path, strange.hint) == ("spec.maxRunning.tpu", OFFERED)
@@ -91,9 +92,9 @@ def test_a_limit_on_what_nobody_has_is_dubious_with_the_names_that_were_possible
 
 def test_nothing_is_dubious_while_no_node_has_reported_or_an_engine_has_places_of_its_own(store: MemoryStore) -> None:
     queue = Queue("few", max_running=Ceiling(named=(("tpu", 1000),)))
-    assert Queues(store).warnings(queue) == []
+    assert Queues(store).warnings(BY, queue) == []
     elsewhere = Node("all", "slurm", Resources(), engine=EngineInfo("slurm", frozenset({Capability.PLACEMENT})))
-    assert Queues(store).warnings(queue, lambda: [elsewhere]) == []
+    assert Queues(store).warnings(BY, queue, lambda: [elsewhere]) == []
 
 
 def test_categories_are_listed_in_order_of_evaluation(store: MemoryStore) -> None:
@@ -111,8 +112,8 @@ def test_categories_are_listed_in_order_of_evaluation(store: MemoryStore) -> Non
 def test_settings_name_a_default_policy_that_exists(store: MemoryStore) -> None:
     settings = Settings(store)
     with pytest.raises(InvalidSetting) as caught:
-        settings.put(BY, RetrySettings(), "infra")
+        settings.put(BY, RetrySettings(), "infra", AS_BEFORE)
     assert caught.value.problems[0].path == "defaultPolicyName"
     Policies(store).put(BY, RetryPolicy("infra"))
-    settings.put(BY, RetrySettings(global_max_retries=3), "infra")
-    assert settings.get(BY) == (RetrySettings(global_max_retries=3), "infra")
+    settings.put(BY, RetrySettings(global_max_retries=3), "infra", AS_BEFORE)
+    assert settings.get(BY) == (RetrySettings(global_max_retries=3), "infra", AS_BEFORE)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.dialects.manifests import manifest_warnings, read_manifest
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.failure import Cause, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import JobState
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Decision
     from holdfast.ports.engine import RunOrder
 
-BY = Caller(Principal("me"), 0.0)
+BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
 
 RETRY, HOLD, FAIL = UnknownEnd
 LOST = Failure(Cause.AGENT_TRANSIENT, frozenset({"ExecutorLost", "EndUnknown"}), message="executor e was lost")

@@ -68,7 +68,7 @@ def _refuse_superseded(case: Case) -> None:
 def _decided(case: Case, policies: Sequence[RetryPolicy]) -> Decision:
     scheduler = case["policy"].get("scheduler") or {}
     operator = {key: scheduler[key] for key in ("globalMaxRetries", "defaultBackoff") if key in scheduler}
-    settings, _ = read_settings({"defaultBackoff": _DESIGN_BACKOFF, **operator})
+    settings, _, _ = read_settings({"defaultBackoff": _DESIGN_BACKOFF, **operator})
     history = _history(case.get("history") or {}, policies, case)
     nodes = (case.get("history") or {}).get("failedNodes") or ["the-node"]
     failure = failure_of(case["failure"], node=nodes[-1])

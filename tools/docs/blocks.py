@@ -11,7 +11,7 @@ from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
-from tools.docs import commands, configuration, events, http, lifecycle, policies
+from tools.docs import access, commands, configuration, events, http, lifecycle, policies
 from tools.docs.source import enum_table
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "restart-strategies": partial(enum_table, RestartStrategy, title="Strategy"),
     "dependency-statuses": partial(enum_table, DependencyStatus, title="Status", meaning="It waits until"),
     "pod-actions": partial(enum_table, PodAction, title="Action"),
+    "rights": access.rights,
     "built-in-policy": policies.built_in,
     "failure-catalogue": policies.failure_catalogue,
     "events": events.registry,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain import audit
+from holdfast.domain.access.grants import AS_BEFORE, Access
 from holdfast.domain.audit import Act
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
@@ -50,6 +51,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         self._paused: Pause | None = None
         self._settings = RetrySettings()
         self._default_policy: str | None = None
+        self._access = Access()
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version, cheaply."""
@@ -68,6 +70,7 @@ class MemoryCatalogueStore(MemoryLogStore):
                 dict(self._notifiers),
                 dict(self._cordons),
                 self._paused,
+                access=self._access,
             )
 
     def put_policy(
@@ -201,13 +204,21 @@ class MemoryCatalogueStore(MemoryLogStore):
             self._edited(audit.on_resume(by))
             return True
 
-    def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
+    def put_settings(
+        self,
+        settings: RetrySettings,
+        default_policy: str | None,
+        access: Access = AS_BEFORE,
+        *,
+        by: Caller | None = None,
+    ) -> None:
         """Store the operator's settings."""
         with self._lock:
             rules.require_default_policy(default_policy, self._policies)
-            if (settings, default_policy) != (self._settings, self._default_policy):
-                self._settings, self._default_policy = settings, default_policy
-                self._edited(audit.on_settings(by, settings, default_policy))
+            before, access = self._access, access.over(self._access)
+            if (settings, default_policy, access) != (self._settings, self._default_policy, before):
+                self._settings, self._default_policy, self._access = settings, default_policy, access
+                self._edited(audit.on_settings(by, settings, default_policy, None if access == before else access))
 
     def _edited(self, change: AuditedChange | None) -> None:
         self._version += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
@@ -24,7 +24,7 @@ CORDONS_EVERY, FIRST_WITH_CORDONS = 13, 9
 _TIMES = (1, 5)
 _DRAINED = 0.6
 _LONGEST_S = 40.0
-OPERATOR = Caller(Principal("operator"), 0.0)
+OPERATOR = Caller(Principal("operator", roles=(Role.ADMIN,)), 0.0)
 
 
 class Operators:

@@ -102,8 +102,8 @@ class _InProcess(Connection):
         if hint is Backend:
             return self._backend
         if hint is Caller:
-            now = self._backend.clock.now()
-            return Caller(self._principal, now, origin="in-process", request_id=secrets.token_hex(_ID_BYTES))
+            request_id = secrets.token_hex(_ID_BYTES)
+            return self._backend.caller(self._principal, origin="in-process", request_id=request_id)
         if hint is Text:
             return Text.of(written(sent["body"]), Format.JSON)
         asked = next((one for one in get_args(hint) if isinstance(one, Asked)), None)

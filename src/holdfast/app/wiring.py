@@ -52,6 +52,7 @@ def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:
         SystemClock(),
         SortableIds(),
         ProcessLogs(directory.runs),
+        account(),
         directory.reserve.give_up,
         nodes=tuple,  # those that were reported once may be others by the time somebody runs jobs
         metrics=lambda: _metrics(opened),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from holdfast.compiled.records import decoder_of, non_defaults
+from holdfast.domain.access.grants import Access
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.job import Queue
@@ -52,6 +53,7 @@ class OperatorSettings(Struct, frozen=True):
 
     settings: RetrySettings = field(default_factory=RetrySettings)
     default_policy: str | None = None
+    access: Access = Access()
 
 
 E = TypeVar("E", RetryPolicy, Queue, FailureCategory, Notifier, Cordon, OperatorSettings, Pause)

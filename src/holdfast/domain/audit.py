@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.access import Principal
+    from holdfast.domain.access.grants import Access
     from holdfast.domain.events import CatalogueEvent
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.placement.pause import Pause
@@ -80,6 +81,8 @@ class Act(StrEnum):
     """Requested that a notification be delivered again."""
     TEST = "test"
     """Sent a test notification through a notifier."""
+    READ = "read"
+    """Tried to read something; only recorded if it was refused."""
 
 
 class Subject(StrEnum):
@@ -97,6 +100,8 @@ class Subject(StrEnum):
     SETTINGS = "settings"
     SCHEDULING = "scheduling"
     DEVICE = "device"
+    AUDIT = "audit"
+    SERVER = "server"
 
 
 _SUBJECTS = {JOBSET: Subject.JOB_SET, ARRAY: Subject.ARRAY}
@@ -205,10 +210,13 @@ def on_notification(by: Caller | None, act: Act, name: str) -> AuditedChange | N
     return _audited(by, act, Subject.NOTIFICATION, name)
 
 
-def on_settings(by: Caller | None, settings: RetrySettings, default_policy: str | None) -> AuditedChange | None:
-    """Describe a change of settings."""
+def on_settings(
+    by: Caller | None, settings: RetrySettings, default_policy: str | None, access: Access | None = None
+) -> AuditedChange | None:
+    """Describe a change of settings; ``access`` is who has which role from now on, where that changed."""
     event = SettingsUpdated(settings.global_max_retries, default_policy)
-    return _audited(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event)
+    detail = "" if access is None else access.in_words()
+    return _audited(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event, detail=detail)
 
 
 def on_pause(by: Caller | None, pause: Pause) -> AuditedChange | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Permission  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.containers import UNKNOWN, EngineInfo
 from holdfast.domain.devices import Device  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption, Outcome, RunStatus
@@ -302,6 +303,8 @@ class Queue(Struct, frozen=True):
     """For its jobs' attempts, where they differ from the operator's."""
     notify: tuple[Notify, ...] = ()
     """Who is told of what becomes of the jobs and arrays in it."""
+    permissions: tuple[Permission, ...] = ()
+    """Who may do what in it; without any it is open to users."""
 
 
 class Node(Struct, frozen=True):

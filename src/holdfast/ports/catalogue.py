@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.domain.access.grants import AS_BEFORE, Access
 from holdfast.domain.policy.compiled import effective_policies
 from holdfast.domain.record import Struct, field
 
@@ -42,6 +43,8 @@ class Catalogue(Struct, frozen=True):
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """What cannot be read, by its kind and name, and why; a policy in its place holds what fails, a queue is paused, a
     category matches nothing, settings have their defaults, and all is paused, until somebody writes it again."""
+    access: Access = Access()
+    """Who has which role, and what people see of others' jobs."""
 
     def policies_for(self, queue: str, spec: JobSpec) -> tuple[list[RetryPolicy], list[str]]:
         """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""
@@ -178,8 +181,15 @@ class CatalogueStore(Protocol):
         """Have what waits started again; returns whether it was not."""
         ...
 
-    def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
-        """Store the operator's settings.
+    def put_settings(
+        self,
+        settings: RetrySettings,
+        default_policy: str | None,
+        access: Access = AS_BEFORE,
+        *,
+        by: Caller | None = None,
+    ) -> None:
+        """Store the operator's settings; what ``access`` does not say stays as it is.
 
         Raises:
             InvalidRequest: The default policy does not exist.

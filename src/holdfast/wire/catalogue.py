@@ -59,6 +59,10 @@ class SettingsView(Response):
     """What the whole cluster has of what is counted by a name."""
     retry_share: float = Field(default=0.5, alias="retryShare")
     """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
+    access: dict[str, list[str]] = Field(default_factory=dict)
+    """Who has which role: by role, people and groups as ``user:NAME`` and ``group:NAME``."""
+    others_see: str = Field(default="details", alias="othersSee")
+    """What people see of others' jobs: nothing, existence, details or everything."""
 
 
 class NodeView(Response):

@@ -55,6 +55,7 @@ STATUS: dict[type[HoldfastError], int] = {
     errors.InvalidManifest: 422,
     errors.InvalidSetting: 422,
     errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.AlreadyExists: 409,

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
 
-_OF_SETTINGS = ("--global-max-retries", "--default-policy", "--handler-limit", "--resource", "--retry-share")
+_OF_SETTINGS = (
+    "--global-max-retries",
+    "--default-policy",
+    "--handler-limit",
+    "--resource",
+    "--retry-share",
+    "--access",
+    "--others-see",
+)
+_SIGHTS = ("nothing", "existence", "details", "everything")
+_STAYS = frozenset({"access", "othersSee"})
+"""What a server keeps as it is if nothing is said of it; an older one does not know it."""
 _UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
 
 
@@ -54,6 +65,21 @@ class UpdateOptions(EditOptions):
             " Repeatable.",
         ),
     ] = field(default_factory=list)
+    access: Annotated[
+        list[str],
+        typer.Option(
+            metavar="ROLE=SUBJECTS|none",
+            help="Settings: who has a role (admin, operator, user, viewer), as user:NAME and group:NAME,"
+            " comma-separated; replaces who had it. Repeatable.",
+        ),
+    ] = field(default_factory=list)
+    others_see: Annotated[
+        str | None,
+        typer.Option(
+            metavar="nothing|existence|details|everything",
+            help="Settings: what people see of jobs that are not their own.",
+        ),
+    ] = None
 
 
 def update(options: UpdateOptions, cli: Cli) -> int:
@@ -114,22 +140,34 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
     resources = flags.pairs("--resource", options.resource)
     for name, amount in resources.items():
         flags.parsed(f"--resource {name}", amount, parse_amount)
-    if not changes and not options.handler_limit and not resources:
+    roles, others_see = _rights(options, flags)
+    if not any((changes, options.handler_limit, resources, roles, others_see)):
         flags.wrong("settings", "no flag says what to change", allowed=_OF_SETTINGS)
     if spec_of(options, Noun.SETTINGS, flags):
         flags.wrong("settings", "only its own flags apply", allowed=_OF_SETTINGS)
     with_limits({}, options.handler_limit, flags)
     flags.finish()
     with cli.connect() as client:
-        changed = {**plain(client.settings()), **changes}
+        before = plain(client.settings())
+        changed = {name: value for name, value in before.items() if name not in _STAYS} | changes
         changed["handlerLimits"] = with_limits(changed["handlerLimits"], options.handler_limit, Flags())
         changed["resources"] = {**changed["resources"], **resources}
+        changed |= others_see | ({"access": {**before["access"], **roles}} if roles else {})
         if options.dry_run:
             client.put_settings(changed, dry_run=True)
             cli.output().document(changed, "yaml")
             return exit_codes.OK
         cli.output().table(*settings_table(client.put_settings(changed)))
     return exit_codes.OK
+
+
+def _rights(options: UpdateOptions, flags: Flags) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Read who is to have which role, and what others are to see."""
+    given = flags.pairs("--access", options.access)
+    roles = {role: [] if names == "none" else flags.names([names]) for role, names in given.items()}
+    if options.others_see is None:
+        return roles, {}
+    return roles, {"othersSee": flags.choice("--others-see", options.others_see, _SIGHTS)}
 
 
 UPDATE = Command(
@@ -142,5 +180,6 @@ UPDATE = Command(
         "holdfast update queue ml --weight 3 --no-paused",
         "holdfast update settings --global-max-retries 0",
         "holdfast update settings --handler-limit StartAttempts.timeout=5m",
+        "holdfast update settings --access operator=user:ann,group:ops --others-see existence",
     ),
 )

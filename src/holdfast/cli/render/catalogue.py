@@ -160,5 +160,7 @@ def settings_table(settings: SettingsView) -> Table:
             for name, value in limits.items()
         ),
     ]
+    rows += [(f"access.{role}", ", ".join(names)) for role, names in settings.access.items()]
+    rows.append(("othersSee", settings.others_see))
     rows += [(f"resources.{name}", format_amount(round(amount * 1000))) for name, amount in settings.resources.items()]
     return ("SETTING", "VALUE"), rows

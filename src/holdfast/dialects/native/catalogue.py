@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.native.access import PERMISSIONS, read_access, read_permissions, write_access, write_permissions
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
 from holdfast.dialects.native.job import read_policy_names
 from holdfast.dialects.native.notify import read_notify, write_notify
@@ -20,6 +21,7 @@ from holdfast.errors import InvalidRequest, Problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from holdfast.domain.access.grants import Access
     from holdfast.domain.lifecycle.judge import HandlerLimits
 
 
@@ -99,6 +101,7 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
         paused=spec.flag("paused"),
         handler_limits=read_handler_limits(spec),
         notify=read_notify(spec),
+        permissions=read_permissions(spec),
     )
     close_envelope(opened)
     return queue if len(problems) == before else None
@@ -130,11 +133,16 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         spec[FIELD] = write_handler_limits(queue.handler_limits)
     if queue.notify:
         spec["notify"] = write_notify(queue.notify)
+    if queue.permissions:
+        spec[PERMISSIONS] = write_permissions(queue.permissions)
     return spec
 
 
-def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
-    """Read the settings and the name of the default policy; what is left out has its default.
+def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, Access]:
+    """Read the settings, the name of the default policy and who has which rights.
+
+    What is left out has its default; of rights it stays as it is, so that a program that does not know them takes none
+    away.
 
     Raises:
         InvalidRequest: With every problem found.
@@ -150,6 +158,7 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
     resources = () if part is None else read_named(part)
     if part is not None:
         part.finish()
+    access = read_access(fields)
     fields.finish()
     if problems:
         msg = "the settings are not valid"
@@ -157,10 +166,10 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None]:
     d = RetrySettings()
     default_backoff = d.default_backoff if backoff is None else backoff
     retry_share = d.retry_share if share is None else share
-    return RetrySettings(limit, default_backoff, handler_limits, resources, retry_share), policy
+    return RetrySettings(limit, default_backoff, handler_limits, resources, retry_share), policy, access
 
 
-def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[str, Any]:
+def write_settings(settings: RetrySettings, default_policy: str | None, access: Access) -> dict[str, Any]:
     """Write the settings in full; they read back equal."""
     return {
         "globalMaxRetries": settings.global_max_retries,
@@ -169,4 +178,5 @@ def write_settings(settings: RetrySettings, default_policy: str | None) -> dict[
         FIELD: write_handler_limits(settings.handler_limits),
         "resources": {name: plain_amount(amount) for name, amount in settings.resources},
         "retryShare": settings.retry_share,
+        **write_access(access),
     }

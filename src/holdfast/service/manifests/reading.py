@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.dialects.diagnostics import all_problems
 from holdfast.dialects.documents import Document, read_documents
@@ -23,6 +23,9 @@ from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, Inval
 from holdfast.service.jobsets.sets import name_of
 from holdfast.service.manifests.text import Format, Text, refuse
 from holdfast.service.submit import Written
+
+if TYPE_CHECKING:
+    from holdfast.domain.access.grants import Access
 
 T = TypeVar("T")
 
@@ -114,8 +117,8 @@ _KIND_NAMES: dict[type, str] = {
 }
 
 
-def read_settings(body: Text) -> tuple[RetrySettings, str | None]:
-    """Read the operator's settings and the name of the default policy.
+def read_settings(body: Text) -> tuple[RetrySettings, str | None, Access]:
+    """Read the operator's settings, the name of the default policy and who has which rights.
 
     Raises:
         InvalidSetting: They are not valid; with every problem found.

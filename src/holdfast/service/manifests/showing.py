@@ -15,6 +15,7 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 
 if TYPE_CHECKING:
+    from holdfast.domain.access.grants import Access
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.errors import Problem
 
@@ -39,6 +40,6 @@ def warnings_of(thing: RetryPolicy | FailureCategory) -> tuple[Problem, ...]:
     return manifest_warnings(thing)
 
 
-def settings_of(settings: RetrySettings, default_policy: str | None) -> dict[str, Any]:
+def settings_of(settings: RetrySettings, default_policy: str | None, access: Access) -> dict[str, Any]:
     """Return the fields of the operator's settings."""
-    return catalogue.write_settings(settings, default_policy)
+    return catalogue.write_settings(settings, default_policy, access)

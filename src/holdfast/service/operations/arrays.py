@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_array
 from holdfast.dialects.native.array import read_some_indexes, renamed
 from holdfast.dialects.native.patch import patched
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.ports.workloads import EVERY
 from holdfast.service.arrays import LARGEST_PAGE, Arrays, Explained, Progress
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
+from holdfast.service.operations.asking import asks
 from holdfast.service.pausing import paused_lines
 from holdfast.service.reruns import Reran, reruns_of
 from holdfast.service.reruns import rerun as run_again
@@ -51,12 +54,14 @@ class ArrayOperations(Struct, frozen=True):
             self.backend.store, self.backend.clock, self.backend.ids, self.backend.nodes, self.backend.secrets
         )
 
+    @asks(Right.WATCH, Subject.ARRAY)
     def page(
         self, _caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> tuple[Sequence[Progress], str | None]:
         """List arrays by name, and say after which name the list continues."""
         return self._arrays().page(where, after=after, limit=limit)
 
+    @asks(Right.WATCH, Subject.ARRAY)
     def get(self, _caller: Caller, ref: str) -> Progress:
         """Read how far an array is.
 
@@ -65,10 +70,12 @@ class ArrayOperations(Struct, frozen=True):
         """
         return self._arrays().get(ref)
 
+    @asks(Right.WATCH, Subject.ARRAY)
     def going_on(self, _caller: Caller, tasks: Iterable[Job]) -> Sequence[Progress]:
         """Read how far the arrays of some tasks are."""
         return self._arrays().going_on(tasks)
 
+    @asks(Right.SUBMIT, Subject.ARRAY)
     def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> Submitted:
         """Submit an array, whose name must be new; see ``Arrays.create``."""
         written = written_array(one_document(body), partial(engines_of, self.backend.store))
@@ -77,6 +84,7 @@ class ArrayOperations(Struct, frozen=True):
             self.backend.count(1, 0)
         return Submitted(row, load_array(row.spec), written.warnings)
 
+    @asks(Right.CHANGE, Subject.ARRAY)
     def change(
         self, caller: Caller, ref: str, body: Text, *, dry_run: bool = False
     ) -> tuple[Reshaped, Sequence[Problem]]:
@@ -84,6 +92,7 @@ class ArrayOperations(Struct, frozen=True):
         written = written_array(one_document(body), partial(engines_of, self.backend.store))
         return reshape(self._arrays(), ref, written, by=caller, dry_run=dry_run), written.warnings
 
+    @asks(Right.WATCH, Subject.ARRAY)
     def task(self, _caller: Caller, ref: str, index: int) -> Job:
         """Read the job that is a task of an array.
 
@@ -92,6 +101,7 @@ class ArrayOperations(Struct, frozen=True):
         """
         return self._arrays().task(ref, index)
 
+    @asks(Right.WATCH, Subject.ARRAY)
     def why(self, _caller: Caller, ref: str) -> tuple[Explained, Sequence[Array], Sequence[str]]:
         """Explain where an array is; with the arrays that run tasks of it again, and that nothing is started, if so.
 
@@ -103,6 +113,7 @@ class ArrayOperations(Struct, frozen=True):
         paused = paused_lines(self.backend.store, ended=bool(array.ended))
         return found, reruns_of(self.backend.store, array), paused
 
+    @asks(Right.SUBMIT, Subject.ARRAY)
     def rerun(  # noqa: PLR0913 - what there is to say of a rerun
         self,
         caller: Caller,
@@ -140,6 +151,7 @@ class ArrayOperations(Struct, frozen=True):
             self.backend.count(1, 0)
         return found
 
+    @asks(Right.CANCEL, Subject.ARRAY)
     def cancel(self, caller: Caller, ref: str, reason: str = "") -> Progress:
         """Ask for an array to make no more tasks, and for those it has to be cancelled.
 
@@ -149,6 +161,7 @@ class ArrayOperations(Struct, frozen=True):
         """
         return self._arrays().cancel(ref, reason, by=caller)
 
+    @asks(Right.CHANGE, Subject.ARRAY)
     def hold(self, caller: Caller, ref: str, reason: str = "") -> Progress:
         """Ask for no more tasks of an array to start until it is released.
 
@@ -158,6 +171,7 @@ class ArrayOperations(Struct, frozen=True):
         """
         return self._arrays().hold(ref, reason, by=caller)
 
+    @asks(Right.CHANGE, Subject.ARRAY)
     def release(self, caller: Caller, ref: str, reason: str = "") -> Progress:
         """Ask for a held array to be released.
 
@@ -167,6 +181,7 @@ class ArrayOperations(Struct, frozen=True):
         """
         return self._arrays().release(ref, reason, by=caller)
 
+    @asks(Right.CANCEL, Subject.ARRAY)
     def delete(self, caller: Caller, ref: str, reason: str = "") -> Progress:
         """Ask for an array to be cancelled and forgotten; its tasks stay as history.
 

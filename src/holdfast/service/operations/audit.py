@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
+from holdfast.service.operations.asking import asks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +23,7 @@ class Audit(Struct, frozen=True):
 
     store: AuditStore
 
+    @asks(Right.WATCH, Subject.AUDIT)
     def page(self, _caller: Caller, *, after: int = 0, limit: int = LARGEST_PAGE) -> Sequence[StoredAuditEntry]:
         """List the oldest entries after a place, in order."""
         return self.store.audit(after=after, limit=limit)

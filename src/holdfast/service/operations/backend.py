@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access import Role
+from holdfast.domain.audit import Caller
+from holdfast.domain.record import evolve
 from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.job import Node
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
     from holdfast.ports.notifications import Sender
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
+    from holdfast.service.access import AccessBook
     from holdfast.service.explain import Explainer
 
 
@@ -28,6 +33,8 @@ class Backend:
     clock: Clock
     ids: Ids
     logs: LogReader
+    owner: Principal
+    """Whose server it is, or who runs this process."""
     make_room: Callable[[], bool] = lambda: False
     """Gives up what is kept of a full disk, for cancelling."""
     ready: Callable[[], str | None] = lambda: None
@@ -49,6 +56,22 @@ class Backend:
         from holdfast.service.explain import Explainer  # noqa: PLC0415 - start-up time: few commands explain
 
         return Explainer(self.store)
+
+    @cached_property
+    def access(self) -> AccessBook:
+        """Know who may do what; it keeps what it read."""
+        from holdfast.service.access import AccessBook  # noqa: PLC0415 - start-up time: the owner needs none of it
+
+        return AccessBook(self.store, self.clock, self.owner)
+
+    def caller(self, principal: Principal, *, origin: str, request_id: str) -> Caller:
+        """Return who calls now, with their roles; without them, operations refuse everything.
+
+        Raises:
+            Unavailable: The store cannot be read right now.
+        """
+        known = evolve(principal, roles=(Role.ADMIN,)) if principal == self.owner else self.access.recognized(principal)
+        return Caller(known, self.clock.now(), origin, request_id)
 
     def telling(self) -> Sender:
         """Return what tells people.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain import failure_catalogue
+from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict
 from holdfast.ports import presence
 from holdfast.service.naming import not_found
+from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ class Categories(Struct, frozen=True):
 
     store: Store
 
+    @asks(Right.WATCH, Subject.CATEGORY)
     def list(self, _caller: Caller) -> Sequence[FailureCategory]:
         """List all, in order of evaluation: the operator's own, then the built-in ones that they do not replace."""
         own = self._own()
@@ -33,6 +36,7 @@ class Categories(Struct, frozen=True):
     def _own(self) -> Sequence[FailureCategory]:
         return self.store.catalogue().categories
 
+    @asks(Right.WATCH, Subject.CATEGORY)
     def get(self, _caller: Caller, name: str) -> FailureCategory:
         """Read a category.
 
@@ -44,6 +48,7 @@ class Categories(Struct, frozen=True):
             raise not_found(name, found, "failure category")
         return found[name]
 
+    @asks(Right.CHANGE, Subject.CATEGORY)
     def put(
         self, caller: Caller, category: FailureCategory, *, create: bool | None = None, dry_run: bool = False
     ) -> FailureCategory:
@@ -61,6 +66,7 @@ class Categories(Struct, frozen=True):
                 self.store.put_category(category, create=create, by=caller)
         return category
 
+    @asks(Right.CHANGE, Subject.CATEGORY)
     def delete(self, caller: Caller, name: str) -> None:
         """Delete a category; failures that were given it keep it.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter
+from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
@@ -35,12 +37,14 @@ class Devices(Struct, frozen=True):
     store: Store
     clock: Clock
 
+    @asks(Right.WATCH, Subject.DEVICE)
     def list(self, _caller: Caller) -> Listed:
         """Read the GPUs of all nodes, and which runs have them."""
         holders = [run for run in self.store.running() if run.devices]
         jobs = self.store.jobs(JobFilter(ids=frozenset(run.job_id for run in holders)))
         return Listed(self.store.nodes(), holders, {job.id: job.name for job in jobs})
 
+    @asks(Right.CHANGE, Subject.DEVICE)
     def cordon(self, caller: Caller, reference: str, reason: str) -> tuple[Node, Device]:
         """Ask for a GPU to be given to nobody; who has it keeps it.
 
@@ -50,6 +54,7 @@ class Devices(Struct, frozen=True):
         """
         return self._ask(RequestKind.CORDON, Act.CORDON, reference, reason, caller)
 
+    @asks(Right.CHANGE, Subject.DEVICE)
     def uncordon(self, caller: Caller, reference: str, reason: str = "") -> tuple[Node, Device]:
         """Ask for a GPU to be given away again; one that is not set aside stays as it is.
 

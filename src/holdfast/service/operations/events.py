@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
 from holdfast.domain.events import BY_NAME
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
 from holdfast.service.naming import set_id_of
+from holdfast.service.operations.asking import asks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +42,7 @@ class EventLog(Struct, frozen=True):
 
     store: Store
 
+    @asks(Right.WATCH, Subject.JOB)
     def filter(
         self,
         _caller: Caller,
@@ -65,6 +69,7 @@ class EventLog(Struct, frozen=True):
         of_set = None if job_set is None else set_id_of(self.store, job_set)
         return EventFilter(None if job is None else self.store.job(job).id, wanted, queue, of_set)
 
+    @asks(Right.WATCH, Subject.JOB)
     def part(self, _caller: Caller, where: EventFilter, *, after: int, limit: int = LARGEST_PART) -> EventPart:
         """Read the events after a place."""
         last = self.store.last_event_seq()  # first: then everything up to it is seen by the next question

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.native.patch import patched
 from holdfast.dialects.native.writing import write_job
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import UnreadableSpec
 from holdfast.service.control import Control
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
 from holdfast.service.naming import find_attempt
+from holdfast.service.operations.asking import asks
 from holdfast.service.operations.filters import read_filter
 from holdfast.service.query import LARGEST_PAGE, JobDetail, Page, Queries
 
@@ -43,18 +46,22 @@ class JobOperations(Struct, frozen=True):
     def _control(self) -> Control:
         return Control(self.backend.store, self.backend.clock, make_room=self.backend.make_room)
 
+    @asks(Right.WATCH, Subject.JOB)
     def meant(self, _caller: Caller, wanted: Wanted) -> JobFilter:
         """Return the filter of a list; see ``read_filter``."""
         return read_filter(self.backend.store, wanted)
 
+    @asks(Right.WATCH, Subject.JOB)
     def page(self, _caller: Caller, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
         return self._queries().page(where, after=after, limit=limit)
 
+    @asks(Right.WATCH, Subject.JOB)
     def latest(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Latest]:
         """Return how the last attempt of each job went, by id."""
         return self.backend.store.latest_of([job.id for job in jobs])
 
+    @asks(Right.WATCH, Subject.JOB)
     def states(self, _caller: Caller, ids: Sequence[str]) -> Mapping[str, JobState]:
         """Return the states of jobs by id; unknown ones are left out.
 
@@ -63,6 +70,7 @@ class JobOperations(Struct, frozen=True):
         """
         return self._queries().states(ids)
 
+    @asks(Right.WATCH, Subject.JOB)
     def get(self, _caller: Caller, ref: str) -> JobDetail:
         """Read a job with everything known of it.
 
@@ -71,10 +79,12 @@ class JobOperations(Struct, frozen=True):
         """
         return self._queries().detail(ref)
 
+    @asks(Right.WATCH, Subject.JOB)
     def detail(self, _caller: Caller, job: Job) -> JobDetail:
         """Read everything known of a job of a list."""
         return self._queries().detail_of(job)
 
+    @asks(Right.WATCH, Subject.JOB)
     def attempt(self, caller: Caller, ref: str, number: int) -> tuple[JobDetail, Attempt]:
         """Read one attempt of a job, which comes with it.
 
@@ -84,6 +94,7 @@ class JobOperations(Struct, frozen=True):
         found = self.get(caller, ref)
         return found, find_attempt(found.job, found.attempts, number)
 
+    @asks(Right.WATCH, Subject.JOB)
     def history(self, _caller: Caller, ref: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through.
 
@@ -92,6 +103,7 @@ class JobOperations(Struct, frozen=True):
         """
         return self._queries().history(ref)
 
+    @asks(Right.LOGS, Subject.JOB)
     def logs(self, _caller: Caller, ref: str, query: LogQuery) -> LogText:
         """Read a part of a log.
 
@@ -101,6 +113,7 @@ class JobOperations(Struct, frozen=True):
         """
         return Logs(self.backend.store, self.backend.logs).read(ref, query)
 
+    @asks(Right.WATCH, Subject.JOB)
     def why(self, _caller: Caller, ref: str, number: int | None = None) -> Explanation:
         """Explain why a job is where it is, by its last decision or that of an attempt.
 
@@ -109,6 +122,7 @@ class JobOperations(Struct, frozen=True):
         """
         return self.backend.explainer.why(ref, number)
 
+    @asks(Right.CANCEL, Subject.JOB)
     def cancel(self, caller: Caller, ref: str, reason: str = "") -> Job:
         """Ask for a job to be cancelled; its runs are stopped, and it is never retried.
 
@@ -118,6 +132,7 @@ class JobOperations(Struct, frozen=True):
         """
         return self._control().cancel(ref, reason, by=caller)
 
+    @asks(Right.CHANGE, Subject.JOB)
     def hold(self, caller: Caller, ref: str, reason: str = "") -> Job:
         """Ask for a job to be held until it is released.
 
@@ -127,6 +142,7 @@ class JobOperations(Struct, frozen=True):
         """
         return self._control().hold(ref, reason, by=caller)
 
+    @asks(Right.CHANGE, Subject.JOB)
     def release(self, caller: Caller, ref: str, reason: str = "") -> Job:
         """Ask for a held job to be released.
 
@@ -136,6 +152,7 @@ class JobOperations(Struct, frozen=True):
         """
         return self._control().release(ref, reason, by=caller)
 
+    @asks(Right.CHANGE, Subject.JOB)
     def retry(self, caller: Caller, ref: str, reason: str = "", changes: Mapping[str, Any] | None = None) -> Job:
         """Ask for another attempt of a job that has ended or waits; it counts as no retry.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
 from holdfast.ports.workloads import EVERY
 from holdfast.service.jobsets.control import SetControl
@@ -11,6 +13,7 @@ from holdfast.service.jobsets.explain import SetExplainer, SetExplanation
 from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, ChildPage, JobSets, SetPage
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import document_named, one_document
+from holdfast.service.operations.asking import asks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +39,14 @@ class JobSetOperations(Struct, frozen=True):
     def _control(self) -> SetControl:
         return SetControl(self.backend.store, self.backend.clock)
 
+    @asks(Right.WATCH, Subject.JOB_SET)
     def page(
         self, _caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
         return self._sets().page(where, after=after, limit=limit)
 
+    @asks(Right.SUBMIT, Subject.JOB_SET)
     def create(
         self, caller: Caller, body: Text, *, lenient: bool = False, key: str | None = None, dry_run: bool = False
     ) -> Applied:
@@ -52,6 +57,7 @@ class JobSetOperations(Struct, frozen=True):
             self.backend.count(found.spec.replicas, 0)
         return found
 
+    @asks(Right.SUBMIT, Subject.JOB_SET)
     def apply(  # noqa: PLR0913 - what there is to say of it
         self,
         caller: Caller,
@@ -67,6 +73,7 @@ class JobSetOperations(Struct, frozen=True):
         document, create = document_named(body, ref, lenient=lenient), False if must_exist else None
         return self._sets().put(document, lenient=lenient, create=create, by=caller, dry_run=dry_run, if_match=if_match)
 
+    @asks(Right.WATCH, Subject.JOB_SET)
     def get(self, _caller: Caller, ref: str) -> JobSet:
         """Read a job set, as it is with all that was asked of it.
 
@@ -75,10 +82,12 @@ class JobSetOperations(Struct, frozen=True):
         """
         return self._sets().get(ref)
 
+    @asks(Right.WATCH, Subject.JOB_SET)
     def children(self, _caller: Caller, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
         """List a set's jobs by replicated job and index, and what is known of their pods."""
         return self._sets().children(job_set, after=after, limit=limit)
 
+    @asks(Right.WATCH, Subject.JOB_SET)
     def log(
         self, _caller: Caller, ref: str, *, after: int = 0, limit: int = LARGEST_PAGE, tail: int | None = None
     ) -> Sequence[SetLogEntry]:
@@ -91,10 +100,12 @@ class JobSetOperations(Struct, frozen=True):
         job_set = sets.get(ref)
         return sets.log(job_set, after=after, limit=limit) if tail is None else sets.last_log(job_set, tail)
 
+    @asks(Right.WATCH, Subject.JOB_SET)
     def why(self, _caller: Caller, ref: str, *, job: str | None = None) -> SetExplanation:
         """Explain why a set is where it is; see ``SetExplainer.why``."""
         return SetExplainer(self._sets()).why(ref, job=job)
 
+    @asks(Right.CHANGE, Subject.JOB_SET)
     def suspend(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
         """Ask for a set to be stopped and kept.
 
@@ -104,6 +115,7 @@ class JobSetOperations(Struct, frozen=True):
         """
         return self._control().suspend(ref, reason, by=caller, if_match=if_match)
 
+    @asks(Right.CHANGE, Subject.JOB_SET)
     def resume(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
         """Ask to resume a suspended set.
 
@@ -113,6 +125,7 @@ class JobSetOperations(Struct, frozen=True):
         """
         return self._control().resume(ref, reason, by=caller, if_match=if_match)
 
+    @asks(Right.CHANGE, Subject.JOB_SET)
     def restart(
         self,
         caller: Caller,
@@ -126,6 +139,7 @@ class JobSetOperations(Struct, frozen=True):
         """Ask for a restart of a set, one of its replicated jobs, or one job of that; see ``SetControl.restart``."""
         return self._control().restart(ref, group=group, index=index, reason=reason, by=caller, if_match=if_match)
 
+    @asks(Right.CANCEL, Subject.JOB_SET)
     def delete(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
         """Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.record import Struct
 from holdfast.service.naming import not_found
+from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ class Nodes(Struct, frozen=True):
     store: Store
     clock: Clock
 
+    @asks(Right.WATCH, Subject.NODE)
     def list(self, _caller: Caller) -> Standing:
         """Read all nodes and what is in use on them."""
         return self._with_what_runs(self.store.nodes())
@@ -40,6 +43,7 @@ class Nodes(Struct, frozen=True):
     def _with_what_runs(self, nodes: Sequence[Node]) -> Standing:
         return Standing(nodes, [*self.store.running()], self.store.catalogue().cordons)
 
+    @asks(Right.CHANGE, Subject.NODE)
     def cordon(self, caller: Caller, name: str, reason: str = "", *, drain: bool = False) -> Standing:
         """Place nothing on a node any more, and with ``drain`` stop what runs there; returns the nodes of that name.
 
@@ -53,6 +57,7 @@ class Nodes(Struct, frozen=True):
             self.store.put_cordon(Cordon(name, self.clock.now(), drain, reason), by=caller)
             return self._with_what_runs(found)
 
+    @asks(Right.CHANGE, Subject.NODE)
     def uncordon(self, caller: Caller, name: str) -> Standing:
         """Let work onto a node again; one that is not cordoned is left alone.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, AuditEntry, Subject
 from holdfast.domain.notifications.notification import Notification, Report
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, InvalidManifest
 from holdfast.ports import presence
 from holdfast.service.naming import not_found
+from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
@@ -31,11 +33,13 @@ class Notifiers(Struct, frozen=True):
     sender: Sender | None = None
     """Knows what cannot be used here; without one anything can."""
 
+    @asks(Right.WATCH, Subject.NOTIFIER)
     def list(self, _caller: Caller) -> Sequence[Notifier]:
         """List all, by name."""
         found = self.store.catalogue().notifiers
         return [found[name] for name in sorted(found)]
 
+    @asks(Right.WATCH, Subject.NOTIFIER)
     def get(self, _caller: Caller, name: str) -> Notifier:
         """Read a notifier.
 
@@ -47,6 +51,7 @@ class Notifiers(Struct, frozen=True):
             raise not_found(name, found, "notifier")
         return found[name]
 
+    @asks(Right.CHANGE, Subject.NOTIFIER)
     def put(self, caller: Caller, notifier: Notifier, *, create: bool | None = None, dry_run: bool = False) -> Notifier:
         """Store a notifier; ``create`` true: must be new, false: must exist, ``None``: either, unless it is a dry run.
 
@@ -67,6 +72,7 @@ class Notifiers(Struct, frozen=True):
                 self.store.put_notifier(notifier, create=create, by=caller)
         return notifier
 
+    @asks(Right.CHANGE, Subject.NOTIFIER)
     def delete(self, caller: Caller, name: str) -> None:
         """Delete a notifier.
 
@@ -84,6 +90,7 @@ class Notifications(Struct, frozen=True):
     store: Store
     clock: Clock
 
+    @asks(Right.WATCH, Subject.NOTIFICATION)
     def page(
         self, _caller: Caller, where: NotificationFilter, *, after: int = 0, limit: int = LARGEST_PAGE
     ) -> tuple[Sequence[Notification], int | None]:
@@ -92,6 +99,7 @@ class Notifications(Struct, frozen=True):
         shown = found[:limit]
         return shown, shown[-1].seq if len(found) > limit else None
 
+    @asks(Right.WATCH, Subject.NOTIFICATION)
     def get(self, _caller: Caller, notification_id: str) -> Notification:
         """Read one.
 
@@ -100,6 +108,7 @@ class Notifications(Struct, frozen=True):
         """
         return self.store.notification(notification_id)
 
+    @asks(Right.CHANGE, Subject.NOTIFICATION)
     def replay(self, caller: Caller, notification_id: str) -> Notification:
         """Have one that was delivered or given up tried again, under its id.
 
@@ -115,6 +124,7 @@ class Notifications(Struct, frozen=True):
                 raise Conflict(msg, hint="holdfast notify show says when it is tried next")
             return self.get(caller, notification_id)
 
+    @asks(Right.CHANGE, Subject.NOTIFIER)
     def test(self, caller: Caller, notifier: Notifier, sender: Sender, ids: Ids) -> tuple[str, Sent]:
         """Tell something at a notifier at once, with one try; returns its id, and what became of it."""
         now = self.clock.now()

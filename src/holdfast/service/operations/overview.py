@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
 from holdfast.ports.overview import Scope
+from holdfast.service.operations.asking import asks
 from holdfast.service.overview.figures import Figures, Total, summed_up
 from holdfast.service.overview.now import Now, seen_now
 
@@ -23,6 +26,7 @@ class Overview(Struct, frozen=True):
 
     backend: Backend
 
+    @asks(Right.WATCH, Subject.JOB)
     def summary(
         self, _caller: Caller, *, within_s: float, queue: str | None = None, labels: Sequence[tuple[str, str]] = ()
     ) -> Figures:
@@ -30,10 +34,12 @@ class Overview(Struct, frozen=True):
         now = self.backend.clock.now()
         return summed_up(self.backend.store, Scope(max(0.0, now - within_s), now, queue, tuple(labels)))
 
+    @asks(Right.WATCH, Subject.JOB)
     def now(self, _caller: Caller, *, limit: int, named: str = "") -> Now:
         """Look at everything as it is; see ``seen_now``."""
         return seen_now(self.backend.store, limit=limit, named=named)
 
+    @asks(Right.WATCH, Subject.JOB)
     def names(self, _caller: Caller, prefix: str, *, limit: int) -> Sequence[str]:
         """List names that begin so, each once and in order, of jobs that belong to no job set or array."""
         return list(self.backend.store.job_names(prefix, limit=limit))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.ports import presence
 from holdfast.service.naming import not_found
+from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
@@ -23,11 +25,13 @@ class Policies(Struct, frozen=True):
 
     store: Store
 
+    @asks(Right.WATCH, Subject.POLICY)
     def list(self, _caller: Caller) -> Sequence[RetryPolicy]:
         """List the newest revision of each, by name."""
         policies = self.store.catalogue().policies
         return [policies[name] for name in sorted(policies)]
 
+    @asks(Right.WATCH, Subject.POLICY)
     def get(self, _caller: Caller, name: str) -> RetryPolicy:
         """Read a policy's newest revision.
 
@@ -39,6 +43,7 @@ class Policies(Struct, frozen=True):
             raise not_found(name, policies, "retry policy")
         return policies[name]
 
+    @asks(Right.CHANGE, Subject.POLICY)
     def put(
         self,
         caller: Caller,
@@ -63,6 +68,7 @@ class Policies(Struct, frozen=True):
                 return policy
             return self.store.put_policy(policy, create=create, by=caller, if_match=if_match)
 
+    @asks(Right.CHANGE, Subject.POLICY)
     def delete(self, caller: Caller, name: str, *, if_match: Collection[str] | None = None) -> None:
         """Delete a policy; its revisions stay readable, so that old decisions can be explained.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidManifest
 from holdfast.ports import presence
 from holdfast.service.admission.offers import unknown_ceilings
 from holdfast.service.naming import not_found, unknown_names, unknown_notifiers
+from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
@@ -26,11 +28,13 @@ class Queues(Struct, frozen=True):
 
     store: Store
 
+    @asks(Right.WATCH, Subject.QUEUE)
     def list(self, _caller: Caller) -> Sequence[Queue]:
         """List all, by name."""
         queues = self.store.catalogue().queues
         return [queues[name] for name in sorted(queues)]
 
+    @asks(Right.WATCH, Subject.QUEUE)
     def get(self, _caller: Caller, name: str) -> Queue:
         """Read a queue.
 
@@ -42,6 +46,7 @@ class Queues(Struct, frozen=True):
             raise not_found(name, queues, "queue")
         return queues[name]
 
+    @asks(Right.CHANGE, Subject.QUEUE)
     def put(self, caller: Caller, queue: Queue, *, create: bool | None = None, dry_run: bool = False) -> Queue:
         """Store a queue; ``create`` true: must be new, false: must exist, ``None``: either; a dry run stores nothing.
 
@@ -68,10 +73,14 @@ class Queues(Struct, frozen=True):
                 self.store.put_queue(queue, create=create, by=caller)
         return queue
 
-    def warnings(self, queue: Queue, nodes: Callable[[], Sequence[Node]] | None = None) -> Sequence[Problem]:
+    @asks(Right.WATCH, Subject.QUEUE)
+    def warnings(
+        self, _caller: Caller, queue: Queue, nodes: Callable[[], Sequence[Node]] | None = None
+    ) -> Sequence[Problem]:
         """Say what is dubious about a queue, although it is valid: limits on what nobody has, though somebody may yet.
 
         Args:
+            _caller: Who reads.
             queue: The queue.
             nodes: Lists the nodes that jobs can count on; by default those that were reported.
         """
@@ -80,6 +89,7 @@ class Queues(Struct, frozen=True):
         listed = (nodes or self.store.nodes)()
         return unknown_ceilings(queue, self.store.catalogue().settings.resources, listed)
 
+    @asks(Right.CHANGE, Subject.QUEUE)
     def delete(self, caller: Caller, name: str) -> None:
         """Delete a queue.
 

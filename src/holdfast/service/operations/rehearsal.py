@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
 
 from holdfast.dialects.documents import Document
 from holdfast.dialects.manifests import manifest_warnings
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
@@ -23,6 +25,7 @@ from holdfast.service.arrays import Arrays
 from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
 from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
 from holdfast.service.naming import engines_of
+from holdfast.service.operations.asking import asks
 from holdfast.service.operations.categories import Categories
 from holdfast.service.operations.notifiers import Notifiers
 from holdfast.service.operations.policies import Policies
@@ -99,6 +102,7 @@ class Rehearsal(Struct, frozen=True):
     secrets: Secrets | None = None
     """Where the values of secret variables are; ``None``: nowhere."""
 
+    @asks(Right.SUBMIT, Subject.JOB)
     def check(self, caller: Caller, items: Sequence[Item], *, verb: Verb, lenient: bool = False) -> list[Checked]:
         """Check manifests; returns what is known of each.
 
@@ -188,7 +192,7 @@ class Rehearsal(Struct, frozen=True):
             pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
         warnings = manifest_warnings(manifest)
         if isinstance(manifest, Queue):
-            warnings = (*warnings, *Queues(store).warnings(manifest, self.nodes))
+            warnings = (*warnings, *Queues(store).warnings(caller, manifest, self.nodes))
         return Checked(manifest.name, warnings)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidSetting
 from holdfast.service.naming import unknown_names
+from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
+    from holdfast.domain.access.grants import Access
     from holdfast.domain.audit import Caller
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.ports.store import Store
@@ -21,25 +24,36 @@ class Settings(Struct, frozen=True):
 
     store: Store
 
-    def get(self, _caller: Caller) -> tuple[RetrySettings, str | None]:
-        """Read the settings and the default policy's name."""
+    @asks(Right.WATCH, Subject.SETTINGS)
+    def get(self, _caller: Caller) -> tuple[RetrySettings, str | None, Access]:
+        """Read the settings, the default policy's name and who has which rights."""
         catalogue = self.store.catalogue()
-        return catalogue.settings, catalogue.default_policy
+        return catalogue.settings, catalogue.default_policy, catalogue.access
 
+    @asks(Right.CHANGE, Subject.SETTINGS)
     def put(
-        self, caller: Caller, settings: RetrySettings, default_policy: str | None, *, dry_run: bool = False
-    ) -> None:
-        """Replace the settings; a dry run stores nothing.
+        self,
+        caller: Caller,
+        settings: RetrySettings,
+        default_policy: str | None,
+        access: Access,
+        *,
+        dry_run: bool = False,
+    ) -> Access:
+        """Replace the settings; a dry run stores nothing. Returns who has which rights then.
+
+        What ``access`` does not say stays as it is.
 
         Raises:
             InvalidSetting: The default policy does not exist.
         """
         named = () if default_policy is None else (default_policy,)
-        policies = self.store.catalogue().policies
-        problems = unknown_names(named, policies, "retry policy", lambda _: "defaultPolicyName")
+        catalogue = self.store.catalogue()
+        problems = unknown_names(named, catalogue.policies, "retry policy", lambda _: "defaultPolicyName")
         with audited(self.store, None if dry_run else caller, Act.UPDATE, Subject.SETTINGS, "settings"):
             if problems:
                 msg = "the settings are not valid"
                 raise InvalidSetting(msg, problems=problems)
             if not dry_run:
-                self.store.put_settings(settings, default_policy, by=caller)
+                self.store.put_settings(settings, default_policy, access, by=caller)
+            return access.over(catalogue.access)

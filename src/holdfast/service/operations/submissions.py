@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
 from holdfast.service.admission.limits import MOST_JOBS
 from holdfast.service.admission.secrets import kept
@@ -13,6 +15,7 @@ from holdfast.service.control import Control
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import bulk_items, document_named, documents_of, several, written_job
 from holdfast.service.naming import engines_of
+from holdfast.service.operations.asking import asks
 from holdfast.service.operations.rehearsal import Checked, Rehearsal, Verb
 from holdfast.service.submit import Outcome, Submitter, Written
 
@@ -37,8 +40,9 @@ class Submissions(Struct, frozen=True):
         server = self.backend
         return Submitter(server.store, server.clock, server.ids, nodes=server.nodes, secrets=server.secrets, by=caller)
 
+    @asks(Right.SUBMIT, Subject.JOB)
     def read(
-        self, body: Text, *, lenient: bool = False, key: str | None = None
+        self, _caller: Caller, body: Text, *, lenient: bool = False, key: str | None = None
     ) -> Written | Sequence[Written | HoldfastError]:
         """Read what a text would submit: one job, or many items, each with what is wrong with it.
 
@@ -50,12 +54,14 @@ class Submissions(Struct, frozen=True):
         items = bulk_items(documents, lenient=lenient, engines=engines)
         return written_job(documents[0], lenient=lenient, engines=engines) if items is None else items
 
+    @asks(Right.SUBMIT, Subject.JOB)
     def submit(self, caller: Caller, written: Written, *, key: str | None = None) -> Job:
         """Submit one job; see ``Submitter.submit``."""
         job = self._submitter(caller).submit(written, key=key)
         self.backend.count(1, 0)
         return job
 
+    @asks(Right.SUBMIT, Subject.JOB)
     def submit_many(
         self,
         caller: Caller,
@@ -70,10 +76,12 @@ class Submissions(Struct, frozen=True):
         self.backend.count(accepted, len(outcomes) - accepted)
         return outcomes
 
+    @asks(Right.SUBMIT, Subject.JOB)
     def check(self, caller: Caller, items: Sequence[Written | HoldfastError]) -> Sequence[str | None]:
         """Check what a submission would be refused for, and return the names; see ``Submitter.check_many``."""
         return self._submitter(caller).check_many(items)
 
+    @asks(Right.SUBMIT, Subject.JOB)
     def apply(self, caller: Caller, ref: str, body: Text, *, lenient: bool = False) -> AppliedJob:
         """Submit a Kubernetes Job unless the newest one of its name is the same; see ``Applier.apply``."""
         control = Control(self.backend.store, self.backend.clock, make_room=self.backend.make_room)
@@ -83,6 +91,7 @@ class Submissions(Struct, frozen=True):
         self.backend.count(int(found.result == "created"), 0)
         return found
 
+    @asks(Right.SUBMIT, Subject.JOB)
     def rehearse(self, caller: Caller, body: Text, *, verb: Verb, lenient: bool = False) -> Sequence[Checked]:
         """Check manifests of any kinds in the order in which they would be written; see ``Rehearsal.check``."""
         documents = documents_of(body, lenient=lenient)
@@ -93,6 +102,7 @@ class Submissions(Struct, frozen=True):
         rehearsal = Rehearsal(server.store, server.clock, server.ids, nodes=server.nodes, secrets=server.secrets)
         return rehearsal.check(caller, documents if items is None else items, verb=verb, lenient=lenient)
 
+    @asks(Right.SUBMIT, Subject.JOB)
     def keep_secret(self, _caller: Caller, value: str) -> str:
         """Keep a secret for what is submitted within an hour, and return its name; see ``kept``."""
         return kept(value, self.backend.secrets)

@@ -13,6 +13,7 @@ from sqlalchemy import delete, exists, func, insert, select, update
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
 from holdfast.domain import audit
+from holdfast.domain.access.grants import AS_BEFORE, NOBODY, Access
 from holdfast.domain.audit import Act
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
@@ -254,19 +255,29 @@ class SqlCatalogueStore:
             self._tell(connection, audit.on_resume(by))
             return True
 
-    def put_settings(self, settings: RetrySettings, default_policy: str | None, *, by: Caller | None = None) -> None:
-        """Store the operator's settings.
+    def put_settings(
+        self,
+        settings: RetrySettings,
+        default_policy: str | None,
+        access: Access = AS_BEFORE,
+        *,
+        by: Caller | None = None,
+    ) -> None:
+        """Store the operator's settings; what ``access`` does not say stays as it is.
 
         Raises:
             InvalidRequest: The default policy does not exist.
         """
         with self._editing() as (connection, before):
             rules.require_default_policy(default_policy, before.policies.keys())
-            if (settings, default_policy) != (before.settings, before.default_policy) or _SETTINGS in before.unreadable:
-                body = dump_entry(OperatorSettings(settings, default_policy))
+            access = access.over(before.access)
+            known = (before.settings, before.default_policy, before.access)
+            if (settings, default_policy, access) != known or _SETTINGS in before.unreadable:
+                body = dump_entry(OperatorSettings(settings, default_policy, access))
                 connection.execute(update(declared.settings).values(body=body))
                 _move_version(connection)
-                self._tell(connection, audit.on_settings(by, settings, default_policy))
+                changed = None if access == before.access else access
+                self._tell(connection, audit.on_settings(by, settings, default_policy, changed))
 
     def _tell(self, connection: Connection, change: AuditedChange | None) -> None:
         append_audited(connection, self._batches, [change] if change is not None else [])
@@ -320,7 +331,7 @@ def _read(connection: Connection) -> Catalogue:
     }
     queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
     for name, text in connection.execute(select(declared.queues).order_by(declared.queues.c.name)):
-        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", Queue(name, paused=True))
+        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", Queue(name, paused=True, permissions=NOBODY))
     categories = [
         read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()))
         for name, text in connection.execute(select(declared.categories))
@@ -342,6 +353,7 @@ def _read(connection: Connection) -> Catalogue:
         cordons,
         _pause(pause, read),
         read.unreadable,
+        set_.access,
     )
 
 

@@ -11,6 +11,7 @@ from holdfast.api.http.endpoints.endpoint import (
     created,
 )
 from holdfast.api.http.endpoints.versions import read_match
+from holdfast.domain.access.grants import Access, Sight
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.failure_catalogue import BUILT_IN
@@ -45,7 +46,7 @@ _POLICY = Takes("A manifest of kind RetryPolicy.")
 _QUEUE = Takes("A manifest of kind Queue.")
 _CATEGORY = Takes("A manifest of kind FailureCategory.")
 _ALL_SETTINGS = Takes(
-    "All settings; one left out gets its default.",
+    "All settings; one left out gets its default, but `access` and `othersSee` stay as they are.",
     {
         "type": "object",
         "additionalProperties": False,
@@ -56,6 +57,8 @@ _ALL_SETTINGS = Takes(
             "handlerLimits": {"type": ["object", "null"]},
             "resources": {"type": ["object", "null"]},
             "retryShare": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+            "access": {"type": ["object", "null"]},
+            "othersSee": {"type": ["string", "null"], "enum": [*map(str, Sight), None]},
         },
     },
 )
@@ -119,28 +122,28 @@ def delete_policy(backend: Backend, by: Caller, name: Name, *, if_match: IfMatch
     Policies(backend.store).delete(by, name, if_match=read_match(if_match).versions)
 
 
-def _queue_view(backend: Backend, queue: Queue) -> QueueView:
-    warnings = Queues(backend.store).warnings(queue, backend.nodes)
+def _queue_view(backend: Backend, by: Caller, queue: Queue) -> QueueView:
+    warnings = Queues(backend.store).warnings(by, queue, backend.nodes)
     return QueueView(name=queue.name, spec=spec_of(queue), warnings=list(map(problem_entry, warnings)))
 
 
 @_QUEUES.add("GET", "/queues", QueuePage, summary="List queues")
 def list_queues(backend: Backend, by: Caller) -> QueuePage:
     """List all, by name."""
-    return QueuePage(items=[_queue_view(backend, queue) for queue in Queues(backend.store).list(by)])
+    return QueuePage(items=[_queue_view(backend, by, queue) for queue in Queues(backend.store).list(by)])
 
 
 @_QUEUES.add("POST", "/queues", QueueView, 409, summary="Create a queue", status=201, takes=_QUEUE)
 def create_queue(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a queue; it must be new."""
     queue = Queues(backend.store).put(by, manifest_of(body, Queue), create=True, dry_run=dry_run)
-    return Reply(_queue_view(backend, queue), created(dry_run=dry_run))
+    return Reply(_queue_view(backend, by, queue), created(dry_run=dry_run))
 
 
 @_QUEUES.add("GET", "/queues/{name}", QueueView, 404, summary="Read a queue")
 def get_queue(backend: Backend, by: Caller, name: Name) -> QueueView:
     """Read one."""
-    return _queue_view(backend, Queues(backend.store).get(by, name))
+    return _queue_view(backend, by, Queues(backend.store).get(by, name))
 
 
 @_QUEUES.add("PUT", "/queues/{name}", QueueView, 404, summary="Create or replace a queue", takes=_QUEUE)
@@ -149,7 +152,7 @@ def put_queue(
 ) -> QueueView:
     """Create or replace a queue."""
     queue, create = manifest_of(body, Queue, name=name), False if must_exist else None
-    return _queue_view(backend, Queues(backend.store).put(by, queue, create=create, dry_run=dry_run))
+    return _queue_view(backend, by, Queues(backend.store).put(by, queue, create=create, dry_run=dry_run))
 
 
 @_QUEUES.add("DELETE", "/queues/{name}", None, 404, 409, summary="Delete a queue", status=204)
@@ -218,8 +221,8 @@ def delete_category(backend: Backend, by: Caller, name: Name) -> None:
     Categories(backend.store).delete(by, name)
 
 
-def _settings_view(settings: RetrySettings, default_policy: str | None) -> SettingsView:
-    return SettingsView.model_validate(settings_of(settings, default_policy))
+def _settings_view(settings: RetrySettings, default_policy: str | None, access: Access) -> SettingsView:
+    return SettingsView.model_validate(settings_of(settings, default_policy, access))
 
 
 @_SETTINGS.add("GET", "/settings", SettingsView, summary="Read the settings")
@@ -231,6 +234,6 @@ def get_settings(backend: Backend, by: Caller) -> SettingsView:
 @_SETTINGS.add("PUT", "/settings", SettingsView, summary="Replace the settings", takes=_ALL_SETTINGS)
 def put_settings(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> SettingsView:
     """Replace the settings; they apply to what is judged from now on."""
-    wanted = read_settings(body)
-    Settings(backend.store).put(by, *wanted, dry_run=dry_run)
-    return _settings_view(*wanted)
+    settings, policy, access = read_settings(body)
+    access = Settings(backend.store).put(by, settings, policy, access, dry_run=dry_run)
+    return _settings_view(settings, policy, access)

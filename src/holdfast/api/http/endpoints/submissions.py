@@ -67,7 +67,7 @@ def submit(  # noqa: PLR0913 - the parameters of an address
 ) -> Reply:
     """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many, or for a dry run."""
     submissions = Submissions(backend)
-    sent = submissions.read(body, lenient=lenient, key=idempotency_key)
+    sent = submissions.read(by, body, lenient=lenient, key=idempotency_key)
     items = [sent] if isinstance(sent, Written) else sent
     if dry_run:
         return Reply(_checked(submissions.check(by, items), items))

@@ -92,6 +92,7 @@ def create_app(
         clock,
         ids,
         logs,
+        entrance.owner,
         probes.make_room,
         probes.ready,
         count=metrics.count_jobs,

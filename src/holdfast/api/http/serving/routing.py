@@ -27,7 +27,7 @@ from holdfast.wire.problems import PROBLEM_MEDIA_TYPE
 _PART_OF_STREAM = 500
 _MEANING = {
     401: "No token, or a wrong one.",
-    403: "A limit or a policy forbids it.",
+    403: "A limit, a policy or a missing right forbids it.",
     404: "Not found.",
     405: "The method is not allowed.",
     409: "The current state does not allow it.",
@@ -37,7 +37,7 @@ _MEANING = {
     500: "A defect of Holdfast.",
     503: "Not available right now; try again.",
 }
-_ALWAYS = (401, 405, 422, 500, 503)
+_ALWAYS = (401, 403, 405, 422, 500, 503)
 _PROBLEM = {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
 _ONE, _MANY = ("application/json", "application/yaml"), ("application/json", "application/yaml", "application/x-ndjson")
 _FORMATS = {
@@ -120,9 +120,8 @@ def _backend(request: Request) -> Backend:
 
 def _caller(request: Request) -> Caller:
     address = request.client.host if request.client else Via.SOCKET if hasattr(request.state, PEER) else ""
-    now = request.app.state.backend.clock.now()
     who = getattr(request.state, PRINCIPAL, request.app.state.entrance.owner)
-    return Caller(who, now, origin=address, request_id=request.state.request_id)
+    return _backend(request).caller(who, origin=address, request_id=request.state.request_id)
 
 
 async def _read_text(request: Request) -> Text:

@@ -1,4 +1,4 @@
-"""Who calls: a person or a program, by one name wherever it comes from."""
+"""Who calls: a person or a program, by one name wherever it comes from, and which roles it has."""
 
 from __future__ import annotations
 
@@ -18,6 +18,19 @@ class Via(StrEnum):
     """Connected to a Unix socket; the operating system knows who that is."""
 
 
+class Role(StrEnum):
+    """What somebody is to a server; the table of rights says what that allows."""
+
+    ADMIN = "admin"
+    """May do everything; gives the others their roles."""
+    OPERATOR = "operator"
+    """Looks after machines, queues and policies, and steers everybody's jobs."""
+    USER = "user"
+    """Submits jobs, and steers its own."""
+    VIEWER = "viewer"
+    """Only looks."""
+
+
 class Principal(Struct, frozen=True):
     """Who calls."""
 
@@ -28,3 +41,10 @@ class Principal(Struct, frozen=True):
     via: Via = Via.PROCESS
     uid: int | None = None
     """Of a Unix account, its number: an account that is made again under the same name is somebody else."""
+    roles: tuple[Role, ...] = ()
+    """What it is to this server; without any it may do nothing."""
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """How grants name it: ``user:NAME``, and ``group:NAME`` for each of its groups."""
+        return frozenset((f"user:{self.name}", *(f"group:{group}" for group in self.groups)))

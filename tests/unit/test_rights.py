@@ -1,0 +1,141 @@
+"""Who may do what: the table cell by cell, roles, and what an operation says to whom it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.domain.access import Principal, Role
+from holdfast.domain.access.grants import Access, Right, roles_of
+from holdfast.domain.audit import Caller, Subject
+from holdfast.domain.job import Queue
+from holdfast.domain.rights import TABLE, Reach, reach, refusal_of
+from holdfast.errors import Forbidden
+from holdfast.service.access import FRESH_S, AccessBook
+from holdfast.service.operations.policies import Policies
+from holdfast.service.operations.queues import Queues
+from holdfast.service.operations.settings import Settings
+from tests.unit.conftest import VirtualClock
+from tools.memory_store import MemoryStore
+
+OWNER = Principal("lab", uid=1000)
+ROLES = (Role.VIEWER, Role.USER, Role.OPERATOR, Role.ADMIN)
+WORK = "own own all all"
+MATRIX = {
+    "job submit": "no own own all",
+    "job watch": WORK,
+    "job logs": "own own own all",
+    "job cancel": "no own all all",
+    "job preempt": "no own all all",
+    "job reprioritize": "no own all all",
+    "job change": "no own all all",
+    "queue watch": "all all all all",
+    "queue change": "no no all all",
+    "retry-policy watch": "all all all all",
+    "retry-policy change": "no no all all",
+    "failure-category watch": "all all all all",
+    "failure-category change": "no no all all",
+    "node watch": "all all all all",
+    "node change": "no no all all",
+    "device watch": "all all all all",
+    "device change": "no no all all",
+    "notifier watch": "no no all all",
+    "notifier change": "no no all all",
+    "notification watch": "no no all all",
+    "notification change": "no no all all",
+    "settings watch": "all all all all",
+    "settings change": "no no no all",
+    "audit watch": "no no all all",
+    "server watch": "all all all all",
+}
+
+
+def test_the_table_says_this() -> None:
+    found = {f"{kind} {right}": " ".join(row) for kind, rights in TABLE.items() for right, row in rights.items()}
+    alike = {
+        f"{kind} {row.partition(' ')[2]}": reaches
+        for row, reaches in MATRIX.items()
+        for kind in ("array", "job-set")
+        if row.startswith("job ")
+    }
+    assert found == MATRIX | alike
+
+
+@pytest.mark.parametrize("kind", Subject)
+@pytest.mark.parametrize("right", Right)
+def test_each_cell_decides_alone(kind: Subject, right: Right) -> None:
+    row = TABLE.get(kind, {}).get(right, (Reach.NONE,) * 4)
+    for role, how_far in zip(ROLES, row, strict=True):
+        ann = Principal("ann", roles=(role,))
+        assert reach(ann, right, kind) is how_far
+        refused = refusal_of(ann, right, kind)
+        assert (refused is None) is (how_far is not Reach.NONE)
+        if refused is not None:
+            assert f"ann, whose role here is {role}, may not {right}" in refused.message
+            assert "admin can give it" in refused.hint
+
+
+def test_of_several_roles_the_one_that_goes_farthest_counts() -> None:
+    both = Principal("ann", roles=(Role.VIEWER, Role.OPERATOR))
+    assert reach(both, Right.CANCEL, Subject.JOB) is Reach.ALL
+
+
+def test_who_has_no_role_may_do_nothing() -> None:
+    for kind in TABLE:
+        for right in Right:
+            refused = refusal_of(Principal("bob"), right, kind)
+            assert refused is not None
+            assert "bob has no role here" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("who", "roles"),
+    [
+        (Principal("root", uid=0), (Role.ADMIN,)),
+        (OWNER, (Role.ADMIN,)),
+        (Principal("lab", uid=1001), (Role.USER,)),
+        (Principal("lab"), ()),
+        (Principal("ann", uid=1002), (Role.OPERATOR,)),
+        (Principal("bob", ("guests",), uid=1003), (Role.VIEWER,)),
+        (Principal("ann", ("guests",), uid=1002), (Role.OPERATOR, Role.VIEWER)),
+        (Principal("eve", ("staff",), uid=1004), (Role.USER,)),
+        (Principal("oidc:eve"), ()),
+        (Principal("oidc:ann"), (Role.ADMIN,)),
+    ],
+)
+def test_roles_come_from_the_settings_and_for_unix_accounts_from_being_one(
+    who: Principal, roles: tuple[Role, ...]
+) -> None:
+    access = Access(
+        (
+            (Role.ADMIN, ("user:oidc:ann",)),
+            (Role.OPERATOR, ("user:ann", "group:ops")),
+            (Role.VIEWER, ("group:guests",)),
+        )
+    )
+    assert roles_of(who, access, owner=OWNER) == roles
+
+
+def test_what_is_given_or_taken_away_counts_within_a_second() -> None:
+    store, clock, ann = MemoryStore(), VirtualClock(), Principal("ann", uid=1002)
+    book = AccessBook(store, clock, OWNER)
+    assert book.recognized(ann).roles == (Role.USER,)
+    admin = Caller(book.recognized(OWNER), 0.0)
+    settings, policy, _ = Settings(store).get(admin)
+    Settings(store).put(admin, settings, policy, Access(((Role.VIEWER, ("user:ann",)),)))
+    clock.time += FRESH_S
+    assert book.recognized(ann).roles == (Role.VIEWER,)
+
+
+def test_a_refusal_says_what_is_missing_and_is_in_the_audit_log() -> None:
+    store = MemoryStore()
+    ann = Caller(Principal("ann", roles=(Role.USER,)), 5.0, "10.0.0.1", "r-1")
+    with pytest.raises(Forbidden) as caught:
+        Queues(store).put(ann, Queue("mine"))
+    assert caught.value.code == "forbidden"
+    assert caught.value.message == "ann, whose role here is user, may not change queues: that takes the role operator"
+    assert caught.value.hint == "an admin can give it: holdfast update settings --access operator=user:ann"
+    with pytest.raises(Forbidden, match="may not change retry policies"):
+        Policies(store).delete(ann, "p")
+    entries = [(one.entry.act, one.entry.subject, one.entry.outcome) for one in store.audit(limit=9)]
+    assert entries == [("update", "queue", "forbidden"), ("update", "retry-policy", "forbidden")]
+    assert "mine" not in store.catalogue().queues

@@ -1,0 +1,22 @@
+"""Writes who may do what from the table in ``domain.rights``."""
+
+from __future__ import annotations
+
+from holdfast.domain.audit import Subject
+from holdfast.domain.rights import ROLES, TABLE, WORK, Reach
+from tools.docs.source import table
+
+_SHOWN = {Reach.NONE: "-", Reach.OWN: "own", Reach.ALL: "all"}
+_WORDS = {Subject.JOB: "jobs, arrays, job sets", Subject.AUDIT: "the audit log", Subject.SERVER: "metrics"}
+
+
+def rights() -> str:
+    """Print the matrix of roles, rights and kinds."""
+    head = ["What", "Right", *(f"`{role}`" for role in ROLES)]
+    rows = [
+        [_WORDS.get(kind, kind.replace("-", " ")), f"`{right}`", *map(_SHOWN.__getitem__, reaches)]
+        for kind, rights_of in TABLE.items()
+        if kind not in WORK[1:]
+        for right, reaches in rights_of.items()
+    ]
+    return table(head, rows)
