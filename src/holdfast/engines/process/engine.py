@@ -116,17 +116,15 @@ class ProcessEngine:
         self._snapshot: Mapping[str, Observation] | None = None
         self._unacknowledged: dict[int, dict[str, Any]] = {}
         self._orders: dict[str, dict[str, Any]] = {}
-        """Launch messages of runs that are not known to run yet, by uid."""
         self._stops: dict[str, tuple[str, float, str]] = {}
-        """The last stop of each run that has not ended yet, by uid."""
+        """Launch messages of runs that are not known to run yet, and the last stop of each that has not ended, by uid."""
         self._sequence, self._protocol = 0, PROTOCOL
         self._wakes: list[Callable[[], None]] = []
         self._also_closed: list[Callable[[], None]] = []
-        self._closed = threading.Event()
+        self._closed, self._heard_at = threading.Event(), time.monotonic()
         self._trouble: str | None = None
         self._asked_at: float | None = None
         """When the shim was asked whether it is there, unless it has said something since."""
-        self._heard_at = time.monotonic()
         self._connection: Connection
         self._open_directory()
         hello = self._connect()
