@@ -117,7 +117,7 @@ class ProcessEngine:
         self._unacknowledged: dict[int, dict[str, Any]] = {}
         self._orders: dict[str, dict[str, Any]] = {}
         self._stops: dict[str, tuple[str, float, str]] = {}
-        """Launch messages of runs that are not known to run yet, and the last stop of each that has not ended, by uid."""
+        """Launch messages of runs not known to run yet, and the last stop of each that has not ended, by uid."""
         self._sequence, self._protocol = 0, PROTOCOL
         self._wakes: list[Callable[[], None]] = []
         self._also_closed: list[Callable[[], None]] = []
