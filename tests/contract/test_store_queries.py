@@ -10,7 +10,9 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Re
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Quarantined
+from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import NotFound
+from holdfast.ports.events import EventFilter
 from holdfast.ports.store import Changes, JobFilter, Submission
 
 if TYPE_CHECKING:
@@ -219,3 +221,32 @@ def test_jobs_are_listed_by_who_submitted_them(store: Store) -> None:
     assert [each.id for each in store.jobs(JobFilter(submitted_by="ann", states=frozenset({JobState.HELD})))] == ["j3"]
     assert [each.id for each in store.jobs(JobFilter(submitted_by="ann"), after=found[0].seq, limit=5)] == ["j3"]
     assert [each.submitted_by for each in store.load().jobs] == ["ann", "ben", "ann", ""]
+
+
+GROUPS = {"j1": "a", "j2": "a/b", "j3": "a/b/c", "j4": "a/bc", "j5": "", "j6": "a/b", "j7": "B é/☃ %_"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("a", ["j1"]),
+        ("a/b", ["j2", "j6"]),
+        ("a/b/", ["j2", "j3", "j6"]),
+        ("a/", ["j1", "j2", "j3", "j4", "j6"]),
+        ("B é/☃ %_", ["j7"]),
+        ("B é/", ["j7"]),
+        ("b", []),
+        ("a/b_", []),
+    ],
+)
+def test_jobs_and_their_events_are_listed_by_group(store: Store, wanted: str, found: list[str]) -> None:
+    store.submit(Submission([job(key, key, group=group) for key, group in GROUPS.items()]))
+    where = Grouped.read(wanted)
+    assert [each.id for each in store.jobs(JobFilter(group=where))] == found
+    told = store.events(limit=99, where=EventFilter(group=where))
+    assert [each.job_id for each in told] == found
+    if found:
+        store.commit(changes_of(evolve(store.job(found[-1]), state=JobState.HELD)))
+        held = store.jobs(JobFilter(group=where, states=frozenset({JobState.HELD})))
+        assert [(each.id, each.group) for each in held] == [(found[-1], GROUPS[found[-1]])]
+        assert [each.job_id for each in store.events(after=told[-1].seq, limit=9, where=EventFilter(group=where))] == []

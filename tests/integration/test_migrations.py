@@ -320,12 +320,12 @@ def test_of_arrays_that_run_a_task_again_at_once_the_first_goes_on(
     database = Database(url)
     with database.writing() as connection:
         command.upgrade(steps.configuration(connection), "0022")
-        names = tables.workloads.columns.keys()
+        names, later = tables.workloads.columns.keys(), (*tables.JOB_SUBMITTER, *tables.JOB_GROUP)
         for row in (
             *map(codec.workload_row, rows),
-            ("odd", "array", None, "odd", 1, "{", "", False, None, 1, 1.0, 1.0, "", None, "{"),
+            ("odd", "array", None, "odd", 1, "{", "", False, None, 1, 1.0, 1.0, "", None, None, "{"),
         ):
-            values = {name: value for name, value in zip(names, row, strict=True) if name not in tables.JOB_SUBMITTER}
+            values = {name: value for name, value in zip(names, row, strict=True) if name not in later}
             connection.execute(insert(table("workloads", *map(column, values))).values(values))
     database.close()
     migrations.upgrade(url)

@@ -220,7 +220,7 @@ ASKED = Resources(1, 2, 3, 4, (("scratch", 5),))
 JOB = Job(
     "j", "n", "q", 7, 1.0, "{}", ASKED, 4, 5, JobState.BACKOFF, "r", 6, 7.0, 8.0, 9.0, 10.0, 11.0,
     {"p/r": 1}, 12, "node", ("g@n",), cancel_requested=True, child=ChildOf("s", "g", 13), ready_at=14.0, met=(0, 2),
-    submitted_by="ann", submitter_uid=1000,
+    submitted_by="ann", submitter_uid=1000, group="g/1",
 )  # fmt: skip
 ATTEMPT = Attempt(
     "j", 1, AttemptStatus.ERROR, 2.0, 3, 4, 5.0, 6.0, 7.0, ASKED, Ending.FAILED,
@@ -249,6 +249,7 @@ SET_STATE = JobSetState(
 JOB_SET = JobSet(
     id="s", name="n", created_at=1.0, manifest="{}", lenient=True, generation=2, updated_at=3.0, deleting=True,
     state=SET_STATE, version=4, spec="{}", owner="o", expires_at=9.0, submitted_by="ann", submitter_uid=1000,
+    group="g/1",
 )  # fmt: skip
 LOGGED = SetLogEntry(set_id="s", at=1.0, what=Event("Normal", "r", "m"), seq=2)
 POD_STATE = KubeJobState(
@@ -263,7 +264,7 @@ POD = PodRecord(
 )  # fmt: skip
 POD_JOB = KubeJobRecord(
     id="j", owner="s", name="n", generation=2, spec="{}", manifest="m", deleting=True, expires_at=12.5, version=2,
-    created_at=1.0, updated_at=2.0, submitted_by="ann", submitter_uid=1000,
+    created_at=1.0, updated_at=2.0, submitted_by="ann", submitter_uid=1000, group="g/1",
     restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5,
     domain="rack", parallelism=3, completions=4, failed_in_place="why", state=POD_STATE, pods=(POD,),
 )  # fmt: skip

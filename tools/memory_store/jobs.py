@@ -140,6 +140,7 @@ class JobTable:
                 and (where.job_set is None or in_set(job, where.job_set))
                 and (where.ids is None or job.id in where.ids)
                 and where.submitted_by in {None, job.submitted_by}
+                and (where.group is None or where.group.holds(job.group))
                 and (where.tasks or job.child is None or job.of_set is not None)
                 and (not where.quarantined or job.id in self.quarantined)
                 and wanted <= self.labels.get(job.id, {}).items()

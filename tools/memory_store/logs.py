@@ -62,9 +62,11 @@ class MemoryLogStore:
             return False
         if event.job_id is None:
             own = where.job_set in {None, getattr(event.event, "job_set", None)}
-            return own and where.job_id is None and where.queue is None
+            return own and where.job_id is None and where.queue is None and where.group is None
         job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events are deleted with the job
         if job is None or where.job_set not in {None, job.child.set_id if job.child else None}:
+            return False
+        if where.group is not None and not where.group.holds(job.group):
             return False
         return where.job_id in {None, job.id} and where.queue in {None, job.queue}
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.ports.workloads import Rerun, W, WorkloadFilter
     from tools.memory_store.jobs import JobTable
 
-_FIXED = ("owner", "name", "version", "created_at", "submitted_by", "submitter_uid")
+_FIXED = ("owner", "name", "version", "created_at", "submitted_by", "submitter_uid", "group")
 """What a commit does not change."""
 
 
@@ -63,7 +63,12 @@ class MemoryWorkloadStore:
         """List workloads that have names by name, those whose name comes after ``after``."""
         with self._workloads_lock:
             named = (each for each in self._of(kind) if each.name > after)
-            return [each for each in named if where.submitted_by in {None, each.submitted_by}][:limit]
+            return [
+                each
+                for each in named
+                if where.submitted_by in {None, each.submitted_by}
+                and (where.group is None or where.group.holds(each.group))
+            ][:limit]
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out."""

@@ -19,6 +19,10 @@ DocumentOption = Annotated[
     str,
     typer.Option("--output", "-o", metavar="FORMAT", help="How to print: text, json or yaml."),
 ]
+GroupOption = Annotated[
+    str | None,
+    typer.Option("--group", metavar="GROUP", help="Of this group; as sweeps/ also of all groups below it."),
+]
 JobArgument = Annotated[
     str,
     typer.Argument(metavar="JOB", help="A job's id, its name (the newest of that name), or the start of its id."),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from holdfast.cli.options import GroupOption  # noqa: TC001 - the options are read from it
 from holdfast.cli.watching.waiting import JOB_STATES
 from holdfast.errors import InvalidRequest, NotFound
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.cli.flags import Flags
     from holdfast.client import Client
+    from holdfast.client.jobs import JobsWanted
     from holdfast.wire.jobs import JobSummary, JobView
 
 AllOption = Annotated[bool, typer.Option("--all", help="All jobs that the command applies to.")]
@@ -34,6 +36,7 @@ class ChooseOptions:
         typer.Option("--label", "-l", metavar="K=V", help="Jobs with this label. Repeatable; all must match."),
     ] = field(default_factory=list)
     queue: Annotated[str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Jobs of this queue.")] = None
+    group: GroupOption = None
     state: Annotated[
         list[str],
         typer.Option("--state", "-s", metavar="STATE", help="Jobs in this state. Repeatable, or comma-separated."),
@@ -80,6 +83,7 @@ class Chosen(NamedTuple):
     since_s: float | None
     array_states: Sequence[str]
     """In which arrays are among them; none if a command is never about an array."""
+    group: str | None = None
 
 
 def read_choice(
@@ -112,7 +116,7 @@ def read_choice(
     since_s = flags.duration("--since", options.since)
     causes = frozenset(flags.names(options.cause))
     arrays = array_states if not wanted else [state for state in array_states if state in wanted]
-    found = Chosen(wanted or states, labels, options.queue, causes, since_s, () if causes else arrays)
+    found = Chosen(wanted or states, labels, options.queue, causes, since_s, () if causes else arrays, options.group)
     return None if names else found
 
 
@@ -120,6 +124,7 @@ def _given(options: ChooseOptions) -> dict[str, object]:
     return {
         "--label": options.label,
         "--queue": options.queue,
+        "--group": options.group,
         "--state": options.state,
         "--cause": options.cause,
         "--since": options.since,
@@ -142,7 +147,8 @@ def select(client: Client, wanted: Chosen, cli: Cli) -> list[Selected]:
         for job in _jobs(client, wanted)
         if _is_recent(job.submitted_at, job.ended_at, wanted, cli)
     ]
-    arrays = client.arrays(labels=dict(wanted.labels), states=wanted.array_states) if wanted.array_states else ()
+    labels, states = dict(wanted.labels), wanted.array_states
+    arrays = client.arrays(labels=labels, states=states, group=wanted.group) if states else ()
     found = [
         Selected(one.id, one.name, is_array=True)
         for one in arrays
@@ -156,7 +162,9 @@ def select(client: Client, wanted: Chosen, cli: Cli) -> list[Selected]:
 
 def _jobs(client: Client, wanted: Chosen) -> Iterator[JobSummary]:
     every = client.full_jobs if wanted.causes else client.jobs
-    for job in every(states=wanted.states, labels=wanted.labels, queue=wanted.queue, tasks=False):
+    where: JobsWanted = {"states": wanted.states, "labels": wanted.labels, "queue": wanted.queue, "tasks": False}
+    where["group"] = wanted.group
+    for job in every(**where):
         if not wanted.causes or _has_cause(job, wanted.causes):  # type: ignore[arg-type]  # full ones
             yield job
 

@@ -55,6 +55,7 @@ class ArrayCalls:
         states: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
         user: str | None = None,
+        group: str | None = None,
     ) -> Iterator[ArrayView]:
         """List arrays by name, page by page; without a limit, all.
 
@@ -63,9 +64,10 @@ class ArrayCalls:
             states: Only those in any of these.
             labels: Only those with all of these.
             user: Only those that this one submitted.
+            group: Only those of this group; with a slash at its end, also of those below it.
         """
         pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
-        where = {"state": list(states) or None, "label": pairs or None, "user": user}
+        where = {"state": list(states) or None, "label": pairs or None, "user": user, "group": group}
         left, cursor = limit, None
         while left is None or left > 0:
             size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)

@@ -35,6 +35,8 @@ class EventsWanted(TypedDict, total=False):
     """``job.failed``, or a family such as ``job``."""
     queue: str | None
     """Of this queue's jobs."""
+    group: str | None
+    """Of this group's jobs; with a slash at its end, also of those below it."""
     job_set: str | None
     """Of this job set, by name or id, and of its jobs."""
 
@@ -64,7 +66,7 @@ class EventCalls:
             Unavailable: While following, the server could not be reached for that long.
         """
         types = list(wanted.get("types", ())) or None
-        where = {"type": types, **{name: wanted.get(name) for name in ("job", "queue", "job_set")}}
+        where = {"type": types, **{name: wanted.get(name) for name in ("job", "queue", "job_set", "group")}}
         if not follow:
             return self._past(where, after)
         return self._live(where, after, patience_s) if self._connection.streams else self._looked_for(where, after)

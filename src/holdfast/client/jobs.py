@@ -59,6 +59,8 @@ class JobsWanted(TypedDict, total=False):
     ids: Sequence[str] | None
     """Only these, at most 200."""
     user: str | None
+    group: str | None
+    """With a slash at its end, also what is below it."""
     """Name of who submitted them."""
 
 
@@ -244,6 +246,7 @@ def _filters(wanted: JobsWanted) -> dict[str, Any]:
         "tasks": None if wanted.get("tasks", True) else "false",
         "id": wanted.get("ids"),
         "user": wanted.get("user"),
+        "group": wanted.get("group"),
     }
 
 

@@ -91,6 +91,7 @@ class JobSetCalls:
         states: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
         user: str | None = None,
+        group: str | None = None,
     ) -> Iterator[JobSetSummary]:
         """List job sets by name, page by page; without a limit, all.
 
@@ -99,9 +100,10 @@ class JobSetCalls:
             states: Only those in any of these.
             labels: Only those with all of these.
             user: Only those that this one submitted.
+            group: Only those of this group; with a slash at its end, also of those below it.
         """
         pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
-        where = {"state": list(states) or None, "label": pairs or None, "user": user}
+        where = {"state": list(states) or None, "label": pairs or None, "user": user, "group": group}
         for page in self._set_pages(JobSetPage, _SETS, limit, where):
             yield from page.items
 

@@ -68,6 +68,7 @@ def submitted(job: Job) -> EventRecord:
         array_index=task.index,
         waits=job.reason if job.state is JobState.WAITING and job.of_set is None else "",
         submitted_by=job.submitted_by,
+        group=job.group,
     )
     return EventRecord(job.id, job.submitted_at, event)
 

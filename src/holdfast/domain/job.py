@@ -175,6 +175,8 @@ class Job(Struct, frozen=True):
     """Whose it is: who submitted it, or what it is part of, and never who retries it; empty where nobody is known."""
     submitter_uid: int | None = None
     """The number of that one's Unix account, where there is one."""
+    group: str = ""
+    """What it is found by together with others; fixed."""
 
     @property
     def of_set(self) -> ChildOf | None:

@@ -78,6 +78,7 @@ def _submitted(job_id: str, at: float, event: JobSubmitted) -> Job:
         reason=event.waits,
         child=ChildOf(event.job_set, event.replicated_job, event.job_index) if event.job_set else task,
         submitted_by=event.submitted_by,
+        group=event.group,
     )
 
 

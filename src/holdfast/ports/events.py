@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import AuditEntry, StoredAuditEntry
     from holdfast.domain.events import StoredEvent
+    from holdfast.domain.workloads.group import Grouped
 
 
 class EventFilter(Struct, frozen=True):
@@ -27,6 +28,8 @@ class EventFilter(Struct, frozen=True):
     """Events of this queue's jobs."""
     job_set: str | None = None
     """Events of the set of this id and of its jobs."""
+    group: Grouped | None = None
+    """Events of the jobs of these groups."""
 
 
 EVERYTHING = EventFilter()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Quarantined, Workload
+    from holdfast.domain.workloads.group import Grouped
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError
     from holdfast.ports.catalogue import Catalogue
@@ -273,6 +274,7 @@ class JobFilter(Struct, frozen=True):
     """Only those."""
     submitted_by: str | None = None
     """Only that one's."""
+    group: Grouped | None = None
 
 
 class QueryStore(Protocol):

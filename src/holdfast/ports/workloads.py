@@ -10,6 +10,7 @@ from holdfast.domain.workloads.base import Workload
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from holdfast.domain.workloads.group import Grouped
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.requests import Request
 
@@ -37,6 +38,7 @@ class WorkloadFilter(Struct, frozen=True):
 
     submitted_by: str | None = None
     """Only that one's."""
+    group: Grouped | None = None
 
 
 EVERY = WorkloadFilter()

@@ -189,10 +189,11 @@ class Client:
         *,
         queue: str | None = None,
         user: str | None = None,
+        group: str | None = None,
         limit: int | None = None,
     ) -> Iterator[Job[Any]]:
         """List jobs in any of these states, or all, in order of submission; ``user``: who submitted them."""
-        for found in self.api.full_jobs(states=states, queue=queue, user=user, limit=limit):
+        for found in self.api.full_jobs(states=states, queue=queue, user=user, group=group, limit=limit):
             name = found.annotations.get(ANNOTATION)
             yield Job(self.api, found.id, found.name, None if name is None else self.calls.of(name))
 

@@ -46,6 +46,8 @@ class Options(TypedDict, total=False):
     """Variables whose values are sent apart and not stored with the job: their names here, or names with values."""
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    group: str
+    """Free text by which it is found with others, such as ``sweeps/7``."""
     working_dir: str
     deadline: str
     """Of each attempt, such as ``2h``."""
@@ -89,6 +91,7 @@ def manifest_of(command: Sequence[str] | str, options: Options) -> Manifest:
     spec = {
         **work,
         "queue": options.get("queue"),
+        "group": options.get("group"),
         "priority": options.get("priority"),
         "gang": options.get("gang"),
         "env": {**passed_on(os.environ), **options.get("env", {})},

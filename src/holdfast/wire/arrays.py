@@ -61,6 +61,7 @@ class ArrayView(Response):
     """Of a rerun, which tasks these are, such as ``3,7-9``."""
     labels: dict[str, str] = Field(default_factory=dict)
     submitted_by: str = Field(default="", alias="submittedBy")
+    group: str = ""
     """Whose it is: who submitted it, whoever reruns it; empty where nobody is known."""
     created_at: Timestamp
     ended_at: Timestamp | None = None

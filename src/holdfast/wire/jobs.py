@@ -152,6 +152,7 @@ class JobSummary(Response):
     depends_on: list[DependencyView] = Field(default_factory=list)
     """What had to happen before it could start, or still has to."""
     submitted_by: str = Field(default="", alias="submittedBy")
+    group: str = ""
     """Whose it is: who submitted it, whoever retries or changes it; empty where nobody is known."""
 
 

@@ -56,6 +56,7 @@ class JobSetSummary(Response):
     depends_on: list[DependencyView] = Field(default_factory=list)
     """What has to happen before it has any job."""
     submitted_by: str = Field(default="", alias="submittedBy")
+    group: str = ""
     """Whose it is: who submitted it, whoever changes or restarts it; empty where nobody is known."""
 
 

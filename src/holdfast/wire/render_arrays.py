@@ -118,6 +118,7 @@ def _header(array: Array, spec: ArraySpec, state: str) -> dict[str, Any]:
         "depends_on": dependency_views(spec.job.after, spec.not_waited_for(known), over=bool(known.made)),
         "labels": dict(spec.job.labels),
         "submitted_by": array.submitted_by,
+        "group": array.group,
         "created_at": timestamp(array.created_at),
         "ended_at": optional_timestamp(known.ended_at),
     }

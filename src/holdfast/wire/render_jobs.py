@@ -144,6 +144,7 @@ def _header(job: Job) -> dict[str, Any]:
         "ended_at": optional_timestamp(job.ended_at),
         "retry_at": optional_timestamp(job.retry_at),
         "submitted_by": job.submitted_by,
+        "group": job.group,
         **({} if job.child is None else _place(job.child)),
         **({} if _AFTER not in job.spec else {"depends_on": _awaited(job)}),
     }

@@ -105,6 +105,7 @@ def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
         "generation": job_set.generation,
         "resource_version": job_set.resource_version if job_set.id else "",
         "submitted_by": job_set.submitted_by,
+        "group": job_set.group,
         "jobs": spec.replicas,
         **{name: sum(getattr(group, name) for group in state.groups) for name in _COUNTS},
         "restarts": state.restarts,

@@ -12,7 +12,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import Noun
-from holdfast.cli.options import FormatOption
+from holdfast.cli.options import FormatOption, GroupOption
 from holdfast.cli.printing import fields_of, json_line, list_format, plain, print_csv, print_things
 from holdfast.cli.render.custom_columns import custom_table, is_custom, read_columns
 from holdfast.cli.render.events import COLUMNS, about, event_row, event_table, job_of, short_type, wide_event_table
@@ -72,6 +72,7 @@ class EventsOptions:
     queue: Annotated[
         str | None, typer.Option("--queue", "-q", metavar="QUEUE", help="Only of the jobs of this queue.")
     ] = None
+    group: GroupOption = None
     after: Annotated[
         str | None,
         typer.Option("--after", metavar="ID", help="Start after this event; 'now' for new events only."),
@@ -103,6 +104,7 @@ def events(options: EventsOptions, cli: Cli) -> int:
             "job": job.id if job else None,  # a name may mean another job later
             "types": types,
             "queue": options.queue,
+            "group": options.group,
             "job_set": job_set.id if job_set else None,
         }
         newest = client.last_event()

@@ -13,7 +13,7 @@ from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS
 from holdfast.cli.nouns import Noun, read_noun
-from holdfast.cli.options import FormatOption
+from holdfast.cli.options import FormatOption, GroupOption
 from holdfast.cli.printing import TABLES, fields_of, list_format, plain, print_thing, print_things
 from holdfast.cli.render.arrays import with_arrays
 from holdfast.cli.render.tree import tree_table
@@ -68,6 +68,7 @@ class GetOptions:
     user: Annotated[
         str | None, typer.Option("--user", "-u", metavar="USER", help="Jobs, arrays or job sets that USER submitted.")
     ] = None
+    group: GroupOption = None
     mine: Annotated[bool, typer.Option("--mine", help="Those that you submitted.")] = False
     jobset: Annotated[str | None, typer.Option("--jobset", metavar="NAME", help="Jobs of this job set.")] = None
     array: Annotated[str | None, typer.Option("--array", metavar="NAME", help="Jobs that are tasks of this array.")] = (
@@ -180,12 +181,13 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
         "--queue": options.queue,
         "--label": options.label,
         "--user": options.user,
+        "--group": options.group,
         "--mine": options.mine,
         "--jobset": options.jobset,
         "--array": options.array,
         "--quarantined": options.quarantined,
     }
-    of_sets = {"--state", "--label", "--user", "--mine"} if noun in {Noun.JOB_SET, Noun.ARRAY} else set()
+    of_sets = {"--state", "--label", "--user", "--group", "--mine"} if noun in {Noun.JOB_SET, Noun.ARRAY} else set()
     for flag, value in given.items():
         if value and (options.names or (noun is not Noun.JOB and flag not in of_sets)):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
@@ -195,10 +197,10 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
     states = [flags.choice("--state", state, known) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
     if noun in {Noun.JOB_SET, Noun.ARRAY}:
-        return {"states": states, "labels": labels, "user": options.user}
+        return {"states": states, "labels": labels, "user": options.user, "group": options.group}
     wanted: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
     wanted |= {"quarantined": options.quarantined, "array": options.array, "tasks": False}
-    return {**wanted, "user": options.user}
+    return {**wanted, "user": options.user, "group": options.group}
 
 
 def _beside(client: "Client", where: Mapping[str, Any]) -> "list[ArrayView]":
@@ -206,7 +208,7 @@ def _beside(client: "Client", where: Mapping[str, Any]) -> "list[ArrayView]":
     if where["job_set"] or where["array"] or where["quarantined"]:
         return []
     states, queue = where["states"], where["queue"]
-    found = client.arrays(labels=where["labels"], user=where["user"])
+    found = client.arrays(labels=where["labels"], user=where["user"], group=where["group"])
     return [one for one in found if (not states or one.state in states) and queue in {None, one.queue}]
 
 

@@ -127,6 +127,9 @@ class RunOptions:
         list[str],
         typer.Option("--label", "-l", metavar="K=V", help="Label the job, to find it again. Repeatable."),
     ] = field(default_factory=list)
+    group: Annotated[
+        Text, typer.Option("--group", metavar="GROUP", help="Put it into a group, such as sweeps/7, to find it again.")
+    ] = None
     gang: Annotated[Text, typer.Option(metavar="N", help="Ranks that start, fail and restart together.")] = None
     workdir: Annotated[
         Text, typer.Option(metavar="DIR", help="The program's working directory; default the current one.")
@@ -234,6 +237,7 @@ def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> dict[str, Any]:
         named=flags.pairs("--resource", options.resource),
         env=exported(options.export, cli.environ, flags) | flags.pairs("--env", options.env, known=cli.environ),
         labels=flags.pairs("--label", options.label),
+        group=options.group,
         working_dir=str(Path(cli.cwd(), options.workdir or "")),
         timeout=options.timeout,
         grace=options.grace,

@@ -39,6 +39,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         *(pod_facts(job.pods) if job.pods else ()),
         ("Submitted", when(job.submitted_at)),
         ("Submitted by", job.submitted_by),
+        ("Group", job.group),
         ("Started", when(job.started_at)),
         ("Ended", when(job.ended_at)),
         ("Retry due", when(job.retry_at)),

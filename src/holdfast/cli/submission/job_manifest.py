@@ -58,6 +58,7 @@ class JobFlags:
     """Amounts of what else is counted, by name."""
     env: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    group: str | None = None
     working_dir: str | None = None
     timeout: str | None = None
     grace: str | None = None
@@ -83,6 +84,7 @@ def build(job: JobFlags, retry: RetryFlags, flags: Flags) -> Manifest:
     spec = {
         "command": list(job.command),
         "queue": job.queue,
+        "group": job.group,
         "priority": flags.integer("--priority", job.priority, low=-1_000_000, high=1_000_000),
         "gang": flags.integer("--gang", job.gang, low=1),
         "env": dict(job.env),

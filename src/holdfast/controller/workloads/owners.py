@@ -377,6 +377,7 @@ class Owners(Generic[R, S]):
             child=ChildOf(work.row.id, order.group, order.index),
             submitted_by=work.row.submitted_by,
             submitter_uid=work.row.submitter_uid,
+            group=work.row.group,
         )
         self._state.submit(job)
         if not waits_for_owner:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import Document
-from holdfast.domain.workloads.jobset.model import PREFIX, QUEUE_LABEL
+from holdfast.domain.workloads.jobset.model import GROUP, PREFIX, QUEUE_LABEL
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec, KubeJob
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def plain_job_spec(manifest: JobManifest) -> JobSpec:
     return JobSpec(
         name=manifest.name,
         queue=manifest.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE,
+        group=manifest.annotations.get(GROUP, ""),
         labels=manifest.labels,
         annotations=manifest.annotations,
         retry_policies=manifest.retry_policies,

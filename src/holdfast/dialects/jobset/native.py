@@ -17,13 +17,13 @@ from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.dependencies import read_dependencies
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
-from holdfast.dialects.native.job import SHELL, read_env, read_labels, read_policy_names
+from holdfast.dialects.native.job import SHELL, read_env, read_group, read_labels, read_policy_names
 from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.resources import read_named
 from holdfast.dialects.native.watching import read_watched
 from holdfast.dialects.reading import Fields
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.jobset.model import DEFAULT_GROUP, JobSetSpec, ReplicatedJob, StartupOrder
+from holdfast.domain.workloads.jobset.model import DEFAULT_GROUP, GROUP, JobSetSpec, ReplicatedJob, StartupOrder
 from holdfast.domain.workloads.kubejob.model import (
     UNLIMITED,
     CompletionMode,
@@ -58,6 +58,8 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
     names = [one.group.name for one in groups]
     reasons = {rule.job_reason for one in groups for rule in one.job.spec.failure_rules or ()}
     annotations = metadata.mapping("annotations", most=1000, longest=65_536)
+    if group := read_group(spec):
+        annotations[GROUP] = group
     if ARMADA_POLICY in annotations:
         notes.warn(
             metadata.at(f"annotations.{ARMADA_POLICY}"),

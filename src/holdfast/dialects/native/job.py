@@ -14,6 +14,7 @@ from holdfast.dialects.native.resources import read_resources
 from holdfast.dialects.native.watching import read_checkpointed, read_stall, read_warning
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.policy.model import UnknownEnd
+from holdfast.domain.workloads.group import LONGEST as LONGEST_GROUP
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, Streams
 from holdfast.errors import Problem
 
@@ -77,6 +78,7 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
         annotations=metadata.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION),
         queue=spec.name("queue") or DEFAULT_QUEUE,
         priority=spec.integer("priority", low=-MOST_PRIORITY, high=MOST_PRIORITY) or 0,
+        group=read_group(spec),
         env=env,
         secrets=secrets,
         working_dir=_read_working_dir(spec),
@@ -105,6 +107,11 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
         metadata.finish()
     spec.finish()
     return found
+
+
+def read_group(spec: Fields) -> str:
+    """Read ``group``."""
+    return spec.text("group", longest=LONGEST_GROUP) or ""
 
 
 def _or(value: T | None, default: T) -> T:

@@ -98,6 +98,7 @@ def _write_growth(growth: MemoryGrowth) -> dict[str, Any]:
 
 _ONE_TO_ONE: tuple[tuple[str, str, Any], ...] = (
     ("priority", "priority", 0),
+    ("group", "group", ""),
     ("labels", "labels", {}),
     ("annotations", "annotations", {}),
     ("env", "env", {}),

@@ -37,6 +37,7 @@ class JobSubmitted(Struct, frozen=True):
     """What it waits for; it is Waiting then."""
     submitted_by: str = ""
     """Whose it is."""
+    group: str = ""
 
 
 class JobSetAside(Struct, frozen=True):

@@ -63,6 +63,8 @@ class Workload(Struct, frozen=True):
     """Whose it is: who submitted it; fixed, and empty where its job says so."""
     submitter_uid: int | None = None
     """The number of that one's Unix account, where there is one; fixed."""
+    group: str = ""
+    """What it is found by together with others; fixed, and empty where its job says so."""
 
     kind: ClassVar[str]
     noun: ClassVar[str]

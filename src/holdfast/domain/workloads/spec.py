@@ -46,6 +46,8 @@ class JobSpec(Struct, frozen=True):
     queue: str = DEFAULT_QUEUE
     priority: int = 0
     """Higher runs first."""
+    group: str = ""
+    """Free text by which it is found with others; a slash makes one that is below another."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)

@@ -33,6 +33,7 @@ def new_job(spec: JobSpec, job_id: str, now: float, by: Principal | None = None)
         updated_at=now,
         submitted_by="" if by is None else by.name,
         submitter_uid=None if by is None else by.uid,
+        group=spec.group,
     )
 
 
@@ -51,6 +52,7 @@ def new_array(
         updated_at=now,
         submitted_by="" if by is None else by.name,
         submitter_uid=None if by is None else by.uid,
+        group=spec.job.group,
         state=ArrayState(met=awaited.met),
     )
 

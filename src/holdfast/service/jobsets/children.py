@@ -37,6 +37,7 @@ def jobs_of(row: JobSet, spec: JobSetSpec, new_id: Callable[[str], str]) -> Iter
             state=JobState.WAITING,
             submitted_by=row.submitted_by,
             submitter_uid=row.submitter_uid,
+            group=row.group,
         )
         for index in range(group.replicas):
             name = job_name(spec.name, group.name, index)

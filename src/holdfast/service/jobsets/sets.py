@@ -312,6 +312,7 @@ class JobSets(Struct, frozen=True):
             updated_at=now,
             submitted_by="" if by is None else by.principal.name,
             submitter_uid=None if by is None else by.principal.uid,
+            group=read.spec.group,
         )
 
     def _changed(self, there: JobSet, written: Sent, *, lenient: bool, by: Caller | None, dry_run: bool) -> Applied:

@@ -8,6 +8,7 @@ from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.events import BY_NAME
 from holdfast.domain.record import Struct
+from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
 from holdfast.service.naming import set_id_of
@@ -51,6 +52,7 @@ class EventLog(Struct, frozen=True):
         types: Sequence[str] = (),
         queue: str | None = None,
         job_set: str | None = None,
+        group: str | None = None,
     ) -> EventFilter:
         """Make a filter of what a caller wrote.
 
@@ -60,6 +62,7 @@ class EventLog(Struct, frozen=True):
             types: ``job.failed``, its long form ``dev.holdfast.job.failed.v1``, or a family such as ``job``.
             queue: A queue's name.
             job_set: A set's name or id, for its own events and those of its jobs.
+            group: A group, for the events of its jobs; with a slash at its end, also of those below it.
 
         Raises:
             InvalidRequest: A type is unknown; with all of them.
@@ -67,7 +70,8 @@ class EventLog(Struct, frozen=True):
         """
         wanted = _read_types(types) if types else None
         of_set = None if job_set is None else set_id_of(self.store, job_set)
-        return EventFilter(None if job is None else self.store.job(job).id, wanted, queue, of_set)
+        grouped = None if group is None else Grouped.read(group)
+        return EventFilter(None if job is None else self.store.job(job).id, wanted, queue, of_set, grouped)
 
     @asks(Right.WATCH, Subject.JOB)
     def part(self, _caller: Caller, where: EventFilter, *, after: int, limit: int = LARGEST_PART) -> EventPart:

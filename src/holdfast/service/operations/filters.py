@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, asdict
+from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.store import JobFilter
-from holdfast.ports.workloads import EVERY
+from holdfast.ports.workloads import EVERY, WorkloadFilter
 from holdfast.service.naming import array_id_of, set_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.ports.store import Store
-    from holdfast.ports.workloads import WorkloadFilter
 
 _STATES = {state.lower(): state for state in JobState}
 T = TypeVar("T")
@@ -42,6 +42,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """Also the tasks of arrays."""
     ids: Sequence[str] | None = None
     """Only these; ``None`` is all."""
+    group: str | None = None
+    """Those of this group; with a slash at its end, also those below it."""
     user: str | None = None
     """Name of who submitted them."""
 
@@ -64,6 +66,7 @@ def read_filter(store: Store, wanted: Wanted) -> JobFilter:
         tasks=wanted.tasks or wanted.array is not None,
         ids=None if wanted.ids is None else frozenset(wanted.ids),
         submitted_by=wanted.user,
+        group=None if wanted.group is None else Grouped.read(wanted.group),
     )
 
 
@@ -110,12 +113,18 @@ def mark_of(where: JobFilter) -> str:
         where.quarantined,
         where.tasks,
         where.submitted_by,
+        where.group,
     )
     if where.ids is not None:
         parts = (*parts, sorted(where.ids))
-    return sha256(json.dumps(parts).encode()).hexdigest()[:12]
+    return sha256(json.dumps(parts, default=asdict).encode()).hexdigest()[:12]
+
+
+def workload_filter(user: str | None, group: str | None) -> WorkloadFilter:
+    """Read the filter of a list of arrays or of job sets."""
+    return WorkloadFilter(user, None if group is None else Grouped.read(group))
 
 
 def mark_of_workloads(where: WorkloadFilter) -> str:
     """Return what tells lists of arrays or of job sets apart, for their cursors."""
-    return "" if where == EVERY else f" {sha256(json.dumps(asdict(where)).encode()).hexdigest()[:12]}"
+    return "" if where == EVERY else f" {sha256(json.dumps(asdict(where), default=asdict).encode()).hexdigest()[:12]}"

@@ -114,7 +114,7 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     named = named_amounts(request)
     fixed = (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang)
     whose = (job.submitted_by, job.submitter_uid)
-    return (*fixed, cpu_m, memory, gpu, named, *changing, *place, ready_at, met, avoided, *whose)
+    return (*fixed, cpu_m, memory, gpu, named, *changing, *place, ready_at, met, avoided, *whose, job.group or None)
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
@@ -240,6 +240,7 @@ def workload_row(workload: Workload) -> tuple[Any, ...]:
         workload.updated_at,
         workload.submitted_by,
         workload.submitter_uid,
+        workload.group or None,
         dump_state(workload),
     )
 
@@ -250,8 +251,9 @@ def read_workload(row: Sequence[Any]) -> Workload:
     Raises:
         Internal: It cannot be read, or is of a kind or version this one does not know.
     """
-    key, kind, owner, name, *rest, state = row
-    return load_workload(kind, dict(zip(COMMON, (key, owner or "", name or "", *rest), strict=True)), state)
+    key, kind, owner, name, *rest, group, state = row
+    values = (key, owner or "", name or "", *rest, group or "")
+    return load_workload(kind, dict(zip(COMMON, values, strict=True)), state)
 
 
 def read_request(row: Row) -> Request:
@@ -272,7 +274,8 @@ class Reader:
         (seq, job_id, name, queue, priority, submitted_at, _, gang, *rest) = row
         cpu_m, memory, gpu, named, state, reason, *late = rest
         attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, *last, spec = late
-        retries, avoid_node, cancel_requested, set_id, group, index, ready_at, met, avoided, submitter, uid = last
+        retries, avoid_node, cancel_requested, set_id, group, index, ready_at, met, avoided, *whose = last
+        submitter, uid, grouped = whose
         share = self._words.setdefault
         return Job(
             id=job_id,
@@ -302,6 +305,7 @@ class Reader:
             avoid_devices=() if avoided is None else tuple(load_json(avoided)),
             submitted_by=share(submitter, submitter),
             submitter_uid=uid,
+            group="" if grouped is None else share(grouped, grouped),
         )
 
     def attempt(self, row: Row) -> Attempt:

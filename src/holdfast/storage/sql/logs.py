@@ -21,6 +21,7 @@ from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.damage import sound
+from holdfast.storage.sql.query import in_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -130,6 +131,9 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
         of_job = select(jobs.c.id).where(jobs.c.id == table.c.job_id, jobs.c.set_id == where.job_set).exists()
         own = table.c.job_id.is_(None) & table.c.data.contains(dump_json({"job_set": where.job_set})[1:-1])
         query = query.where(of_job | own)
+    if where.group is not None:
+        grouped = select(jobs.c.id).where(jobs.c.id == table.c.job_id, in_group(jobs.c.group_name, where.group))
+        query = query.where(grouped.exists())
     return query
 
 

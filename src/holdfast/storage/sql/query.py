@@ -24,10 +24,11 @@ from holdfast.storage.sql.damage import left_of_job, refuse, sound
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Select
+    from sqlalchemy import Column, ColumnElement, Connection, Row, Select
 
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.domain.workloads.group import Grouped
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError
     from holdfast.ports.store import JobFilter
@@ -276,6 +277,8 @@ def _filtered(where: JobFilter) -> Select[Any]:
         query = query.where(jobs.c.set_id == where.job_set)
     if where.submitted_by is not None:
         query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))
+    if where.group is not None:
+        query = query.where(in_group(jobs.c.group_name, where.group))
     if where.ids is not None:
         query = query.where(jobs.c.id.in_(sorted(map(codec.storable, where.ids))))
     if not where.tasks:
@@ -285,6 +288,14 @@ def _filtered(where: JobFilter) -> Select[Any]:
     for key, value in where.labels:
         query = query.where(jobs.c.id.in_(select(labels.c.job_id).where(labels.c.key == key, labels.c.value == value)))
     return query
+
+
+def in_group(column: Column[str], group: Grouped) -> ColumnElement[bool]:
+    """Return the condition that a group is among those that are meant."""
+    same = column == codec.storable(group.name)
+    if not group.below:
+        return same
+    return or_(same, and_(column >= codec.storable(group.begins), column < codec.storable(group.beyond)))
 
 
 def _find_by_prefix(connection: Connection, prefix: str, name: str | None = None) -> Row[*tuple[Any, ...]] | None:
@@ -316,6 +327,8 @@ def _page(connection: Connection, kind: type[W], where: WorkloadFilter, after: s
     query = _IN_ORDER.where(_TABLE.c.name > codec.storable(after), _TABLE.c.kind == kind.kind).limit(limit)
     if where.submitted_by is not None:
         query = query.where(_TABLE.c.submitted_by == codec.storable(where.submitted_by))
+    if where.group is not None:
+        query = query.where(in_group(_TABLE.c.group_name, where.group))
     return [cast("W", each) for each in sound(connection.execute(query), codec.read_workload)]
 
 

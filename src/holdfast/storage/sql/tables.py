@@ -109,17 +109,23 @@ jobs = Table(
     Column("avoid_devices", Text),
     Column("submitted_by", Key, nullable=False, server_default=""),
     Column("submitter_uid", BigInteger),
+    Column("group_name", Key),
     Index(None, "state", "seq"),
     Index(None, "submitted_by", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
     CheckConstraint("attempt >= 0 AND retries >= 0", name="counts"),
     sqlite_autoincrement=True,  # a pruned job's number is never reused
 )
+_grouped = jobs.c.group_name.is_not(None)
+Index("ix_jobs_group_name_seq", jobs.c.group_name, jobs.c.seq, sqlite_where=_grouped, postgresql_where=_grouped)
 JOB_CHILD = ("set_id", "replicated_job", "job_index")
 """Where a job stands in its job set; all of them NULL for a job outside any set."""
 JOB_SUBMITTER = ("submitted_by", "submitter_uid")
 """Whose a job or a workload is."""
-JOB_FIXED = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", "named", *JOB_CHILD, *JOB_SUBMITTER)
+JOB_GROUP = ("group_name",)
+"""What it is found by together with others; NULL where that is nothing, which no index holds."""
+_FIXED_FIRST = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", "named")
+JOB_FIXED = (*_FIXED_FIRST, *JOB_CHILD, *JOB_SUBMITTER, *JOB_GROUP)
 """Written once, when a job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
 JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key)
@@ -254,6 +260,7 @@ workloads = Table(
     Column("updated_at", Double, nullable=False),
     Column("submitted_by", Key, nullable=False, server_default=""),
     Column("submitter_uid", BigInteger),
+    Column("group_name", Key),
     Column("state", Text, nullable=False),
     UniqueConstraint("kind", "name"),
     CheckConstraint("generation >= 1", name="generation"),
@@ -262,7 +269,7 @@ workloads = Table(
 
 The queue's record of a gang, ``jobs``, is all there is of it.
 """
-WORKLOAD_FIXED = ("kind", "owner", "name", "version", "created_at", *JOB_SUBMITTER)
+WORKLOAD_FIXED = ("kind", "owner", "name", "version", "created_at", *JOB_SUBMITTER, *JOB_GROUP)
 """Written once, but for the version, which requests move."""
 _expiring = workloads.c.expires_at.is_not(None)
 Index("ix_workloads_expiring", workloads.c.expires_at, sqlite_where=_expiring)

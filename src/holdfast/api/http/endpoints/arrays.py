@@ -10,6 +10,7 @@ from holdfast.api.http.endpoints.endpoint import (
     Asked,
     DryRun,
     Endpoints,
+    Group,
     Key,
     Reply,
     Takes,
@@ -20,11 +21,10 @@ from holdfast.domain.audit import Caller
 from holdfast.domain.job import Job
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.errors import Problem
-from holdfast.ports.workloads import WorkloadFilter
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.arrays import LARGEST_PAGE, ArrayOperations, Progress, Wanted
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.filters import mark_of_workloads, read_states
+from holdfast.service.operations.filters import mark_of_workloads, read_states, workload_filter
 from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
 from holdfast.wire.base import API
 from holdfast.wire.jobs import JobSummary, Reason
@@ -79,12 +79,13 @@ def list_arrays(  # noqa: PLR0913 - the parameters of an address
     state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
     label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
     user: User = None,
+    group: Group = None,
     limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = _DEFAULT_PAGE,
     cursor: Word = None,
 ) -> ArrayPage:
     """List arrays by name; with a filter a page may hold fewer than its limit and still not be the last."""
     states, labels = read_states(state or (), label or (), _STATES)
-    where = WorkloadFilter(user)
+    where = workload_filter(user, group)
     mark = f"{_LIST} {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
     found, after = ArrayOperations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
     views = [

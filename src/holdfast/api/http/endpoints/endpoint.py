@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
+from holdfast.domain.workloads.group import BELOW, LONGEST
 from holdfast.wire.base import API
 
 if TYPE_CHECKING:
@@ -158,6 +159,10 @@ def created(*, dry_run: bool) -> int:
 
 Word = Annotated[str | None, Asked(max_length=LONGEST_NAME)]
 User = Annotated[str | None, Asked("Name of who submitted them.", max_length=LONGEST_NAME)]
+Group = Annotated[
+    str | None,
+    Asked("Of this group; with a slash at its end, also of those below it.", max_length=LONGEST + len(BELOW)),
+]
 Name = Annotated[str, Asked(max_length=LONGEST_NAME)]
 MustExist = Annotated[bool, Asked("Only replace; 404 when there is nothing to replace.")]
 DryRun = Annotated[bool, Asked("Check everything and store nothing.")]

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Word
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Group, Word
 from holdfast.domain.audit import Caller
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.service.operations.audit import LARGEST_PAGE, Audit
@@ -37,6 +37,7 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
     ] = None,
     queue: Word = None,
     job_set: Annotated[str | None, Asked("Name or id of a set.", max_length=LONGEST_NAME)] = None,
+    group: Group = None,
     last_event_id: Annotated[
         str | None,
         Asked(
@@ -49,7 +50,7 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
     """Read the events after a place, in order; or follow them: each is sent once it is durable."""
     del last_event_id  # of streams only
     log = EventLog(backend.store)
-    where = log.filter(by, job=job, types=type or (), queue=queue, job_set=job_set)
+    where = log.filter(by, job=job, types=type or (), queue=queue, job_set=job_set, group=group)
     part = log.part(by, where, after=after, limit=limit)
     return EventPage(items=list(map(event_view, part.events)), next=part.next_after, last=part.last)
 

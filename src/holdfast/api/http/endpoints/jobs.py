@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from holdfast.api.http.endpoints.cursors import read_number, write_cursor
-from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Ref, User, Word
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Group, Ref, User, Word
 from holdfast.domain.audit import Caller
 from holdfast.ports.overview import Latest
 from holdfast.ports.store import JobFilter
@@ -70,6 +70,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     tasks: Annotated[bool, Asked("Also the tasks of arrays.")] = True,
     id: Annotated[list[str] | None, Asked("Only these.", max_length=MOST_IDS)] = None,  # noqa: A002 - the parameter's name
     user: User = None,
+    group: Group = None,
     limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = DEFAULT_PAGE,
     cursor: Word = None,
     fields: Annotated[
@@ -92,6 +93,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
         tasks=tasks,
         ids=id,
         user=user,
+        group=group,
     )
     jobs = JobOperations(backend)
     where = jobs.meant(by, wanted)

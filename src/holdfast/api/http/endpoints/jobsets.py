@@ -11,6 +11,7 @@ from holdfast.api.http.endpoints.endpoint import (
     Asked,
     DryRun,
     Endpoints,
+    Group,
     IfMatch,
     Key,
     Lenient,
@@ -24,10 +25,9 @@ from holdfast.api.http.endpoints.versions import read_match
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Caller
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.ports.workloads import WorkloadFilter
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.filters import mark_of_workloads, read_states
+from holdfast.service.operations.filters import mark_of_workloads, read_states, workload_filter
 from holdfast.service.operations.jobsets import LARGEST_PAGE, Applied, Child, JobSetOperations
 from holdfast.wire import render_jobsets
 from holdfast.wire.base import API, timestamp
@@ -90,12 +90,13 @@ def list_sets(  # noqa: PLR0913 - the parameters of an address
     state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
     label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
     user: User = None,
+    group: Group = None,
     limit: Limit = _DEFAULT_PAGE,
     cursor: Word = None,
 ) -> JobSetPage:
     """List job sets by name; with a filter a page may hold fewer than its limit and still not be the last."""
     states, labels = read_states(state or (), label or (), _STATES)
-    where = WorkloadFilter(user)
+    where = workload_filter(user, group)
     mark = f"{_LIST} {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
     page = JobSetOperations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
     items = [

@@ -189,7 +189,12 @@ def _followed(
     by = values["by"]
     log, listeners = EventLog(values["backend"].store), request.app.state.listeners
     where = log.filter(
-        by, job=values["job"], types=values["type"] or (), queue=values["queue"], job_set=values["job_set"]
+        by,
+        job=values["job"],
+        types=values["type"] or (),
+        queue=values["queue"],
+        job_set=values["job_set"],
+        group=values["group"],
     )
     begin = events.begin_of(values["after"], values["last_event_id"])
     return EventStream(listeners, lambda after: log.part(by, where, after=after, limit=_PART_OF_STREAM), begin)

@@ -24,6 +24,8 @@ CONTROLLER = "jobset.sigs.k8s.io/jobset-controller"
 DEFAULT_GROUP = "default"
 QUEUE_LABEL = "holdfast.dev/queue"
 """Names the queue of what is written as for Kubernetes."""
+GROUP = "holdfast.dev/group"
+"""The annotation that names its group."""
 
 
 class RestartStrategy(StrEnum):
@@ -180,6 +182,11 @@ class JobSetSpec(Struct, frozen=True, kw_only=True, dict=True, gc=True):
     def queue_name(self) -> str:
         """The queue its jobs wait in."""
         return self.queue or self.labels.get(QUEUE_LABEL) or DEFAULT_QUEUE
+
+    @property
+    def group(self) -> str:
+        """The group that it and its jobs are in."""
+        return self.annotations.get(GROUP, "")
 
     def waits_for(self, met: Sequence[int]) -> str:
         """Say what it still waits for, given the places of what has happened; empty once all has."""

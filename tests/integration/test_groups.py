@@ -1,0 +1,76 @@
+"""Groups keep together what belongs together: found, followed and steered by one text, whatever its kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from holdfast.errors import InvalidManifest
+from tests.integration.test_whose_it_is import ANN, ARRAY, JOB, KUBE, known_as
+from tests.unit.jobset_lab import group, manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.client import Client
+    from holdfast.domain.access import Principal
+    from tests.unit.jobset_lab import SetLab
+
+__all__ = ["known_as"]
+NAME = "sweeps/7"
+
+
+def annotated(document: dict[str, Any]) -> dict[str, Any]:
+    metadata = {**document["metadata"], "annotations": {"holdfast.dev/group": NAME}}
+    return {**document, "metadata": metadata}
+
+
+def test_everything_is_in_the_group_it_names_with_all_its_jobs(
+    lab: SetLab, known_as: Callable[[Principal], Client]
+) -> None:
+    client = known_as(ANN)
+    job = client.submit({**JOB, "group": NAME})
+    array = client.submit_array({**ARRAY, "group": NAME})
+    upstream = client.create_job_set(annotated(manifest("set", replicatedJobs=[group("w", 2)])))
+    short = {"name": "w", "command": ["true"]}
+    native = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "native"}}
+    own = client.create_job_set({**native, "spec": {"group": NAME, "jobs": [short]}})
+    kube = client.put_job("batch", annotated(KUBE))
+    client.submit({**JOB, "group": "sweeps/70"})
+    lab.pass_s(3.0)
+    assert {one.group for one in (job, array, upstream, own, kube)} == {NAME}
+    names = {"train", "sweep-0", "sweep-1", "set-w-0", "set-w-1", "native-w-0", "batch"}
+    assert {one.name for one in client.jobs(group=NAME)} == names
+    assert {one.name for one in client.jobs(group="sweeps/")} == names
+    assert len([*client.jobs(group="sweeps/")]) == len(names) + 1, "sweeps/70 is below sweeps, and not in sweeps/7"
+    assert [one.name for one in client.arrays(group=NAME)] == ["sweep"]
+    assert [one.name for one in client.job_sets(group="sweeps/")] == ["native", "set"]
+    assert [*client.arrays(group="sweeps")] == [] == [*client.job_sets(group="sweep")]
+
+
+def test_the_events_of_a_group_are_those_of_its_jobs_and_go_on_where_they_were_left(
+    lab: SetLab, known_as: Callable[[Principal], Client]
+) -> None:
+    client = known_as(ANN)
+    first = client.submit({**JOB, "group": NAME})
+    client.submit(JOB)
+    last = [*client.events(group=NAME)][-1]
+    lab.pass_s(3.0)
+    client.cancel(first.id)
+    lab.pass_s(3.0)
+    later = [*client.events(group="sweeps/", after=int(last.id))]
+    assert {one.subject for one in later} == {f"jobs/{first.id}"}
+    assert next(one.type for one in client.events(group=NAME)) == "dev.holdfast.job.submitted.v1"
+    assert int(later[0].id) > int(last.id)
+
+
+def test_a_group_of_more_than_1023_characters_is_refused_and_one_of_that_many_is_kept(
+    known_as: Callable[[Principal], Client],
+) -> None:
+    client = known_as(ANN)
+    longest = "é" * 1023
+    assert client.submit({**JOB, "group": longest}).group == longest
+    assert [one.group for one in client.jobs(group=longest)] == [longest]
+    with pytest.raises(InvalidManifest, match="group"):
+        client.submit({**JOB, "group": longest + "x"})
