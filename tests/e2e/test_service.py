@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from holdfast.app import whereabouts
 from holdfast.app.systemd import Service, unit
+from holdfast.domain.record import evolve
 from tests.e2e.server import Server, until, wait_until
 from tests.e2e.test_cli_shell import Shell
 
@@ -66,13 +68,21 @@ def test_the_machines_unit_has_its_user_and_begins_with_the_machine_the_users_wi
     assert not {"User", "StateDirectory", "OOMScoreAdjust"} & set(own["Service"]), "no user may have these"
 
 
+def test_a_unit_for_everybody_runs_programs_as_who_submits_them_and_has_the_machines_socket() -> None:
+    found = read(unit(machines(run_as="root", multi_user=True)))["Service"]
+    assert found["ExecStart"] == (f"{sys.executable} up --run-as submitter --socket {whereabouts.SYSTEM_SOCKET}")
+    assert (found["User"], found["RuntimeDirectory"], found["RuntimeDirectoryMode"]) == ("root", "holdfast", "0755")
+    assert (found["RuntimeDirectoryPreserve"], found["StateDirectoryMode"]) == ("yes", "0711")
+    assert str(whereabouts.SYSTEM_SOCKET) == "/run/holdfast/holdfast.sock"
+
+
 def test_an_older_systemd_is_spared_what_it_does_not_know() -> None:
     assert "DelegateSubgroup" in read(unit(machines(), 254))["Service"]
     assert "DelegateSubgroup" not in read(unit(machines(), 253))["Service"]
 
 
 @pytest.mark.parametrize("folder", ["plain", "a b%c$d"])
-@pytest.mark.parametrize("run_as", ["daemon", ""])
+@pytest.mark.parametrize("run_as", ["daemon", "root", ""])
 def test_systemd_finds_no_fault_with_the_unit(tmp_path: Path, folder: str, run_as: str) -> None:
     verify = shutil.which("systemd-analyze")
     if verify is None:
@@ -82,6 +92,7 @@ def test_systemd_finds_no_fault_with_the_unit(tmp_path: Path, folder: str, run_a
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     service = machines(program=str(program), data=tmp_path / folder, run_as=run_as, port=8080)
+    service = evolve(service, multi_user=run_as == "root")
     version = int(subprocess.run([verify, "--version"], capture_output=True, text=True, check=True).stdout.split()[1])
     file = tmp_path / "holdfast.service"
     file.write_text(unit(service, version))

@@ -101,7 +101,7 @@ def test_what_is_kept_can_be_read_by_its_owner_only_and_is_exact(files: SecretFi
 @pytest.mark.parametrize("value", ["", "a\0b", "\ud800", "x" * 65_537])
 def test_what_no_variable_can_hold_is_refused_and_not_repeated(files: SecretFiles, value: str) -> None:
     with pytest.raises(InvalidRequest) as raised:
-        kept(value, files)
+        kept(value, files, None)
     assert not value or value not in str(raised.value.problems)
 
 
@@ -147,7 +147,7 @@ def test_an_order_names_secrets_and_only_what_starts_the_program_has_their_value
     main = Container(command=("true",), env={"A": "1"}, secrets={"TOKEN": "hub", "KEY": "gone"})
     order = RunOrder(uid="j-1-0-1", job_id="j", job_name="j", attempt=1, rank=0, size=1, containers=(main,))
     assert "v4lue" not in repr(order)
-    message = launch_message(tmp_path, order, (), {"hub": "v4lue"}.get)
+    message = launch_message(tmp_path, order, (), lambda name, _: {"hub": "v4lue"}.get(name))
     assert (message["env"]["TOKEN"], "KEY" in message["env"], message["missing"]) == ("v4lue", False, ["gone"])
 
 
@@ -164,4 +164,4 @@ def test_servers_that_share_a_database_keep_secrets_only_where_the_operator_says
     assert wiring.secrets(read_settings(data=tmp_path, database=shared), directory) is None
     assert wiring.secrets(read_settings(data=tmp_path, database=shared, secrets=tmp_path / "s"), directory) is not None
     with pytest.raises(Refused, match="keeps no secrets"):
-        kept("value", None)
+        kept("value", None, None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import wiring
 from holdfast.app.data.ownership import Ownership
+from holdfast.app.entrance.submitters import accounts_of
 from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
 from holdfast.app.time import SystemClock
 from holdfast.controller.workloads.kinds import PodSettings
@@ -80,6 +81,7 @@ def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> Proc
         pids_limit=settings.pids_limit,
         lease_s=terms(settings, ownership).programs_s,
         secret=SecretFiles(settings.secrets or directory.secrets).value,
+        accounts=accounts_of(settings),
     )
     watch_devices(opened, [device for node in offered for device in node.devices], settings)
     return opened

@@ -92,7 +92,7 @@ def serve(
             clock=SystemClock(),
             ids=SortableIds(),
             logs=ProcessLogs(directory.runs),
-            entrance=Entrance(evolve(accounts.account(), via=Via.TOKEN), token, accounts.own_peers()),
+            entrance=_entrance(settings, token),
             probes=_probes(readiness, settings, directory, lambda: server.should_exit),
         )
         config = _configured(app, host, port, connections.bounds(settings.connections, settings.request_timeout))
@@ -109,6 +109,11 @@ def serve(
         if started is not None:
             started(url)
         server.run(sockets=sockets)
+
+
+def _entrance(settings: Settings, token: str) -> Entrance:
+    peer = accounts.own_peers() if settings.run_as == "self" else accounts.every_peer
+    return Entrance(evolve(accounts.account(), via=Via.TOKEN), token, peer)
 
 
 def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stopping: Callable[[], bool]) -> Probes:
@@ -165,7 +170,8 @@ def _sockets(
     url = f"http://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
     if settings.socket is None:
         return [bound], url, lambda: None
-    local = stack.enter_context(unix_socket.listening(settings.socket))
+    everybody = settings.run_as == "submitter"
+    local = stack.enter_context(unix_socket.listening(settings.socket, everybody=everybody))
     return [bound, local.listener], url, local.publish
 
 

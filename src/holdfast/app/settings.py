@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotation at run time
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import platformdirs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, SecretStr, ValidationError
@@ -35,6 +36,16 @@ def _size(value: object) -> int:
     return parse_memory(value)
 
 
+def _pairs(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    pairs = [part.strip().rpartition("=") for part in value.split(",") if part.strip()]
+    if not all(name and account for name, _, account in pairs):
+        msg = "Input should be NAME=ACCOUNT, separated by commas"
+        raise ValueError(msg)
+    return {name: account for name, _, account in pairs}
+
+
 def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -56,6 +67,10 @@ class Settings(BaseModel):
     """How long commands that wait or follow, and results in Python, wait for a server that stopped answering."""
     data: Path = Field(default_factory=lambda: platformdirs.user_data_path("holdfast", appauthor=False))
     """The data directory: database, logs, work directories, and the running server's address and token."""
+    run_as: Literal["self", "submitter"] = "self"
+    """Who programs run as: ``self``, the server's own account, or ``submitter``, theirs; for that it must be root's."""
+    accounts: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = Field(default_factory=dict)
+    """The Unix accounts of submitters that have none by their own name: ``NAME=ACCOUNT,...``"""
     database: SecretStr | None = None
     """Where jobs are kept: ``postgresql://USER:PASSWORD@HOST/NAME``, ``sqlite:///FILE``; unset: the data directory."""
     lease: Annotated[float, BeforeValidator(_span)] = Field(default="60s", ge=5.0, validate_default=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.settings import DEFAULT_PORT, read_settings
+from holdfast.app.whereabouts import SYSTEM_SOCKET
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidRequest, Problem, Refused, Unavailable
 
@@ -61,6 +62,12 @@ Delegate=yes
 [Install]
 WantedBy={target}
 """
+_RUNTIME = """\
+# Where its socket is, which everybody can use; the folder stays while it is restarted.
+RuntimeDirectory={name}
+RuntimeDirectoryMode=0755
+RuntimeDirectoryPreserve=yes
+"""
 _NETWORK = "After=network-online.target\nWants=network-online.target\n"
 _OOM_OF_ALL = """, and when memory
 # runs out everywhere the kernel should take a program, which is retried, and not the server.
@@ -79,6 +86,8 @@ class Service(Struct, frozen=True):
     run_as: str = ""
     """Of the machine's service: its user; empty for the caller's own service."""
     port: int = DEFAULT_PORT
+    multi_user: bool = False
+    """Whether everybody on the machine may use it, and their programs run as them; then its user is root."""
 
     @property
     def is_own(self) -> bool:
@@ -89,8 +98,12 @@ class Service(Struct, frozen=True):
 def unit(service: Service, version: int = _WITH_SUBGROUPS) -> str:
     """Write the unit file, for a systemd of this version."""
     managed = service.data.parent == _STATE
-    state = f"StateDirectory={service.data.name}\nStateDirectoryMode=0700\n" if managed else ""
+    mode = "0711" if service.multi_user else "0700"
+    state = f"StateDirectory={service.data.name}\nStateDirectoryMode={mode}\n" if managed else ""
     port = "" if service.port == DEFAULT_PORT else f" --port {service.port}"
+    if service.multi_user:
+        state += _RUNTIME.format(name=SYSTEM_SOCKET.parent.name)
+        port += f" --run-as submitter --socket {SYSTEM_SOCKET}"
     return _TEMPLATE.format(
         after="" if service.is_own else _NETWORK,
         who="" if service.is_own else f"User={service.run_as}\n{state}",
@@ -108,7 +121,15 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"' if re.search(r"[\s\"';\\]", text) else escaped
 
 
-def planned(*, own: bool, data: Path | None, run_as: str | None, port: int, must_exist: bool = True) -> Service:
+def planned(
+    *,
+    own: bool,
+    data: Path | None,
+    run_as: str | None,
+    port: int,
+    must_exist: bool = True,
+    multi_user: bool = False,
+) -> Service:
     """Fill in what was not said.
 
     Raises:
@@ -117,6 +138,8 @@ def planned(*, own: bool, data: Path | None, run_as: str | None, port: int, must
     program = _program()
     if own:
         return Service(program, (data or read_settings().data).absolute(), port=port)
+    if multi_user:
+        return Service(program, (data or _STATE / NAME).absolute(), "root", port, multi_user=True)
     name = run_as or NAME
     if must_exist and not _is_a_user(name):
         made = f"useradd --system --home-dir {_STATE / NAME} --shell /usr/sbin/nologin {NAME}"

@@ -80,6 +80,10 @@ class RunOrder(Struct, frozen=True):
     """The node to stay away from, likewise, unless there is no other."""
     separate_logs: bool = False
     """Whether stdout and stderr are kept apart, by an engine that can; others keep them in one log."""
+    submitted_by: str = ""
+    """Whose it is, for an engine that runs programs as their submitters."""
+    submitter_uid: int | None = None
+    """The number of that one's Unix account, if there was one."""
     checkpoints_of: tuple[str, ...] = ()
     """Ids of jobs that have ended. Where its own job has no checkpoint folder yet, the first of them that has one
     leaves it to that; an engine without such folders does nothing."""

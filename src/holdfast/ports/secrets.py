@@ -14,8 +14,8 @@ LARGEST_SECRET = 65_536
 class Secrets(Protocol):
     """Secrets by name: those that somebody put there, and those that were sent along with jobs."""
 
-    def keep(self, value: str) -> str:
-        """Keep a secret for jobs that are about to be submitted; returns the name it was given.
+    def keep(self, value: str, uid: int | None = None) -> str:
+        """Keep a secret for jobs that an account is about to submit; returns the name it was given.
 
         Raises:
             Unavailable: It cannot be written.
@@ -26,8 +26,8 @@ class Secrets(Protocol):
         """Return those that are there; they are then as fresh as when they were kept."""
         ...
 
-    def value(self, name: str) -> str | None:
-        """Read one; ``None`` if it is not there, or cannot be read."""
+    def value(self, name: str, uid: int | None = None) -> str | None:
+        """Read one; ``None`` if it is not there, or cannot be read, or not by the account whose number is given."""
         ...
 
     def kept(self, *, before: float) -> Collection[str]:

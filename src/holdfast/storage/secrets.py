@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import secrets
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -28,8 +30,10 @@ class SecretFiles:
         """Remember the folder."""
         self._folder = folder
 
-    def keep(self, value: str) -> str:
+    def keep(self, value: str, uid: int | None = None) -> str:
         """Write a secret under a name of its own; it is on the disk when this returns.
+
+        Where we are root, the file is the account's with that number: its runs can be given it, and nobody else's.
 
         Raises:
             Unavailable: It cannot be written.
@@ -40,6 +44,8 @@ class SecretFiles:
             fd = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _PRIVATE)
             with os.fdopen(fd, "w", encoding="utf-8", newline="") as file:
                 os.fchmod(fd, _PRIVATE)
+                if uid is not None and os.geteuid() == 0:
+                    os.fchown(fd, uid, -1)
                 file.write(value)
                 file.flush()
                 os.fsync(fd)
@@ -60,10 +66,16 @@ class SecretFiles:
                     os.utime(path)
         return frozenset(found)
 
-    def value(self, name: str) -> str | None:
-        """Read one; what a person put there may end in a line feed."""
+    def value(self, name: str, uid: int | None = None) -> str | None:
+        """Read one; what a person put there may end in a line feed.
+
+        Given an account's number, only what the mode of the file lets that account read, as its owner, by one of its
+        groups or as anybody.
+        """
         try:
             with (self._folder / name).open(encoding="utf-8", newline="") as file:
+                if uid is not None and not _may_read(os.fstat(file.fileno()), uid):
+                    return None
                 text = file.read(LARGEST_SECRET)
         except (OSError, ValueError):
             return None
@@ -101,3 +113,14 @@ class SecretFiles:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+def _may_read(found: os.stat_result, uid: int) -> bool:
+    if found.st_uid == uid:
+        return bool(found.st_mode & stat.S_IRUSR)
+    if found.st_mode & stat.S_IRGRP:
+        with suppress(KeyError):
+            account = pwd.getpwuid(uid)
+            if found.st_gid in os.getgrouplist(account.pw_name, account.pw_gid):
+                return True
+    return bool(found.st_mode & stat.S_IROTH)

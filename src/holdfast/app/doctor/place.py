@@ -47,7 +47,7 @@ def directory(settings: Settings) -> Finding:
     found = path.stat()
     if found.st_uid != os.geteuid():
         return warn(f"{path} belongs to another user", "run Holdfast as that user, or set HOLDFAST_DATA")
-    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO) & ~(stat.S_IXGRP | stat.S_IXOTH):
         return warn(f"{path} is accessible to other users, including every log in it", f"chmod 700 {path}")
     return ok(f"{path}, writable and private")
 

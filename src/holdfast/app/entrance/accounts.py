@@ -44,6 +44,19 @@ def own_peers() -> Callable[[int], Principal]:
     return principal
 
 
+def every_peer(uid: int) -> Principal:
+    """Return who is let in by a socket where programs run as who submits them: everybody whom the system knows.
+
+    Raises:
+        Refused: The number has no account here.
+    """
+    principal = principal_of(uid)
+    if not _name(uid):
+        message = f"there is no account with the number {uid} on the server's machine to run programs as"
+        raise Refused(message, hint="have it made, or have the directory service tell it")
+    return principal
+
+
 def principal_of(uid: int) -> Principal:
     """Return who has a number, with all groups; where the number has no name, it is the name.
 

@@ -47,8 +47,8 @@ class UnixSocket:
 
 
 @contextmanager
-def listening(path: Path) -> Iterator[UnixSocket]:
-    """Listen on a socket that only this account can use, for as long as the context lasts.
+def listening(path: Path, *, everybody: bool = False) -> Iterator[UnixSocket]:
+    """Listen on a socket that only this account can use, or everybody, for as long as the context lasts.
 
     Raises:
         Refused: Something else is there, or others could replace it.
@@ -57,21 +57,21 @@ def listening(path: Path) -> Iterator[UnixSocket]:
     path = path.absolute()
     with ExitStack() as stack:
         try:
-            made = _opened(stack, path)
+            made = _opened(stack, path, everybody=everybody)
         except OSError as error:
             message = f"cannot listen on {path}: {error.strerror or error}"
             raise Unavailable(message, hint="choose another with --socket or HOLDFAST_SOCKET") from error
         yield made
 
 
-def _opened(stack: ExitStack, path: Path) -> UnixSocket:
-    path.parent.mkdir(mode=0o700, exist_ok=True)
+def _opened(stack: ExitStack, path: Path, *, everybody: bool) -> UnixSocket:
+    path.parent.mkdir(mode=0o755 if everybody else 0o700, exist_ok=True)
     folder = stack.enter_context(trusted_folder(path.parent, otherwise=_ELSEWHERE))
     beside = path.with_name(f"{path.name}.lock")
     lock = open_trusted(beside, os.O_RDWR | os.O_CREAT, folder=folder, otherwise=_ELSEWHERE)
     stack.callback(os.close, lock)
     _require_free(path, folder, lock)
-    listener = stack.enter_context(_listener(path.name, folder))
+    listener = stack.enter_context(_listener(path.name, folder, 0o666 if everybody else 0o600))
     made = UnixSocket(listener, folder, path.name)
     stack.callback(made.remove)
     return made
@@ -106,14 +106,14 @@ def _taken(path: Path) -> Unavailable:
 
 
 @contextmanager
-def _listener(name: str, folder: int) -> Iterator[socket.socket]:
+def _listener(name: str, folder: int, mode: int) -> Iterator[socket.socket]:
     """Bind by the folder's short name, as the whole may be longer than an address; only then others can connect."""
     fresh = _fresh(name)
     with suppress(FileNotFoundError):
         os.unlink(fresh, dir_fd=folder)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(f"/proc/self/fd/{folder}/{fresh}")
-        os.chmod(fresh, 0o600, dir_fd=folder)  # nobody else can write in the folder, and nobody can connect yet
+        os.chmod(fresh, mode, dir_fd=folder)  # nobody else can write in the folder, and nobody can connect yet
         listener.listen(_QUEUE)
         yield listener
 

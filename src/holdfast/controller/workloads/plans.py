@@ -150,6 +150,8 @@ class Plans:
             gpus=run.devices,
             node_selector=program.node_selector,
             avoid_node=None if pod is None else pod.record.avoid_node,
+            submitted_by=job.submitted_by,
+            submitter_uid=job.submitter_uid,
             template=plan.template,
         )
 

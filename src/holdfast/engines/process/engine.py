@@ -72,6 +72,8 @@ def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
 class ProcessEngine:
     """Runs local processes in a directory, through a shim that outlives this object and its process."""
 
+    _connection: Connection
+
     def __init__(  # noqa: PLR0913 - settings, by name
         self,
         directory: Path,
@@ -84,7 +86,8 @@ class ProcessEngine:
         memory_limits: str = "auto",
         shim_idle_s: float = DEFAULT_SHIM_IDLE_S,
         environ: Mapping[str, str] | None = None,
-        secret: Callable[[str], str | None] = lambda _: None,
+        secret: Callable[[str, int | None], str | None] = lambda *_: None,
+        accounts: Mapping[str, str] | None = None,
     ) -> None:
         """Open the directory and connect to its shim, starting one if there is none.
 
@@ -98,19 +101,19 @@ class ProcessEngine:
             memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
             shim_idle_s: How long a shim without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
-            secret: Returns the value of a secret, by its name, if there is one.
+            secret: Returns the value of a secret, by its name, if there is one and an account may have it.
+            accounts: Of submitters that are no accounts, where programs run as who submits them; ``None``: as we do.
 
         Raises:
             EngineError: The directory or the shim is not available.
         """
         self._directory = directory.absolute()
         inherited = os.environ if environ is None else environ  # noqa: TID251 - handed to programs, never read
-        self._environment = files.base_environment(inherited)
-        libraries = {name: inherited[name] for name in _OF_LIBRARIES if name in inherited}
-        self._own_environment = {**self._environment, **libraries}
+        self._environment = files.base_environment(inherited, personal=accounts is None)
+        self._own_environment = self._environment | {n: inherited[n] for n in _OF_LIBRARIES if n in inherited}
         self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
         self._settings |= {"launch_limit_s": launch_limit_s, "lease_s": lease_s}
-        self._limits, self._idle_s, self._secret = memory_limits, shim_idle_s, secret
+        self._limits, self._idle_s, self._secret, self._accounts = memory_limits, shim_idle_s, secret, accounts
         self._lock = threading.Lock()
         self._observed: dict[str, Observation] = {}
         self._snapshot: Mapping[str, Observation] | None = None
@@ -125,7 +128,6 @@ class ProcessEngine:
         self._trouble: str | None = None
         self._asked_at: float | None = None
         """When the shim was asked whether it is there, unless it has said something since."""
-        self._connection: Connection
         self._open_directory()
         hello = self._connect()
         self._nodes = _labelled(default_nodes() if nodes is None else nodes, hello)
@@ -169,7 +171,7 @@ class ProcessEngine:
         for order in orders:
             if order.uid not in self._observed:
                 message = self._orders[order.uid] = files.launch_message(
-                    self._directory, order, self._devices.get(order.node, ()), self._secret
+                    self._directory, order, self._devices.get(order.node, ()), self._secret, self._accounts
                 )
                 self._observed[order.uid] = Observation(order.uid, RunPhase.STARTING)
                 messages.append(message)
@@ -251,8 +253,10 @@ class ProcessEngine:
     def _open_directory(self) -> None:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            self._directory.chmod(0o700)
-            (self._directory / "jobs").mkdir(mode=0o700, exist_ok=True)
+            jobs = self._directory / "jobs"
+            jobs.mkdir(mode=0o700, exist_ok=True)
+            for folder in (self._directory, jobs):
+                folder.chmod(0o700 if self._accounts is None else 0o711)  # then each run's own is private
         except OSError as error:
             msg = f"cannot use {self._directory} for runs: {error.strerror}"
             raise EngineError(msg) from error

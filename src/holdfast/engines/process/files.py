@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.devices import Device
+    from holdfast.domain.workloads.watching import StallLimits
     from holdfast.ports.engine import RunOrder
 
 
@@ -57,7 +58,7 @@ def log_start(path: Path) -> int:
         0 for a whole log, and for one that does not exist.
     """
     try:
-        fd = files.open_plain(os.fspath(path), os.O_RDONLY)
+        fd = files.open_plain(os.fspath(path), os.O_RDONLY, _owner(path.parent))
     except OSError:
         return 0
     try:
@@ -70,9 +71,20 @@ def log_start(path: Path) -> int:
 
 def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
     """Return the offsets within a log of that size where programs after the first began, in order."""
-    text = files.tail_text(os.fspath(path.with_name(BEGAN_OF[path.name])), _MOST_BEGINNINGS)
+    began = path.with_name(BEGAN_OF[path.name])
+    text = files.tail_text(os.fspath(began), _MOST_BEGINNINGS, _owner(path.parent))
     found = sorted(set(map(files.offset_in, text.splitlines())))
     return tuple(found[bisect(found, 0) : bisect(found, size)])
+
+
+def _owner(run: Path) -> int | None:
+    """Return whose the files of a run have to be where it is another account's: that may put links to others there.
+
+    Raises:
+        OSError: There is no such run.
+    """
+    uid = run.lstat().st_uid
+    return None if uid == os.geteuid() else uid
 
 
 def job_directory(directory: Path, job_id: str) -> str:
@@ -103,7 +115,8 @@ class ProcessLogs:
         path = log_path(self._directory, job_id, attempt, rank)
         path = path.with_name(STDERR) if stderr else path
         try:
-            with open(files.open_plain(os.fspath(path), os.O_RDONLY), "rb", buffering=0) as file:  # noqa: PTH123 - of an fd
+            opened = files.open_plain(os.fspath(path), os.O_RDONLY, _owner(path.parent))
+            with open(opened, "rb", buffering=0) as file:  # noqa: PTH123 - of an fd
                 size = os.fstat(file.fileno()).st_size
                 begins = max(offset, log_start(path)) if offset < size else offset
                 file.seek(begins)
@@ -167,15 +180,18 @@ STACK_SIGNAL = 49
 """Has a program that heeds it write its stacks to stderr: a real-time signal that nobody else is known to use."""
 CONTAINER = "main"
 """What the one process of a local run is called in rules."""
-INHERITED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"})
+PERSONAL = frozenset({"HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"})
+"""What of that is of the server's account, and is another's where programs run as another."""
+INHERITED = PERSONAL | {"PATH", "LANG", "LANGUAGE", "TZ"}
 """What programs get of the server's environment, beside ``LC_*``; never its address or token."""
 _DEFAULTS = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 _NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]")
 
 
-def base_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Choose what programs inherit."""
-    chosen = {name: value for name, value in environ.items() if name in INHERITED or name.startswith("LC_")}
+def base_environment(environ: Mapping[str, str], *, personal: bool = True) -> dict[str, str]:
+    """Choose what programs inherit, with or without what is of this process's account."""
+    wanted = INHERITED if personal else INHERITED - PERSONAL
+    chosen = {name: value for name, value in environ.items() if name in wanted or name.startswith("LC_")}
     return {**_DEFAULTS, **chosen}
 
 
@@ -188,9 +204,13 @@ def launch_message(
     directory: Path,
     order: RunOrder,
     devices: Sequence[Device] = (),
-    secret: Callable[[str], str | None] = lambda _: None,
+    secret: Callable[[str, int | None], str | None] = lambda *_: None,
+    accounts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Build the shim's launch message; ports are the shim's to choose, ``devices`` are all GPUs of the run's node."""
+    """Build the shim's launch message; ports are the shim's to choose, ``devices`` are all GPUs of the run's node.
+
+    Given ``accounts``, it is to run as its submitter's, by that table or else by its own name.
+    """
     [main] = order.containers  # more than one is more than its engine is capable of
     job = job_directory(directory, order.job_id)
     run = f"{job}/{order.attempt}.{order.rank}"
@@ -222,16 +242,13 @@ def launch_message(
         "gang": f"{order.job_id}/{order.attempt}" if order.size > 1 else "",
         "separate": order.separate_logs,
     }
+    if accounts is not None:
+        message["account"] = (accounts.get(order.submitted_by, order.submitted_by), order.submitter_uid)
     if main.secrets:
-        values = {variable: secret(name) for variable, name in main.secrets.items()}
-        message["env"] |= {variable: value for variable, value in values.items() if value is not None}
-        message["missing"] = [main.secrets[variable] for variable, value in values.items() if value is None]
+        whose = None if accounts is None else -1 if order.submitter_uid is None else order.submitter_uid
+        _add_secrets(message, main.secrets, lambda name: secret(name, whose))
     if order.stall is not None:
-        message["stall"] = order.stall.in_words()
-        if order.stall.idle_device_s is not None:
-            limit_s, words = message["stall"]["device"]
-            message["stall"]["device"] = (limit_s, f"{words}: {', '.join(order.gpus)}")
-            message["gpus"] = list(order.gpus)
+        _add_limits(message, order.stall, order.gpus)
         identity["HOLDFAST_STACK_SIGNAL"] = str(STACK_SIGNAL)
         message["env"] |= identity
     if order.warning is not None:
@@ -242,6 +259,20 @@ def launch_message(
     if order.checkpoints_of:
         message["checkpoints_of"] = [job_directory(directory, other) for other in order.checkpoints_of]
     return message
+
+
+def _add_secrets(message: dict[str, Any], named: Mapping[str, str], secret: Callable[[str], str | None]) -> None:
+    values = {variable: secret(name) for variable, name in named.items()}
+    message["env"] |= {variable: value for variable, value in values.items() if value is not None}
+    message["missing"] = [named[variable] for variable, value in values.items() if value is None]
+
+
+def _add_limits(message: dict[str, Any], stall: StallLimits, gpus: Sequence[str]) -> None:
+    message["stall"] = stall.in_words()
+    if stall.idle_device_s is not None:
+        limit_s, words = message["stall"]["device"]
+        message["stall"]["device"] = (limit_s, f"{words}: {', '.join(gpus)}")
+        message["gpus"] = list(gpus)
 
 
 def observation(report: Mapping[str, Any]) -> Observation:

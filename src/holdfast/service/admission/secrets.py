@@ -31,8 +31,8 @@ class SpecReader(Protocol):
         ...
 
 
-def kept(value: str, secrets: Secrets | None) -> str:
-    """Keep a secret that was sent; returns its name.
+def kept(value: str, secrets: Secrets | None, uid: int | None) -> str:
+    """Keep a secret that an account sent; returns its name.
 
     Raises:
         Refused: There is nowhere to keep it safely.
@@ -45,7 +45,7 @@ def kept(value: str, secrets: Secrets | None) -> str:
     if not _is_value(value):
         problem = Problem("value", "is no value of a variable", allowed=(f"UTF-8 text of 1 to {LARGEST_SECRET} bytes",))
         raise InvalidRequest(problems=[problem])
-    return secrets.keep(value)
+    return secrets.keep(value, uid)
 
 
 def _is_value(value: str) -> bool:

@@ -103,6 +103,6 @@ class Submissions(Struct, frozen=True):
         return rehearsal.check(caller, documents if items is None else items, verb=verb, lenient=lenient)
 
     @asks(Right.SUBMIT, Subject.JOB)
-    def keep_secret(self, _caller: Caller, value: str) -> str:
+    def keep_secret(self, caller: Caller, value: str) -> str:
         """Keep a secret for what is submitted within an hour, and return its name; see ``kept``."""
-        return kept(value, self.backend.secrets)
+        return kept(value, self.backend.secrets, caller.principal.uid)

@@ -36,6 +36,12 @@ class ServiceOptions:
         str | None,
         typer.Option(metavar="NAME", help="The user that programs run as; default holdfast, with --user you."),
     ] = None
+    multi_user: Annotated[
+        bool,
+        typer.Option(
+            "--multi-user", help="A service for everybody on the machine, whose programs run as who submits them."
+        ),
+    ] = False
     show: Annotated[
         bool, typer.Option("--print", "--dry-run", help="`install`: print the unit file and change nothing.")
     ] = False
@@ -64,15 +70,28 @@ def service(options: ServiceOptions, cli: Cli) -> int:
         return exit_codes.OK
     data = Path(options.data) if options.data else None
     show = options.show
-    wanted = planned(own=options.user, data=data, run_as=options.run_as, port=port or 0, must_exist=not show)
+    wanted = planned(
+        own=options.user,
+        data=data,
+        run_as=options.run_as,
+        port=port or 0,
+        must_exist=not show,
+        multi_user=options.multi_user,
+    )
     return _print(systemd, wanted, cli) if show else _install(systemd, wanted, cli)
 
 
 def _check(flags: Flags, options: ServiceOptions, action: str) -> None:
     if options.user and options.run_as:
         flags.wrong("--run-as", "a service of yours runs as you", hint="leave out --user")
+    if options.multi_user and (options.user or options.run_as):
+        flags.wrong(
+            "--user" if options.user else "--run-as",
+            "a service for everybody runs as root, and programs as who submits them",
+        )
     if action != "install":
         given = {"--data": options.data, "--run-as": options.run_as, "--print": options.show}
+        given["--multi-user"] = options.multi_user
         for flag in [flag for flag, value in given.items() if value]:
             flags.wrong(flag, f"{action} does not take it")
 
@@ -89,7 +108,8 @@ def _install(systemd: Systemd, wanted: Service, cli: Cli) -> int:
     from holdfast.app.systemd import NAME, is_out_of_reach
 
     if not wanted.is_own and is_out_of_reach(wanted.program):
-        cli.say(f"warning: {wanted.program} is in a folder that {wanted.run_as} may not enter; install it elsewhere")
+        who = "not everybody may" if wanted.multi_user else f"{wanted.run_as} may not"
+        cli.say(f"warning: {wanted.program} is in a folder that {who} enter; install it elsewhere")
     systemd.install(wanted)
     cli.output().text(f"{systemd.file} written; {NAME} is enabled and started")
     flag = " --user" if wanted.is_own else ""

@@ -36,6 +36,14 @@ class UpOptions:
             metavar="PATH", help="Also listen on this Unix socket, which needs no token; default HOLDFAST_SOCKET."
         ),
     ] = None
+    run_as: Annotated[
+        str | None,
+        typer.Option(
+            metavar="self|submitter",
+            help="Run programs as the server's own account, or as who submits them, for which it must be root's;"
+            " default HOLDFAST_RUN_AS.",
+        ),
+    ] = None
     daemon: Annotated[
         bool, typer.Option("--daemon", help="Run in the background: return once it serves; holdfast down stops it.")
     ] = False
@@ -49,13 +57,15 @@ def up(options: UpOptions, cli: Cli) -> int:
     """
     flags = Flags()
     port = flags.integer("--port", options.port, high=65535)
+    run_as = None if options.run_as is None else flags.choice("--run-as", options.run_as, ("self", "submitter"))
     flags.finish()
     paths = {"data": options.data, "socket": options.socket}
+    given: dict[str, object] = {name: Path(value) for name, value in paths.items() if value}
     cli.serve(
         host=options.host,
         port=_DEFAULT_PORT if port is None else port,
         daemon=options.daemon,
-        **{name: Path(value) for name, value in paths.items() if value},
+        **(given if run_as is None else {**given, "run_as": run_as}),
     )
     return exit_codes.OK
 

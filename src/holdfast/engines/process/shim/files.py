@@ -43,9 +43,9 @@ def offset_in(line: str) -> int:
     return int(line) if line.isdecimal() and len(line) < _TOO_MANY_DIGITS else 0
 
 
-def tail_text(path: str, size: int) -> str:
-    """Return the last lines of a file as text, at most so many bytes of it, empty if there is none."""
-    text = _text(path, size, from_end=True)
+def tail_text(path: str, size: int, owner: int | None = None) -> str:
+    """Return the last lines of a file as text, at most so many bytes of it, empty if there is none of its owner's."""
+    text = _text(path, size, from_end=True, owner=owner)
     return text if len(text) < size else text[text.find("\n") + 1 :]
 
 
@@ -54,9 +54,9 @@ def text_from(path: str, begin: int, size: int) -> str:
     return _text(path, size, from_end=True, begin=begin)
 
 
-def _text(path: str, size: int, *, from_end: bool, begin: int = 0) -> str:
+def _text(path: str, size: int, *, from_end: bool, begin: int = 0, owner: int | None = None) -> str:
     try:
-        fd = open_plain(path, os.O_RDONLY)
+        fd = open_plain(path, os.O_RDONLY, owner)
     except OSError:
         return ""
     try:
@@ -68,14 +68,15 @@ def _text(path: str, size: int, *, from_end: bool, begin: int = 0) -> str:
         os.close(fd)
 
 
-def open_plain(path: str, flags: int) -> int:
+def open_plain(path: str, flags: int, owner: int | None = None) -> int:
     """Open a regular file: what a program put in its place must neither block nor redirect us.
 
     Raises:
-        OSError: It is not there, or is a link, a pipe, a directory.
+        OSError: It is not there, or is a link, a pipe, a directory, or not its owner's where one is given.
     """
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    if stat.S_ISREG(os.fstat(fd).st_mode):
+    found = os.fstat(fd)
+    if stat.S_ISREG(found.st_mode) and owner in {None, found.st_uid}:
         return fd
     os.close(fd)
     raise OSError(errno.EINVAL, "not a plain file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 try:
@@ -10,6 +11,7 @@ except ImportError:  # a Python built without it
     ctypes = None  # type: ignore[assignment]  # -- the checker knows modules only as present
 
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
 _PUNCH_HOLE_KEEP_SIZE = 3
 _libc = getattr(ctypes, "CDLL", lambda _: None)(None)
 """Opened once: that costs every process that does it a hundred pages."""
@@ -20,6 +22,12 @@ def adopt_orphans() -> None:
     """Become the parent of every orphan below, so that no process a run leaves behind is lost."""
     if _prctl is not None:
         _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def gain_no_privileges() -> None:
+    """Have no program that this process becomes or starts gain any by being setuid; raises OSError if it cannot be."""
+    if _prctl is None or _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
 
 def set_name(name: str) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _CHUNK = 1 << 16
+_CAP_SYS_PTRACE = 19
 _INFO_BYTES = 64
 _GET_INFO = 3 << 30 | _INFO_BYTES << 16 | 0xFF << 8 | 11
 """``PIDFD_GET_INFO`` of linux/pidfd.h, with the first version of its structure."""
@@ -116,8 +117,13 @@ def is_suspended(pid: int) -> bool:
 
 def heeds(pid: int, number: int) -> bool:
     """Whether a process has a handler for a signal, which would otherwise end it, or do nothing at all."""
-    masks = dict(line.split(b":\t", 1) for line in content(f"/proc/{pid}/status").splitlines() if b":\t" in line)
-    return bool(int(masks.get(b"SigCgt", b"0"), 16) >> (number - 1) & 1)
+    return bool(int(_status(pid).get(b"SigCgt", b"0"), 16) >> (number - 1) & 1)
+
+
+def _status(pid: int | str) -> dict[bytes, bytes]:
+    """Return what the kernel says of a process in /proc/PID/status, by name."""
+    lines = content(f"/proc/{pid}/status").splitlines()
+    return dict(line.split(b":\t", 1) for line in lines if b":\t" in line)
 
 
 def exit_status(pid: int, pidfd: int) -> int | None:
@@ -141,9 +147,11 @@ def exit_status(pid: int, pidfd: int) -> int | None:
 def _may_look_into(pid: int) -> bool:
     """Whether the kernel shows us how a zombie ended; to others it shows 0."""
     try:
-        return os.geteuid() in {0, os.stat(f"/proc/{pid}").st_uid}  # noqa: PTH116 - beside the calls around it
+        if os.geteuid() == os.stat(f"/proc/{pid}").st_uid:  # noqa: PTH116 - beside the calls around it
+            return True
     except OSError:
         return False
+    return bool(int(_status("self").get(b"CapEff", b"0"), 16) >> _CAP_SYS_PTRACE & 1)  # root may lack it in a container
 
 
 def can_be_waited_for(pid: int) -> bool:

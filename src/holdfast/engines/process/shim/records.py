@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .account import Account
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -142,6 +144,7 @@ class Program:
     """One run as its supervisor knows it; ``order`` is the launch message it was made from."""
 
     __slots__ = (
+        "account",
         "exit",
         "exited_mono",
         "foreign",
@@ -169,6 +172,8 @@ class Program:
         """Start with nothing but what was ordered."""
         self.uid: str = order["uid"]
         self.order = order
+        self.account = Account.of(order)
+        """Whose rights it has, and who owns its files; ``None``: ours."""
         self.phase = STARTING
         self.pid = 0
         self.foreign: int | None = None

@@ -7,6 +7,7 @@ import resource
 import signal
 
 from .. import moment, processes
+from ..account import acting
 from ..cgroups import V1, Group
 from ..records import FINISHED, RUNNING, STOPPING, Exit, Program, exit_of_status
 from . import launch, outcomes
@@ -122,7 +123,8 @@ class Execution:
 
     def _begin_watching(self, program: Program, deadline_s: float | None) -> None:
         self.watch.begin(program)
-        self._silence.begin(program, moment.monotonic())
+        with acting(program.account):
+            self._silence.begin(program, moment.monotonic())
         if deadline_s is not None:
             self._deadline_at = program.started_mono + deadline_s
         self._notice.begin(program, self._deadline_at)
@@ -311,11 +313,15 @@ class Execution:
         ended_at = (program.started_at or 0.0) + program.exited_mono - program.started_mono
         end = program.exit
         if end is None or (end.code is None and end.signal is None):
-            self._finish(program, outcomes.lost_program(program, ended_at=ended_at))
+            with acting(program.account):
+                outcome = outcomes.lost_program(program, ended_at=ended_at)
+            self._finish(program, outcome)
             return
         oom = self._memory_evidence(program, failed=end.signal is not None or end.code != 0)
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        self._finish(program, outcomes.ended(program, end, ended_at=ended_at, oom=oom, own_rss=own))
+        with acting(program.account):
+            outcome = outcomes.ended(program, end, ended_at=ended_at, oom=oom, own_rss=own)
+        self._finish(program, outcome)
 
     def _memory_evidence(self, program: Program, *, failed: bool) -> bool:
         """Read what the control group saw."""
@@ -337,7 +343,8 @@ class Execution:
         self._notice.end()
         self._term_at = float("inf")
         if program.pid:
-            self.watch.last(program)
+            with acting(program.account):
+                self.watch.last(program)
         program.outcome = outcome
         program.phase = FINISHED
         self.changed = True
@@ -348,8 +355,9 @@ class Execution:
         program = self.program
         if program is None or not program.pid or program.phase == FINISHED:
             return
-        if self.watch.look(program, now):
-            self.changed = True
+        if now >= self.watch.due:
+            with acting(program.account):
+                self.changed |= self.watch.look(program, now)
         if now >= self._notice.due and program.exit is None:
             self._notice.look(program, now)
         if now >= self._silence.due and program.exit is None:

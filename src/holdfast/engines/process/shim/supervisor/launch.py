@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 from contextlib import suppress
 from pathlib import Path
 
-from .. import files
+from .. import account, files
+from ..account import IGNORED_BY_PYTHON, Account, CannotEnter, NoAccount, acting
 from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, STOP, TERMINATION, WORK
 
 TYPE_CHECKING = False
@@ -36,14 +36,14 @@ _REASONS = {
 _READ_ONLY = (errno.EROFS, errno.EPERM, errno.EACCES, errno.EIO)
 """How a disk refuses our own files that has failed, was remounted or was made immutable."""
 _OURS = 0o700
+_PASSABLE = 0o711
+"""Of a directory that is ours, and has others in it that belong to the accounts of runs."""
 _NOT_PLAIN = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EINVAL)
 """How opening a link or a pipe is refused."""
 _INVALID = "InvalidCommand"
 """Something no system call can carry, such as a NUL character."""
-_NOT_THERE = "SecretNotFound"
+_NOT_THERE, _NO_ACCOUNT = "SecretNotFound", "AccountNotFound"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT)
-"""What a program must not find ignored; handlers go by themselves when it starts."""
 
 
 class CannotLaunch(Exception):
@@ -85,16 +85,44 @@ def launch(program: Program) -> int:
     if program.order.get("missing"):
         raise CannotLaunch(_NOT_THERE, f"there is no secret {', '.join(map(repr, program.order['missing']))}")
     try:
+        if program.account is not None:
+            return _start_as(program, program.account, argv, environment)
         logs = _enter(program)
         try:
-            return _spawn(_resolve(argv[0], environment.get("PATH", _DEFAULT_PATH)), argv, environment, logs)
+            return _spawn(_found(argv, environment), argv, environment, logs)
         finally:
             _close(logs)
+    except NoAccount as error:
+        raise CannotLaunch(_NO_ACCOUNT, f"cannot start it: {error}") from None
+    except CannotEnter as error:
+        raise _not_entered(program, error) from None
     except OSError as error:
         raise refused(error.errno or 0, repr(argv[0])) from None
     except ValueError as error:
         message = f"cannot start {argv[0]!r}: {error}"
         raise CannotLaunch(_INVALID, message) from None
+
+
+def _start_as(program: Program, who: Account, argv: list[str], environment: Mapping[str, str]) -> int:
+    """Start it as another account, in a directory of that account; the files we open for it are that account's."""
+    who.look_up()
+    _make_directories(program)
+    directory, whole = _working_directory(program), {**who.environment, **environment}
+    with acting(who):
+        logs = _open_logs(program)
+    try:
+        return account.start(
+            who,
+            logs,
+            enter=lambda: os.chdir(directory),
+            execute=lambda: os.execve(_found(argv, whole), argv, whole),  # noqa: S606 - what was ordered
+        )
+    finally:
+        _close(logs)
+
+
+def _found(argv: list[str], environment: Mapping[str, str]) -> str:
+    return _resolve(argv[0], environment.get("PATH", _DEFAULT_PATH))
 
 
 def _close(logs: list[int]) -> None:
@@ -105,21 +133,35 @@ def _close(logs: list[int]) -> None:
 def _enter(program: Program) -> list[int]:
     """Open the logs and go to the working directory."""
     _make_directories(program)
+    logs = _open_logs(program)
+    try:
+        os.chdir(_working_directory(program))
+    except OSError as error:
+        _close(logs)
+        raise _not_entered(program, error) from None
+    except ValueError:
+        _close(logs)
+        raise
+    return logs
+
+
+def _working_directory(program: Program) -> str:
+    return program.order.get("cwd") or program.path(WORK)
+
+
+def _not_entered(program: Program, error: OSError) -> CannotLaunch:
+    reason = "WorkingDirNotFound" if error.errno == errno.ENOENT else _REASONS.get(error.errno or 0, "LaunchError")
+    return CannotLaunch(
+        reason, f"cannot enter the working directory {_working_directory(program)}: {os.strerror(error.errno or 0)}"
+    )
+
+
+def _open_logs(program: Program) -> list[int]:
     logs: list[int] = []
     try:
         for name in program.logs:
             logs.append(_open_log(program.path(name)))  # noqa: PERF401 - those opened are closed if one cannot be
     except OSError:
-        _close(logs)
-        raise
-    directory = program.order.get("cwd") or program.path(WORK)
-    try:
-        os.chdir(directory)
-    except OSError as error:
-        _close(logs)
-        reason = "WorkingDirNotFound" if error.errno == errno.ENOENT else _REASONS.get(error.errno or 0, "LaunchError")
-        raise CannotLaunch(reason, f"cannot enter the working directory {directory}: {error.strerror}") from None
-    except ValueError:
         _close(logs)
         raise
     return logs
@@ -167,7 +209,7 @@ def _spawn(program: str, argv: list[str], environment: Mapping[str, str], logs: 
         file_actions=actions,
         setsid=True,
         setsigmask=(),
-        setsigdef=_IGNORED_BY_PYTHON,
+        setsigdef=IGNORED_BY_PYTHON,
     )
 
 
@@ -178,26 +220,39 @@ def _make_directories(program: Program) -> None:
         OSError: One cannot be made.
     """
     directory: str = program.order["directory"]
+    who = program.account
     if "checkpoints_of" in program.order:
-        _take_over_checkpoints(directory.rpartition("/")[0], program.order["checkpoints_of"])
+        _take_over_checkpoints(directory.rpartition("/")[0], program.order["checkpoints_of"], who)
     try:
-        again = not _make(directory)
+        again = not _make(directory, who)
     except FileNotFoundError:
-        job = os.path.dirname(directory)  # noqa: PTH120 - once per run: a Path costs as much as the call
-        os.makedirs(job, _OURS, exist_ok=True)  # noqa: PTH103 - as above
-        _make(f"{job}/{CHECKPOINTS}")
-        again = not _make(directory)
-    if not program.order.get("cwd"):
-        _make(program.path(WORK))
-    if again:  # an earlier dispatch of the same attempt
-        for name in program.logs:
-            _note_beginning(program.path(name), program.path(BEGAN_OF[name]))
-        for name in (TERMINATION, PROGRESS, STOP):
-            with suppress(FileNotFoundError):
-                os.unlink(program.path(name))  # noqa: PTH108 - as above
+        _make_job(os.path.dirname(directory), who)  # noqa: PTH120 - once per run: a Path costs as much as the call
+        again = not _make(directory, who)
+    with acting(who):
+        if not program.order.get("cwd"):
+            _make(program.path(WORK))
+        if again:
+            _begin_again(program)
 
 
-def _take_over_checkpoints(job: str, others: list[str]) -> None:
+def _begin_again(program: Program) -> None:
+    """Tell apart what an earlier dispatch of the same attempt left."""
+    for name in program.logs:
+        _note_beginning(program.path(name), program.path(BEGAN_OF[name]))
+    for name in (TERMINATION, PROGRESS, STOP):
+        with suppress(FileNotFoundError):
+            os.unlink(program.path(name))  # noqa: PTH108 - as above
+
+
+def _make_job(job: str, who: Account | None) -> None:
+    """Make the directory of a job with its first checkpoint folder; it stays ours, so nobody replaces what is in it."""
+    os.makedirs(job, _OURS, exist_ok=True)  # noqa: PTH103 - as above
+    if who is not None:
+        os.chmod(job, _PASSABLE)  # noqa: PTH101 - as above
+    _make(f"{job}/{CHECKPOINTS}", who)
+
+
+def _take_over_checkpoints(job: str, others: list[str], who: Account | None) -> None:
     """Move the first checkpoint folder that other jobs have to a job that has none; at any instant one has it.
 
     Raises:
@@ -206,19 +261,25 @@ def _take_over_checkpoints(job: str, others: list[str]) -> None:
     path = f"{job}/{CHECKPOINTS}"
     if os.path.lexists(path):
         return
-    _make(job)
+    if _make(job) and who is not None:
+        os.chmod(job, _PASSABLE)  # noqa: PTH101 - as above
     for other in others:
+        if who is not None and not who.owns(f"{other}/{CHECKPOINTS}"):
+            continue  # what somebody else saved is not handed over, whoever runs it again
         with suppress(FileNotFoundError):
             Path(other, CHECKPOINTS).rename(path)
             return
-    _make(path)
+    _make(path, who)
 
 
-def _make(path: str) -> bool:
+def _make(path: str, who: Account | None = None) -> bool:
+    """Make a directory, and give it to an account; returns whether it was not there."""
     try:
         os.mkdir(path, _OURS)  # noqa: PTH102 - as above
     except FileExistsError:
         return False
+    if who is not None:
+        who.give(path)
     return True
 
 

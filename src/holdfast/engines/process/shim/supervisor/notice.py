@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .. import moment, processes
+from ..account import acting
 from ..records import STOP
 
 TYPE_CHECKING = False
@@ -80,7 +81,7 @@ class Notice:
         told = {"reason": reason, "stop_at": wall + ends_at - now, "given_at": wall}
         path = program.path(STOP)
         fresh = Path(f"{path}.new")
-        with suppress(OSError):  # a full disk: the signal comes all the same
+        with suppress(OSError), acting(program.account):  # a full disk: the signal comes all the same
             fresh.unlink(missing_ok=True)
             fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import files, processes
+from ..account import acting
 from ..records import PROGRESS
 from .idle import Devices
 from .stacks import StackDump
@@ -84,8 +85,9 @@ class Silence:
         step_s = min(now - self._looked_at, MOST_STEP_S)
         self._looked_at = now
         suspended = processes.is_suspended(program.pid)
-        for each in self._watched:
-            seen = each.read()
+        with acting(program.account):
+            found = [each.read() for each in self._watched]
+        for each, seen in zip(self._watched, found, strict=True):
             if seen != each.seen:
                 each.seen, each.silent_s = seen, 0.0
             elif not suspended:

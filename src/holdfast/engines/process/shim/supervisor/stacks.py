@@ -11,11 +11,13 @@ import re
 from pathlib import Path
 
 from .. import files, processes
+from ..account import acting, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..account import Account
     from ..records import Program
 
 LIMIT_S = 5.0
@@ -45,13 +47,15 @@ class StackDump:
         self.due = now + POLL_S
         self._ends_at = now + LIMIT_S
         self._settled_at = now
+        self._account = program.account
         self._path = program.path(program.logs[-1])
         self._from = files.mark(self._path)[1]
         self._spies: set[int] = set()
         pids = list(_tree(program.pid))
         self._kernel = [_of_kernel(pid) for pid in pids]
         try:
-            log = files.open_plain(self._path, os.O_WRONLY | os.O_APPEND)
+            with acting(self._account):
+                log = files.open_plain(self._path, os.O_WRONLY | os.O_APPEND)
         except OSError:
             return
         try:
@@ -65,7 +69,7 @@ class StackDump:
         spy = program.order.get("py_spy")
         if spy:
             for pid in [pid for pid in pids if _is_python(pid)][:MOST_SPIED]:
-                self._spies.add(_spawn(spy, pid, log))
+                self._spies.add(_spawn(spy, pid, log, self._account))
             self._spies.discard(0)
         if not self._spies:
             number = int(program.order.get("stack_signal") or 0)
@@ -86,7 +90,9 @@ class StackDump:
 
     def told(self) -> str:
         """Return why, and in a few words where the run was."""
-        where = _innermost(files.text_from(self._path, self._from, MOST_BYTES)) or self._of_the_last()
+        with acting(self._account):
+            text = files.text_from(self._path, self._from, MOST_BYTES)
+        where = _innermost(text) or self._of_the_last()
         return f"{self.why}; it was in: {where}" if where else self.why
 
     def _of_the_last(self) -> str:
@@ -104,13 +110,19 @@ def _tree(leader: int) -> Iterator[int]:
         pending += processes.children_of(pid)
 
 
-def _spawn(program: str, pid: int, log: int) -> int:
-    """Start py-spy on a process; 0 if it cannot be."""
+def _spawn(program: str, pid: int, log: int, who: Account | None) -> int:
+    """Start py-spy on a process; 0 if it cannot be. It is the run's own, so it gets no rights but the run's."""
     actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+    argv, environment = [program, "dump", "--pid", str(pid)], {"PATH": os.defpath}
     try:
-        return os.posix_spawn(
-            program, [program, "dump", "--pid", str(pid)], {"PATH": os.defpath}, file_actions=actions, setsigmask=()
-        )
+        if who is not None:
+            return start(
+                who,
+                [log],
+                enter=lambda: os.chdir("/"),
+                execute=lambda: os.execve(program, argv, environment),  # noqa: S606 - as asked for
+            )
+        return os.posix_spawn(program, argv, environment, file_actions=actions, setsigmask=())
     except OSError:
         return 0
 

@@ -1,0 +1,69 @@
+"""Whether programs can run as who submits them, and by which accounts."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InvalidSetting, Problem, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from holdfast.app.settings import Settings
+
+_PASSABLE = 0o711
+
+
+def accounts_of(settings: Settings) -> Mapping[str, str] | None:
+    """Return the table of accounts by submitters' names; ``None``: programs run as this process's account.
+
+    Raises:
+        Refused: We are not root, or others cannot get to the data directory; or nobody said that programs, which ran as
+            their submitters here, are to run as root from now on.
+        InvalidSetting: The table names an account that does not exist, or root.
+    """
+    if settings.run_as == "self":
+        _require_choice(settings)
+        return None
+    if os.geteuid() != 0:
+        message = "only a server that root runs can run programs as their submitters: no other account can become them"
+        raise Refused(message, hint="leave out --run-as, or start it as root: holdfast service install --multi-user")
+    _require_way(settings.data)
+    problems = [problem for entry in settings.accounts.items() if (problem := _problem(*entry)) is not None]
+    if problems:
+        message = "A setting is not valid."
+        raise InvalidSetting(message, problems=problems)
+    return settings.accounts
+
+
+def _require_choice(settings: Settings) -> None:
+    runs = settings.data / "runs"
+    is_default = "run_as" not in settings.model_fields_set
+    if is_default and runs.exists() and runs.stat().st_mode & stat.S_IXOTH and os.geteuid() == 0:
+        message = (
+            f"programs of {settings.data} ran as their submitters until now, and what waits there would run as root"
+        )
+        raise Refused(message, hint="say --run-as submitter (HOLDFAST_RUN_AS) as before, or self if root it shall be")
+
+
+def _problem(principal: str, account: str) -> Problem | None:
+    try:
+        uid = pwd.getpwnam(account).pw_uid
+    except KeyError:
+        return Problem("HOLDFAST_ACCOUNTS", f"there is no account {account!r}, which {principal!r} is to run as")
+    if uid == 0:
+        return Problem("HOLDFAST_ACCOUNTS", f"{principal!r} cannot run as root: only root itself can")
+    return None
+
+
+def _require_way(data: Path) -> None:
+    """Let others pass through the data directory, where each finds its own alone; those above are not ours to open."""
+    for folder in data.absolute().resolve().parents:
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            message = f"programs cannot get to the data directory {data}: {folder} is closed to other accounts"
+            raise Refused(message, hint="set HOLDFAST_DATA to another place, such as /var/lib/holdfast")
+    data.chmod(_PASSABLE)

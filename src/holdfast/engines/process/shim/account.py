@@ -1,0 +1,173 @@
+"""The Unix account a program runs as where that is not ours: only root can have others, and only the child becomes one.
+
+What is done with the files of such a run, which its account can replace by anything, is done with that account's
+rights: so a link there leads nowhere that the account itself could not go.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import signal
+from contextlib import contextmanager
+
+from .libc import gain_no_privileges
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, NoReturn
+
+_NOBODY = 65534
+_UMASK = 0o022
+_ENTERING, _STARTING, _INVALID = "entering", "starting", "invalid"
+_LONGEST_COMPLAINT, _COULD_NOT = 64, 127
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT)
+"""What a program must not find ignored; handlers go by themselves when it starts."""
+
+
+class NoAccount(Exception):
+    """There is no such account, or not any more."""
+
+
+class CannotEnter(OSError):
+    """The working directory is closed to the account, or missing."""
+
+
+class Account:
+    """An account as an order names it; ``look_up`` completes it."""
+
+    __slots__ = ("environment", "gid", "groups", "name", "uid")
+
+    def __init__(self, name: str, uid: int | None) -> None:
+        """Remember which it was when the run was submitted."""
+        self.name = name
+        self.uid = -1 if uid is None else uid
+        self.gid = _NOBODY
+        self.groups: Sequence[int] = ()
+        self.environment: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, order: Mapping[str, Any]) -> Account | None:
+        """Return the account an order names; ``None``: the program runs as we do."""
+        named = order.get("account")
+        return None if named is None else cls(*named)
+
+    def look_up(self) -> None:
+        """Ask the system for its groups and its home, which may take as long as a directory service does.
+
+        Raises:
+            NoAccount: It is gone, or is another's by now.
+        """
+        try:
+            found = pwd.getpwnam(self.name)
+        except KeyError:
+            msg = f"there is no account {self.name!r} on this machine"
+            raise NoAccount(msg) from None
+        if found.pw_uid != self.uid:
+            had = "nobody knows which number it had" if self.uid < 0 else f"it had number {self.uid}"
+            msg = f"the account {self.name!r} has number {found.pw_uid}, and when the job was submitted {had}"
+            raise NoAccount(msg)
+        self.gid, self.groups = found.pw_gid, os.getgrouplist(found.pw_name, found.pw_gid)
+        shell = found.pw_shell or "/bin/sh"
+        self.environment = {"HOME": found.pw_dir, "USER": self.name, "LOGNAME": self.name, "SHELL": shell}
+
+    def give(self, path: str) -> None:
+        """Make it the owner of what was just made, in a directory that only we can change."""
+        os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def owns(self, path: str) -> bool:
+        """Whether something is there and its own."""
+        try:
+            return os.lstat(path).st_uid == self.uid
+        except FileNotFoundError:
+            return True
+
+
+@contextmanager
+def acting(account: Account | None) -> Iterator[None]:
+    """Have no rights but those of an account meanwhile; ours are kept aside, so it can neither signal nor trace us."""
+    if account is None:
+        yield
+        return
+    gid, groups = os.getegid(), os.getgroups()
+    os.setgroups(account.groups)
+    os.setegid(account.gid)
+    os.seteuid(account.uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(gid)
+        os.setgroups(groups)
+
+
+def start(account: Account, logs: Sequence[int], *, enter: Callable[[], object], execute: Callable[[], object]) -> int:
+    """Start a program as an account, in a session of its own; returns its pid.
+
+    Args:
+        account: Which one.
+        logs: Descriptors of its output; the last is of standard error.
+        enter: Goes to its working directory; called with the account's rights, as what follows.
+        execute: Becomes the program.
+
+    Raises:
+        CannotEnter: It cannot start there.
+        OSError: It cannot be started.
+        ValueError: No system call can carry what was given.
+    """
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        raise
+    if pid == 0:
+        _become_the_program(writing, account, logs, enter, execute)
+    os.close(writing)
+    complaint = os.read(reading, _LONGEST_COMPLAINT).decode()
+    os.close(reading)
+    if not complaint:
+        return pid
+    os.waitpid(pid, 0)
+    step, _, number = complaint.partition(" ")
+    if step == _INVALID:
+        msg = "embedded null byte"
+        raise ValueError(msg)
+    raise (CannotEnter if step == _ENTERING else OSError)(int(number), os.strerror(int(number)))
+
+
+def _become_the_program(
+    complaints: int,
+    account: Account,
+    logs: Sequence[int],
+    enter: Callable[[], object],
+    execute: Callable[[], object],
+) -> NoReturn:
+    """Give up our rights for good, then be the program; whoever forked us is told what keeps us from that."""
+    step, number = _STARTING, errno.EIO
+    try:
+        os.setsid()
+        for ignored in IGNORED_BY_PYTHON:
+            signal.signal(ignored, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.dup2(logs[0], 1)
+        os.dup2(logs[-1], 2)
+        os.umask(_UMASK)
+        os.setgroups(account.groups)
+        os.setresgid(account.gid, account.gid, account.gid)
+        os.setresuid(account.uid, account.uid, account.uid)
+        gain_no_privileges()
+        step = _ENTERING
+        enter()
+        step = _STARTING
+        execute()
+    except OSError as error:
+        number = error.errno or errno.EIO
+    except ValueError:
+        step = _INVALID
+    finally:
+        os.write(complaints, f"{step} {number}".encode())
+        os._exit(_COULD_NOT)
