@@ -110,3 +110,51 @@ def is_running(client: Client) -> bool:
     return all(
         job.state == "Running" and (job.attempt > 1 or not re.match(r"bad-(?!workloads)", job.name)) for job in jobs
     )
+
+
+OF_JOBS = ("get job", "describe job", "attempts", "logs", "events", "hold", "release", "retry", "cancel")
+OF_OWNERS = ("get", "describe", "why", "logs", "events", "hold", "release", "cancel", "delete")
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_every_command_says_what_is_damaged_and_what_to_do(server: Server, *, served: bool) -> None:
+    client = server.start()
+    good = submit_job(client, "good", "sleep 600")
+    spec, counters = (submit_job(client, name, "echo seen; sleep 600") for name in ("bad-spec", "bad-counters"))
+    kube, array, job_set = submit_each_kind(client, "bad", "sleep 600")
+    wait_until(lambda: all(job.state == "Running" for job in client.jobs(tasks=True)), "all programs")
+    client.close()
+    server.end()
+    with closing(sqlite3.connect(server.data / "holdfast.db")) as database:
+        of_spec = "UPDATE specs SET body = '{' WHERE digest = (SELECT spec FROM jobs WHERE id = ?)"
+        assert database.execute(of_spec, (spec,)).rowcount == 1
+        assert database.execute("UPDATE jobs SET counters = '{' WHERE id = ?", (counters,)).rowcount == 1
+        state = "UPDATE workloads SET state = '{' WHERE id IN (?, ?, ?)"
+        assert database.execute(state, (kube, array, job_set)).rowcount == 3
+        database.commit()
+    if served:
+        server.start().close()
+    said = {}
+    for verb in OF_JOBS:
+        for key in (spec, counters, kube):
+            said[verb, key] = server.run(*verb.split(), key)
+    for verb in OF_OWNERS:
+        for noun, key in (("array", array), ("jobset", job_set)):
+            said[verb, noun] = server.run(verb, noun, key)
+    wrong = {
+        words: ended.stderr
+        for words, ended in said.items()
+        if "unexpected error" in ended.stderr
+        or ("Traceback" in ended.stderr and "was quarantined" not in ended.stderr)  # which is logged, with the reason
+    }
+    assert wrong == {}
+    told = said["why", "array"].stderr
+    assert "cannot be read" in told
+    assert "restore it from a backup, or cancel or delete what cannot be read" in told
+    assert said["delete", "array"].returncode == said["delete", "jobset"].returncode == 0
+    assert f"job/{good}\n" in server.run("get", "jobs", "-o", "name").stdout
+    client = server.client() if served else server.start()
+    ends = {good: "Running", spec: "Cancelled", counters: "Cancelled", kube: "Cancelled"}
+    wait_until(lambda: {key: client.job(key).state for key in ends} == ends, "the end of what is damaged")
+    wait_until(lambda: not list(client.arrays()) and not list(client.job_sets()), "what is deleted to be gone")
+    client.close()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.base import Owner
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.workloads import EVERY, AskedOf
+from holdfast.ports.workloads import EVERY, AskedOf, Left
 from holdfast.storage.rules import (
     gone_workload,
     known_workload,
@@ -80,6 +81,17 @@ class MemoryWorkloadStore:
         """Return which tasks of an array run again, and the id of the last array that does; also by way of others."""
         with self._workloads_lock:
             return {task: array for (of, task, _), array in sorted(self._reruns.items()) if of == root}
+
+    def left_of(self, kind: type[W], reference: str) -> W:
+        """Find a workload by id, or by name; here each can be read."""
+        return self.workload(kind, reference)
+
+    def left_to_end(self, key: str) -> Left:
+        """Return a job, or the jobs of a workload, to end it."""
+        with self._workloads_lock:
+            jobs = [job for job in self._of_jobs.by_id.values() if job.id == key or in_set(job, key)]
+            owner = self._of_jobs.workloads.get(key)
+        return Left(owner if isinstance(owner, Owner) else None, [job for job in jobs if not job.terminal])
 
     def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
         """Find a workload by id, or by name, with its pending requests."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.requests import Request
     from holdfast.ports.store import Changes, Snapshot, Store
-    from holdfast.ports.workloads import W
+    from holdfast.ports.workloads import Left, W
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.trace import FaultTrace, Fuse
 
@@ -138,6 +138,11 @@ class ControllersStore:
         """Return those workloads."""
         self._point()
         return self._store.workloads_by_id(kind, ids)
+
+    def left_to_end(self, key: str) -> Left:
+        """Return what there is of a workload that is ended although it cannot be read."""
+        self._point()
+        return self._store.left_to_end(key)
 
     def nodes(self) -> Sequence[Node]:
         """List nodes as last reported; a new controller's first words, which ``load`` belongs to."""

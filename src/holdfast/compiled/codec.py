@@ -8,6 +8,7 @@ meaning or default, needs a new version and a step in ``dialects.earlier``.
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 VERSION = 1
 _PREFIX = f'{{"version":{VERSION},"spec":'
+_OF_SOME_VERSION = re.compile(r'\{"version":\d+,"spec":')
+LOSE_OR_RESTORE = "the database is damaged: restore it from a backup, or cancel or delete what cannot be read"
 _CACHED = 16_384
 _CACHED_SETS = 1024
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -71,13 +74,31 @@ def load_as(kind: type[T], text: str) -> T:
         UnreadableSpec: It is not valid, or of another version.
     """
     if not text.startswith(_PREFIX):
-        msg = f"a stored specification is not of version {VERSION}: {text[:40]}"
-        raise UnreadableSpec(msg, hint="holdfast db upgrade")
+        if _OF_SOME_VERSION.match(text):
+            msg = f"a stored specification is not of version {VERSION}: {text[:40]}"
+            raise UnreadableSpec(msg, hint="holdfast db upgrade")
+        begins = f"it begins with {text[:40]!r}"
+        raise _damaged(begins)
     try:
         return decoder_of(kind).decode(text[len(_PREFIX) : -1])
     except msgspec.MsgspecError as error:
-        msg = f"a stored specification cannot be read: {error}"
-        raise UnreadableSpec(msg) from error
+        raise _damaged(error) from error
+
+
+def _damaged(why: object, what: str = "specification") -> UnreadableSpec:
+    return UnreadableSpec(f"a stored {what} cannot be read: {why}", hint=LOSE_OR_RESTORE)
+
+
+def load_manifest(text: str) -> dict[str, Any]:
+    """Read a stored manifest.
+
+    Raises:
+        UnreadableSpec: It is damaged.
+    """
+    try:
+        return dict(json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise _damaged(error, "manifest") from error
 
 
 @lru_cache(maxsize=_CACHED)
@@ -176,14 +197,21 @@ def suspending(job_set: JobSet, *, suspend: bool) -> str | None:
 
 def with_suspend(manifest: str, *, suspend: bool) -> str:
     """Return a stored manifest as it is when the set is suspended, or resumed."""
-    document = json.loads(manifest)
+    document = load_manifest(manifest)
     document.setdefault("spec", {})["suspend"] = suspend
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def load_change(text: str) -> SetChange:
-    """Read a change written by ``dump_change``."""
-    return decoder_of(SetChange).decode(text)
+    """Read a change written by ``dump_change``.
+
+    Raises:
+        UnreadableSpec: It is damaged.
+    """
+    try:
+        return decoder_of(SetChange).decode(text)
+    except msgspec.MsgspecError as error:
+        raise _damaged(error, "change") from error
 
 
 def _plain(value: object) -> object:

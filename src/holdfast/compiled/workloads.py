@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.compiled.codec import load_array
+from holdfast.compiled.codec import LOSE_OR_RESTORE, load_array
 from holdfast.compiled.records import defaults, dump_json, load_json, non_defaults, record_of
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.base import ARRAY, JOBSET, KUBEJOB, Workload
@@ -96,6 +96,23 @@ def arrays_needed_by(workload: Workload) -> Sequence[str]:
     return [*(origin.id for origin in workload.origins), *(one.id for one in after if one.by_index)]
 
 
+def left_of_workload(kind: str, common: Mapping[str, Any]) -> Workload:
+    """Build a workload from what all kinds have alone, as if nothing had become of it yet.
+
+    Raises:
+        Internal: It is of a kind that this one does not know.
+    """
+    known = KINDS.get(kind)
+    if known is None:
+        raise _unknown(kind, common)
+    return record_of(known.record, common)
+
+
+def _unknown(kind: str, common: Mapping[str, Any]) -> Internal:
+    message = f"the stored {kind} {common['id']} is of a kind or version that this version of Holdfast does not know"
+    return Internal(message, hint="a newer Holdfast wrote it")
+
+
 def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:
     """Build a workload from what all kinds have and what ``dump_state`` wrote.
 
@@ -109,6 +126,5 @@ def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:
             return record_of(known.record, {**common, **known.read(values)})
     except (ValueError, LookupError, TypeError, AttributeError, HoldfastError) as error:
         message = f"the stored {kind} {common['id']} cannot be read: {error}"
-        raise Internal(message, hint="the database is damaged; restore it from a backup") from error
-    message = f"the stored {kind} {common['id']} is of a kind or version that this version of Holdfast does not know"
-    raise Internal(message, hint="a newer Holdfast wrote it")
+        raise Internal(message, hint=LOSE_OR_RESTORE) from error
+    raise _unknown(kind, common)

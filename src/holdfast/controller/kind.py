@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +51,10 @@ class OwnerKind(Kind, Protocol):
     @property
     def works(self) -> Mapping[str, object]:
         """What is in memory of workloads that are new or not over, by id."""
+        ...
+
+    def tell(self, row: Any, what: str, now: float) -> None:  # noqa: ANN401 - a record of this kind
+        """Emit an event: a workload was ``updated``, ``suspended`` or ``resumed``, has ``ended`` or was ``deleted``."""
         ...
 
 

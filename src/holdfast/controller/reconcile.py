@@ -13,7 +13,7 @@ from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import GANG, UNREAD, Quarantined, Workload
 from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
-from holdfast.errors import Conflict, HoldfastError, Unavailable
+from holdfast.errors import Conflict, HoldfastError, Internal, Unavailable
 from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 
 if TYPE_CHECKING:
@@ -226,9 +226,10 @@ class Requests:
         if key in self._quarantine:
             self._quarantine.release(key, now)
             self._admit([key], now)
-        if key in self._quarantine and request.kind is RequestKind.CANCEL:
-            self._end(key, request, now)
         doing = f"acting on {request.kind.value}"
+        if key in self._quarantine and request.kind is RequestKind.CANCEL:
+            self._quarantine.attempt_anyway(UNREAD, key, now, doing, partial(self._end, key, request, now))
+            return
         kind: Kind | None = next((each for each in self._owners.values() if key in each.works), None)
         known = key in self._state.jobs or key in self._state.changes.jobs
         if kind is None and not known and request.kind is not RequestKind.SUBMIT:
@@ -254,14 +255,31 @@ class Requests:
                 self._state.reopen(job, max(job.attempt, *numbers, 0))
 
     def _ask_stored(self, request: Request, key: str, now: float) -> None:
-        for found in self._store.workloads_by_id(Workload, [key]).values():
-            kind = self._owners.get(found.kind)
-            if kind is not None:
-                kind.ask(request, key, now)
+        try:
+            for found in self._store.workloads_by_id(Workload, [key]).values():
+                kind = self._owners.get(found.kind)
+                if kind is not None:
+                    kind.ask(request, key, now)
+        except Internal:
+            if request.kind is not RequestKind.DELETE:
+                raise
+            self._delete(key, request, now)
+
+    def _delete(self, key: str, request: Request, now: float) -> None:
+        """Delete a workload made of jobs that cannot be read: cancel its jobs one by one, and forget it."""
+        left = self._store.left_to_end(key)
+        for job in left.jobs:
+            if job.of_set is None:  # a task of an array, which can do without it
+                self._ask(evolve(request, kind=RequestKind.CANCEL, targets=(job.id,)), job.id, now)
+            else:
+                self._end(job.id, request, now)
+        if left.owner is not None:
+            self._state.forget_workload(key)
+            self._owners[left.owner.kind].tell(left.owner, "deleted", now)
 
     def _end(self, key: str, request: Request, now: float) -> None:
-        """Cancel a job of which only the row can be read; its runs are stopped already."""
-        for job in self._store.jobs_by_id([key]):
+        """Cancel a job that cannot be read, or not the whole of it; its runs are stopped already."""
+        for job in self._store.left_to_end(key).jobs:
             runs = (run for run in self._store.runs(key) if run.status not in RUN_TERMINAL)
             attempts = (each for each in self._store.attempts(key) if each.status not in ATTEMPT_TERMINAL)
             self._state.end_unread(
@@ -271,3 +289,6 @@ class Requests:
                 [evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
             )
             self._quarantine.release(key, now)
+            self._state.drop(key)
+            for kind in self._state.kinds:  # for which the release has queued it
+                self._state.queue.discard(kind, key)

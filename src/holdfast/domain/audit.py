@@ -242,7 +242,7 @@ def on_device(by: Caller | None, act: Act, name: str, reason: str) -> AuditedCha
 
 def on_workload(by: Caller | None, act: Act, kind: str, key: str, reason: str) -> AuditedChange | None:
     """Describe a request about a workload of some kind; what comes of it is in its own events."""
-    return _audited(by, act, _SUBJECTS[kind], key, detail=reason)
+    return _audited(by, act, _SUBJECTS.get(kind, Subject.JOB), key, detail=reason)  # a damaged row names any kind
 
 
 def _audited(

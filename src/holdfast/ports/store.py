@@ -15,7 +15,7 @@ from holdfast.ports.events import AuditStore, EventStore
 from holdfast.ports.notifications import NotificationStore
 from holdfast.ports.overview import OverviewStore
 from holdfast.ports.retention import RetentionStore
-from holdfast.ports.workloads import Rerun, W, WorkloadQueries
+from holdfast.ports.workloads import Left, Rerun, W, WorkloadQueries
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -164,6 +164,10 @@ class ControllerStore(Protocol):
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out."""
+        ...
+
+    def left_to_end(self, key: str) -> Left:
+        """Return what can be read of a job, or of a workload that is made of jobs, to end it."""
         ...
 
     def nodes(self) -> Sequence[Node]:

@@ -10,6 +10,8 @@ from holdfast.domain.workloads.base import Workload
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.base import Owner
     from holdfast.domain.workloads.group import Grouped
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.requests import Request
@@ -51,11 +53,28 @@ class AskedOf(Struct, Generic[W], frozen=True):
     requests: Sequence[Request] = ()
 
 
+class Left(Struct, frozen=True):
+    """What can be read of a workload of which something cannot: nothing is ever decided from it."""
+
+    owner: Owner | None = None
+    """It without its state, if it is made of jobs."""
+    jobs: Sequence[Job] = ()
+    """Its jobs, or itself if it is one; those that have not ended."""
+
+
 class WorkloadQueries(Protocol):
     """Readers' queries about workloads; each is about those of one kind, named by its record."""
 
     def workload(self, kind: type[W], reference: str) -> W:
         """Find a workload by id, or by name.
+
+        Raises:
+            NotFound: None matches.
+        """
+        ...
+
+    def left_of(self, kind: type[W], reference: str) -> W:
+        """Find a workload that cannot be read by id, or by name, with no more of it than what has columns of its own.
 
         Raises:
             NotFound: None matches.

@@ -12,6 +12,7 @@ from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, task_name
 from holdfast.domain.workloads.dependencies import CANCELLED, waits_for
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, Internal, NotFound
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter
@@ -196,8 +197,7 @@ class Arrays(Struct, frozen=True):
         """List arrays by name, and say after which name the list continues, if it does."""
         found = self.store.workloads(Array, where, after=after, limit=limit + 1)
         shown = found[:limit]
-        progress = [*map(self._progress, readable(shown, _spec_of))]
-        return progress, shown[-1].name if len(found) > limit else None
+        return readable(shown, self._progress), shown[-1].name if len(found) > limit else None
 
     def going_on(self, tasks: Iterable[Job]) -> Sequence[Progress]:
         """Return the arrays that some jobs are tasks of and that have not ended, each once."""
@@ -207,7 +207,7 @@ class Arrays(Struct, frozen=True):
         except Internal:  # one of them is damaged, which is told where it is asked for
             return []
         shown = (found[one] for one in ids if one in found and not found[one].ended)
-        return [*map(self._progress, readable(shown, _spec_of))]
+        return readable(shown, self._progress)
 
     def task(self, reference: str, index: int) -> Job:
         """Find a task of an array by its index.
@@ -294,7 +294,7 @@ class Arrays(Struct, frozen=True):
         with audited(self.store, by, Act.DELETE, Subject.ARRAY, reference):
 
             def ask() -> Progress:
-                found = self.asked(reference).progress
+                found = self._find_whatever_is_left(reference)
                 return found if found.array.deleting else self._ask(RequestKind.DELETE, found, reason, by)
 
             return in_order(ask)
@@ -330,6 +330,14 @@ class Arrays(Struct, frozen=True):
             return self.store.workload(Array, reference)
         except NotFound:
             raise _no_such(reference) from None
+
+    def _find_whatever_is_left(self, reference: str) -> Progress:
+        """Find an array to delete it, which is the way to be rid of a damaged one."""
+        try:
+            return self.asked(reference).progress
+        except Internal:
+            found = self.store.left_of(Array, reference)
+            return Progress(found, ArraySpec(JobSpec(found.name, command=())), running=0)
 
     def _ask(self, kind: RequestKind, found: Progress, reason: str, by: Caller | None) -> Progress:
         actor = by.actor if by else ""

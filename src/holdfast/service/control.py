@@ -13,10 +13,10 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Conflict, Unavailable
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.admission.limits import check
+from holdfast.service.quarantined import known_pods
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Control(Struct, frozen=True):
         last = next((kind for kind in reversed(asked) if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
         if last is not None:
             return last is RequestKind.HOLD
-        known = self._pods(job)
+        known = known_pods(self.store, job)
         if known is not None:
             return known.suspended
         kube = load_kube(job.spec)
@@ -186,10 +186,6 @@ class Control(Struct, frozen=True):
             self.store.append(request, by=by)
         return job
 
-    def _pods(self, job: Job) -> KubeJobRecord | None:
-        """Return what is remembered of a job's pods, which can be stopped and replaced."""
-        return self.store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
-
     def _may_be_released(self, job: Job) -> bool:
         held = job.state is JobState.HELD or self._stops(job) or self._hold_is_pending(job)
         return held or job.id in self.store.quarantined()
@@ -198,7 +194,7 @@ class Control(Struct, frozen=True):
         """Whether a job was held as it ran, and is Held once that has stopped."""
         if job.state is not JobState.RUNNING:
             return False
-        pods = self._pods(job)
+        pods = known_pods(self.store, job)
         if pods is not None:
             return pods.suspended
         runs = self.store.runs(job.id)

@@ -21,7 +21,7 @@ from holdfast.domain.policy.model import RetryHistory
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
-from holdfast.errors import NotFound
+from holdfast.errors import NotFound, UnreadableSpec
 from holdfast.service.naming import find_attempt
 from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import reason_of
@@ -111,7 +111,10 @@ class Explainer:
     def _complete(self, job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> Attempt:
         if attempt.decision is None or attempt.failure is None:
             return attempt
-        rebuilt = self._rebuilt(job, attempt.decision, attempt.failure, history_before(job, attempts, attempt))
+        try:
+            rebuilt = self._rebuilt(job, attempt.decision, attempt.failure, history_before(job, attempts, attempt))
+        except UnreadableSpec:
+            rebuilt = None
         if rebuilt is None:
             return attempt
         # A delay that does not come out the same had random jitter, or a back-off that was edited since.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL
 from holdfast.domain.record import Struct
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import InvalidRequest, NotFound, Problem
+from holdfast.service.quarantined import known_pods
 
 if TYPE_CHECKING:
     from holdfast.domain.job import Job
@@ -165,7 +165,7 @@ def _attempt(store: Store, job: Job, query: LogQuery) -> int:
 
 def _of_pods(store: Store, job: Job) -> bool:
     """Tell whether a job's ranks are completion indexes or slots, of which there may be any number."""
-    return job.of_set is not None or job.id in store.workloads_by_id(KubeJobRecord, [job.id])
+    return job.of_set is not None or known_pods(store, job) is not None
 
 
 def whole_characters(data: bytes) -> bytes:

@@ -82,7 +82,7 @@ def array_id_of(store: Store, reference: str) -> str:
         NotFound: There is no such array, and no job was a task of it.
     """
     try:
-        return store.workload(Array, reference).id
+        return store.left_of(Array, reference).id
     except NotFound:
         if store.jobs(JobFilter(job_set=reference), limit=1):
             return reference
@@ -96,7 +96,7 @@ def set_id_of(store: Store, reference: str) -> str:
         NotFound: There is no such set, and no job was of it.
     """
     try:
-        return store.workload(JobSet, reference).id
+        return store.left_of(JobSet, reference).id
     except NotFound:
         if store.jobs(JobFilter(job_set=reference), limit=1):
             return reference

@@ -1,14 +1,15 @@
-"""Shows workloads that are quarantined as what they are: jobs by their reason, job sets by a condition."""
+"""Shows what is quarantined: jobs by their reason, job sets by a condition; and what is left of what is damaged."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from holdfast.compiled.codec import load_kube
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.jobset.state import SetCondition
-from holdfast.errors import UnreadableSpec
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.errors import Internal, UnreadableSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.jobset.state import JobSet
+    from holdfast.domain.workloads.spec import KubeJob
+    from holdfast.ports.store import Store
 
 CONDITION = "Quarantined"
-W = TypeVar("W", bound=Owner)
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 def shown_jobs(jobs: Sequence[Job], known: Mapping[str, Quarantined]) -> Sequence[Job]:
@@ -42,11 +46,34 @@ def reason_of(quarantined: Quarantined) -> str:
     return f"quarantined: Holdfast failed while {quarantined.message}"
 
 
-def readable(rows: Iterable[W], spec_of: Callable[[W], object]) -> list[W]:
-    """Leave out of a list the workloads whose specification is damaged: there is nothing to show of them."""
+def kube_of(job: Job) -> KubeJob | None:
+    """Return the pods of a job's specification; ``None`` if it has none, or cannot be read."""
+    try:
+        return load_kube(job.spec)
+    except UnreadableSpec:
+        return None
+
+
+def known_pods(store: Store, job: Job) -> KubeJobRecord | None:
+    """Return what is remembered of a job's pods; ``None`` if that is nothing, or cannot be read."""
+    try:
+        return store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
+    except Internal:
+        return None
+
+
+def known_pods_of(store: Store, jobs: Sequence[Job]) -> Mapping[str, KubeJobRecord]:
+    """Return what is remembered of the pods of some jobs, by id; what cannot be read is left out."""
+    try:
+        return store.workloads_by_id(KubeJobRecord, [job.id for job in jobs])
+    except Internal:
+        return {job.id: found for job in jobs if (found := known_pods(store, job)) is not None}
+
+
+def readable(rows: Iterable[A], read: Callable[[A], B]) -> list[B]:
+    """Read a list; what has a damaged specification is left out: there is nothing to show of it."""
     found = []
     for row in rows:
         with suppress(UnreadableSpec):
-            spec_of(row)
-            found.append(row)
+            found.append(read(row))
     return found

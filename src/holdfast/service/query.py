@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import load_kube, set_spec_of
+from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.workloads.gang.reconcile import retried as retried_by_hand
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
-from holdfast.errors import InvalidRequest, NotFound, Problem
+from holdfast.errors import Internal, InvalidRequest, NotFound, Problem
 from holdfast.ports.requests import RequestKind
-from holdfast.service.quarantined import shown_jobs
+from holdfast.service.quarantined import known_pods, kube_of, shown_jobs
 from holdfast.service.summary import set_decisions
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.jobset.state import SetDecision
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.store import JobFilter, Store
     from holdfast.service.explain import Explainer
 
@@ -84,17 +84,13 @@ class Queries(Struct, frozen=True):
 
     def _pods_of(self, job: Job) -> PodsOf | None:
         if job.of_set is None:
-            kube = load_kube(job.spec)
-            return None if kube is None else PodsOf(self._known_pods(job), kube.spec)
+            kube = kube_of(job)
+            return None if kube is None else PodsOf(known_pods(self.store, job), kube.spec)
         try:
-            row = self.store.workload(JobSet, job.of_set.set_id)
-        except NotFound:
-            return PodsOf(self._known_pods(job), None)
-        group = set_spec_of(row).by_name.get(job.of_set.group)
-        return PodsOf(self._known_pods(job), None if group is None else group.job)
-
-    def _known_pods(self, job: Job) -> KubeJobRecord | None:
-        return self.store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
+            group = set_spec_of(self.store.workload(JobSet, job.of_set.set_id)).by_name.get(job.of_set.group)
+        except (NotFound, Internal):
+            group = None
+        return PodsOf(known_pods(self.store, job), None if group is None else group.job)
 
     def page(self, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import load_kube, load_spec
+from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause, EndedBy, in_full
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Ending
@@ -18,8 +18,8 @@ from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
-from holdfast.errors import NotFound
+from holdfast.errors import Internal, NotFound
+from holdfast.service.quarantined import known_pods, kube_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -142,14 +142,14 @@ def pod_lines(
         failed: Pods of that attempt that failed.
         now: Whether to tell of its current pods, too.
     """
-    kube = load_kube(job.spec)
+    kube = kube_of(job)
     if job.of_set is None and kube is None:
         return ()
     if job.of_set is None and kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
         return (f"It is managed by {kube.spec.managed_by}, so Holdfast does not run it.",)
     failure = None if attempt is None else attempt.failure
     how = () if attempt is None or failure is None else tuple(failure_lines(failure, attempt.number))
-    known = store.workloads_by_id(KubeJobRecord, [job.id]).get(job.id)
+    known = known_pods(store, job)
     pods = tuple(_pods(known.state, job.reason)) if known is not None and now else ()
     return (
         *how,
@@ -177,6 +177,8 @@ def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tup
         name = store.workload(JobSet, at.set_id).name
     except NotFound:
         return ("Its job set was deleted.",)
+    except Internal as error:
+        return (f"Its job set cannot be shown: {error.message}.",)
     about = f"It is job {at.index} of replicated job {at.group}. For the whole set: holdfast why jobset {name}"
     decided = None if attempt is None else set_decisions(store, job, store.attempts(job.id)).get(attempt.number)
     if decided is not None and attempt is not None and decided.job != job.name:

@@ -17,7 +17,7 @@ from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
 from holdfast.cli.watching.follow import ENDED
 from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_until_gone
 from holdfast.cli.writing import Written, require_names
-from holdfast.errors import NotFound
+from holdfast.errors import Internal, NotFound
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -105,8 +105,7 @@ def _delete_sets(names: Sequence[str], options: DeleteOptions, timeout_s: float 
     going: dict[str, str] = {}
 
     def remove(client: "Client", name: str) -> None:
-        found = client.job_set(name)
-        client.delete_job_set(found.id)
+        found = client.delete_job_set(name)
         going[found.id] = found.name
 
     with cli.connect(drive=options.wait, attached=options.wait) as client:
@@ -133,6 +132,8 @@ def _still_there(client: "Client", going: dict[str, str], cli: Cli) -> list[str]
         except NotFound:
             del going[set_id]
             cli.output().text(f"{SINGULAR[Noun.JOB_SET]} {name} deleted")
+        except Internal:  # nobody can read it, but it is there
+            pass
     return list(going.values())
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import set_spec_of, suspending
+from holdfast.compiled.codec import dump_set_spec, set_spec_of, suspending
 from holdfast.domain.audit import Act, Subject
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
+from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.errors import Conflict, InvalidRequest, Problem
+from holdfast.errors import Conflict, Internal, InvalidRequest, Problem
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.jobsets.accepted import accepted, as_accepted, require_match
 from holdfast.service.refusals import audited
@@ -105,7 +106,7 @@ class SetControl(Struct, frozen=True):
         with audited(self.store, by, Act.DELETE, Subject.JOB_SET, reference):
 
             def ask() -> JobSet:
-                found = self._find(reference, if_match)
+                found = self._find_whatever_is_left(reference, if_match)
                 return found if found.deleting else self._ask(RequestKind.DELETE, found, reason, by)
 
             return in_order(ask, if_match)
@@ -113,6 +114,17 @@ class SetControl(Struct, frozen=True):
     def _find(self, reference: str, if_match: Versions) -> JobSet:
         found = as_accepted(self.store.asked_of(JobSet, reference))
         require_match(found, if_match)
+        return found
+
+    def _find_whatever_is_left(self, reference: str, if_match: Versions) -> JobSet:
+        """Find a set to delete it, which is the way to be rid of a damaged one."""
+        try:
+            found = self._find(reference, if_match)
+            set_spec_of(found)
+        except Internal:
+            found = self.store.left_of(JobSet, reference)
+            require_match(found, if_match)
+            return evolve(found, spec=dump_set_spec(JobSetSpec(name=found.name)))
         return found
 
     def _steer(self, kind: RequestKind, reference: str, reason: str, by: Caller | None, if_match: Versions) -> JobSet:

@@ -8,7 +8,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec, set_spec_of
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_manifest, load_set_spec, set_spec_of
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.jobset.updates import check_update
@@ -19,7 +19,6 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec, clash, job_name
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
@@ -31,7 +30,7 @@ from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.kube_paths import in_kubernetes
 from holdfast.service.naming import engines_of, not_found
-from holdfast.service.quarantined import readable, shown_set
+from holdfast.service.quarantined import known_pods_of, readable, shown_set
 from holdfast.service.refusals import audited, put_act
 from holdfast.service.turns import in_order
 
@@ -42,9 +41,10 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import ChildOf, Job
     from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
-    from holdfast.ports.workloads import WorkloadFilter
+    from holdfast.ports.workloads import AskedOf, WorkloadFilter
     from holdfast.service.turns import Versions
 
 Sent: TypeAlias = "Document | Mapping[str, Any]"
@@ -197,15 +197,22 @@ class JobSets(Struct, frozen=True):
         """List job sets by name, as they are with all that was asked of them."""
         known = self.store.quarantined()
         asked = self.store.all_asked_of(JobSet, where, after=after, limit=limit + 1)
-        sets = [shown_set(as_accepted(one), known) for one in asked]
-        return SetPage(readable(sets[:limit], set_spec_of), sets[limit - 1].name if len(sets) > limit else None)
+
+        def shown(one: AskedOf[JobSet]) -> JobSet:
+            found = shown_set(as_accepted(one), known)
+            set_spec_of(found)  # without which there is nothing to show
+            return found
+
+        more = len(asked) > limit
+        return SetPage(readable(asked[:limit], shown), asked[limit - 1].workload.name if more else None)
 
     def children(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
         """List a set's jobs by replicated job and index, and what is known of their pods."""
         jobs = self.store.jobs(JobFilter(job_set=job_set.id), after=after, limit=limit + 1)
         shown = jobs[:limit]
-        pods = self.store.workloads_by_id(KubeJobRecord, [job.id for job in shown])
-        children = [Child(job, job.child, pods.get(job.id)) for job in shown if job.child is not None]
+        pods = known_pods_of(self.store, shown)
+        groups = set_spec_of(job_set).by_name  # a damaged row names another one, and is no job of the set's
+        children = [Child(job, job.child, pods.get(job.id)) for job in shown if job.child and job.child.group in groups]
         return ChildPage(children, shown[-1].seq if len(jobs) > limit else None)
 
     def log(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> Sequence[SetLogEntry]:
@@ -331,7 +338,9 @@ class JobSets(Struct, frozen=True):
         if read.manifest == there.manifest or wanted == before:
             return Applied(there, before, "valid" if dry_run else "unchanged", read.warnings)
         notes = Notes()
-        check_update(json.loads(there.manifest), json.loads(read.manifest), notes, finished=bool(there.state.terminal))
+        check_update(
+            load_manifest(there.manifest), json.loads(read.manifest), notes, finished=bool(there.state.terminal)
+        )
         if notes.problems:
             msg = f"job set {there.name!r} cannot be changed so"
             raise InvalidManifest(msg, problems=[located(problem, written) for problem in notes.problems])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from holdfast.compiled.codec import load_manifest
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
+from holdfast.errors import UnreadableSpec
 from holdfast.ports.workloads import EVERY
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer, SetExplanation
@@ -16,7 +18,7 @@ from holdfast.service.manifests.reading import document_named, one_document
 from holdfast.service.operations.asking import asks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
@@ -81,6 +83,14 @@ class JobSetOperations(Struct, frozen=True):
             NotFound: There is none.
         """
         return self._sets().get(ref)
+
+    @asks(Right.WATCH, Subject.JOB_SET)
+    def manifest(self, _caller: Caller, job_set: JobSet) -> Mapping[str, Any]:
+        """Return what a set was last asked to be; one that cannot be read is shown as it is stored."""
+        try:
+            return load_manifest(job_set.manifest)
+        except UnreadableSpec:
+            return {"unreadable": job_set.manifest}
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def children(self, _caller: Caller, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:

@@ -12,13 +12,14 @@ from sqlalchemy import Text, and_, cast, func, insert, select, text, update
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.record import astuple
-from holdfast.domain.workloads.base import UNREAD
+from holdfast.domain.workloads.base import UNREAD, Owner
 from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Snapshot
+from holdfast.ports.workloads import Left
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, declared, setlog, tables
-from holdfast.storage.sql.damage import UNREADABLE, refuse, sound
+from holdfast.storage.sql.damage import UNREADABLE, left_of_job, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, going_on, read_quarantined
@@ -154,6 +155,16 @@ class SqlControllerStore:
                 rows = connection.execute(JOBS.where(tables.jobs.c.id.in_(ids)))
                 found.update((job.id, job) for job in sound(rows, read.job, refuse))
         return sorted(found.values(), key=attrgetter("seq"))
+
+    def left_to_end(self, key: str) -> Left:
+        """Return what can be read of a job, or of a workload that is made of jobs, to end it."""
+        jobs, read = tables.jobs.c, codec.Reader()
+        query = JOBS.where((jobs.id == key) | (jobs.set_id == key)).order_by(jobs.seq)
+        with self._database.reading() as connection:
+            found = [left_of_job(read, row) for row in connection.execute(query)]
+            row = connection.execute(select(tables.workloads).where(tables.workloads.c.id == key)).first()
+        (owner,) = (*sound([row] if row is not None else (), codec.left_of_owner), None)[:1]
+        return Left(owner if isinstance(owner, Owner) else None, [job for job in found if not job.terminal])
 
     def commit(self, changes: Changes) -> None:
         """Make all changes durable in one transaction, or none.

@@ -53,12 +53,16 @@ def unreadable(error: Exception) -> Internal:
     return Internal(message, hint="the database is damaged; restore it from a backup")
 
 
+def state_left(word: str) -> JobState:
+    """Read the state of a job: it is held if that cannot be read."""
+    return JobState(word) if word in _KNOWN else JobState.HELD
+
+
 def left_of_job(read: Reader, row: Row[*tuple[Any, ...]]) -> Job:
     """Read a job; of a damaged one what can still be read, held if its state cannot be."""
     try:
         return read.job(row)
     except UNREADABLE:
         values = {**row._asdict(), **_EMPTY}
-        if values["state"] not in _KNOWN:
-            values["state"] = JobState.HELD.value
+        values["state"] = state_left(values["state"]).value
         return read.job(tuple(values.values()))

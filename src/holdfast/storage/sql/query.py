@@ -19,10 +19,10 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.workloads import EVERY, AskedOf
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, setlog, tables
-from holdfast.storage.sql.damage import left_of_job, refuse, sound
+from holdfast.storage.sql.damage import left_of_job, refuse, sound, state_left
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Column, ColumnElement, Connection, Row, Select
 
@@ -149,7 +149,7 @@ class SqlQueryStore:
         with self._database.reading() as connection:
             for ids in chunks([*map(codec.storable, job_ids)]):
                 rows = connection.execute(query.where(tables.jobs.c.id.in_(ids)))
-                found.update((job_id, JobState(state)) for job_id, state in rows)
+                found.update((job_id, state_left(state)) for job_id, state in rows)
         return found
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
@@ -201,6 +201,15 @@ class SqlQueryStore:
         """
         with self._database.reading() as connection:
             return _workload(connection, kind, reference)
+
+    def left_of(self, kind: type[W], reference: str) -> W:
+        """Find a workload that cannot be read by id, or by name, with no more of it than what has columns of its own.
+
+        Raises:
+            NotFound: None matches.
+        """
+        with self._database.reading() as connection:
+            return _workload(connection, kind, reference, codec.left_of_owner)
 
     def workloads(
         self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
@@ -310,26 +319,44 @@ def _find_by_prefix(connection: Connection, prefix: str, name: str | None = None
     return rows[0] if rows else None
 
 
-def _workloads(connection: Connection, kind: type[W], query: Select[Any]) -> list[W]:
+def _workloads(
+    connection: Connection,
+    kind: type[W],
+    query: Select[Any],
+    read: Callable[[Sequence[Any]], Workload] = codec.read_workload,
+) -> list[W]:
     rows = connection.execute(query if kind is Workload else query.where(_TABLE.c.kind == kind.kind))
-    return [cast("W", codec.read_workload(row)) for row in rows]
+    return [cast("W", read(row)) for row in rows]
 
 
-def _workload(connection: Connection, kind: type[W], reference: str) -> W:
+def _workload(
+    connection: Connection,
+    kind: type[W],
+    reference: str,
+    read: Callable[[Sequence[Any]], Workload] = codec.read_workload,
+) -> W:
     wanted = codec.storable(reference)
-    found = _workloads(connection, kind, select(_TABLE).where(or_(_TABLE.c.id == wanted, _TABLE.c.name == wanted)))
+    query = select(_TABLE).where(or_(_TABLE.c.id == wanted, _TABLE.c.name == wanted))
+    found = _workloads(connection, kind, query, read)
     if not found:
         raise no_such_workload(kind, reference)
     return next((each for each in found if each.id == wanted), found[0])
 
 
 def _page(connection: Connection, kind: type[W], where: WorkloadFilter, after: str, limit: int | None) -> list[W]:
-    query = _IN_ORDER.where(_TABLE.c.name > codec.storable(after), _TABLE.c.kind == kind.kind).limit(limit)
+    query = _IN_ORDER.where(_TABLE.c.kind == kind.kind).limit(limit)
     if where.submitted_by is not None:
         query = query.where(_TABLE.c.submitted_by == codec.storable(where.submitted_by))
     if where.group is not None:
         query = query.where(in_group(_TABLE.c.group_name, where.group))
-    return [cast("W", each) for each in sound(connection.execute(query), codec.read_workload)]
+    found: list[W] = []
+    while limit is None or len(found) < limit:
+        rows = connection.execute(query.where(_TABLE.c.name > codec.storable(after))).all()
+        found += [cast("W", each) for each in sound(rows, codec.read_workload)]
+        if limit is None or len(rows) < limit:
+            break
+        after = rows[-1].name  # damaged ones are no end of the list
+    return found[:limit]
 
 
 def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]]:

@@ -1,6 +1,5 @@
 """Job sets under /jobsets: list, create, read, apply, steer, and what belongs to one."""
 
-import json
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -132,7 +131,7 @@ def get_set(backend: Backend, by: Caller, ref: SetRef) -> Reply:
         job_set,
         spec,
         queue=spec.queue_name,
-        manifest=json.loads(job_set.manifest),
+        manifest=sets.manifest(by, job_set),
         children=_children(job_set, sets.children(by, job_set, limit=_IN_A_VIEW).children),
     )
     return Reply(view, version=view.resource_version)
