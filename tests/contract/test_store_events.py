@@ -38,6 +38,7 @@ from holdfast.domain.events import (
 from holdfast.domain.job import Job, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
 from holdfast.ports.requests import Request, RequestKind
@@ -330,3 +331,20 @@ def test_a_reader_beside_many_writers_misses_nothing_and_sees_nothing_twice(two:
         seen = reading.result(timeout=60)
     assert len(seen) == 2 * rounds * writers
     assert seen == reader.events(limit=1000)
+
+
+def test_events_are_read_by_the_group_of_what_they_are_about(store: Store) -> None:
+    groups = ("a/b", "", "a/bc", "a/b/c", "a/b")
+    records = {at: EventRecord(None, float(at), NodeLost("e", ("n0",), at), name) for at, name in enumerate(groups)}
+    store.commit(Changes(events=records))
+    assert [one.group for one in store.events(limit=9)] == list(groups)
+
+    def found(group: Grouped, *, after: int = 0, limit: int = 9) -> list[int]:
+        return [one.seq for one in store.events(after=after, limit=limit, where=EventFilter(group=group))]
+
+    assert found(Grouped("a/b")) == [1, 5]
+    assert found(Grouped("a/b"), after=1) == [5]
+    assert found(Grouped("a/b", below=True)) == [1, 4, 5]
+    assert found(Grouped("a/b", below=True), after=1, limit=1) == [4]
+    assert found(Grouped("a", below=True)) == [1, 3, 4, 5]
+    assert found(Grouped("b", below=True)) == found(Grouped("a")) == []

@@ -33,12 +33,12 @@ class MemoryLogStore:
 
     def append_events(self, records: Iterable[EventRecord]) -> None:
         """Append events."""
-        for job_id, at, event in records:
+        for job_id, at, event, group in records:
             number = None
             if job_id is not None:
                 self._by_job[job_id] += 1
                 number = self._by_job[job_id]
-            self._events.append(StoredEvent(len(self._events) + 1, job_id, number, at, event))
+            self._events.append(StoredEvent(len(self._events) + 1, job_id, number, at, event, group))
 
     def append_audited(self, audited: Iterable[AuditedChange]) -> None:
         """Append the audit entries of operators' actions."""
@@ -60,13 +60,13 @@ class MemoryLogStore:
     def _matches(self, event: StoredEvent, where: EventFilter) -> bool:
         if where.types is not None and event.type.name not in where.types:
             return False
+        if where.group is not None and not where.group.holds(event.group):
+            return False
         if event.job_id is None:
             own = where.job_set in {None, getattr(event.event, "job_set", None)}
-            return own and where.job_id is None and where.queue is None and where.group is None
+            return own and where.job_id is None and where.queue is None
         job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events are deleted with the job
         if job is None or where.job_set not in {None, job.child.set_id if job.child else None}:
-            return False
-        if where.group is not None and not where.group.holds(job.group):
             return False
         return where.job_id in {None, job.id} and where.queue in {None, job.queue}
 

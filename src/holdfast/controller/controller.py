@@ -19,6 +19,7 @@ from holdfast.controller.reconcile import Quarantine, Reconciler, Requests, refu
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
+from holdfast.domain.event_mapping import grouped
 from holdfast.domain.placement.scheduling import RoundLimits
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.base import UNREAD
@@ -248,11 +249,16 @@ class Controller:
             self._requests.take(requests, now)
         return len(requests) == self._settings.requests_per_tick
 
+    def _group_of(self, job_id: str) -> str:
+        job = self.state.changes.jobs.get(job_id) or self.state.jobs.get(job_id)
+        return "" if job is None else job.group
+
     def _commit(self) -> Unavailable | None:
         changes = self.state.changes
         if not changes:
             return None
         changes.epoch = self._settings.epoch
+        grouped(changes.events, self._group_of)
         try:
             self._store.commit(changes)
         except Uncertain:

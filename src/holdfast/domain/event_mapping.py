@@ -70,7 +70,7 @@ def submitted(job: Job) -> EventRecord:
         submitted_by=job.submitted_by,
         group=job.group,
     )
-    return EventRecord(job.id, job.submitted_at, event)
+    return EventRecord(job.id, job.submitted_at, event, job.group)
 
 
 def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> EventRecord:
@@ -227,6 +227,13 @@ def _exit(failure: Failure) -> tuple[int | None, int | None]:
     """Return exit code and signal of the first container that failed."""
     found = failure.first_failed
     return (None, None) if found is None else (found.exit_code, found.signal)
+
+
+def grouped(events: dict[int, EventRecord], group_of: Callable[[str], str]) -> None:
+    """Say of each event about a job of which group that is."""
+    for number, record in events.items():
+        if record.job_id is not None and (group := group_of(record.job_id)):
+            events[number] = record._replace(group=group)
 
 
 class Outbox:

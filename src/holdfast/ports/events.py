@@ -29,7 +29,7 @@ class EventFilter(Struct, frozen=True):
     job_set: str | None = None
     """Events of the set of this id and of its jobs."""
     group: Grouped | None = None
-    """Events of the jobs of these groups."""
+    """Events of what is in these groups: jobs, arrays and job sets."""
 
 
 EVERYTHING = EventFilter()

@@ -337,9 +337,8 @@ def submission_events(submission: Submission) -> Iterator[EventRecord]:
     """Yield the events of a submission: its job set's, if it has one, and each job's."""
     owner = submission.owner
     if owner is not None and owner.kind == JOBSET:
-        yield EventRecord(
-            None, owner.created_at, JobSetCreated(owner.id, owner.name, len(submission.jobs), owner.submitted_by)
-        )
+        created = JobSetCreated(owner.id, owner.name, len(submission.jobs), owner.submitted_by)
+        yield EventRecord(None, owner.created_at, created, owner.group)
     yield from map(submitted, submission.jobs)
 
 

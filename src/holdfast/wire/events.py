@@ -27,6 +27,8 @@ class EventView(Response):
     datacontenttype: str = "application/json"
     jobsequence: int | None = None
     """Its place among its job's events: 1, 2, 3, without gaps."""
+    group: str = ""
+    """Of what it is about, if that has one."""
     data: dict[str, Any] = Field(default_factory=dict)
     """The fields of its type."""
 

@@ -50,6 +50,7 @@ def event_view(stored: StoredEvent) -> EventView:
         time=timestamp(stored.at),
         subject=_subject(stored),
         jobsequence=stored.job_seq,
+        group=stored.group,
         data={outside(name): _value(name, getattr(stored.event, name)) for name in kind.fields},
     )
 

@@ -163,7 +163,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         for event in turned.events:
             self.log(row, event, now)
         detail = "/".join(str(part) for part in (group, index) if part is not None)
-        self._known.emit(now, JobSetChanged(row.id, row.name, "restarted", detail))
+        self._known.emit(row, now, JobSetChanged(row.id, row.name, "restarted", detail))
 
     def log(self, row: JobSet, what: object, now: float) -> None:
         """Keep a decision or an event in the set's log and in the events."""
@@ -173,14 +173,14 @@ class JobSets(Owners[JobSet, JobSetSpec]):
     def tell(self, row: JobSet, what: str, now: float) -> None:
         """Emit the event of a set that has changed, has ended or is deleted."""
         if what == "deleted":
-            self._known.emit(now, JobSetDeleted(row.id, row.name))
+            self._known.emit(row, now, JobSetDeleted(row.id, row.name))
         elif what == "ended":
             condition = row.state.condition(row.ended)
             reason, message = (condition.reason, condition.message) if condition is not None else ("", "")
             event = JobSetEnded(row.id, row.name, row.ended, reason, message)
-            self._state.emit(EventRecord(None, now, event), self._told_of(row, now))
+            self._state.emit(EventRecord(None, now, event, row.group), self._told_of(row, now))
         else:
-            self._known.emit(now, JobSetChanged(row.id, row.name, what))
+            self._known.emit(row, now, JobSetChanged(row.id, row.name, what))
 
     def _told_of(self, row: JobSet, now: float) -> Sequence[Notification]:
         spec = set_spec_of(row)

@@ -168,6 +168,8 @@ class EventRecord(NamedTuple):
     """The job it is about; ``None`` for what is about no job."""
     at: float
     event: Event
+    group: str = ""
+    """Of what it is about; of a job known by the commit."""
 
 
 class StoredEvent(NamedTuple):
@@ -180,6 +182,8 @@ class StoredEvent(NamedTuple):
     """Its place among its job's events: 1, 2, 3, without gaps."""
     at: float
     event: Event
+    group: str = ""
+    """Of what it is about, if that has one."""
 
     @property
     def type(self) -> EventType:

@@ -98,9 +98,9 @@ def recent_losses(connection: Connection) -> list[StoredEvent]:
 def append_events(connection: Connection, batches: Batches, records: Iterable[EventRecord]) -> None:
     """Append events, as the last thing a transaction does."""
     rows: list[tuple[Any, ...]] = []
-    for job_id, at, event in records:
-        entry = BY_KIND[type(event)]
-        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, dump_json(event)))
+    for job_id, at, event, group in records:
+        entry, data = BY_KIND[type(event)], dump_json(event)
+        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, data, storable(group) or None))
     if rows:
         _take_turn(connection)
         batches.events.run(connection, rows)
@@ -132,20 +132,21 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
         own = table.c.job_id.is_(None) & table.c.data.contains(dump_json({"job_set": where.job_set})[1:-1])
         query = query.where(of_job | own)
     if where.group is not None:
-        grouped = select(jobs.c.id).where(jobs.c.id == table.c.job_id, in_group(jobs.c.group_name, where.group))
-        query = query.where(grouped.exists())
+        # Of one group its index gives what follows a place; of several it would give all there ever was, each time.
+        column = table.c.group_name.concat("") if where.group.below else table.c.group_name
+        query = query.where(in_group(column, where.group))
     return query
 
 
 def _event(row: Row[*tuple[Any, ...]]) -> StoredEvent:
-    seq, job_id, job_seq, name, version, at, data = row
+    seq, job_id, job_seq, name, version, at, data, group = row
     entry = BY_NAME.get(name)
     if entry is None or entry.version != version:
         message = f"event {seq} is {name!r} version {version}, which this version of Holdfast does not know"
         raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
     values = {field: _tuples(value) for field, value in load_json(data).items()}
     kind: Callable[..., Event] = entry.kind
-    return StoredEvent(seq, job_id, job_seq, at, kind(**values))
+    return StoredEvent(seq, job_id, job_seq, at, kind(**values), group or "")
 
 
 def _tuples(value: object) -> object:

@@ -24,7 +24,7 @@ from holdfast.storage.sql.damage import left_of_job, refuse, sound, state_left
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Column, ColumnElement, Connection, Row, Select
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
@@ -299,7 +299,7 @@ def _filtered(where: JobFilter) -> Select[Any]:
     return query
 
 
-def in_group(column: Column[str], group: Grouped) -> ColumnElement[bool]:
+def in_group(column: ColumnElement[str], group: Grouped) -> ColumnElement[bool]:
     """Return the condition that a group is among those that are meant."""
     same = column == codec.storable(group.name)
     if not group.below:

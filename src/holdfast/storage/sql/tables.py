@@ -321,11 +321,14 @@ events = Table(
     Column("version", Integer, nullable=False),
     Column("at", Double, nullable=False),
     Column("data", Text, nullable=False),
+    Column("group_name", Key),
     _job_reference(),
     UniqueConstraint("job_id", "job_seq"),
     sqlite_autoincrement=True,  # readers resume by it: a number is never reused
 )
 """The event log; a job's events are deleted with the job."""
+_of_groups = events.c.group_name.is_not(None)
+Index("ix_events_group_name_seq", events.c.group_name, events.c.seq, sqlite_where=_of_groups)
 
 audit = Table(
     "audit",
