@@ -18,7 +18,7 @@ from holdfast.domain.placement.pause import Pause
 from holdfast.ports.engine import NodeInfo
 from holdfast.storage.sql import declared, open_store, tables
 from tests import databases
-from tests.damage import GARBAGE, SHARED, VICTIMS, check, damage, submit_each_kind, submit_job, submit_victims
+from tests.damage import GARBAGE, SHARED, VICTIMS, check, damage, native, submit_each_kind, submit_job, submit_victims
 from tests.integration.conftest import Counting, NoLogs
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
@@ -39,7 +39,7 @@ def plan(order: RunOrder) -> SimulatedRun:
     """What will be damaged has failed once, where that can be, and then runs for ever."""
     if order.job_name.startswith("bad-"):
         return exits(3) if order.attempt == 1 and FAILS_ONCE.match(order.job_name) else exits(0, after_s=1e9)
-    return exits(5) if order.job_name == "told" else exits(0, after_s=20.0)
+    return exits(5) if order.job_name.startswith("told") else exits(0, after_s=20.0)
 
 
 class World(SetLab):
@@ -178,3 +178,37 @@ def test_what_waits_for_something_that_is_damaged_waits_on(small: World, table: 
     with small.opened() as (_, client):
         small.pass_s(10)
         assert client.job(waits).state == "Waiting"
+
+
+def test_a_damaged_event_is_told_once_by_the_log_and_hides_no_other(
+    small: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    with small.opened() as (store, client):
+        jobs = [submit_job(client, name, "x") for name in ("good", "bad", "late")]
+    spoil(small, "events", "data", jobs[1])
+    with small.opened() as (store, client):
+        for _ in range(3):
+            assert {event.job_id for event in store.events(limit=100)} == {jobs[0], jobs[2]}
+            list(client.events())
+        assert len([one for one in caplog.messages if "cannot be read and is left out" in one]) == 1, caplog.messages
+
+
+@pytest.mark.parametrize("damage", ["[1]", "1", "{"])
+def test_a_notification_that_cannot_be_read_is_told_as_that_and_a_failure_that_cannot_is_counted(
+    small: World, damage: str
+) -> None:
+    with small.opened() as (store, client):
+        submit_victims(client, "x")
+        small.pass_s(10)
+        client.submit_array(native("Job", "told-array", command=["x"], array={"indices": "0-1"}, notify=["ops"]))
+        small.pass_s(10)
+    engine = create_engine(small.url)
+    with engine.begin() as connection:
+        assert connection.execute(update(tables.notifications).values(body=damage)).rowcount
+        connection.execute(update(tables.attempts).values(failure=damage))
+    engine.dispose()
+    with small.opened() as (store, client):
+        told = store.due_notifications(small.clock.now(), limit=10)
+        assert {one.report.event for one in told} == {"unreadable"}
+        array = client.array("told-array").id
+        assert store.causes_of(array) == {"unknown": 2}

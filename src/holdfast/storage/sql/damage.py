@@ -5,6 +5,7 @@ Lists leave them out. A job shows what is left of it, so that a person finds it;
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.domain.job import JobState
@@ -22,6 +23,8 @@ T = TypeVar("T")
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, HoldfastError)
 """What reading a damaged row raises."""
 _EMPTY = {"named": None, "counters": "{}", "met": None, "avoid_devices": None}
+_MOST_TOLD = 1000
+_log = logging.getLogger(__name__)
 _KNOWN = frozenset(state.value for state in JobState)
 
 
@@ -38,6 +41,22 @@ def sound(
             damaged(row, unreadable(error))
         else:
             yield found
+
+
+class Damaged:
+    """Rows of a table that cannot be read: the log tells of each once, however often it is met."""
+
+    def __init__(self, what: str) -> None:
+        """Start with none; ``what`` is what a row of the table is called."""
+        self._what = what
+        self.known: set[Any] = set()
+        """Their first columns."""
+
+    def note(self, row: Row[*tuple[Any, ...]], why: Internal) -> None:
+        """Remember a row, and tell of it if it is new."""
+        if row[0] not in self.known and len(self.known) < _MOST_TOLD:
+            self.known.add(row[0])
+            _log.error("%s %s cannot be read and is left out: %s", self._what, row[0], why.message)
 
 
 def refuse(_: Row[*tuple[Any, ...]], why: Internal) -> None:

@@ -20,7 +20,7 @@ from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
-from holdfast.storage.sql.damage import sound
+from holdfast.storage.sql.damage import Damaged, sound
 from holdfast.storage.sql.query import in_group
 
 if TYPE_CHECKING:
@@ -45,11 +45,14 @@ class SqlLogStore:
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
         self._database = database
+        self._damaged_events, self._damaged_entries = Damaged("event"), Damaged("entry of the audit log")
 
     def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
         """Read the oldest events with ``seq > after``, in order."""
         with self._database.reading() as connection:
-            return _page(connection, _filtered(select(tables.events), where), _event, after, limit)
+            return _page(
+                connection, _filtered(select(tables.events), where), _event, self._damaged_events, after, limit
+            )
 
     def last_event_seq(self) -> int:
         """Return the sequence number of the newest event, 0 before the first; cheap."""
@@ -66,13 +69,14 @@ class SqlLogStore:
     def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
         """Read the oldest entries with ``seq > after``, in order."""
         with self._database.reading() as connection:
-            return _page(connection, select(tables.audit), _entry, after, limit)
+            return _page(connection, select(tables.audit), _entry, self._damaged_entries, after, limit)
 
 
 def _page(
     connection: Connection,
     query: Select[Any],
     read: Callable[[Row[*tuple[Any, ...]]], T],
+    damaged: Damaged,
     after: int,
     limit: int,
 ) -> list[T]:
@@ -80,7 +84,7 @@ def _page(
     seq, found = query.selected_columns["seq"], list[T]()
     while (room := limit - len(found)) > 0:
         rows = connection.execute(query.where(seq > after).order_by(seq).limit(room)).all()
-        found += sound(rows, read)
+        found += sound(rows, read, damaged.note)
         if len(rows) < room:
             break
         after = rows[-1][0]

@@ -11,11 +11,10 @@ from holdfast.domain.audit import Act, on_notification
 from holdfast.domain.failure import Failure
 from holdfast.domain.job import JobState
 from holdfast.domain.notifications.notification import DeliveryState, Notification, Report, what_of
-from holdfast.errors import Internal
 from holdfast.storage.rules import no_such_notification, settled_events
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
-from holdfast.storage.sql.damage import sound
+from holdfast.storage.sql.damage import UNREADABLE, Damaged, sound
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import chunks
 
@@ -48,7 +47,7 @@ def _changing(one: Notification) -> tuple[Any, ...]:
 def _read(row: Row[Any]) -> Notification:
     try:
         report = record_of(Report, load_json(row.body))
-    except (Internal, ValueError) as error:  # one that cannot be read must not keep the others from being told
+    except UNREADABLE as error:  # one that cannot be read must not keep the others from being told
         told = f"what was to be told cannot be read: {error}"
         report = Report(event="unreadable", kind="job", id=row.about, name="", at=row.created_at, state="", reason=told)
     return Notification(
@@ -64,6 +63,13 @@ def _read(row: Row[Any]) -> Notification:
         error=row.error,
         seq=row.seq,
     )
+
+
+def _cause(failure: str) -> str:
+    try:
+        return what_of(load_record(Failure, failure))
+    except UNREADABLE:
+        return what_of(None)
 
 
 def _without(ids: Collection[str], notifiers: Collection[str]) -> list[ColumnElement[bool]]:
@@ -89,6 +95,7 @@ class SqlNotificationStore:
         """Work on an open database whose schema is current."""
         self._database = database
         self._batches = batches
+        self._damaged = Damaged("notification")
 
     def due_notifications(
         self, now: float, *, limit: int, but: Collection[str] = (), not_to: Collection[str] = ()
@@ -131,13 +138,20 @@ class SqlNotificationStore:
 
     def notifications(self, where: NotificationFilter, *, after: int = 0, limit: int) -> Sequence[Notification]:
         """List them in order of commits, those with ``seq > after``."""
-        query = _ALL.where(_table.c.seq > after).order_by(_table.c.seq).limit(limit)
+        query = _ALL.order_by(_table.c.seq)
         asked = {_table.c.state: where.state, _table.c.notifier: where.to, _table.c.about: where.about}
         for column, value in asked.items():
             if value is not None:
                 query = query.where(column == storable(str(value)))
         with self._database.reading() as connection:
-            return [*sound(connection.execute(query), _read)]
+            found: list[Notification] = []
+            while room := limit - len(found):
+                rows = connection.execute(query.where(_table.c.seq > after).limit(room)).all()
+                found += sound(rows, _read, self._damaged.note)
+                if len(rows) < room:
+                    break
+                after = rows[-1].seq  # damaged ones are no end of the list
+            return found
 
     def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
         """Have those that are delivered or given up tried again under their ids; returns how many."""
@@ -178,6 +192,6 @@ class SqlNotificationStore:
         found: dict[str, int] = {}
         with self._database.reading() as connection:
             for text, count in connection.execute(query.group_by(attempts.c.failure)):
-                name = what_of(load_record(Failure, text))
+                name = _cause(text)
                 found[name] = found.get(name, 0) + count
         return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
