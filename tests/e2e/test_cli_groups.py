@@ -37,3 +37,31 @@ def test_a_group_is_listed_held_and_cancelled_whatever_is_in_it(served: Shell) -
     assert told[-1]["type"] == "dev.holdfast.job.cancelled.v1"
     said = served.run("get", "queues", "--group", "x")
     assert (said.code, "--group: only filters lists" in said.err) == (2, True), said.err
+
+
+WORK = """
+{name: alone, command: [sleep, "100"]}
+---
+{name: grid, command: [sleep, "100"], array: {indices: 0-1}}
+---
+{apiVersion: holdfast.dev/v1, kind: JobSet, metadata: {name: set}, spec: {jobs: [{name: w, command: [sleep, "100"]}]}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: batch}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, command: [sleep, "100"]}]}}}
+"""
+
+
+def test_all_of_some_files_is_put_into_a_group_of_which_cancel_leaves_job_sets_and_says_so(served: Shell) -> None:
+    (served.folder / "work.yaml").write_text(WORK)
+    said = served.run("submit", "-f", "work.yaml", "--group", "exp/lr 0.1")
+    assert said.code == 0, said.err
+    for kind, names in (("jobs", {"alone", "batch", "set-w-0"}), ("arrays", {"grid"}), ("jobsets", {"set"})):
+        found = json.loads(served.run("get", kind, "--group", "exp/", "-o", "json").out)["items"]
+        assert {one["name"] for one in found} == names
+        assert {one["group"] for one in found} == {"exp/lr 0.1"}
+    said = served.run("cancel", "--group", "exp/", "--yes")
+    assert (said.code, "left as they are: job sets set;" in said.err) == (0, True), said.err
+    assert json.loads(served.run("get", "job", "set-w-0", "-o", "json").out)["state"] != "Cancelled"
+    assert served.run("wait", "alone", "--timeout", "30s").code == 1

@@ -31,8 +31,8 @@ __all__ = ["known_as"]
 NAME = "sweeps/7"
 
 
-def annotated(document: dict[str, Any]) -> dict[str, Any]:
-    metadata = {**document["metadata"], "annotations": {"holdfast.dev/group": NAME}}
+def annotated(document: dict[str, Any], name: str = NAME) -> dict[str, Any]:
+    metadata = {**document["metadata"], "annotations": {"holdfast.dev/group": name}}
     return {**document, "metadata": metadata}
 
 
@@ -125,3 +125,35 @@ def test_events_from_before_are_in_the_groups_of_their_jobs(
     with closing(open_store(url)) as store:
         assert [one.group for one in store.events(limit=9)] == [NAME, ""]
         assert [one.job_id for one in store.events(limit=9, where=EventFilter(group=Grouped(NAME)))] == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("x" * 1024, "1024 characters long"), ("", "must not be empty"), ("a\nb", "control characters")]
+)
+def test_a_group_that_is_not_a_line_of_text_is_refused_in_every_form(
+    known_as: Callable[[Principal], Client], name: str, why: str
+) -> None:
+    client = known_as(ANN)
+    with pytest.raises(InvalidManifest, match=why) as refused:
+        client.submit({**JOB, "group": name})
+    assert [one.path for one in refused.value.problems] == ["group"]
+    for send in (
+        lambda: client.put_job("batch", annotated(KUBE, name)),
+        lambda: client.create_job_set(annotated(manifest("set", replicatedJobs=[group("w")]), name)),
+    ):
+        with pytest.raises(InvalidManifest, match=why) as refused:
+            send()
+        assert [one.path for one in refused.value.problems] == ["metadata.annotations.holdfast.dev/group"]
+
+
+def test_the_group_of_a_job_set_never_changes(known_as: Callable[[Principal], Client]) -> None:
+    client = known_as(ANN)
+    upstream = manifest("set", replicatedJobs=[group("w")])
+    client.create_job_set(annotated(upstream))
+    native = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "own"}}
+    client.create_job_set({**native, "spec": {"group": NAME, "jobs": [{"name": "w", "command": ["true"]}]}})
+    with pytest.raises(InvalidManifest, match="immutable"):
+        client.put_job_set("set", annotated(upstream, "other"))
+    with pytest.raises(InvalidManifest, match="immutable"):
+        client.put_job_set("own", {**native, "spec": {"jobs": [{"name": "w", "command": ["true"]}]}})
+    assert {one.group for one in client.job_sets()} == {NAME}

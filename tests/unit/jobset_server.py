@@ -106,9 +106,15 @@ class Server:
         return JobSetView.model_validate({**SET, "state": state})
 
     def job_sets(
-        self, *, limit: int | None, states: Sequence[str], labels: Mapping[str, str], user: str | None
+        self,
+        *,
+        limit: int | None,
+        states: Sequence[str],
+        labels: Mapping[str, str],
+        user: str | None,
+        group: str | None,
     ) -> list[JobSetView]:
-        assert (limit, states, labels, user) == (None, [], {}, None)
+        assert (limit, states, labels, user, group) == (None, [], {}, None, None)
         return [self.job_set("train")]
 
     def _answer(self, *asked: object, result: str) -> JobSetApplied:

@@ -16,7 +16,7 @@ from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from holdfast.cli.context import Cli
     from holdfast.cli.flags import Flags
@@ -118,27 +118,47 @@ def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], l
 
 def all_after(manifests: Sequence[Manifest], after: Sequence[str]) -> list[Manifest]:
     """Have jobs, arrays and job sets wait for something, beside what they say themselves."""
-    return [_after(manifest, after) for manifest in manifests]
+    return [_after(manifest, after) for manifest in manifests] if after else [*manifests]
 
 
 def _after(manifest: Manifest, after: Sequence[str]) -> Manifest:
-    if manifest.value.get("apiVersion") in {"batch/v1", "jobset.x-k8s.io/v1alpha2"}:
-        return _annotated_after(manifest, after)
+    if _is_of_kubernetes(manifest):
+        from holdfast.dialects.native.dependencies import DEPENDS_ON
+
+        return _annotated(manifest, DEPENDS_ON, lambda before: ", ".join([*([before] if before else []), *after]))
     known = manifest.spec.get("dependsOn")
     return in_spec(
         manifest, {"dependsOn": [*(known if isinstance(known, list) else [] if known is None else [known]), *after]}
     )
 
 
-def _annotated_after(manifest: Manifest, after: Sequence[str]) -> Manifest:
-    from holdfast.dialects.native.dependencies import DEPENDS_ON
+def all_in_group(manifests: list[Manifest], group: str | None) -> list[Manifest]:
+    """Put jobs, arrays and job sets in a group, if one is given, whatever they say themselves."""
+    if group is None:
+        return manifests
+    from holdfast.dialects.native.groups import FIELD
+    from holdfast.domain.workloads.jobset.model import GROUP
 
+    return [
+        _annotated(manifest, GROUP, lambda _: group)
+        if _is_of_kubernetes(manifest)
+        else in_spec(manifest, {FIELD: group})
+        for manifest in manifests
+    ]
+
+
+def _is_of_kubernetes(manifest: Manifest) -> bool:
+    return manifest.value.get("apiVersion") in {"batch/v1", "jobset.x-k8s.io/v1alpha2"}
+
+
+def _annotated(manifest: Manifest, name: str, text: Callable[[str | None], str]) -> Manifest:
+    """Write an annotation anew, given what it says."""
     metadata = manifest.value.get("metadata")
     known = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     if not isinstance(metadata, Mapping) or not (known is None or isinstance(known, Mapping)):
         return manifest  # the server says what is wrong with it
-    before = (known or {}).get(DEPENDS_ON)
-    annotations = {**(known or {}), DEPENDS_ON: ", ".join([*([] if before is None else [str(before)]), *after])}
+    before = (known or {}).get(name)
+    annotations = {**(known or {}), name: text(None if before is None else str(before))}
     value = {**manifest.value, "metadata": {**metadata, "annotations": annotations}}
     return Manifest(manifest.file, evolve(manifest.document, value=value))
 

@@ -71,6 +71,8 @@ class Selected(NamedTuple):
     id: str
     name: str
     is_array: bool = False
+    of_set: bool = False
+    """Whether it is a job of a job set."""
 
 
 class Chosen(NamedTuple):
@@ -143,7 +145,7 @@ def select(client: Client, wanted: Chosen, cli: Cli) -> list[Selected]:
         NotFound: There are none.
     """
     jobs = [
-        Selected(job.id, job.name)
+        Selected(job.id, job.name, of_set=job.job_set is not None)
         for job in _jobs(client, wanted)
         if _is_recent(job.submitted_at, job.ended_at, wanted, cli)
     ]

@@ -9,7 +9,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.manifests import all_after, read_manifests
+from holdfast.cli.manifests import all_after, all_in_group, read_manifests
 from holdfast.cli.nouns import Noun
 from holdfast.cli.options import (
     AfterOption,
@@ -37,6 +37,9 @@ class SubmitOptions:
 
     file: FilesOption = field(default_factory=list)
     after: AfterOption = field(default_factory=list)
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="GROUP", help="Put all of them into a group, whatever they say.")
+    ] = None
     export: ExportOption = None
     secret_env: SecretEnvOption = field(default_factory=list)
     lenient: LenientOption = False
@@ -71,8 +74,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
     secrets = secret_values(options.secret_env, cli.environ, flags)
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=(Noun.JOB, Noun.JOB_SET), lenient=options.lenient)
-    if options.after:
-        manifests = all_after(manifests, options.after)
+    manifests = all_in_group(all_after(manifests, options.after), options.group)
     if options.export != NONE:
         manifests = carrying(manifests, env, cli)
     if secrets:

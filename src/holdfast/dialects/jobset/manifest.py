@@ -12,6 +12,7 @@ from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.dependencies import annotated_dependencies, refuse_annotated
 from holdfast.dialects.native.envelope import take_kind
+from holdfast.dialects.native.groups import check_annotated_group
 from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
 from holdfast.domain.workloads.jobset.model import (
@@ -61,6 +62,7 @@ def read_jobset_manifest(value: Mapping[str, Any], *, path: str, notes: Notes) -
 def _read_spec(metadata: Fields, spec: Fields, notes: Notes) -> JobSetSpec:
     name = metadata.text("name", required=True) or ""
     annotations = metadata.mapping("annotations", most=1000, longest=262_144)
+    check_annotated_group(metadata, annotations)
     topology = annotations.get(EXCLUSIVE_TOPOLOGY)
     groups = [_read_group(part, notes, topology) for part in spec.each("replicatedJobs", most=MOST_REPLICATED_JOBS)]
     names = [one.group.name for one in groups]

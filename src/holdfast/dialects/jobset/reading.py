@@ -14,6 +14,7 @@ from holdfast.dialects.jobset.values import dns_1123_subdomain
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.dependencies import annotated_dependencies
 from holdfast.dialects.native.envelope import API_VERSION, take_kind
+from holdfast.dialects.native.groups import check_annotated_group
 from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
 from holdfast.domain.record import Struct, evolve
@@ -109,6 +110,7 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
         return None
     read = read_job_spec(spec, notes)
     annotations = metadata.mapping("annotations", most=1000, longest=262_144)
+    check_annotated_group(metadata, annotations)
     return JobManifest(
         name,
         read.spec,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.native.dependencies import DEPENDS_ON, ON_UNMET
 from holdfast.dialects.native.dependencies import FIELD as DEPENDENCIES
 from holdfast.dialects.native.envelope import API_VERSION
+from holdfast.dialects.native.groups import FIELD as GROUP_FIELD
 from holdfast.domain.record import Struct
-from holdfast.domain.workloads.jobset.model import QUEUE_LABEL
+from holdfast.domain.workloads.jobset.model import GROUP, QUEUE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,7 +41,7 @@ class _Form(Struct, frozen=True):
 
 
 _UPSTREAM = _Form("replicatedJobs", ("template", "spec"))
-_NATIVE = _Form("jobs", (), (*FIXED, "startup", "queue", "priority", DEPENDENCIES))
+_NATIVE = _Form("jobs", (), (*FIXED, "startup", "queue", "priority", GROUP_FIELD, DEPENDENCIES))
 _NATIVE_WHILE_SUSPENDED = ("labels", "nodeSelector")
 
 
@@ -108,7 +109,7 @@ def _check_fixed(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, f
     if queues[0] != queues[1]:
         notes.invalid(f"metadata.labels.{QUEUE_LABEL}", queues[1], "field is immutable")
     awaited = [_mapping(one, "metadata", "annotations") for one in (old, new)]
-    for name in (DEPENDS_ON, ON_UNMET):
+    for name in (DEPENDS_ON, ON_UNMET, GROUP):
         if awaited[0].get(name) != awaited[1].get(name):
             notes.invalid(f"metadata.annotations.{name}", awaited[1].get(name), "field is immutable")
     if before.get("managedBy") != after.get("managedBy"):

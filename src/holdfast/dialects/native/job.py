@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from holdfast.dialects.native.array import arrayed, read_array
 from holdfast.dialects.native.dependencies import read_dependencies
 from holdfast.dialects.native.envelope import LABEL_VALUE, read_job_name, take_kind
+from holdfast.dialects.native.groups import read_group
 from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.resources import read_resources
 from holdfast.dialects.native.watching import read_checkpointed, read_stall, read_warning
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.policy.model import UnknownEnd
-from holdfast.domain.workloads.group import LONGEST as LONGEST_GROUP
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, Streams
 from holdfast.errors import Problem
 
@@ -107,11 +107,6 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
         metadata.finish()
     spec.finish()
     return found
-
-
-def read_group(spec: Fields) -> str:
-    """Read ``group``."""
-    return spec.text("group", longest=LONGEST_GROUP) or ""
 
 
 def _or(value: T | None, default: T) -> T:

@@ -195,9 +195,20 @@ def _read(options: SteerOptions, flags: Flags, states: Sequence[str], array_stat
 def _chosen(client: "Client", options: SteerOptions, wanted: Chosen | None, verb: str, cli: Cli) -> Sequence[Selected]:
     if wanted is None:
         return named(options.jobs)
-    found = select(client, wanted, cli)
+    found: Sequence[Selected] = select(client, wanted, cli)
+    if wanted.group is not None:
+        found = _without_sets(client, found, wanted.group, cli)
     confirm(verb, found, cli, yes=options.yes)
     return found
+
+
+def _without_sets(client: "Client", found: Sequence[Selected], group: str, cli: Cli) -> Sequence[Selected]:
+    """Leave out the jobs of job sets, which only their sets steer, and say so."""
+    left = [one for one in found if not one.of_set]
+    if len(left) < len(found):
+        names = ", ".join(one.name for one in client.job_sets(group=group) if one.terminal is None)
+        cli.say(f"left as they are: job sets {names}; see holdfast suspend, resume, restart, delete")
+    return left
 
 
 def _each(jobs: Sequence[Selected], act: "Act", verb: str, cli: Cli) -> int:
