@@ -5,10 +5,21 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.access import Principal, Role
-from holdfast.domain.access.grants import Access, Right, roles_of
+from holdfast.domain.access.grants import NOBODY, Access, Permission, Right, Sight, roles_of
 from holdfast.domain.audit import Caller, Subject
 from holdfast.domain.job import Queue
-from holdfast.domain.rights import TABLE, Reach, reach, refusal_of
+from holdfast.domain.record import evolve
+from holdfast.domain.rights import (
+    TABLE,
+    Grants,
+    Reach,
+    Thing,
+    decide,
+    reach,
+    refusal_of,
+    sight_of,
+    submission_refusal,
+)
 from holdfast.errors import Forbidden
 from holdfast.service.access import FRESH_S, AccessBook
 from holdfast.service.operations.policies import Policies
@@ -77,6 +88,54 @@ def test_each_cell_decides_alone(kind: Subject, right: Right) -> None:
 def test_of_several_roles_the_one_that_goes_farthest_counts() -> None:
     both = Principal("ann", roles=(Role.VIEWER, Role.OPERATOR))
     assert reach(both, Right.CANCEL, Subject.JOB) is Reach.ALL
+
+
+HERS = Thing(Subject.JOB, "gpu", "ann", 1002)
+GPU = Grants({"gpu": (Permission(("group:ml",), (Right.CANCEL, Right.LOGS)),)})
+
+
+@pytest.mark.parametrize(
+    ("who", "right", "allowed"),
+    [
+        (Principal("ann", uid=1002), Right.CANCEL, True),
+        (Principal("ann"), Right.CANCEL, True),
+        (Principal("ann", uid=1009), Right.CANCEL, False),
+        (Principal("ben", uid=1003), Right.CANCEL, False),
+        (Principal("ben", ("ml",), uid=1003), Right.CANCEL, True),
+        (Principal("ben", ("ml",), uid=1003), Right.CHANGE, False),
+        (Principal("ben", ("ml",), uid=1003), Right.SUBMIT, False),
+    ],
+)
+def test_users_reach_their_own_by_account_and_what_queues_give(who: Principal, right: Right, *, allowed: bool) -> None:
+    assert (decide(evolve(who, roles=(Role.USER,)), right, HERS, GPU) is None) is allowed
+
+
+@pytest.mark.parametrize("others_see", Sight)
+def test_what_others_see_is_what_the_settings_say_and_more_where_a_queue_gives_it(others_see: Sight) -> None:
+    ben = Principal("ben", roles=(Role.USER,))
+    assert sight_of(ben, HERS, Grants(others_see=others_see)) is others_see
+    assert sight_of(Principal("ben"), HERS, Grants(others_see=others_see)) is Sight.NOTHING
+    watching = Grants({"gpu": (Permission(("user:ben",), (Right.WATCH,)),)}, others_see)
+    assert sight_of(ben, HERS, watching) is max(others_see, Sight.DETAILS, key=list(Sight).index)
+    assert sight_of(ben, HERS, evolve(watching, permissions=GPU.permissions)) is others_see
+    assert sight_of(evolve(ben, groups=("ml",)), HERS, GPU) is Sight.EVERYTHING
+    assert sight_of(Principal("ann", roles=(Role.VIEWER,)), HERS, Grants(others_see=others_see)) is Sight.EVERYTHING
+
+
+def test_a_queue_with_permissions_is_closed_to_others_and_one_without_open_to_users_only() -> None:
+    ml = GPU.permissions["gpu"]
+    open_to = (Permission(("user:ben",), (Right.SUBMIT,)),)
+    user, viewer = (Principal("ben", ("ml",), roles=(role,)) for role in (Role.USER, Role.VIEWER))
+    for who, permissions, allowed in (
+        (user, (), True),
+        (user, ml, False),
+        (user, open_to, True),
+        (viewer, (), False),
+        (viewer, open_to, False),
+        (Principal("lab", roles=(Role.ADMIN,)), ml, True),
+        (user, NOBODY, False),
+    ):
+        assert (submission_refusal(who, Subject.JOB, "gpu", permissions) is None) is allowed
 
 
 def test_who_has_no_role_may_do_nothing() -> None:

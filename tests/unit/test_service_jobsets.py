@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.compiled.codec import load_change, load_set_spec
 from holdfast.dialects.documents import read_documents
-from holdfast.domain.access import Principal
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.job import JobState
 from holdfast.domain.workloads.jobset.state import JobSet
@@ -29,7 +29,7 @@ from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BY = Caller(Principal("ann"), 5.0)
+BY = Caller(Principal("ann", roles=(Role.USER,)), 5.0)
 
 
 @pytest.fixture

@@ -119,6 +119,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             rules.require_policies(queue, self._policies)
             rules.require_notifiers(queue, self._notifiers)
             current = self._queues.get(queue.name)
+            rules.require_right_to_permissions(by, current, queue)
             if current != queue:
                 self._queues[queue.name] = queue
                 self._edited(audit.on_queue(by, _put_act(current), queue.name))
@@ -128,6 +129,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             presence.require_presence(presence.QUEUE, name, known=self._queues, create=False)
             rules.require_not_default_queue(name)
+            rules.require_right_to_permissions(by, self._queues[name], None)
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
             jobs = [job for job in self._jobs_waiting.by_id.values() if job.queue == name]
             if any(not job.terminal or job.id in asked for job in jobs):

@@ -14,6 +14,7 @@ from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined, Workload
@@ -141,6 +142,7 @@ class JobTable:
                 and (where.ids is None or job.id in where.ids)
                 and where.submitted_by in {None, job.submitted_by}
                 and (where.group is None or where.group.holds(job.group))
+                and is_seen(job, where.seen)
                 and (where.tasks or job.child is None or job.of_set is not None)
                 and (not where.quarantined or job.id in self.quarantined)
                 and wanted <= self.labels.get(job.id, {}).items()
@@ -151,3 +153,8 @@ class JobTable:
 def in_set(job: Job, set_id: str) -> bool:
     """Whether a job belongs to that job set."""
     return job.child is not None and job.child.set_id == set_id
+
+
+def is_seen(job: Job, seen: Seen | None) -> bool:
+    """Whether somebody may know of a job."""
+    return seen is None or job.submitted_by == seen.owner or job.queue in seen.queues

@@ -6,9 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import StoredAuditEntry
-from holdfast.domain.events import NodeLost, StoredEvent
+from holdfast.domain.events import NodeLost, OperatorActed, StoredEvent
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
+from tools.memory_store.jobs import is_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,15 +59,18 @@ class MemoryLogStore:
             return found
 
     def _matches(self, event: StoredEvent, where: EventFilter) -> bool:
-        if where.types is not None and event.type.name not in where.types:
+        unasked = where.types is not None and event.type.name not in where.types
+        if unasked or not (where.acts or not isinstance(event.event, OperatorActed)):
             return False
         if where.group is not None and not where.group.holds(event.group):
             return False
         if event.job_id is None:
             own = where.job_set in {None, getattr(event.event, "job_set", None)}
-            return own and where.job_id is None and where.queue is None
+            return own and (where.seen, where.job_id, where.queue) == (None, None, None)
         job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events are deleted with the job
         if job is None or where.job_set not in {None, job.child.set_id if job.child else None}:
+            return False
+        if not is_seen(job, where.seen):
             return False
         return where.job_id in {None, job.id} and where.queue in {None, job.queue}
 

@@ -17,7 +17,7 @@ from holdfast.domain.record import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.domain.access.grants import Permission
+    from holdfast.domain.access.grants import Permissions
     from holdfast.domain.access.people import Principal
 
 
@@ -72,18 +72,25 @@ class Refusal(Struct, frozen=True):
 
 
 class Thing(Struct, frozen=True):
-    """What somebody wants to do something to, as far as rights depend on it."""
+    """A piece of work, as far as rights depend on it."""
 
     kind: Subject
     queue: str
-    owner: str | None = None
-    """Whose it is; ``None`` for what is to be submitted."""
+    owner: str = ""
+    """Whose it is; empty where nobody is known."""
+    owner_uid: int | None = None
+    """The number of that one's Unix account, where there is one."""
+
+    def is_own(self, principal: Principal) -> bool:
+        """Whether it is somebody's; an account that was made again under a name is another one."""
+        same_account = None in {self.owner_uid, principal.uid} or self.owner_uid == principal.uid
+        return bool(self.owner) and self.owner == principal.name and same_account
 
 
 class Grants(Struct, frozen=True):
     """What operators gave, at one instant, beside the roles."""
 
-    permissions: Mapping[str, tuple[Permission, ...]] = field(default_factory=dict)
+    permissions: Mapping[str, Permissions] = field(default_factory=dict)
     """Of the queues that have any."""
     others_see: Sight = Sight.DETAILS
 
@@ -115,36 +122,41 @@ def refusal_of(principal: Principal, right: Right, kind: Subject) -> Refusal | N
     return Refusal(message, _by_an_admin(principal, least))
 
 
-def decide(principal: Principal, right: Right, thing: Thing, grants: Grants) -> Refusal | None:
-    """Say why somebody may not do something to a piece of work, if so."""
-    refused = refusal_of(principal, right, thing.kind)
-    if refused is not None or reach(principal, right, thing.kind) is Reach.ALL:
+def submission_refusal(principal: Principal, kind: Subject, queue: str, permissions: Permissions) -> Refusal | None:
+    """Say why somebody may not submit to a queue with such permissions, if so."""
+    refused = refusal_of(principal, Right.SUBMIT, kind)
+    if refused is not None or reach(principal, Right.SUBMIT, kind) is Reach.ALL:
         return refused
-    own = thing.owner == principal.name
-    if right is Right.SUBMIT:
-        if thing.owner is not None and not own:
-            return _not_own(principal, "change what runs as", thing, "an admin can do that")
-        closed = thing.queue in grants.permissions and not grants.gives(principal, right, thing.queue)
-        why = f"queue {thing.queue} gives that to some only"
-        return _in_queue(principal, right, thing, why) if closed else None
-    if own or grants.gives(principal, right, thing.queue) or _seen_enough(right, grants.others_see):
+    if not permissions or Grants({queue: permissions}).gives(principal, Right.SUBMIT, queue):
         return None
-    return _in_queue(principal, right, thing, "it belongs to somebody else")
+    return _in_queue(principal, Right.SUBMIT, queue, f"queue {queue} gives that to some only")
 
 
-def _seen_enough(right: Right, others_see: Sight) -> bool:
-    if right is Right.LOGS:
-        return others_see is Sight.EVERYTHING
-    return right is Right.WATCH and others_see is not Sight.NOTHING
+def decide(principal: Principal, right: Right, thing: Thing, grants: Grants) -> Refusal | None:
+    """Say why somebody may not do something to a piece of work that is there, if so."""
+    refused = refusal_of(principal, right, thing.kind)
+    if refused is not None or reach(principal, right, thing.kind) is Reach.ALL or thing.is_own(principal):
+        return refused
+    if right is Right.SUBMIT:  # it would run as its owner
+        message = f"{principal.name} may not change what runs as {thing.owner or 'somebody else'}"
+        return Refusal(message, f"{thing.owner or 'an admin'} can do that")
+    if grants.gives(principal, right, thing.queue):
+        return None
+    return _in_queue(principal, right, thing.queue, f"this {_word(thing.kind)} belongs to somebody else")
 
 
-def _in_queue(principal: Principal, right: Right, thing: Thing, why: str) -> Refusal:
-    hint = f"an admin can give it: permissions of queue {thing.queue} with the right {right} for user:{principal.name}"
-    return Refusal(f"{principal.name} may not {right} this {_word(thing.kind)}: {why}", hint)
+def sight_of(principal: Principal, thing: Thing, grants: Grants) -> Sight:
+    """Return how much somebody sees of a piece of work."""
+    if decide(principal, Right.LOGS, thing, grants) is None:
+        return Sight.EVERYTHING
+    if decide(principal, Right.WATCH, thing, grants) is None:
+        return max(Sight.DETAILS, grants.others_see, key=list(Sight).index)
+    return Sight.NOTHING if refusal_of(principal, Right.WATCH, thing.kind) else grants.others_see
 
 
-def _not_own(principal: Principal, what: str, thing: Thing, hint: str) -> Refusal:
-    return Refusal(f"{principal.name} may not {what} {thing.owner}", hint)
+def _in_queue(principal: Principal, right: Right, queue: str, why: str) -> Refusal:
+    hint = f"an admin can give it: permissions of queue {queue} with the verb {right} for user:{principal.name}"
+    return Refusal(f"{principal.name} may not {right} this: {why}", hint)
 
 
 def _by_an_admin(principal: Principal, role: Role) -> str:

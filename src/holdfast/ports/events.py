@@ -13,6 +13,7 @@ from holdfast.domain.record import Struct
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.audit import AuditEntry, StoredAuditEntry
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.workloads.group import Grouped
@@ -30,6 +31,10 @@ class EventFilter(Struct, frozen=True):
     """Events of the set of this id and of its jobs."""
     group: Grouped | None = None
     """Events of what is in these groups: jobs, arrays and job sets."""
+    seen: Seen | None = None
+    """Only events of work that somebody may know of; ``None``: all."""
+    acts: bool = True
+    """Also what operators did."""
 
 
 EVERYTHING = EventFilter()

@@ -20,6 +20,7 @@ from holdfast.ports.workloads import Left, Rerun, W, WorkloadQueries
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import EventRecord, StoredEvent
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
@@ -279,6 +280,8 @@ class JobFilter(Struct, frozen=True):
     submitted_by: str | None = None
     """Only that one's."""
     group: Grouped | None = None
+    seen: Seen | None = None
+    """Only what somebody may know of; ``None``: everything."""
 
 
 class QueryStore(Protocol):

@@ -22,6 +22,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 from holdfast.errors import NotFound, UnreadableSpec
+from holdfast.service.hiding import without_logs
 from holdfast.service.naming import find_attempt
 from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import reason_of
@@ -70,8 +71,8 @@ class Explainer:
         """Complete the decisions of all of a job's attempts with the rules that were considered."""
         return [self._complete(job, attempts, attempt) for attempt in attempts]
 
-    def why(self, reference: str, number: int | None = None) -> Explanation:
-        """Explain a job by one attempt, or by its last one that was judged.
+    def why(self, reference: str, number: int | None = None, *, quoting: bool = True) -> Explanation:
+        """Explain a job by one attempt, or by its last one that was judged; ``quoting`` also what it printed.
 
         Raises:
             NotFound: There is no such job or attempt.
@@ -90,10 +91,13 @@ class Explainer:
         paused = paused_lines(self._store, ended=job.terminal, said=job.reason)
         if chosen is None:
             pods = failed_pods(self._store, job, number or job.attempt)
+            pods = pods if quoting else [*map(without_logs, pods)]
             told = awaited_lines(self._store, job) or pod_lines(self._store, job, failed=pods)
             return Explanation(job, None, job_line(job), (*told, *paused), pods)
         complete = self._complete(job, attempts, chosen)
         pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)
+        if not quoting:
+            complete, pods = without_logs(complete), [*map(without_logs, pods)]
         summary = self._summary(job, attempts, complete, number, pods)
         return Explanation(job, complete, job_line(job, complete), (*summary, *paused), pods)
 

@@ -197,7 +197,7 @@ class Submitter(Struct, frozen=True):
             error = (
                 item
                 if isinstance(item, HoldfastError)
-                else _error_of(item, catalogue, self._unknown(item, awaited.get(place, ())), nodes)
+                else _error_of(item, catalogue, self._unknown(item, awaited.get(place, ())), nodes, self.by)
             )
             if error is None and isinstance(item, Written) and item.array is not None:
                 error = self._taken(item.spec.name, arrays)
@@ -295,10 +295,15 @@ def _written(item: Item) -> Written | HoldfastError:
 
 
 def _error_of(
-    item: Written, catalogue: Catalogue, awaited: Sequence[Problem], nodes: Callable[[], Sequence[Node]]
+    item: Written,
+    catalogue: Catalogue,
+    awaited: Sequence[Problem],
+    nodes: Callable[[], Sequence[Node]],
+    by: Caller | None,
 ) -> HoldfastError | None:
     """Say all that keeps a job from being accepted: how it is written, and what it names."""
-    found = check(item.spec if item.array is None else evolve(item.spec, notify=item.array.notify), catalogue, nodes)
+    spec = item.spec if item.array is None else evolve(item.spec, notify=item.array.notify)
+    found = check(spec, catalogue, nodes, by)
     if awaited:
         known = found.problems if isinstance(found, InvalidManifest) else ()
         found = InvalidManifest(f"{_noun(item)} {item.spec.name!r} is not valid", problems=[*known, *awaited])

@@ -7,10 +7,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.workloads import arrays_needed_by, queue_of
-from holdfast.domain.audit import Act, on_device, on_job, on_workload
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Act, Subject, on_device, on_job, on_workload
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
 from holdfast.domain.notifications.notification import DeliveryState
+from holdfast.domain.rights import refusal_of
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.jobset.model import clash
@@ -18,6 +20,7 @@ from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import (
     AlreadyExists,
     Conflict,
+    Forbidden,
     Internal,
     InvalidRequest,
     NotFound,
@@ -199,6 +202,21 @@ def require_notifiers(queue: Queue, known: Collection[str]) -> None:
     if problems:
         message = f"queue {queue.name!r} names a notifier that does not exist"
         raise InvalidRequest(message, problems=problems, hint="create the notifier first")
+
+
+def require_right_to_permissions(by: Caller | None, before: Queue | None, after: Queue | None) -> None:
+    """Check that who changes or drops the permissions of a queue may give rights at all.
+
+    Raises:
+        Forbidden: It may not.
+    """
+    old, new = (() if one is None else one.permissions for one in (before, after))
+    refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)
+    if by is not None and refused is not None:
+        queue = before or after
+        name = queue.name if queue else ""
+        message = f"{by.actor} may not change the permissions of queue {name}: that takes the role admin"
+        raise Forbidden(message, hint=refused.hint)
 
 
 def require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:

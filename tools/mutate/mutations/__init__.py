@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tools.mutate.mutations import (
+    access,
     accounts,
     controller,
     dependencies,
@@ -20,6 +21,7 @@ from tools.mutate.mutations import (
 )
 
 MUTATIONS = (
+    *access.MUTATIONS,
     *accounts.MUTATIONS,
     *controller.MUTATIONS,
     *policy.MUTATIONS,

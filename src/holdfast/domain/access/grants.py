@@ -58,7 +58,15 @@ class Permission(Struct, frozen=True):
     verbs: tuple[Right, ...]
 
 
-NOBODY = (Permission((), ()),)
+class Seen(Struct, frozen=True):
+    """Whose work somebody may know of: the own, and that in some queues."""
+
+    owner: str
+    queues: frozenset[str] = frozenset()
+
+
+Permissions: TypeAlias = tuple[Permission, ...]
+NOBODY: Permissions = (Permission((), ()),)
 """Permissions that give nothing to anybody; a queue without any is open to users."""
 
 Roles: TypeAlias = tuple[tuple[Role, tuple[str, ...]], ...]

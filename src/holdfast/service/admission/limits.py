@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Subject
+from holdfast.domain.rights import submission_refusal
 from holdfast.domain.units import format_amount, format_cpu, format_memory
-from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
+from holdfast.errors import Forbidden, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.service.admission.offers import unknown_resources
 from holdfast.service.naming import unknown_names, unknown_notifiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from holdfast.domain.access import Principal
+    from holdfast.domain.audit import Caller
     from holdfast.domain.job import Ceiling, Node, Queue, Resources
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
@@ -23,8 +27,17 @@ LARGEST_TOTAL_MEMORY = 1 << 60
 LARGEST_TOTAL_CPU_M = 1_000_000_000
 
 
-def check(spec: JobSpec, catalogue: Catalogue, nodes: Callable[[], Sequence[Node]]) -> HoldfastError | None:
-    """Say what keeps a valid specification from being accepted here, if anything; ``nodes`` lists those there are."""
+def check(
+    spec: JobSpec, catalogue: Catalogue, nodes: Callable[[], Sequence[Node]], by: Caller | None = None
+) -> HoldfastError | None:
+    """Say what keeps a valid specification from being accepted here, if anything.
+
+    Args:
+        spec: What is asked for.
+        catalogue: What there is.
+        nodes: Lists the nodes there are.
+        by: Who asks, if that is not the controller: the queue may be open to some only.
+    """
     problems = unknown_names((spec.queue,), catalogue.queues, "queue", lambda _: "spec.queue")
     problems += unknown_names(
         spec.retry_policies, catalogue.policies, "retry policy", lambda i: f"spec.retryPolicies[{i}]"
@@ -34,8 +47,16 @@ def check(spec: JobSpec, catalogue: Catalogue, nodes: Callable[[], Sequence[Node
     problems += unknown_resources(spec, catalogue.settings.resources, nodes)
     if problems:
         return InvalidManifest(f"job {spec.name!r} is not valid", problems=problems)
+    if by is not None and (closed := closed_to(by.principal, catalogue.queues[spec.queue])):
+        return closed
     beyond = _beyond_queue(spec, catalogue.queues[spec.queue])
     return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
+
+
+def closed_to(principal: Principal, queue: Queue) -> Forbidden | None:
+    """Say why somebody may not submit to a queue, if so."""
+    refused = submission_refusal(principal, Subject.JOB, queue.name, queue.permissions)
+    return None if refused is None else Forbidden(refused.message, hint=refused.hint)
 
 
 def _too_much(spec: JobSpec) -> list[Problem]:

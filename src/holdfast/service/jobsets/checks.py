@@ -9,7 +9,7 @@ from holdfast.dialects.jobset.runnable import TEMPLATE
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, Problem, Refused
-from holdfast.service.admission.limits import check
+from holdfast.service.admission.limits import check, closed_to
 from holdfast.service.kube_paths import QUEUE, in_kubernetes
 from holdfast.service.naming import unknown_notifiers
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.jobset.model import JobSetSpec
     from holdfast.errors import HoldfastError
     from holdfast.ports.catalogue import Catalogue
@@ -25,13 +26,16 @@ MOST_JOBS = 100_000
 """In one set."""
 
 
-def check_set(spec: JobSetSpec, catalogue: Catalogue, written: Mapping[str, Any]) -> HoldfastError | None:
+def check_set(
+    spec: JobSetSpec, catalogue: Catalogue, written: Mapping[str, Any], by: Caller | None = None
+) -> HoldfastError | None:
     """Say what keeps a set from being accepted.
 
     Args:
         spec: The set.
         catalogue: What there is.
         written: Its manifest, which says at which paths things are.
+        by: Who asks: the queue may be open to some only.
     """
     native = written.get("apiVersion") == API_VERSION
     places = f"spec.{'jobs' if native else 'replicatedJobs'}"
@@ -48,6 +52,8 @@ def check_set(spec: JobSetSpec, catalogue: Catalogue, written: Mapping[str, Any]
             (beyond if isinstance(error, Refused) else invalid).update(dict.fromkeys(found))
     if invalid:
         return InvalidManifest(f"job set {spec.name!r} is not valid", problems=invalid)
+    if by is not None and (closed := closed_to(by.principal, catalogue.queues[spec.queue_name])):
+        return closed
     if beyond:
         return Refused(f"the queue could never run job set {spec.name!r}", problems=beyond)
     return None

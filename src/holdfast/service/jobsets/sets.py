@@ -132,7 +132,7 @@ class JobSets(Struct, frozen=True):
         """
         with audited(self.store, None if dry_run else by, Act.CREATE, Subject.JOB_SET, name_of(written)):
             check_key(key)
-            read = self._read_new(written, lenient=lenient)
+            read = self._read_new(written, lenient=lenient, by=by)
             try:
                 return (
                     self._checked(read, lenient=lenient, by=by)
@@ -177,7 +177,7 @@ class JobSets(Struct, frozen=True):
             if there is not None:
                 require_match(there, if_match)
                 return self._changed(there, written, lenient=lenient, by=by, dry_run=dry_run)
-            read = self._read_new(written, lenient=lenient)
+            read = self._read_new(written, lenient=lenient, by=by)
             if dry_run:
                 return self._checked(read, lenient=lenient, by=by)
             return self._created(read, lenient=lenient, by=by, key=None)
@@ -237,7 +237,7 @@ class JobSets(Struct, frozen=True):
             return None
         return found if found.name == name else None
 
-    def _read(self, written: Sent, *, lenient: bool) -> _Read:
+    def _read(self, written: Sent, *, lenient: bool, by: Caller | None) -> _Read:
         """Read a manifest, and check it against the catalogue."""
         reading = read_one(written, lenient=lenient, engines=partial(engines_of, self.store))
         if reading.manifest is None:
@@ -247,15 +247,15 @@ class JobSets(Struct, frozen=True):
             problem = Problem("kind", "only job sets are taken here", ("JobSet",), "jobs are sent to /jobs")
             raise InvalidManifest(problems=[problem])
         value = written.value if isinstance(written, Document) else written
-        error = check_set(spec, self.store.catalogue(), value)
+        error = check_set(spec, self.store.catalogue(), value, by)
         if error is not None:
             problems = [located(problem, written) for problem in error.problems]
             raise type(error)(error.message, problems=problems, hint=error.hint)
         return _Read(spec, dump_set(value), reading.warnings)
 
-    def _read_new(self, written: Sent, *, lenient: bool) -> _Read:
+    def _read_new(self, written: Sent, *, lenient: bool, by: Caller | None) -> _Read:
         """Read a manifest of a set that is new, and find what it waits for."""
-        read = self._read(written, lenient=lenient)
+        read = self._read(written, lenient=lenient, by=by)
         if not read.spec.after or not self.alone:
             return read
         resolver = Resolver(self.store, [Submitted(read.spec)])
@@ -326,7 +326,7 @@ class JobSets(Struct, frozen=True):
         if there.deleting:
             raise _going(there)
         try:
-            read = self._read(written, lenient=lenient and there.lenient)
+            read = self._read(written, lenient=lenient and there.lenient, by=by)
         except InvalidManifest as error:
             if lenient is there.lenient:
                 raise

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_array
 from holdfast.dialects.native.array import read_some_indexes, renamed
 from holdfast.dialects.native.patch import patched
-from holdfast.domain.access.grants import Right
+from holdfast.domain.access.grants import Right, Sight
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.ports.workloads import EVERY
 from holdfast.service.arrays import LARGEST_PAGE, Arrays, Explained, Progress
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.array.model import Array, ArraySpec
+    from holdfast.domain.workloads.array.model import ArraySpec
     from holdfast.errors import Problem
     from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.manifests.text import Text
@@ -54,26 +55,32 @@ class ArrayOperations(Struct, frozen=True):
             self.backend.store, self.backend.clock, self.backend.ids, self.backend.nodes, self.backend.secrets
         )
 
-    @asks(Right.WATCH, Subject.ARRAY)
-    def page(
-        self, _caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
-    ) -> tuple[Sequence[Progress], str | None]:
-        """List arrays by name, and say after which name the list continues."""
-        return self._arrays().page(where, after=after, limit=limit)
+    def _named(self, caller: Caller, right: Right, ref: str) -> str:
+        return self.backend.seeing(caller).workload(right, Array, ref)
 
     @asks(Right.WATCH, Subject.ARRAY)
-    def get(self, _caller: Caller, ref: str) -> Progress:
+    def page(
+        self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
+    ) -> tuple[Sequence[Progress], str | None]:
+        """List arrays by name, and say after which name the list continues."""
+        seen = self.backend.seeing(caller).workloads(where)
+        return ([], None) if seen is None else self._arrays().page(seen, after=after, limit=limit)
+
+    @asks(Right.WATCH, Subject.ARRAY)
+    def get(self, caller: Caller, ref: str) -> Progress:
         """Read how far an array is.
 
         Raises:
             NotFound: There is no such array.
         """
-        return self._arrays().get(ref)
+        return self._arrays().get(self._named(caller, Right.WATCH, ref))
 
     @asks(Right.WATCH, Subject.ARRAY)
-    def going_on(self, _caller: Caller, tasks: Iterable[Job]) -> Sequence[Progress]:
+    def going_on(self, caller: Caller, tasks: Iterable[Job]) -> Sequence[Progress]:
         """Read how far the arrays of some tasks are."""
-        return self._arrays().going_on(tasks)
+        seeing = self.backend.seeing(caller)
+        hidden = {Sight.NOTHING, Sight.EXISTENCE}
+        return self._arrays().going_on([job for job in tasks if seeing.sight(job) not in hidden])
 
     @asks(Right.SUBMIT, Subject.ARRAY)
     def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> Submitted:
@@ -90,25 +97,27 @@ class ArrayOperations(Struct, frozen=True):
     ) -> tuple[Reshaped, Sequence[Problem]]:
         """Give an array the limits that a manifest has, and return what is dubious in that; see ``reshape``."""
         written = written_array(one_document(body), partial(engines_of, self.backend.store))
+        ref = self._named(caller, Right.CHANGE, ref)
         return reshape(self._arrays(), ref, written, by=caller, dry_run=dry_run), written.warnings
 
     @asks(Right.WATCH, Subject.ARRAY)
-    def task(self, _caller: Caller, ref: str, index: int) -> Job:
+    def task(self, caller: Caller, ref: str, index: int) -> Job:
         """Read the job that is a task of an array.
 
         Raises:
             NotFound: There is no such array, or no such task of it.
         """
-        return self._arrays().task(ref, index)
+        found = self._arrays().task(self._named(caller, Right.WATCH, ref), index)
+        return self.backend.seeing(caller).jobs([found])[0]
 
     @asks(Right.WATCH, Subject.ARRAY)
-    def why(self, _caller: Caller, ref: str) -> tuple[Explained, Sequence[Array], Sequence[str]]:
+    def why(self, caller: Caller, ref: str) -> tuple[Explained, Sequence[Array], Sequence[str]]:
         """Explain where an array is; with the arrays that run tasks of it again, and that nothing is started, if so.
 
         Raises:
             NotFound: There is no such array.
         """
-        found = self._arrays().explain(ref)
+        found = self._arrays().explain(self._named(caller, Right.WATCH, ref))
         array = found.progress.array
         paused = paused_lines(self.backend.store, ended=bool(array.ended))
         return found, reruns_of(self.backend.store, array), paused
@@ -146,6 +155,7 @@ class ArrayOperations(Struct, frozen=True):
 
         if indices is not None:
             wanted = evolve(wanted, indexes=read_some_indexes(indices))
+        ref = self._named(caller, Right.LOGS, ref)  # the new one is its own, and so what it is told
         found = run_again(self._arrays(), ref, wanted, changed, by=caller, dry_run=dry_run)
         if not dry_run:
             self.backend.count(1, 0)
@@ -159,7 +169,7 @@ class ArrayOperations(Struct, frozen=True):
             NotFound: There is no such array.
             Conflict: It has ended otherwise, or is being deleted.
         """
-        return self._arrays().cancel(ref, reason, by=caller)
+        return self._arrays().cancel(self._named(caller, Right.CANCEL, ref), reason, by=caller)
 
     @asks(Right.CHANGE, Subject.ARRAY)
     def hold(self, caller: Caller, ref: str, reason: str = "") -> Progress:
@@ -169,7 +179,7 @@ class ArrayOperations(Struct, frozen=True):
             NotFound: There is no such array.
             Conflict: It has ended, or is about to.
         """
-        return self._arrays().hold(ref, reason, by=caller)
+        return self._arrays().hold(self._named(caller, Right.CHANGE, ref), reason, by=caller)
 
     @asks(Right.CHANGE, Subject.ARRAY)
     def release(self, caller: Caller, ref: str, reason: str = "") -> Progress:
@@ -179,7 +189,7 @@ class ArrayOperations(Struct, frozen=True):
             NotFound: There is no such array.
             Conflict: It is not held.
         """
-        return self._arrays().release(ref, reason, by=caller)
+        return self._arrays().release(self._named(caller, Right.CHANGE, ref), reason, by=caller)
 
     @asks(Right.CANCEL, Subject.ARRAY)
     def delete(self, caller: Caller, ref: str, reason: str = "") -> Progress:
@@ -188,4 +198,4 @@ class ArrayOperations(Struct, frozen=True):
         Raises:
             NotFound: There is no such array.
         """
-        return self._arrays().delete(ref, reason, by=caller)
+        return self._arrays().delete(self._named(caller, Right.CANCEL, ref), reason, by=caller)

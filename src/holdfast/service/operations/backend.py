@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
     from holdfast.service.access import AccessBook
     from holdfast.service.explain import Explainer
+    from holdfast.service.operations.seeing import Seeing
 
 
 @dataclass
@@ -63,6 +64,12 @@ class Backend:
         from holdfast.service.access import AccessBook  # noqa: PLC0415 - start-up time: the owner needs none of it
 
         return AccessBook(self.store, self.clock, self.owner)
+
+    def seeing(self, caller: Caller) -> Seeing:
+        """Look with the eyes of who calls."""
+        from holdfast.service.operations.seeing import Seeing  # noqa: PLC0415 - it needs what operations are made of
+
+        return Seeing(self.store, self.access, caller)
 
     def caller(self, principal: Principal, *, origin: str, request_id: str) -> Caller:
         """Return who calls now, with their roles; without them, operations refuse everything.

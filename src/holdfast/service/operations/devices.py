@@ -11,6 +11,7 @@ from holdfast.errors import Conflict, NotFound
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.operations.asking import asks
+from holdfast.service.operations.seeing import Seeing
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Node, Run
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
+    from holdfast.service.access import AccessBook
 
 
 class Listed(Struct, frozen=True):
@@ -36,13 +38,16 @@ class Devices(Struct, frozen=True):
 
     store: Store
     clock: Clock
+    access: AccessBook | None = None
+    """Knows what who calls may see, where that is not everything."""
 
     @asks(Right.WATCH, Subject.DEVICE)
-    def list(self, _caller: Caller) -> Listed:
+    def list(self, caller: Caller) -> Listed:
         """Read the GPUs of all nodes, and which runs have them."""
         holders = [run for run in self.store.running() if run.devices]
         jobs = self.store.jobs(JobFilter(ids=frozenset(run.job_id for run in holders)))
-        return Listed(self.store.nodes(), holders, {job.id: job.name for job in jobs})
+        seeing = Seeing(self.store, self.access, caller)
+        return Listed(self.store.nodes(), *seeing.holders(holders, jobs))
 
     @asks(Right.CHANGE, Subject.DEVICE)
     def cordon(self, caller: Caller, reference: str, reason: str) -> tuple[Node, Device]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.events import BY_NAME
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.rights import refusal_of
 from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
 from holdfast.service.naming import set_id_of
 from holdfast.service.operations.asking import asks
+from holdfast.service.operations.seeing import Seeing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import StoredEvent
     from holdfast.ports.store import Store
+    from holdfast.service.access import AccessBook
 
 LARGEST_PART = 1000
 TYPE_PREFIX = "dev.holdfast."
@@ -42,11 +45,13 @@ class EventLog(Struct, frozen=True):
     """The event log."""
 
     store: Store
+    access: AccessBook | None = None
+    """Knows what who calls may see, where that is not everything."""
 
     @asks(Right.WATCH, Subject.JOB)
     def filter(
         self,
-        _caller: Caller,
+        caller: Caller,
         *,
         job: str | None = None,
         types: Sequence[str] = (),
@@ -57,7 +62,7 @@ class EventLog(Struct, frozen=True):
         """Make a filter of what a caller wrote.
 
         Args:
-            _caller: Who reads.
+            caller: Who reads.
             job: A job's id, name or unique prefix.
             types: ``job.failed``, its long form ``dev.holdfast.job.failed.v1``, or a family such as ``job``.
             queue: A queue's name.
@@ -71,12 +76,16 @@ class EventLog(Struct, frozen=True):
         wanted = _read_types(types) if types else None
         of_set = None if job_set is None else set_id_of(self.store, job_set)
         grouped = None if group is None else Grouped.read(group)
-        return EventFilter(None if job is None else self.store.job(job).id, wanted, queue, of_set, grouped)
+        seeing = Seeing(self.store, self.access, caller)
+        of_job = None if job is None else self.store.job(seeing.job(Right.WATCH, job)).id
+        return EventFilter(of_job, wanted, queue, of_set, grouped)
 
     @asks(Right.WATCH, Subject.JOB)
-    def part(self, _caller: Caller, where: EventFilter, *, after: int, limit: int = LARGEST_PART) -> EventPart:
+    def part(self, caller: Caller, where: EventFilter, *, after: int, limit: int = LARGEST_PART) -> EventPart:
         """Read the events after a place."""
         last = self.store.last_event_seq()  # first: then everything up to it is seen by the next question
+        acts = refusal_of(caller.principal, Right.WATCH, Subject.AUDIT) is None
+        where = evolve(where, seen=Seeing(self.store, self.access, caller).known(), acts=acts)
         events = self.store.events(after=after, limit=limit, where=where)
         full = len(events) == limit
         seen = events[-1].seq if events else after

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.native.patch import patched
 from holdfast.dialects.native.writing import write_job
-from holdfast.domain.access.grants import Right
+from holdfast.domain.access.grants import Right, Sight
 from holdfast.domain.audit import Subject
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 from holdfast.errors import UnreadableSpec
+from holdfast.ports.store import JobFilter
 from holdfast.service.control import Control
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
 from holdfast.service.naming import find_attempt
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, JobState
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.ports.overview import Latest
-    from holdfast.ports.store import JobFilter
     from holdfast.service.explain import Explanation
     from holdfast.service.operations.backend import Backend
     from holdfast.service.operations.filters import Wanted
@@ -47,42 +47,50 @@ class JobOperations(Struct, frozen=True):
         return Control(self.backend.store, self.backend.clock, make_room=self.backend.make_room)
 
     @asks(Right.WATCH, Subject.JOB)
-    def meant(self, _caller: Caller, wanted: Wanted) -> JobFilter:
+    def meant(self, caller: Caller, wanted: Wanted) -> JobFilter:
         """Return the filter of a list; see ``read_filter``."""
-        return read_filter(self.backend.store, wanted)
+        return evolve(read_filter(self.backend.store, wanted), seen=self.backend.seeing(caller).only())
 
     @asks(Right.WATCH, Subject.JOB)
-    def page(self, _caller: Caller, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
+    def page(self, caller: Caller, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
-        return self._queries().page(where, after=after, limit=limit)
+        seeing = self.backend.seeing(caller)
+        page = self._queries().page(evolve(where, seen=seeing.only()), after=after, limit=limit)
+        return Page(seeing.jobs(page.jobs), page.next_after)
 
     @asks(Right.WATCH, Subject.JOB)
-    def latest(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Latest]:
+    def latest(self, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Latest]:
         """Return how the last attempt of each job went, by id."""
-        return self.backend.store.latest_of([job.id for job in jobs])
+        return self.backend.seeing(caller).latest(jobs, self.backend.store.latest_of([job.id for job in jobs]))
 
     @asks(Right.WATCH, Subject.JOB)
-    def states(self, _caller: Caller, ids: Sequence[str]) -> Mapping[str, JobState]:
+    def states(self, caller: Caller, ids: Sequence[str]) -> Mapping[str, JobState]:
         """Return the states of jobs by id; unknown ones are left out.
 
         Raises:
             InvalidRequest: There are too many.
         """
-        return self._queries().states(ids)
+        found = self._queries().states(ids)
+        seen = self.backend.seeing(caller).only()
+        if seen is None:
+            return found
+        known = {job.id for job in self.backend.store.jobs(JobFilter(ids=frozenset(found), seen=seen))}
+        return {key: state for key, state in found.items() if key in known}
 
     @asks(Right.WATCH, Subject.JOB)
-    def get(self, _caller: Caller, ref: str) -> JobDetail:
+    def get(self, caller: Caller, ref: str) -> JobDetail:
         """Read a job with everything known of it.
 
         Raises:
             NotFound: There is no such job.
         """
-        return self._queries().detail(ref)
+        seeing = self.backend.seeing(caller)
+        return seeing.detail(self._queries().detail(seeing.job(Right.WATCH, ref)))
 
     @asks(Right.WATCH, Subject.JOB)
-    def detail(self, _caller: Caller, job: Job) -> JobDetail:
+    def detail(self, caller: Caller, job: Job) -> JobDetail:
         """Read everything known of a job of a list."""
-        return self._queries().detail_of(job)
+        return self.backend.seeing(caller).detail(self._queries().detail_of(job))
 
     @asks(Right.WATCH, Subject.JOB)
     def attempt(self, caller: Caller, ref: str, number: int) -> tuple[JobDetail, Attempt]:
@@ -95,32 +103,37 @@ class JobOperations(Struct, frozen=True):
         return found, find_attempt(found.job, found.attempts, number)
 
     @asks(Right.WATCH, Subject.JOB)
-    def history(self, _caller: Caller, ref: str) -> Sequence[HistoryRow]:
+    def history(self, caller: Caller, ref: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through.
 
         Raises:
             NotFound: There is no such job.
         """
-        return self._queries().history(ref)
+        return self._queries().history(self.backend.seeing(caller).job(Right.WATCH, ref))
 
     @asks(Right.LOGS, Subject.JOB)
-    def logs(self, _caller: Caller, ref: str, query: LogQuery) -> LogText:
+    def logs(self, caller: Caller, ref: str, query: LogQuery) -> LogText:
         """Read a part of a log.
 
         Raises:
             NotFound: There is no such job, attempt or rank.
             InvalidRequest: The query contradicts itself.
         """
+        ref = self.backend.seeing(caller).job(Right.LOGS, ref)
         return Logs(self.backend.store, self.backend.logs).read(ref, query)
 
     @asks(Right.WATCH, Subject.JOB)
-    def why(self, _caller: Caller, ref: str, number: int | None = None) -> Explanation:
+    def why(self, caller: Caller, ref: str, number: int | None = None) -> Explanation:
         """Explain why a job is where it is, by its last decision or that of an attempt.
 
         Raises:
             NotFound: There is no such job or attempt.
         """
-        return self.backend.explainer.why(ref, number)
+        seeing = self.backend.seeing(caller)
+        if seeing.everything():
+            return self.backend.explainer.why(ref, number)
+        job = self.backend.store.job(seeing.job(Right.WATCH, ref))
+        return self.backend.explainer.why(job.id, number, quoting=seeing.sight(job) is Sight.EVERYTHING)
 
     @asks(Right.CANCEL, Subject.JOB)
     def cancel(self, caller: Caller, ref: str, reason: str = "") -> Job:
@@ -130,7 +143,7 @@ class JobOperations(Struct, frozen=True):
             NotFound: There is no such job.
             Conflict: It has ended otherwise, or belongs to a job set.
         """
-        return self._control().cancel(ref, reason, by=caller)
+        return self._control().cancel(self.backend.seeing(caller).job(Right.CANCEL, ref), reason, by=caller)
 
     @asks(Right.CHANGE, Subject.JOB)
     def hold(self, caller: Caller, ref: str, reason: str = "") -> Job:
@@ -140,7 +153,7 @@ class JobOperations(Struct, frozen=True):
             NotFound: There is no such job.
             Conflict: It is about to end, has ended, or belongs to a job set.
         """
-        return self._control().hold(ref, reason, by=caller)
+        return self._control().hold(self.backend.seeing(caller).job(Right.CHANGE, ref), reason, by=caller)
 
     @asks(Right.CHANGE, Subject.JOB)
     def release(self, caller: Caller, ref: str, reason: str = "") -> Job:
@@ -150,7 +163,7 @@ class JobOperations(Struct, frozen=True):
             NotFound: There is no such job.
             Conflict: It is not held.
         """
-        return self._control().release(ref, reason, by=caller)
+        return self._control().release(self.backend.seeing(caller).job(Right.CHANGE, ref), reason, by=caller)
 
     @asks(Right.CHANGE, Subject.JOB)
     def retry(self, caller: Caller, ref: str, reason: str = "", changes: Mapping[str, Any] | None = None) -> Job:
@@ -167,6 +180,7 @@ class JobOperations(Struct, frozen=True):
             Conflict: It runs, is over for good, or is not a user's to retry.
             InvalidManifest: It would not be valid with the changes; with every problem.
         """
+        ref = self.backend.seeing(caller).job(Right.SUBMIT if changes else Right.CHANGE, ref)
         change = partial(patched, patch=changes) if changes else None
         return self._control().retry(ref, reason, change=change, by=caller)
 

@@ -8,6 +8,7 @@ from holdfast.compiled.codec import load_manifest
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import UnreadableSpec
 from holdfast.ports.workloads import EVERY
 from holdfast.service.jobsets.control import SetControl
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.workloads.jobset.state import JobSet, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.manifests.text import Text
     from holdfast.service.operations.backend import Backend
@@ -41,12 +42,16 @@ class JobSetOperations(Struct, frozen=True):
     def _control(self) -> SetControl:
         return SetControl(self.backend.store, self.backend.clock)
 
+    def _named(self, caller: Caller, right: Right, ref: str) -> str:
+        return self.backend.seeing(caller).workload(right, JobSet, ref)
+
     @asks(Right.WATCH, Subject.JOB_SET)
     def page(
-        self, _caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
+        self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
-        return self._sets().page(where, after=after, limit=limit)
+        seen = self.backend.seeing(caller).workloads(where)
+        return SetPage([], None) if seen is None else self._sets().page(seen, after=after, limit=limit)
 
     @asks(Right.SUBMIT, Subject.JOB_SET)
     def create(
@@ -76,13 +81,14 @@ class JobSetOperations(Struct, frozen=True):
         return self._sets().put(document, lenient=lenient, create=create, by=caller, dry_run=dry_run, if_match=if_match)
 
     @asks(Right.WATCH, Subject.JOB_SET)
-    def get(self, _caller: Caller, ref: str) -> JobSet:
+    def get(self, caller: Caller, ref: str) -> JobSet:
         """Read a job set, as it is with all that was asked of it.
 
         Raises:
             NotFound: There is none.
         """
-        return self._sets().get(ref)
+        seeing = self.backend.seeing(caller)
+        return seeing.job_set(self._sets().get(seeing.workload(Right.WATCH, JobSet, ref)))
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def manifest(self, _caller: Caller, job_set: JobSet) -> Mapping[str, Any]:
@@ -99,7 +105,7 @@ class JobSetOperations(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def log(
-        self, _caller: Caller, ref: str, *, after: int = 0, limit: int = LARGEST_PAGE, tail: int | None = None
+        self, caller: Caller, ref: str, *, after: int = 0, limit: int = LARGEST_PAGE, tail: int | None = None
     ) -> Sequence[SetLogEntry]:
         """Read what was decided about a set's failed jobs, and what else there is to know; or the last of it.
 
@@ -107,13 +113,13 @@ class JobSetOperations(Struct, frozen=True):
             NotFound: There is no such set.
         """
         sets = self._sets()
-        job_set = sets.get(ref)
+        job_set = sets.get(self._named(caller, Right.WATCH, ref))
         return sets.log(job_set, after=after, limit=limit) if tail is None else sets.last_log(job_set, tail)
 
     @asks(Right.WATCH, Subject.JOB_SET)
-    def why(self, _caller: Caller, ref: str, *, job: str | None = None) -> SetExplanation:
+    def why(self, caller: Caller, ref: str, *, job: str | None = None) -> SetExplanation:
         """Explain why a set is where it is; see ``SetExplainer.why``."""
-        return SetExplainer(self._sets()).why(ref, job=job)
+        return SetExplainer(self._sets()).why(self._named(caller, Right.WATCH, ref), job=job)
 
     @asks(Right.CHANGE, Subject.JOB_SET)
     def suspend(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
@@ -123,7 +129,7 @@ class JobSetOperations(Struct, frozen=True):
             NotFound: There is no such set.
             Conflict: It has ended, or is being deleted.
         """
-        return self._control().suspend(ref, reason, by=caller, if_match=if_match)
+        return self._control().suspend(self._named(caller, Right.CHANGE, ref), reason, by=caller, if_match=if_match)
 
     @asks(Right.CHANGE, Subject.JOB_SET)
     def resume(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
@@ -133,7 +139,7 @@ class JobSetOperations(Struct, frozen=True):
             NotFound: There is no such set.
             Conflict: It has ended, or is being deleted.
         """
-        return self._control().resume(ref, reason, by=caller, if_match=if_match)
+        return self._control().resume(self._named(caller, Right.CHANGE, ref), reason, by=caller, if_match=if_match)
 
     @asks(Right.CHANGE, Subject.JOB_SET)
     def restart(
@@ -147,6 +153,7 @@ class JobSetOperations(Struct, frozen=True):
         if_match: Versions = None,
     ) -> JobSet:
         """Ask for a restart of a set, one of its replicated jobs, or one job of that; see ``SetControl.restart``."""
+        ref = self._named(caller, Right.CHANGE, ref)
         return self._control().restart(ref, group=group, index=index, reason=reason, by=caller, if_match=if_match)
 
     @asks(Right.CANCEL, Subject.JOB_SET)
@@ -156,4 +163,4 @@ class JobSetOperations(Struct, frozen=True):
         Raises:
             NotFound: There is no such set.
         """
-        return self._control().delete(ref, reason, by=caller, if_match=if_match)
+        return self._control().delete(self._named(caller, Right.CANCEL, ref), reason, by=caller, if_match=if_match)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 from holdfast.ports.overview import Scope
+from holdfast.ports.store import JobFilter
 from holdfast.service.operations.asking import asks
 from holdfast.service.overview.figures import Figures, Total, summed_up
 from holdfast.service.overview.now import Now, seen_now
@@ -35,11 +36,30 @@ class Overview(Struct, frozen=True):
         return summed_up(self.backend.store, Scope(max(0.0, now - within_s), now, queue, tuple(labels)))
 
     @asks(Right.WATCH, Subject.JOB)
-    def now(self, _caller: Caller, *, limit: int, named: str = "") -> Now:
+    def now(self, caller: Caller, *, limit: int, named: str = "") -> Now:
         """Look at everything as it is; see ``seen_now``."""
-        return seen_now(self.backend.store, limit=limit, named=named)
+        found, seeing = seen_now(self.backend.store, limit=limit, named=named), self.backend.seeing(caller)
+        if seeing.everything():
+            return found
+        held_by = found.held_by
+        if not seeing.details():
+            jobs = self.backend.store.jobs(JobFilter(ids=frozenset(run.job_id for run in found.runs if run.devices)))
+            runs, held_by = seeing.holders(found.runs, jobs)
+            found = evolve(found, runs=runs)
+        return evolve(
+            found,
+            held_by=held_by,
+            running=seeing.jobs(found.running),
+            failing=seeing.jobs(found.failing),
+            latest=seeing.latest([*found.running, *found.failing], found.latest),
+        )
 
     @asks(Right.WATCH, Subject.JOB)
-    def names(self, _caller: Caller, prefix: str, *, limit: int) -> Sequence[str]:
+    def names(self, caller: Caller, prefix: str, *, limit: int) -> Sequence[str]:
         """List names that begin so, each once and in order, of jobs that belong to no job set or array."""
-        return list(self.backend.store.job_names(prefix, limit=limit))
+        seeing = self.backend.seeing(caller)
+        if seeing.details():
+            return list(self.backend.store.job_names(prefix, limit=limit))
+        jobs = self.backend.store.jobs(JobFilter(tasks=False, seen=seeing.known()))
+        names = {job.name for job in jobs if job.of_set is None and job.name.startswith(prefix)}
+        return sorted(names)[:limit]

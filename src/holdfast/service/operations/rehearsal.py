@@ -118,7 +118,7 @@ class Rehearsal(Struct, frozen=True):
             try:
                 if names[place] == "JobSet":
                     sets[place] = Submitted(JobSetSpec(name=name_of(items[place])))
-                    applied = self._check_set(items[place], pretended, verb, lenient=lenient)
+                    applied = self._check_set(caller, items[place], pretended, verb, lenient=lenient)
                     found[place] = Checked(applied.spec.name, applied.warnings)
                     # One that is there waits for what it waited for.
                     sets[place] = sets[place] if applied.job_set.id else Submitted(applied.spec)
@@ -137,7 +137,7 @@ class Rehearsal(Struct, frozen=True):
             errors.setdefault(place, cannot_wait(items[place], sets[place].spec.name, problems))
         if jobs:
             nodes, together = self.nodes or self.store.nodes, list(sets.values())
-            submitter = Submitter(cast("Store", pretended), self.clock, self.ids, together, nodes, self.secrets)
+            submitter = Submitter(cast("Store", pretended), self.clock, self.ids, together, nodes, self.secrets, caller)
             refused = submitter.refusals(list(jobs.values()))
             errors |= {list(jobs)[place]: error for place, error in refused.items()}
         if errors:
@@ -167,11 +167,12 @@ class Rehearsal(Struct, frozen=True):
             del jobs[place]
         return found
 
-    def _check_set(self, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Applied:
+    def _check_set(self, caller: Caller, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Applied:
         sets = JobSets(cast("Store", pretended), self.clock, self.ids, alone=False)
         if verb is Verb.CREATE:
-            return sets.create(item, lenient=lenient, dry_run=True)
-        return sets.put(item, lenient=lenient, create=False if verb is Verb.UPDATE else None, dry_run=True)
+            return sets.create(item, lenient=lenient, by=caller, dry_run=True)
+        create = False if verb is Verb.UPDATE else None
+        return sets.put(item, lenient=lenient, create=create, by=caller, dry_run=True)
 
     def _check(self, caller: Caller, item: Item, pretended: _Pretended, verb: Verb) -> Checked:
         store, create = cast("Store", pretended), {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)

@@ -138,6 +138,7 @@ class SqlCatalogueStore:
             rules.require_policies(queue, before.policies.keys())
             rules.require_notifiers(queue, before.notifiers.keys())
             current = before.queues.get(queue.name)
+            rules.require_right_to_permissions(by, current, queue)
             if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
                 _put(connection, declared.queues, queue.name, dump_entry(queue))
                 self._tell(connection, audit.on_queue(by, _put_act(current), queue.name))
@@ -154,6 +155,7 @@ class SqlCatalogueStore:
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
             rules.require_not_default_queue(name)
+            rules.require_right_to_permissions(by, before.queues[name], None)
             _delete(connection, declared.queues, name)  # which waits for those who hold it, to see what they submitted
             if connection.execute(waiting).scalar() or is_retried_in(connection, name):
                 raise rules.waiting_jobs(name)

@@ -14,14 +14,14 @@ from sqlalchemy import func, insert, select, text
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry, Subject
-from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, StoredEvent
+from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, OperatorActed, StoredEvent
 from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.damage import Damaged, sound
-from holdfast.storage.sql.query import in_group
+from holdfast.storage.sql.query import in_group, seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.engine import Database
 
 T = TypeVar("T")
+_ACTED = BY_KIND[OperatorActed].name
 _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 """Any number but the migrations', as long as every version of Holdfast takes the same one."""
 
@@ -139,6 +140,10 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
         # Of one group its index gives what follows a place; of several it would give all there ever was, each time.
         column = table.c.group_name.concat("") if where.group.below else table.c.group_name
         query = query.where(in_group(column, where.group))
+    if where.seen is not None:
+        query = query.where(select(jobs.c.id).where(jobs.c.id == table.c.job_id, seen_by(where.seen)).exists())
+    if not where.acts:
+        query = query.where(table.c.type != _ACTED)
     return query
 
 

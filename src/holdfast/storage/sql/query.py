@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.group import Grouped
@@ -275,19 +276,24 @@ def _by_state(base: Select[Any], where: JobFilter) -> list[Select[Any]]:
     return [base.where(tables.jobs.c.state == state.value) for state in where.states]
 
 
+def seen_by(seen: Seen) -> ColumnElement[bool]:
+    """Match the jobs that somebody may know of."""
+    jobs = tables.jobs
+    own = jobs.c.submitted_by == codec.storable(seen.owner)
+    return or_(own, jobs.c.queue.in_(sorted(seen.queues))) if seen.queues else own
+
+
 def _filtered(where: JobFilter) -> Select[Any]:
     jobs, labels = tables.jobs, tables.job_labels
     query = JOBS
-    if where.queue is not None:
-        query = query.where(jobs.c.queue == where.queue)
-    if where.name is not None:
-        query = query.where(jobs.c.name == where.name)
-    if where.job_set is not None:
-        query = query.where(jobs.c.set_id == where.job_set)
+    equal = ((jobs.c.queue, where.queue), (jobs.c.name, where.name), (jobs.c.set_id, where.job_set))
+    query = query.where(*(column == wanted for column, wanted in equal if wanted is not None))
     if where.submitted_by is not None:
         query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))
     if where.group is not None:
         query = query.where(in_group(jobs.c.group_name, where.group))
+    if where.seen is not None:
+        query = query.where(seen_by(where.seen))
     if where.ids is not None:
         query = query.where(jobs.c.id.in_(sorted(map(codec.storable, where.ids))))
     if not where.tasks:

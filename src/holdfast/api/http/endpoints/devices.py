@@ -38,7 +38,7 @@ def uncordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = No
 
 
 def _devices(backend: Backend) -> Devices:
-    return Devices(backend.store, backend.clock)
+    return Devices(backend.store, backend.clock, backend.access)
 
 
 def _shown(backend: Backend, by: Caller) -> list[DeviceView]:

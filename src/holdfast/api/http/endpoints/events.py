@@ -49,7 +49,7 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
 ) -> EventPage:
     """Read the events after a place, in order; or follow them: each is sent once it is durable."""
     del last_event_id  # of streams only
-    log = EventLog(backend.store)
+    log = EventLog(backend.store, backend.access)
     where = log.filter(by, job=job, types=type or (), queue=queue, job_set=job_set, group=group)
     part = log.part(by, where, after=after, limit=limit)
     return EventPage(items=list(map(event_view, part.events)), next=part.next_after, last=part.last)

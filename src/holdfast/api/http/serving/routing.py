@@ -187,7 +187,8 @@ def _followed(
     if EVENT_STREAM not in accept:
         return _written(_EVENTS, _EVENTS.call(**values))
     by = values["by"]
-    log, listeners = EventLog(values["backend"].store), request.app.state.listeners
+    backend = values["backend"]
+    log, listeners = EventLog(backend.store, backend.access), request.app.state.listeners
     where = log.filter(
         by,
         job=values["job"],

@@ -1,0 +1,63 @@
+"""Leaves out of work what is not for everybody's eyes: what a program printed, its environment, what it is at all."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from holdfast.compiled.codec import dump_spec
+from holdfast.domain.job import Attempt
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.spec import JobSpec
+
+if TYPE_CHECKING:
+    from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.job import Job, Run
+
+T = TypeVar("T", Attempt, "Run")
+F = TypeVar("F", "Failure", "RunOutcome")
+ANOTHERS = "another user's job"
+_HIDDEN = dump_spec(JobSpec(command=("hidden",), name="hidden"))
+_CACHED = 1024
+_WORDS = ('"env', '"secrets"')
+
+
+def masked(job: Job) -> Job:
+    """Return a job of which only shows that it is there, where and how much it uses."""
+    return evolve(
+        job, name=ANOTHERS, spec=_HIDDEN, reason="", counters={}, child=None, submitted_by="", submitter_uid=None
+    )
+
+
+def without_logs(told: T) -> T:
+    """Return an attempt, or a run, without what its program printed."""
+    if isinstance(told, Attempt):
+        return told if told.failure is None else evolve(told, failure=_silent(told.failure))
+    outcome = None if told.outcome is None else evolve(_silent(told.outcome), log_tail=())
+    return evolve(told, outcome=outcome, progress="")
+
+
+def _silent(told: F) -> F:
+    containers = tuple(evolve(each, message="", log_tail=()) for each in told.containers)
+    return evolve(told, containers=containers, error_line="", log_matches=())
+
+
+@lru_cache(maxsize=_CACHED)
+def without_environment(text: str) -> str:
+    """Return a stored specification, or a manifest, without the variables of its programs."""
+    return (
+        json.dumps(_stripped(json.loads(text)), separators=(",", ":"), ensure_ascii=False)
+        if any(word in text for word in _WORDS)
+        else text
+    )
+
+
+def _stripped(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return {
+            name: _stripped(part)
+            for name, part in value.items()
+            if name not in {"env", "envFrom", "secrets"} or isinstance(part, str)  # a label may be called so
+        }
+    return [_stripped(part) for part in value] if isinstance(value, list) else value

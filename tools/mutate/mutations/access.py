@@ -1,0 +1,45 @@
+"""Who may do what, and what others see."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+_UNIT, _PEOPLE = "unit/test_rights.py", "integration/test_rights_of_people.py"
+
+MUTATIONS = (
+    Mutation(
+        "an operation whose caller may do nothing of the kind goes on",
+        "service/operations/asking.py",
+        "if refused is not None:",
+        "if refused is None and caller.actor == '':",
+        (_UNIT,),
+    ),
+    Mutation(
+        "an account that was made again under a name owns what the former one submitted",
+        "domain/rights.py",
+        "return bool(self.owner) and self.owner == principal.name and same_account",
+        "return bool(self.owner) and self.owner == principal.name",
+        (_UNIT,),
+    ),
+    Mutation(
+        "a queue with permissions takes everybody's jobs",
+        "service/admission/limits.py",
+        "if by is not None and (closed := closed_to(by.principal, catalogue.queues[spec.queue])):",
+        "if by is None and (closed := closed_to(by.principal, catalogue.queues[spec.queue])):",
+        (_PEOPLE,),
+    ),
+    Mutation(
+        "pages of jobs hold hidden ones",
+        "service/operations/jobs.py",
+        "page = self._queries().page(evolve(where, seen=seeing.only()), after=after, limit=limit)",
+        "page = self._queries().page(evolve(where, seen=None), after=after, limit=limit)",
+        (_PEOPLE,),
+    ),
+    Mutation(
+        "an operator may give itself rights in a queue",
+        "storage/rules.py",
+        "refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)",
+        "refused = None",
+        (_PEOPLE,),
+    ),
+)
