@@ -13,7 +13,7 @@ from holdfast.app.inprocess import in_process
 from holdfast.client import Client
 from holdfast.domain.access import Principal
 from holdfast.errors import Forbidden, NotFound
-from holdfast.service.access import FRESH_S
+from holdfast.service.access.book import FRESH_S
 from holdfast.service.operations.backend import Backend
 from holdfast.wire.arrays import ArrayRerun
 from tests.contract.test_client_api import served

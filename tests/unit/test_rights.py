@@ -21,7 +21,7 @@ from holdfast.domain.rights import (
     submission_refusal,
 )
 from holdfast.errors import Forbidden
-from holdfast.service.access import FRESH_S, AccessBook
+from holdfast.service.access.book import FRESH_S, AccessBook
 from holdfast.service.operations.policies import Policies
 from holdfast.service.operations.queues import Queues
 from holdfast.service.operations.settings import Settings

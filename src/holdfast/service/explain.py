@@ -22,7 +22,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 from holdfast.errors import NotFound, UnreadableSpec
-from holdfast.service.hiding import without_logs
+from holdfast.service.access.hiding import without_logs
 from holdfast.service.naming import find_attempt
 from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import reason_of

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.ports.notifications import Sender
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
-    from holdfast.service.access import AccessBook
+    from holdfast.service.access.book import AccessBook
     from holdfast.service.explain import Explainer
     from holdfast.service.operations.seeing import Seeing
 
@@ -61,7 +61,7 @@ class Backend:
     @cached_property
     def access(self) -> AccessBook:
         """Know who may do what; it keeps what it read."""
-        from holdfast.service.access import AccessBook  # noqa: PLC0415 - start-up time: the owner needs none of it
+        from holdfast.service.access.book import AccessBook  # noqa: PLC0415 - start-up time: the owner needs none of it
 
         return AccessBook(self.store, self.clock, self.owner)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Node, Run
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
-    from holdfast.service.access import AccessBook
+    from holdfast.service.access.book import AccessBook
 
 
 class Listed(Struct, frozen=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import StoredEvent
     from holdfast.ports.store import Store
-    from holdfast.service.access import AccessBook
+    from holdfast.service.access.book import AccessBook
 
 LARGEST_PART = 1000
 TYPE_PREFIX = "dev.holdfast."

@@ -14,7 +14,7 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import NotFound, UnreadableSpec
 from holdfast.ports.overview import Latest
-from holdfast.service.hiding import ANOTHERS, masked, without_environment, without_logs
+from holdfast.service.access.hiding import ANOTHERS, masked, without_environment, without_logs
 from holdfast.service.operations.asking import ACTS, forbidden
 from holdfast.service.query import JobDetail
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job, Run
     from holdfast.ports.store import Store
     from holdfast.ports.workloads import WorkloadFilter
-    from holdfast.service.access import AccessBook
+    from holdfast.service.access.book import AccessBook
 
 W = TypeVar("W", Array, JobSet)
 _KINDS = {Array: Subject.ARRAY, JobSet: Subject.JOB_SET}
