@@ -7,10 +7,12 @@ descriptors are left for the database and the engine.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import resource
 import socket
-from typing import TYPE_CHECKING
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING, TypeAlias
 
 import h11
 import uvicorn
@@ -21,8 +23,11 @@ from holdfast.client.unix import peer_of
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
-    import asyncio
+    from collections.abc import Sequence
 
+    from holdfast.app.entrance.tls import Certificates
+
+Network: TypeAlias = IPv4Network | IPv6Network
 _log = logging.getLogger(__name__)
 
 _FILES_OF_OTHERS = 96
@@ -33,6 +38,11 @@ _TURNS = 4
 """How many times as many are open before the first of them is sent away: that takes turns of the loop."""
 _QUEUE = 1024
 """How many may wait in the kernel, which costs no files."""
+_HANDSHAKE_S = 10.0
+"""How long it may take to agree on a key."""
+_LOOK_TICKS = 20
+"""How many ticks of the server, of 0.1 s, lie between two looks at its certificate."""
+_LOOPBACK = ("127.0.0.0/8", "::1/128")
 _TELL_EVERY_S = 60.0
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -112,6 +122,7 @@ class GuardedProtocol(H11Protocol):
 
     doorway: Doorway
     request_s: float
+    trusted: Sequence[Network] | None
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
@@ -120,7 +131,9 @@ class GuardedProtocol(H11Protocol):
         connected = transport.get_extra_info("socket")
         if connected is not None and connected.family == socket.AF_UNIX:
             self.app_state = {**self.app_state, PEER: peer_of(connected)[1]}  # the beginning of each request's state
-        if self.doorway.enter(self):
+        if self.trusted is not None and not _is_within(self.trusted, self.client):
+            transport.abort()
+        elif self.doorway.enter(self):
             self._expect_request()
         else:
             transport.write(_FULL)
@@ -165,12 +178,26 @@ class GuardedProtocol(H11Protocol):
             self._deadline = None
 
 
-def protocol(allowed: Bounds) -> type[GuardedProtocol]:
-    """Return the protocol for the connections of one server."""
+def _is_within(networks: Sequence[Network], client: tuple[str, int] | None) -> bool:
+    """Whether a connection comes from there, or by a Unix socket."""
+    if client is None:
+        return True
+    address = ip_address(client[0].partition("%")[0])
+    return any(address in one for one in networks)
+
+
+def protocol(allowed: Bounds, proxies: Sequence[Network] | None = None) -> type[GuardedProtocol]:
+    """Return the protocol for the connections of one server.
+
+    Args:
+        allowed: How much callers may take.
+        proxies: From where else than this machine connections are taken; ``None``: from anywhere.
+    """
 
     class Guarded(GuardedProtocol):
         doorway = Doorway(allowed.most)
         request_s = allowed.request_s
+        trusted = None if proxies is None else (*map(ip_network, _LOOPBACK), *proxies)
 
     return Guarded
 
@@ -178,8 +205,31 @@ def protocol(allowed: Bounds) -> type[GuardedProtocol]:
 class Server(uvicorn.Server):
     """Accepts few connections in one turn, and lets more wait outside meanwhile."""
 
+    def __init__(self, config: uvicorn.Config, shown: Certificates | None = None) -> None:
+        """Show a certificate to those that come by a network address."""
+        super().__init__(config)
+        self._shown = shown
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
-        await super().startup(sockets)
+        await self.lifespan.startup()
+        loop, self.servers = asyncio.get_running_loop(), []
         for one in sockets or ():
+            context = None if self._shown is None or one.family == socket.AF_UNIX else self._shown.context
+            limit_s = None if context is None else _HANDSHAKE_S
+            made = await loop.create_server(
+                self._protocol, sock=one, ssl=context, ssl_handshake_timeout=limit_s, backlog=self.config.backlog
+            )
+            self.servers.append(made)
             one.listen(_QUEUE)
+        self.started = True
+
+    def _protocol(self) -> asyncio.Protocol:
+        kind = self.config.http_protocol_class
+        return kind(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg] # as its parent has it
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look now and then whether the certificate was renewed."""
+        if self._shown is not None and counter % _LOOK_TICKS == 0:
+            self._shown.look()
+        return await super().on_tick(counter)

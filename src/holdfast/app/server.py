@@ -22,7 +22,8 @@ from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
 from holdfast.app.embedded import start_embedded
-from holdfast.app.entrance import accounts, unix_socket
+from holdfast.app.entrance import accounts, network
+from holdfast.app.entrance.listening import listening
 from holdfast.app.loops.telling import sender
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
@@ -33,10 +34,8 @@ from holdfast.domain.record import evolve
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.engine import CONTAINMENT_LABEL
 from holdfast.engines.process.files import ProcessLogs
-from holdfast.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Iterator, Sequence
 
     from fastapi import FastAPI
@@ -44,15 +43,14 @@ if TYPE_CHECKING:
     from holdfast.app.settings import Settings
     from holdfast.ports.engine import NodeInfo
 
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _log = logging.getLogger(__name__)
 _SHUTDOWN_S = 5
 """How long requests may take to end once the server is stopping."""
 
 
 def serve(
-    host: str = "127.0.0.1",
-    port: int = DEFAULT_PORT,
+    host: str | None = None,
+    port: int | None = None,
     settings: Settings | None = None,
     *,
     started: Callable[[str], None] | None = None,
@@ -60,13 +58,13 @@ def serve(
     """Run a server until it is stopped.
 
     Args:
-        host: Address to listen on; only loopback addresses, as there is no TLS yet.
+        host: Address to listen on; by default that of the settings, else a loopback address.
         port: Port to listen on; 0 picks a free one.
         settings: Where its data are, and all else; by default the environment's.
         started: Called with the URL once requests are served.
 
     Raises:
-        Refused, InvalidSetting: The address is not a loopback address, or the token or the socket cannot be trusted.
+        Refused, InvalidSetting: It is not safe to listen there, or the token or the socket cannot be trusted.
         DataDirLocked: Another process owns the data directory, or the file of its database.
         Conflict: The data directory is a copy of one that is in use, or its database is gone.
         Unavailable: Port or socket is taken, the directory cannot be written, or another machine leads the database.
@@ -76,7 +74,8 @@ def serve(
     settings = settings or read_settings()
     log.configure(settings.log_level)
     faulthandler.enable(all_threads=False)  # where the kernel ends it, as over a mapped file that cannot be written
-    _require_loopback(host)
+    host, port = _address(host, port, settings)
+    network.require_safe(host, settings)
     directory = DataDir(settings.data)
     with _ended_by_sigterm(), ExitStack() as stack:
         ownership = running.own(settings, directory, "up")
@@ -92,28 +91,34 @@ def serve(
             clock=SystemClock(),
             ids=SortableIds(),
             logs=ProcessLogs(directory.runs),
-            entrance=_entrance(settings, token),
+            entrance=_entrance(host, settings, token),
             probes=_probes(readiness, settings, directory, lambda: server.should_exit),
         )
-        config = _configured(app, host, port, connections.bounds(settings.connections, settings.request_timeout))
+        config = _configured(app, host, port, settings)
         log.quieten()
-        server = connections.Server(config)
-        sockets, url, publish = _sockets(stack, config, settings)
+        server = connections.Server(config, network.certificates(settings))
+        places = listening(stack, config, settings, directory)
         embedded = start_embedded(stack, settings, directory, ownership, readiness.telemetry)
         readiness.started(embedded)
         warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
-        directory.announce(ServerAddress(url, token, os.getpid()))
+        places.publish()
+        directory.announce(ServerAddress(places.own_url, token, os.getpid()))
         stack.callback(directory.withdraw)
-        publish()
         if started is not None:
-            started(url)
-        server.run(sockets=sockets)
+            started(places.url)
+        server.run(sockets=places.sockets)
 
 
-def _entrance(settings: Settings, token: str) -> Entrance:
+def _address(host: str | None, port: int | None, settings: Settings) -> tuple[str, int]:
+    if host is None and port is None and settings.listen is not None:
+        return settings.listen
+    return "127.0.0.1" if host is None else host, DEFAULT_PORT if port is None else port
+
+
+def _entrance(host: str, settings: Settings, token: str) -> Entrance:
     peer = accounts.own_peers() if settings.run_as == "self" else accounts.every_peer
-    return Entrance(evolve(accounts.account(), via=Via.TOKEN), token, peer)
+    return Entrance(evolve(accounts.account(), via=Via.TOKEN), token, peer, network.names(host, settings))
 
 
 def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stopping: Callable[[], bool]) -> Probes:
@@ -130,7 +135,11 @@ def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stoppi
     )
 
 
-def _configured(app: FastAPI, host: str, port: int, allowed: connections.Bounds) -> uvicorn.Config:
+def _configured(app: FastAPI, host: str, port: int, settings: Settings) -> uvicorn.Config:
+    allowed = connections.bounds(settings.connections, settings.request_timeout)
+    # Of a proxy's word who asked, only that of a named one counts; on a loopback address whoever is there may be one.
+    proxies = [str(one.network_address) if one.num_addresses == 1 else str(one) for one in settings.proxy]
+    is_plain = network.is_beyond(host) and settings.tls_cert is None
     return uvicorn.Config(
         app,
         host=host,
@@ -139,7 +148,8 @@ def _configured(app: FastAPI, host: str, port: int, allowed: connections.Bounds)
         access_log=False,
         lifespan="off",
         ws="none",
-        http=connections.protocol(allowed),
+        http=connections.protocol(allowed, settings.proxy if is_plain else None),
+        forwarded_allow_ips=proxies or ([] if network.is_beyond(host) else None),
         backlog=allowed.at_once,
         timeout_graceful_shutdown=_SHUTDOWN_S,
     )
@@ -152,37 +162,6 @@ def warn_of_weak_containment(nodes: Sequence[NodeInfo]) -> None:
             "no control groups can be created here: memory is watched, not limited, processes are not counted, and a"
             " program that kills its supervisor and the shim can leave processes behind"
         )
-
-
-def _require_loopback(host: str) -> None:
-    if host not in _LOOPBACK:
-        msg = f"refusing to listen on {host}: without TLS only a loopback address is safe"
-        raise Refused(
-            msg, hint=f"one of {', '.join(sorted(_LOOPBACK))}; to serve other machines, put a TLS proxy in front of it"
-        )
-
-
-def _sockets(
-    stack: ExitStack, config: uvicorn.Config, settings: Settings
-) -> tuple[list[socket.socket], str, Callable[[], None]]:
-    """Listen where callers come in; returns also the address, and what has a Unix socket be found once all is ready."""
-    bound, host = _bind(config), config.host
-    url = f"http://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
-    if settings.socket is None:
-        return [bound], url, lambda: None
-    everybody = settings.run_as == "submitter"
-    local = stack.enter_context(unix_socket.listening(settings.socket, everybody=everybody))
-    return [bound, local.listener], url, local.publish
-
-
-def _bind(config: uvicorn.Config) -> socket.socket:
-    try:
-        bound = config.bind_socket()
-    except SystemExit as error:
-        msg = f"port {config.port} on {config.host} is taken"
-        raise Unavailable(msg, hint="choose another with --port, or 0 for any free one") from error
-    bound.listen(config.backlog)  # from when the address can be found, whoever comes waits instead of being refused
-    return bound
 
 
 class _ToldToEnd(BaseException):

@@ -16,6 +16,7 @@ from holdfast.domain.units import parse_duration, parse_memory
 from holdfast.errors import InvalidSetting, Problem
 
 DEFAULT_PORT = 7070
+_LAST_PORT = 65535
 PREFIX = "HOLDFAST_"
 """How the names of the variables begin."""
 
@@ -46,6 +47,16 @@ def _pairs(value: object) -> object:
     return {name: account for name, _, account in pairs}
 
 
+def _address(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    host, colon, port = value.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > _LAST_PORT:
+        msg = "Input should be ADDRESS:PORT"
+        raise ValueError(msg)
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
 def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -71,6 +82,16 @@ class Settings(BaseModel):
     """Who programs run as: ``self``, the server's own account, or ``submitter``, theirs; for that it must be root's."""
     accounts: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = Field(default_factory=dict)
     """The Unix accounts of submitters that have none by their own name: ``NAME=ACCOUNT,...``"""
+    listen: Annotated[tuple[str, int] | None, BeforeValidator(_address)] = None
+    """Where ``up`` listens, e.g. ``0.0.0.0:8443``; unset: ``127.0.0.1:7070``."""
+    tls_cert: Path | None = None
+    """The certificate it shows, with those that vouch for it, as PEM; a renewed one is taken up without a restart."""
+    tls_key: Path | None = None
+    """The key of that certificate."""
+    proxy: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()
+    """Addresses of the TLS proxy in front of a server without TLS; it then takes requests from no other machine."""
+    hosts: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """Names that others call the server by, besides IP addresses and the machine's own name."""
     database: SecretStr | None = None
     """Where jobs are kept: ``postgresql://USER:PASSWORD@HOST/NAME``, ``sqlite:///FILE``; unset: the data directory."""
     lease: Annotated[float, BeforeValidator(_span)] = Field(default="60s", ge=5.0, validate_default=True)

@@ -73,12 +73,12 @@ class Cli:
         if self.is_unserved():
             self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
 
-    def serve(self, *, host: str, port: int, daemon: bool = False, **given: object) -> None:
+    def serve(self, *, host: str | None, port: int | None, daemon: bool = False, **given: object) -> None:
         """Run the server in this process until it is stopped, or in one of its own until it answers.
 
         Args:
-            host: The address to listen on.
-            port: The port to listen on.
+            host: The address to listen on, if that is not left to the settings.
+            port: The port to listen on, likewise.
             daemon: Whether to leave it running in the background.
             **given: Settings that count more than the environment's.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.mutate.mutation import Mutation
 
-_UNIT, _SOCKET, _AS = "unit/test_principals.py", "e2e/test_unix_socket.py", "e2e/test_run_as.py"
+_UNIT, _SOCKET, _AS = "unit/test_principals.py", "e2e/test_unix_socket.py", "e2e/test_run_as.py::test_"
 
 MUTATIONS = (
     Mutation(
@@ -47,48 +47,69 @@ MUTATIONS = (
         "engines/process/shim/account.py",
         "        os.setgroups(account.groups)\n        os.setresgid(account.gid, account.gid, account.gid)",
         "        os.setresgid(account.gid, account.gid, account.gid)",
-        (_AS,),
+        (f"{_AS}each_program_runs_as_who_submits_it_and_roots_as_root",),
     ),
     Mutation(
         "a program that runs as another account can become root by a setuid program",
         "engines/process/shim/account.py",
         "        gain_no_privileges()\n",
         "",
-        (_AS,),
+        (f"{_AS}each_program_runs_as_who_submits_it_and_roots_as_root",),
     ),
     Mutation(
         "links in an account's directory are followed with root's rights",
         "engines/process/shim/account.py",
         "    os.seteuid(account.uid)\n",
         "",
-        (_AS,),
+        (f"{_AS}links_that_a_program_leaves_in_place_of_its_files_lead_nowhere",),
     ),
     Mutation(
         "the log of an account may be a link to another's file",
         "engines/process/files.py",
         "return None if uid == os.geteuid() else uid",
         "return None if uid else uid",
-        (_AS,),
+        (f"{_AS}links_that_a_program_leaves_in_place_of_its_files_lead_nowhere",),
     ),
     Mutation(
         "an account takes over another's checkpoints",
         "engines/process/shim/supervisor/launch.py",
         "if who is not None and not who.owns(",
         "if who is None and not who.owns(",
-        (_AS,),
+        (f"{_AS}nobody_is_given_anothers_checkpoints_or_secrets",),
     ),
     Mutation(
         "an account that was made again is taken for the one before it",
         "engines/process/shim/account.py",
         "if found.pw_uid != self.uid:",
         "if self.uid < 0:",
-        (_AS,),
+        (f"{_AS}an_account_that_is_gone_or_another_by_now_fails_the_run_with_the_reason",),
     ),
     Mutation(
         "every account gets every secret",
         "storage/secrets.py",
         "return bool(found.st_mode & stat.S_IROTH)",
         "return True",
-        (_AS,),
+        (f"{_AS}nobody_is_given_anothers_checkpoints_or_secrets",),
+    ),
+    Mutation(
+        "a server listens to other machines with nothing but its owner's token",
+        "app/entrance/network.py",
+        "if settings.token is None and settings.token_file is None:",
+        "if settings.token_file is not None and settings.token is not None:",
+        ("e2e/test_network.py::test_what_makes_listening_to_others_safe_is_asked_for",),
+    ),
+    Mutation(
+        "a name of an attacker's leads to a server",
+        "api/http/serving/gates.py",
+        "if name not in self._hosts and not _is_address(name):",
+        "if not name:",
+        ("e2e/test_network.py::test_a_server_answers_to_its_names_and_to_no_page_of_another",),
+    ),
+    Mutation(
+        "who is no proxy asks a server in clear",
+        "app/connections.py",
+        "if self.trusted is not None and not _is_within(self.trusted, self.client):",
+        "if self.trusted == ():",
+        ("e2e/test_network.py::test_behind_a_named_proxy_nobody_else_comes_in_and_its_word_alone_counts",),
     ),
 )

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
 from holdfast.api.http.serving import browser, errors, routing
-from holdfast.api.http.serving.gates import Entrance, PeerGate, RequestIdGate, SizeGate, TokenGate, WriteGate
+from holdfast.api.http.serving.gates import Entrance, HostGate, PeerGate, RequestIdGate, SizeGate, TokenGate, WriteGate
 from holdfast.api.http.serving.metrics import Metrics, MetricsGate
 from holdfast.api.http.serving.strict import known_query_only
 from holdfast.domain.record import Struct, field
@@ -108,13 +108,20 @@ def create_app(
     _complete_description(app)
     app.add_middleware(SizeGate)
     app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
+    _let_in(app, entrance, clock)
+    app.add_middleware(MetricsGate, metrics=metrics)
+    app.add_middleware(RequestIdGate)
+    return app
+
+
+def _let_in(app: FastAPI, entrance: Entrance, clock: Clock) -> None:
+    """Stand the gates there that say who comes in; the last is the first that a request comes to."""
     if entrance.token is not None:
         app.add_middleware(TokenGate, token=entrance.token, now=clock.now)
     if entrance.peer is not None:
         app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now)
-    app.add_middleware(MetricsGate, metrics=metrics)
-    app.add_middleware(RequestIdGate)
-    return app
+    if entrance.hosts is not None:
+        app.add_middleware(HostGate, hosts=entrance.hosts)
 
 
 def _complete_description(app: FastAPI) -> None:

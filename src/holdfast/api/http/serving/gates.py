@@ -8,7 +8,9 @@ from __future__ import annotations
 import hmac
 import secrets
 from hashlib import sha256
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from anyio import to_thread
 from starlette.datastructures import Headers
@@ -18,7 +20,7 @@ from holdfast.api.http.serving.browser import SignIn
 from holdfast.api.http.serving.errors import respond, respond_status
 from holdfast.domain.record import Struct
 from holdfast.domain.units import format_memory
-from holdfast.errors import HoldfastError, Unauthenticated
+from holdfast.errors import HoldfastError, Refused, Unauthenticated
 from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ class Entrance(Struct, frozen=True):
     """What callers must show; ``None`` lets everyone in."""
     peer: Callable[[int], Principal] | None = None
     """Who connects by a Unix socket, by the number of the account; refuses who is not let in. It may take a while."""
+    hosts: frozenset[str] | None = None
+    """What the server may be called, besides addresses; ``None``: anything, as only this machine reaches it."""
 
 
 class RequestIdGate:
@@ -100,6 +104,51 @@ class PeerGate:
         if known is None or not 0 <= now - known[0] < _KNOWN_S:
             known = self._known[uid] = now, await to_thread.run_sync(self._peer, uid)
         return known[1]
+
+
+class HostGate:
+    """Takes only requests for a name of ours, and none that a page of another place makes a browser send.
+
+    A page can have a name of its own lead to us; that we are called by an address proves that no name does.
+    """
+
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str]) -> None:
+        """Stand before ``app``."""
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        why = self._refusal(scope) if scope["type"] == "http" and PEER not in scope.get("state", {}) else None
+        if why is None:
+            await self._app(scope, receive, send)
+        else:
+            await respond(why)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> HoldfastError | None:
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        name = _name_in(host)
+        if name not in self._hosts and not _is_address(name):
+            return Refused(f"this server is not called {name!r}", hint="if it is, add the name to HOLDFAST_HOSTS")
+        if origin is not None and origin.partition("://")[2].lower() != host.lower():
+            return Refused(f"a page of {origin!r} may not use this server")
+        return None
+
+
+def _name_in(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 class TokenGate:

@@ -15,17 +15,24 @@ from holdfast.cli.flags import Flags
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
 
-_DEFAULT_PORT = 7070
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
     """What ``up`` can be told."""
 
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1"
-    port: Annotated[str, typer.Option(metavar="N", help="The port to listen on; 0 picks a free one.")] = str(
-        _DEFAULT_PORT
-    )
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS:PORT", help="Where to listen; default HOLDFAST_LISTEN, else 127.0.0.1:7070."),
+    ] = None
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Only the address of --listen.")] = None
+    port: Annotated[str | None, typer.Option(metavar="N", help="Only the port of --listen; 0 picks a free one.")] = None
+    tls_cert: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The certificate to show, as PEM; default HOLDFAST_TLS_CERT."),
+    ] = None
+    tls_key: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The key of that certificate; default HOLDFAST_TLS_KEY.")
+    ] = None
     data: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="The data directory; default HOLDFAST_DATA, else the platform's usual place."),
@@ -57,16 +64,15 @@ def up(options: UpOptions, cli: Cli) -> int:
     """
     flags = Flags()
     port = flags.integer("--port", options.port, high=65535)
+    if options.listen and (options.host or options.port):
+        flags.wrong("--listen", "says both already", hint="leave out --host and --port")
     run_as = None if options.run_as is None else flags.choice("--run-as", options.run_as, ("self", "submitter"))
     flags.finish()
-    paths = {"data": options.data, "socket": options.socket}
+    paths = {name: getattr(options, name) for name in ("data", "socket", "tls_cert", "tls_key")}
+    words = {"listen": options.listen, "run_as": run_as}
     given: dict[str, object] = {name: Path(value) for name, value in paths.items() if value}
-    cli.serve(
-        host=options.host,
-        port=_DEFAULT_PORT if port is None else port,
-        daemon=options.daemon,
-        **(given if run_as is None else {**given, "run_as": run_as}),
-    )
+    given |= {name: value for name, value in words.items() if value}
+    cli.serve(host=options.host, port=port, daemon=options.daemon, **given)
     return exit_codes.OK
 
 
@@ -75,5 +81,9 @@ UP = Command(
     UpOptions,
     up,
     "Operate",
-    examples=("holdfast up --port 7070 --data /var/lib/holdfast", "holdfast up --daemon"),
+    examples=(
+        "holdfast up --port 7070 --data /var/lib/holdfast",
+        "holdfast up --daemon",
+        "holdfast up --listen 0.0.0.0:8443 --tls-cert lab.pem --tls-key lab.key",
+    ),
 )
