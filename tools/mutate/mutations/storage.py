@@ -83,6 +83,20 @@ MUTATIONS = (
         ("contract/test_store_on_disk.py",),
     ),
     Mutation(
+        "the log of another file is applied",
+        "storage/sql/sqlite_file.py",
+        "_count(after) < first - 1 or _count(before) > last",
+        "_count(before) > last",
+        ("integration/test_foreign_logs.py",),
+    ),
+    Mutation(
+        "a log does not say of which file it is",
+        "storage/sql/engine.py",
+        "if self.is_sqlite and not self._marked:",
+        "if self.is_sqlite and self._marked:",
+        ("integration/test_foreign_logs.py",),
+    ),
+    Mutation(
         "a mapped file that cannot be written is touched all the same",
         "storage/sql/engine.py",
         "if (shm := self._mapped) and not (",

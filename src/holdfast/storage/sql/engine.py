@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sqlalchemy import QueuePool, create_engine, event, exc, make_url
 
 from holdfast.errors import HoldfastError, Internal, InvalidRequest, InvalidSetting, Problem, Unavailable, Uncertain
+from holdfast.storage.sql.sqlite_file import SqliteFile, mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,8 +40,6 @@ _KEPT_ALIVE = {
 """Without these a lost server blocks callers for a quarter of an hour; a URL's own parameters come first."""
 _ABANDONED_S = 15
 """After how long a server ends the transaction of a lost writer, and with it its locks."""
-_PRIVATE = 0o600
-"""Specifications carry environments, and environments carry secrets."""
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -96,10 +95,11 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._watching: PoolProxiedConnection | None = None
         self._mapped = ""
-        self._file: _SqliteFile | None = None
+        self._file: SqliteFile | None = None
+        self._marked = False
         if self.is_sqlite:
             file = Path(self.url.database or "")
-            self._file = _SqliteFile(file)
+            self._file = SqliteFile(file, busy_s=_BUSY_S)
             connect = self._file.connect
             self._writers = _sqlite_engine(connect, size=1, pragmas=_SQLITE_WRITER_PRAGMAS, begin="BEGIN IMMEDIATE")
             self._readers = _sqlite_engine(connect, size=_READERS, pragmas=_SQLITE_READER_PRAGMAS, begin="BEGIN")
@@ -128,9 +128,12 @@ class Database:
         if self._file is not None:
             self._file.require_same()
         with translated(), self._writers.connect() as connection, connection.begin() as transaction:
+            if self.is_sqlite and not self._marked:
+                mark(connection)
             yield connection
             try:
                 transaction.commit()
+                self._marked = True
             except exc.DBAPIError as error:
                 # SQLite reports a failed COMMIT, and so does a server that refuses one; a broken connection does not.
                 state = str(getattr(error.orig, "sqlstate", None))[:2]
@@ -191,44 +194,6 @@ class Database:
             watching.close()
         self._writers.dispose()
         self._readers.dispose()
-
-
-class _SqliteFile:
-    """A database file that all connections of this process share.
-
-    Only the first makes one that is missing: later it was removed, and an empty one would take in what nobody finds.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._first = True
-        self._known: tuple[int, int] | None = None
-
-    def connect(self) -> sqlite3.Connection:
-        if self._first and not self._path.exists() and self._path.parent.is_dir():
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, _PRIVATE))
-        self._first = False
-        self.require_same()
-        existing = f"{self._path.absolute().as_uri()}?mode=rw"
-        return sqlite3.connect(existing, uri=True, check_same_thread=False, timeout=_BUSY_S)
-
-    def require_same(self) -> None:
-        """Refuse another file in the place of this one, into which SQLite would write what this one's log holds.
-
-        Raises:
-            Unavailable: It was replaced.
-        """
-        try:
-            found = self._path.stat()
-        except OSError:
-            return  # which SQLite tells, or whoever watches over the directory
-        if self._known is None:
-            self._known = found.st_dev, found.st_ino
-        elif self._known != (found.st_dev, found.st_ino):
-            message = f"{self._path} was replaced while it is in use"
-            raise Unavailable(
-                message, hint="stop Holdfast, then put a backup in its place with: holdfast db restore FILE"
-            )
 
 
 def _sqlite_engine(
