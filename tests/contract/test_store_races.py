@@ -29,6 +29,7 @@ from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.ports.workloads import Rerun
 from holdfast.service.arrays import Arrays
 from holdfast.service.control import Control
+from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.operations.nodes import Nodes
 from holdfast.service.operations.notifiers import Notifications
 from holdfast.service.reruns import Reran, rerun
@@ -37,6 +38,7 @@ from holdfast.service.submit import Submitter, Written
 from tests.contract.test_store_notifications import BY, told
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
+from tests.unit.jobset_lab import group, manifest
 from tests.unit.jobset_service import Counting
 
 if TYPE_CHECKING:
@@ -437,11 +439,29 @@ def test_work_that_names_what_is_deleted_at_the_same_moment_is_not_accepted(stor
     assert store.jobs(JobFilter()) == []
 
 
-def test_what_is_waited_for_stays_until_the_controller_has_taken_in_who_waits(store: Store) -> None:
-    store.submit(Submission([job("other", name="prepare")]))
-    store.commit(Changes(handled=[one.id for one in store.requests(limit=9)]))
+def job_waits(store: Store) -> None:
     waiting = JobSpec("train", ("true",), after=(Dependency("prepare"),))
     Submitter(store, VirtualClock(), Counting()).submit(waiting)
+
+
+def array_waits(store: Store) -> None:
+    spec = JobSpec("train", ("true",), after=(Dependency("prepare", id="other"),))
+    store.submit(Submission([], also=[Array(id="a", name="a", spec=dump_spec(ArraySpec(spec, (Indexes(0, 1),))))]))
+
+
+def set_waits(store: Store) -> None:
+    document = manifest(replicatedJobs=[group("w")])
+    document["metadata"]["annotations"] = {"holdfast.dev/depends-on": "prepare:ok"}
+    JobSets(store, VirtualClock(), Counting()).create(document)
+
+
+@pytest.mark.parametrize("waits", [job_waits, array_waits, set_waits])
+def test_what_is_waited_for_stays_until_the_controller_has_taken_in_who_waits(
+    store: Store, waits: Callable[[Store], None]
+) -> None:
+    store.submit(Submission([job("other", name="prepare")]))
+    store.commit(Changes(handled=[one.id for one in store.requests(limit=9)]))
+    waits(store)
     [other] = store.jobs_by_id(["other"])
     store.commit(Changes({"other": evolve(other, state=JobState.SUCCEEDED, ended_at=9.0)}))
     assert store.delete_finished(["other"]) == 0

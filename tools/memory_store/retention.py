@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
+from holdfast.compiled.workloads import awaited_by
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.ports.requests import RequestKind
@@ -69,6 +70,8 @@ class MemoryRetentionStore:
             new = {key for one in self._requests.values() if one.kind is RequestKind.SUBMIT for key in one.targets}
             waiting = [job for job in self._finished_among.by_id.values() if job.state is JobState.WAITING]
             asked |= {one.id for job in waiting if job.id in new for one in load_spec(job.spec).after}
+            owners = [each for key, each in self._finished_among.workloads.items() if key in new]
+            asked |= {key for each in owners for key in awaited_by(each)}
             gone = {finished.job_id for finished in self._finished()} & {*job_ids} - asked
             if not dry_run:
                 jobs = [self._finished_among.by_id[key] for key in gone]

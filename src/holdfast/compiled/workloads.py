@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.compiled.codec import LOSE_OR_RESTORE, load_array
+from holdfast.compiled.codec import LOSE_OR_RESTORE, load_array, set_spec_of
 from holdfast.compiled.records import defaults, dump_json, load_json, non_defaults, record_of
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.base import ARRAY, JOBSET, KUBEJOB, Workload
@@ -111,6 +111,18 @@ def left_of_workload(kind: str, common: Mapping[str, Any]) -> Workload:
 def _unknown(kind: str, common: Mapping[str, Any]) -> Internal:
     message = f"the stored {kind} {common['id']} is of a kind or version that this version of Holdfast does not know"
     return Internal(message, hint="a newer Holdfast wrote it")
+
+
+def awaited_by(workload: Workload) -> Sequence[str]:
+    """Name what a job set or an array waits for before it starts, by id; nothing where nobody can read that."""
+    try:
+        if isinstance(workload, Array):
+            after = load_array(workload.spec).job.after
+        else:
+            after = set_spec_of(workload).after if isinstance(workload, JobSet) else ()
+    except UnreadableSpec:
+        return ()
+    return [one.id for one in after]
 
 
 def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:

@@ -133,7 +133,9 @@ class Waits:
                 if isinstance(newest, Owner) and key not in changes.forgotten:
                     found[key] = standing_of(newest)
         for key in unknown:
-            self.awaited[key].standing = found.get(key, _MISSING)
+            entry = self.awaited[key]
+            if entry.standing is None or not entry.standing.outcome:  # it may have ended and be deleted by now
+                entry.standing = found.get(key, _MISSING)
 
     def standings(self, after: Sequence[Dependency], met: Sequence[int]) -> list[Standing]:
         """Return how each thing stands that is waited for; of what is not waited for any more anything."""

@@ -114,4 +114,18 @@ MUTATIONS = (
         "        return queued(job, now)",
         ("unit/test_dependencies_of_pods.py",),
     ),
+    Mutation(
+        "what a job set waits for is deleted before the controller has heard of the set",
+        "storage/sql/retention.py",
+        "            found.update(awaited_by(owner))\n",
+        "            del owner\n",
+        ("contract/test_store_races.py",),
+    ),
+    Mutation(
+        "what has ended and is deleted before those who wait are looked at was never there",
+        "controller/dependencies.py",
+        "if entry.standing is None or not entry.standing.outcome:",
+        "if entry is not None:",
+        ("unit/test_dependency_index.py",),
+    ),
 )

@@ -8,6 +8,7 @@ from sqlalchemy import Text, bindparam, delete, func, insert, select, tuple_
 
 from holdfast.compiled.codec import load_spec
 from holdfast.compiled.records import dump_json, load_json
+from holdfast.compiled.workloads import awaited_by
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.workloads.base import ARRAY
 from holdfast.ports.requests import RequestKind
@@ -167,7 +168,7 @@ def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:
 
 
 def _awaited(connection: Connection) -> set[str]:
-    """Return what jobs wait for that the controller has not taken in yet, and so has not heard of the end of."""
+    """Return what work waits for that the controller has not taken in yet, and so has not heard of the end of."""
     jobs, specs, requests, found = tables.jobs.c, tables.specs.c, tables.requests.c, set[str]()
     asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.SUBMIT.value)).scalars()
     waiting = select(specs.body).join(tables.jobs, jobs.spec == specs.digest)
@@ -175,4 +176,6 @@ def _awaited(connection: Connection) -> set[str]:
         new = jobs.id.in_(some) & (JobState.WAITING.value == STATE_UNINDEXED)
         for body in connection.execute(waiting.where(new)).scalars():
             found.update(one.id for one in load_spec(body).after)
+        for owner in owners(connection, tables.workloads.c.id.in_(some)):
+            found.update(awaited_by(owner))
     return found
