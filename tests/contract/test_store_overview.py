@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.domain.failure import Cause, Failure
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Queue, Resources, Run
-from holdfast.domain.lifecycle import Ending
+from holdfast.domain.lifecycle import Ending, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
-from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Scope
+from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Scope, Share
 from holdfast.ports.store import Changes, Submission
 
 if TYPE_CHECKING:
@@ -190,3 +190,64 @@ def test_names_of_jobs_are_found_by_how_they_begin_and_a_near_one_is_suggested(s
     with pytest.raises(NotFound) as refused:
         store.job("quite-another")
     assert refused.value.hint == "list jobs with: holdfast get jobs"
+
+
+def test_what_runs_had_is_summed_up_by_what_they_share(store: Store) -> None:
+    task = '{"version":1,"spec":{"command":["true"],"labels":{"team":"nlp"},"name":"a"}}'
+    jobs = [
+        job("j1", submitted_by="ann", queue="gpu", group="x/1"),
+        job("j2", submitted_by="ann", child=ChildOf("a1", "", 0), spec=task),
+        job("j3", submitted_by="ben"),
+    ]
+    store.put_queue(Queue("gpu"))
+    store.submit(Submission(jobs, labels={"j1": {"team": "vision"}}))
+    gpu, small = Resources(2000, 4 << 30, 1, 500), Resources(500)
+    failed = Failure(Cause.KERNEL_NONZERO_EXIT, frozenset())
+    attempts = [
+        Attempt("j1", 1, ending=Ending.FAILED, ended_at=150.0),
+        Attempt("j1", 2, ending=Ending.SUCCEEDED, ended_at=400.0),
+        Attempt("j2", 1),
+        Attempt("j3", 1, ending=Ending.SUCCEEDED, ended_at=300.0),
+    ]
+    runs = [
+        run("j1", 1, request=gpu, started_at=100.0, ended_at=150.0, status=RunStatus.ERROR),
+        run("j1", 2, request=gpu, started_at=200.0, ended_at=400.0, status=RunStatus.TERMINATED),
+        run("j1", 2, 1, request=gpu, started_at=200.0, ended_at=400.0, status=RunStatus.TERMINATED),
+        run("j2", 1, request=small, started_at=900.0, status=RunStatus.RUNNING),
+        run("j2", 1, 1, request=small, status=RunStatus.PENDING),
+        run("j2", 1, 2, request=small, started_at=10.0, status=RunStatus.ERROR),
+        run("j3", 1, request=small, started_at=100.0, ended_at=160.0, status=RunStatus.ERROR, failure=failed),
+        run("j3", 1, dispatch=2, request=small, started_at=200.0, ended_at=300.0, status=RunStatus.TERMINATED),
+    ]
+    changes = Changes(attempts={one.key: one for one in attempts}, runs={one.uid: one for one in runs})
+    store.commit(changes)
+
+    def used(share: Share, since: float = 0.0, label: str = "") -> list[tuple[str, Resources, bool, int, float]]:
+        found = store.usage_figures(Scope(since, 1000.0), share, label)
+        return [(one.name, one.request, one.wasted, one.runs, one.ran_s) for one in found]
+
+    assert used(Share.USER) == [
+        ("ann", small, False, 1, 100.0),
+        ("ann", gpu, False, 2, 400.0),
+        ("ann", gpu, True, 1, 50.0),
+        ("ben", small, False, 1, 100.0),
+        ("ben", small, True, 1, 60.0),
+    ], "what has ended and nobody knows when, and what never started, had nothing"
+    assert used(Share.USER, 300.0) == [
+        ("ann", small, False, 1, 100.0),
+        ("ann", gpu, False, 2, 200.0),
+        ("ben", small, False, 1, 0.0),
+    ]
+    assert {(name, count) for name, _, _, count, _ in used(Share.QUEUE)} == {
+        ("default", 2),
+        ("default", 1),
+        ("gpu", 2),
+        ("gpu", 1),
+    }
+    assert {name for name, *_ in used(Share.GROUP)} == {"", "x/1"}
+    assert {(name, request) for name, request, *_ in used(Share.LABEL, label="team")} == {
+        ("vision", gpu),
+        ("nlp", small),
+        ("", small),
+    }
+    assert {name for name, *_ in used(Share.LABEL, label="no/such")} == {""}

@@ -60,3 +60,20 @@ def test_mine_and_a_user_are_not_asked_for_together_nor_of_what_belongs_to_nobod
     assert (said.code, "--mine: cannot be set together with --user" in said.err) == (2, True), said.err
     said = shell.run("get", "queues", "--mine")
     assert (said.code, "--mine: only filters lists" in said.err) == (2, True), said.err
+
+
+def test_a_report_is_printed_as_a_table_and_as_csv(served: Shell) -> None:
+    assert served.run("run", "--label", "team=nlp", "--", "sh", "-c", "exit 3").code == 3
+    name = accounts.account().name
+    columns, *rows = served.run("report").out.splitlines()
+    hours = ("CPU-HOURS", "GIB-HOURS", "GPU-HOURS", "WASTED-CPU", "WASTED-GIB", "WASTED-GPU")
+    assert tuple(columns.split()) == ("USER", "RUNS", "FAILED", *hours)
+    assert rows[0].split()[0] == name
+    header, line = served.run("report", "--by", "user", "--since", "30d", "-o", "csv").out.splitlines()
+    assert header.startswith("name,runs,failed_runs,cpu_hours,memory_gib_hours,gpu_hours,wasted_cpu_hours")
+    assert line.startswith(f"{name},")
+    assert {
+        one["name"] for one in json.loads(served.run("report", "--by", "label:team", "-o", "json").out)["items"]
+    } >= {"nlp"}
+    said = served.run("report", "--by", "colour")
+    assert (said.code, "--by" in said.err) == (2, True)

@@ -217,3 +217,20 @@ def test_operators_change_queues_but_not_who_may_use_them(people: People) -> Non
             change()
     closed["spec"] = {"weight": 2, "permissions": [{"subjects": ["group:ml"], "verbs": ["submit"]}]}
     people.ops.put_queue("gpu", closed)
+
+
+def test_a_report_names_nobody_whose_work_is_hidden_and_still_adds_up(people: People) -> None:
+    for who, name in ((people.ann, "hers"), (people.ben, "his")):
+        who.submit({**JOB, "name": name, "group": name})
+    people.lab.pass_s(20_000.0, every_s=500.0)
+    seen = people.ops.report("user").items
+    assert {one.name for one in seen} == {"ann", "ben"}
+    assert {one.name for one in people.ben.report("user").items} == {"ann", "ben"}, "others see details, by default"
+    people.given({"othersSee": "nothing"})
+    found = {one.name: one for one in people.ben.report("user").items}
+    assert set(found) == {"ben", "other users"}
+    assert sum(one.cpu_hours for one in found.values()) == pytest.approx(sum(one.cpu_hours for one in seen))
+    assert [one.name for one in people.ben.report("group").items] == ["his"]
+    assert {one.name for one in people.ben.report("label", label="env").items} == {"prod"}
+    assert people.ben.report("label", label="env").items[0].runs == 1
+    assert {one.name for one in people.ops.report("group").items} == {"hers", "his"}

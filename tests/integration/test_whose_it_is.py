@@ -31,6 +31,7 @@ from holdfast.wire.arrays import ArrayPage, ArrayRerun
 from tests.contract.test_client_api import served
 from tests.integration.conftest import Counting, NoLogs
 from tests.integration.test_migrations import OLD_ROWS
+from tests.unit.conftest import exits
 from tests.unit.jobset_lab import group, manifest
 
 if TYPE_CHECKING:
@@ -181,3 +182,36 @@ def test_a_server_takes_what_was_stored_before_for_its_own_accounts(tmp_path: Pa
     _fill_as_of_0027(directory.database)
     with closing(wiring.store(settings, directory)) as store:
         assert store.job("old").submitted_by == accounts.account().name
+
+
+def test_a_report_adds_up_what_everybody_had_and_wasted(lab: SetLab, known_as: Callable[[Principal], Client]) -> None:
+    ann, ben = known_as(ANN), known_as(BEN)
+    lab.plan = lambda order: exits(1 if order.job_name == "train" and order.attempt == 1 else 0, after_s=360.0)
+    half = {"resources": {"cpu": 2, "memory": "512Mi"}, "labels": {"team": "nlp"}}
+    ann.submit({**JOB, **half, "gang": 2, "retry": {"retryLimit": 1, "defaultAction": "Retry"}})
+    ben.submit_array({**ARRAY, **half, "queue": "default"})
+    ben.submit({**JOB, "name": "other"})
+    lab.pass_s(800.0, every_s=10.0)
+    found = {one.name: one for one in ann.report("user").items}
+    assert (found["ann"].runs, found["ann"].failed_runs, found["ben"].runs) == (4, 2, 3)
+    assert found["ann"].cpu_hours == pytest.approx(4 * 2 * 0.1, abs=0.05)
+    assert found["ann"].wasted_cpu_hours == pytest.approx(2 * 2 * 0.1, abs=0.05)
+    assert found["ann"].memory_gib_hours == pytest.approx(4 * 0.5 * 0.1, abs=0.05)
+    assert (found["ben"].wasted_cpu_hours, found["ben"].gpu_hours) == (0.0, 0.0)
+    total = sum(one.cpu_hours for one in found.values())
+    for share, label in (("queue", None), ("group", None), ("label", "team")):
+        items = ann.report(share, label=label).items
+        assert sum(one.cpu_hours for one in items) == pytest.approx(total), (
+            "the same hours, however they are told apart"
+        )
+    team = {one.name: one.runs for one in ann.report("label", label="team").items}
+    assert team == {"": 1, "nlp": 6}, "tasks of arrays have the labels of their array"
+    assert ann.report("user", within_s=1).items == []
+
+
+@pytest.mark.parametrize(("share", "label"), [("label", None), ("user", "team"), ("label", 'a"b'), ("colour", None)])
+def test_a_report_by_nothing_that_is_known_is_refused(
+    known_as: Callable[[Principal], Client], share: str, label: str | None
+) -> None:
+    with pytest.raises(InvalidRequest):
+        known_as(ANN).report(share, label=label)

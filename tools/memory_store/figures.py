@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries
+from holdfast.domain.lifecycle import RUN_TERMINAL, Ending
+from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from threading import RLock
 
     from holdfast.domain.failure import Failure
-    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.job import Attempt, Job, Resources, Run
     from holdfast.ports.overview import Scope
     from tools.memory_store.jobs import JobTable
 
@@ -63,6 +65,27 @@ class MemoryFigureStore:
         found = [FailureFigures(*told, len(spans), sum(spans)) for told, spans in groups.items()]
         return sorted(found, key=lambda one: (-one.count, one.cause, one.category, one.subcategory, one.node))
 
+    def usage_figures(self, scope: Scope, share: Share, label: str = "") -> Sequence[UsageFigures]:
+        """Sum up for how long runs had what, by what they share."""
+        found: dict[tuple[str, Resources, bool], list[float]] = defaultdict(list)
+        with self._lock:
+            jobs = {job.id: job for job in self._jobs(scope)}
+            for run in self._table.runs.values():
+                over = run.ended_at is not None or run.status not in RUN_TERMINAL
+                if run.job_id in jobs and run.started_at is not None and over and _lasts(run, scope):
+                    ending = self._table.attempts[run.job_id, run.attempt].ending
+                    wasted = ending is Ending.FAILED or run.failure is not None
+                    name = self._shared(jobs[run.job_id], share, label)
+                    found[name, run.request, wasted].append(_span(run, scope))
+        every = [UsageFigures(*key, len(spans), sum(spans)) for key, spans in found.items()]
+        return sorted(every, key=lambda one: (one.name, one.request, one.wasted))
+
+    def _shared(self, job: Job, share: Share, label: str) -> str:
+        if share is Share.LABEL and job.child is not None and job.of_set is None:
+            return str(json.loads(job.spec)["spec"].get("labels", {}).get(label, ""))
+        named = {Share.USER: job.submitted_by, Share.QUEUE: job.queue, Share.GROUP: job.group}
+        return named[share] if share in named else self._table.labels.get(job.id, {}).get(label, "")
+
     def recoveries(self, scope: Scope) -> Recoveries:
         """Sum up the attempts that started in that time after one that failed."""
         with self._lock:
@@ -79,7 +102,7 @@ class MemoryFigureStore:
 
     def _jobs(self, scope: Scope) -> list[Job]:
         labels, every = frozenset(scope.labels), self._table.by_id.values()
-        of_queue = [job for job in every if scope.queue in {None, job.queue}]
+        of_queue = [job for job in every if scope.queue in {None, job.queue} and scope.user in {None, job.submitted_by}]
         return [job for job in of_queue if labels <= self._table.labels.get(job.id, {}).items()]
 
     def _attempts(self, scope: Scope) -> list[Attempt]:
@@ -87,7 +110,7 @@ class MemoryFigureStore:
         return [attempt for attempt in self._table.attempts.values() if attempt.job_id in ids]
 
 
-def _lasts(one: Job | Attempt, scope: Scope) -> bool:
+def _lasts(one: Job | Attempt | Run, scope: Scope) -> bool:
     return one.ended_at is None or one.ended_at >= scope.since
 
 

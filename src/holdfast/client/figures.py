@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.wire.base import API
-from holdfast.wire.figures import JobNames, OverviewView, SummaryView
+from holdfast.wire.figures import JobNames, OverviewView, SummaryView, UsageReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,17 @@ class FigureCalls:
         pairs = [f"{name}={value}" for name, value in (labels or {}).items()]
         where = {"within_s": within_s, "queue": queue, "label": pairs or None}
         return self._connection.get(f"{API}/summary", SummaryView, where)
+
+    def report(self, share: str, *, label: str | None = None, within_s: int | None = None) -> UsageReport:
+        """Report who had how much in the last ``within_s`` seconds, or 30 days.
+
+        Args:
+            share: By ``user``, ``queue``, ``group`` or ``label``.
+            label: Which label.
+            within_s: How far back to look.
+        """
+        where = {"share": share, "label": label, "within_s": within_s}
+        return self._connection.get(f"{API}/report", UsageReport, where)
 
     def overview(self, *, limit: int = 50, named: str = "") -> OverviewView:
         """See how everything is now; of jobs that run, and of those that fail, so many whose names contain a text."""

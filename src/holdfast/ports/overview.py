@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.record import Struct, field
@@ -9,7 +10,7 @@ from holdfast.domain.record import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from holdfast.domain.job import Attempt, Job, JobState, Run
+    from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 
 MOST_RANKS = 4
 """Of a gang, whose runs are of interest in a list."""
@@ -36,6 +37,8 @@ class Scope(Struct, frozen=True):
     """When what goes on is taken to end."""
     queue: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
+    user: str | None = None
+    """Only that one's."""
 
 
 class FailureFigures(Struct, frozen=True):
@@ -67,6 +70,31 @@ class Recoveries(Struct, frozen=True):
     """From the end of the failed one to the start of the next; ``None`` of none."""
 
 
+class Share(StrEnum):
+    """What usage is reported by."""
+
+    USER = "user"
+    """Whose the jobs are."""
+    QUEUE = "queue"
+    GROUP = "group"
+    LABEL = "label"
+    """The value of one label."""
+
+
+class UsageFigures(Struct, frozen=True):
+    """Runs that have something in common, and used the same amount while they ran."""
+
+    name: str
+    """Of the user, the queue or the group, or the value of the label; empty where there is none."""
+    request: Resources
+    """What each of them had."""
+    wasted: bool
+    """Whether they failed, or their attempts did."""
+    runs: int
+    ran_s: float
+    """Together."""
+
+
 class OverviewStore(Protocol):
     """Queries about many jobs."""
 
@@ -84,6 +112,10 @@ class OverviewStore(Protocol):
 
     def failure_figures(self, scope: Scope) -> Sequence[FailureFigures]:
         """Sum up the failures of that time, of attempts and of pods by themselves; the most frequent first."""
+        ...
+
+    def usage_figures(self, scope: Scope, share: Share, label: str = "") -> Sequence[UsageFigures]:
+        """Sum up for how long runs had what, by what they share; ``label`` is which one, where it is that."""
         ...
 
     def recoveries(self, scope: Scope) -> Recoveries:

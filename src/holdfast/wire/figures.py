@@ -18,6 +18,33 @@ class FailureTotal(Response):
     """What they had run for."""
 
 
+class UsageView(Response):
+    """What the jobs of a user, a queue, a group or a label had; hours are those of runs, for what each asked for."""
+
+    name: str
+    """Empty for the jobs that have none."""
+    runs: int
+    """Starts of a program; of a gang, of each rank."""
+    failed_runs: int
+    """Those of them that failed, or whose attempts did."""
+    cpu_hours: float
+    memory_gib_hours: float
+    gpu_hours: float
+    wasted_cpu_hours: float
+    """What of ``cpu_hours`` the failed ones had; what they saved in checkpoints is not known."""
+    wasted_memory_gib_hours: float
+    wasted_gpu_hours: float
+
+
+class UsageReport(Response):
+    """Who had how much in some time; of what reaches beyond it only the part within counts."""
+
+    since: Timestamp
+    until: Timestamp
+    items: list[UsageView]
+    """By name."""
+
+
 class NodeTotal(Response):
     """Failures on one node."""
 

@@ -13,7 +13,20 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("run", "submit"),
-    *("get", "describe", "attempts", "logs", "events", "why", "summary", "top", "wait", "categories", "notify"),
+    *(
+        "get",
+        "describe",
+        "attempts",
+        "logs",
+        "events",
+        "why",
+        "summary",
+        "report",
+        "top",
+        "wait",
+        "categories",
+        "notify",
+    ),
     *("cancel", "hold", "release", "retry", "rerun", "suspend", "resume", "restart"),
     *("up", "down", "apply", "create", "update", "delete", "cordon", "drain", "uncordon"),
     *("db", "doctor", "service", "mcp", "man", "version"),

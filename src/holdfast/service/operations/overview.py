@@ -12,6 +12,7 @@ from holdfast.ports.store import JobFilter
 from holdfast.service.operations.asking import asks
 from holdfast.service.overview.figures import Figures, Total, summed_up
 from holdfast.service.overview.now import Now, seen_now
+from holdfast.service.overview.usage import Share, Usage, usage, with_others_together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["Figures", "Now", "Total"]
+__all__ = ["Figures", "Now", "Share", "Total", "Usage"]
 
 
 class Overview(Struct, frozen=True):
@@ -34,6 +35,19 @@ class Overview(Struct, frozen=True):
         """Sum up jobs of so long ago, their failures, what these cost, and how fast jobs recovered."""
         now = self.backend.clock.now()
         return summed_up(self.backend.store, Scope(max(0.0, now - within_s), now, queue, tuple(labels)))
+
+    @asks(Right.WATCH, Subject.JOB)
+    def usage(self, caller: Caller, share: Share, *, within_s: float, label: str = "") -> tuple[Scope, Sequence[Usage]]:
+        """Report who had how much of the machines in so long, and how much of that failed attempts wasted.
+
+        Who sees nothing of others' work sees what others had together, and only groups and labels of their own.
+        """
+        now, alone = self.backend.clock.now(), not self.backend.seeing(caller).details()
+        scope = Scope(max(0.0, now - within_s), now)
+        if alone and share in {Share.GROUP, Share.LABEL}:
+            scope = evolve(scope, user=caller.actor)
+        found = usage(self.backend.store, scope, share, label)
+        return scope, with_others_together(found, caller.actor) if alone and share is Share.USER else found
 
     @asks(Right.WATCH, Subject.JOB)
     def now(self, caller: Caller, *, limit: int, named: str = "") -> Now:

@@ -64,6 +64,11 @@ def _resources(cpu_m: int, memory: int, gpu: int, named: str | None) -> Resource
     return Resources(cpu_m, memory, gpu, amounts.pop(_GPU, 0), tuple(sorted(amounts.items())))
 
 
+def read_amount(cpu_m: int, memory: int, gpu: int, named: str | None) -> Resources:
+    """Build an amount from its columns."""
+    return _resources(cpu_m, memory, gpu, named)
+
+
 def named_amounts(request: Resources) -> str | None:
     """Return what is asked for beside whole GPUs, memory and CPUs, as it is stored; ``None`` for nothing."""
     if not request.named and not request.share_m:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import JSON, and_, case, cast, func, or_, select, union_all
 
-from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries
-from holdfast.storage.sql import tables
+from holdfast.domain.lifecycle import Ending
+from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
+from holdfast.storage.sql import codec, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.engine import Database
 
 _JOBS, _LABELS, _ATTEMPTS = tables.jobs.c, tables.job_labels.c, tables.attempts.c
+_RUNS = tables.runs.c
 _TOLD = ("cause", "category", "subcategory", "node")
 
 
@@ -69,6 +71,42 @@ class SqlFigureStore:
             return func.json_extract(column, f"$.{name}")
         return func.json_extract_path_text(cast(column, JSON), name)
 
+    def usage_figures(self, scope: Scope, share: Share, label: str = "") -> Sequence[UsageFigures]:
+        """Sum up for how long runs had what, by what they share; ``label`` is which one, where it is that."""
+        runs, of_attempt = tables.runs, and_(_ATTEMPTS.job_id == _RUNS.job_id, _ATTEMPTS.number == _RUNS.attempt)
+        joined = runs.join(tables.jobs, _JOBS.id == _RUNS.job_id).join(tables.attempts, of_attempt)
+        if share is Share.LABEL:
+            named = and_(_LABELS.job_id == _JOBS.id, _LABELS.key == label)
+            joined = joined.join(tables.specs).join(tables.job_labels, named, isouter=True)
+        failed = or_(_ATTEMPTS.ending == str(Ending.FAILED), _RUNS.failure.is_not(None))
+        key = [
+            func.coalesce(self._shared(share, label), "").label("name"),
+            *(_RUNS.cpu_m, _RUNS.memory, _RUNS.gpu, _RUNS.named),
+            case((failed, 1), else_=0).label("wasted"),
+        ]
+        each = select(*key, _span(runs, scope).label("ran_s")).select_from(joined)
+        each = each.where(_lasts(runs, scope), or_(_RUNS.ended_at.is_not(None), tables.RUN_ACTIVE))
+        used = _jobs_of(each.where(_RUNS.started_at.is_not(None)), scope).subquery()
+        same = used.c["name", "cpu_m", "memory", "gpu", "named", "wasted"]
+        query = select(*same, func.count(), func.sum(used.c.ran_s)).group_by(*same).order_by(*same)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+        return [
+            UsageFigures(name, codec.read_amount(*amount), bool(wasted), int(count), float(ran_s or 0.0))
+            for name, *amount, wasted, count, ran_s in rows
+        ]
+
+    def _shared(self, share: Share, label: str) -> ColumnElement[str]:
+        """Return what jobs are told apart by; the labels of an array's tasks are in their specifications alone."""
+        if share is not Share.LABEL:
+            return {Share.USER: _JOBS.submitted_by, Share.QUEUE: _JOBS.queue, Share.GROUP: _JOBS.group_name}[share]
+        body, path = tables.specs.c.body, ("spec", "labels", label)
+        if self._database.is_sqlite:
+            written = func.json_extract(body, f'$.spec.labels."{label}"')
+        else:
+            written = func.json_extract_path_text(cast(body, JSON), *path)
+        return case((_JOBS.replicated_job == "", written), else_=_LABELS.value)
+
     def recoveries(self, scope: Scope) -> Recoveries:
         """Sum up the attempts that started in that time after one that failed."""
         later = tables.attempts.alias("later")
@@ -103,6 +141,8 @@ def _span(table: Table, scope: Scope) -> ColumnElement[float]:
 def _jobs_of(query: Select[Any], scope: Scope) -> Select[Any]:
     if scope.queue is not None:
         query = query.where(_JOBS.queue == scope.queue)
+    if scope.user is not None:
+        query = query.where(_JOBS.submitted_by == codec.storable(scope.user))
     for key, value in scope.labels:
         named = select(_LABELS.job_id).where(_LABELS.key == key, _LABELS.value == value)
         query = query.where(_JOBS.id.in_(named))
@@ -111,6 +151,6 @@ def _jobs_of(query: Select[Any], scope: Scope) -> Select[Any]:
 
 def _of_jobs(table: Table, scope: Scope) -> ColumnElement[bool]:
     """Match what belongs to the jobs in question; without a filter everything does."""
-    if scope.queue is None and not scope.labels:
+    if scope.queue is None and scope.user is None and not scope.labels:
         return table.c.job_id.is_not(None)
     return table.c.job_id.in_(_jobs_of(select(_JOBS.id), scope))

@@ -42,6 +42,7 @@ MODULES = {
     "devices": ("devices",),
     "summary": ("figures",),
     "overview": ("figures",),
+    "report": ("figures",),
     "job-names": ("figures",),
     "events": ("events",),
     "audit": ("events",),

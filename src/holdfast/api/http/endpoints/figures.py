@@ -1,17 +1,28 @@
 """GET /summary, /overview and /job-names: what became of many jobs, how everything is now, what jobs are called."""
 
+import re
 from typing import Annotated, Any
 
 from holdfast.api.http.endpoints.arrays import progress_view
 from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Word
 from holdfast.domain.audit import Caller
+from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.overview import Latest
 from holdfast.service.operations.arrays import ArrayOperations
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.filters import read_states
-from holdfast.service.operations.overview import Figures, Overview, Total
+from holdfast.service.operations.overview import Figures, Overview, Share, Total, Usage
 from holdfast.wire.base import timestamp
-from holdfast.wire.figures import FailureTotal, JobNames, NodeTotal, OverviewView, QueueLoad, SummaryView
+from holdfast.wire.figures import (
+    FailureTotal,
+    JobNames,
+    NodeTotal,
+    OverviewView,
+    QueueLoad,
+    SummaryView,
+    UsageReport,
+    UsageView,
+)
 from holdfast.wire.render_catalogue import device_views, node_views
 from holdfast.wire.render_jobs import job_outcome
 
@@ -22,6 +33,8 @@ DAY_S = 86_400
 _LONGEST_S = 3650 * DAY_S
 _LISTED, _MOST_LISTED = 50, 500
 _MOST_NAMES = 200
+_DIGITS = 6
+_NO_QUOTES = re.compile(r'[^"\\\x00-\x1f]+')
 
 
 @_FIGURES.add("GET", "/summary", SummaryView, summary="Summarize the outcomes of jobs")
@@ -36,6 +49,40 @@ def get_summary(
     """Sum up jobs that go on or ended in that time, their failures, what these cost, and how fast jobs recovered."""
     _, labels = read_states((), label or (), {})
     return _view(Overview(backend).summary(by, within_s=within_s, queue=queue, labels=labels))
+
+
+@_FIGURES.add("GET", "/report", UsageReport, summary="Report who used how much")
+def get_report(
+    backend: Backend,
+    by: Caller,
+    share: Annotated[Share, Asked("By what it is reported.")],
+    *,
+    label: Annotated[str | None, Asked("With `share=label`: which one.", max_length=LONGEST_NAME)] = None,
+    within_s: Annotated[int, Asked("How far back to look, in seconds.", ge=1, le=_LONGEST_S)] = 30 * DAY_S,
+) -> UsageReport:
+    """Report the hours of CPUs, memory and GPUs that runs had, and what of that failed attempts wasted.
+
+    What retention has deleted is not counted.
+    """
+    if (label is not None) is not (share is Share.LABEL):
+        raise InvalidRequest(problems=[Problem("query.label", "goes with share=label, and only with that")])
+    if label is not None and not _NO_QUOTES.fullmatch(label):
+        raise InvalidRequest(problems=[Problem("query.label", f"{label!r} is not a label name")])
+    scope, found = Overview(backend).usage(by, share, within_s=within_s, label=label or "")
+    return UsageReport(since=timestamp(scope.since), until=timestamp(scope.until), items=[*map(_used, found)])
+
+
+def _used(one: Usage) -> UsageView:
+    hours = {
+        "cpu_hours": one.had.cpu,
+        "memory_gib_hours": one.had.memory,
+        "gpu_hours": one.had.gpu,
+        "wasted_cpu_hours": one.wasted.cpu,
+        "wasted_memory_gib_hours": one.wasted.memory,
+        "wasted_gpu_hours": one.wasted.gpu,
+    }
+    rounded = {name: round(value, _DIGITS) for name, value in hours.items()}
+    return UsageView(name=one.name, runs=one.runs, failed_runs=one.failed, **rounded)
 
 
 @_FIGURES.add("GET", "/overview", OverviewView, summary="Show the current state of everything")

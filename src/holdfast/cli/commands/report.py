@@ -1,0 +1,95 @@
+"""``holdfast report``: who used how much."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.context import Cli
+from holdfast.cli.flags import Flags
+from holdfast.cli.printing import plain, print_csv
+from holdfast.cli.watching.staleness import note_if_stale
+from holdfast.wire.figures import UsageView
+
+if TYPE_CHECKING:
+    from holdfast.cli.render.words import Table
+
+_MONTH = "30d"
+_SHARES = ("user", "queue", "group", "label")
+_LABEL = "label:"
+_COLUMNS = ("RUNS", "FAILED", "CPU-HOURS", "GIB-HOURS", "GPU-HOURS", "WASTED-CPU", "WASTED-GIB", "WASTED-GPU")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What ``report`` can be told."""
+
+    by: Annotated[
+        str, typer.Option("--by", metavar="WHAT", help="user, queue, group, or label:NAME, by the values of a label.")
+    ] = "user"
+    since: Annotated[
+        str, typer.Option("--since", metavar="DURATION", help="How far back to look, such as 12h or 7d; default 30d.")
+    ] = _MONTH
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FORMAT", help="How to print: table, csv, json or yaml.")
+    ] = "table"
+
+
+def report(options: ReportOptions, cli: Cli) -> int:
+    """Report who used how many hours of CPUs, memory and GPUs, and what of that failed attempts wasted.
+
+    An hour is one that a program had for itself, from its start to its end: each rank of a gang and each task of an
+    array counts with what it asked for, whether or not it used that. Wasted is what failed attempts had, and pods that
+    failed by themselves; what they saved in checkpoints is not known. Only the part within the time counts, of what
+    still runs until now. What retention has deleted is not counted.
+    """
+    flags = Flags()
+    form = flags.choice("--output", options.output, ("table", "csv", "json", "yaml"))
+    within_s = flags.duration("--since", options.since)
+    label = options.by.removeprefix(_LABEL) if options.by.startswith(_LABEL) else None
+    share = "label" if label is not None else flags.choice("--by", options.by, _SHARES)
+    if share == "label" and not label:
+        flags.wrong("--by", "names no label", hint="holdfast report --by label:team")
+    if within_s is not None and within_s < 1:
+        flags.wrong("--since", f"{options.since!r} is too short", allowed=("1s or more",))
+    flags.finish()
+    with cli.connect() as client:
+        found = client.report(share, label=label, within_s=int(within_s or 0))
+        note_if_stale(client, cli)
+    if form == "table":
+        columns, rows = _table(label or share, found.items)
+        cli.output().listing(columns).head(rows)
+    elif form == "csv":
+        print_csv(cli.output(), found.items, UsageView)
+    else:
+        cli.output().document(plain(found), form)
+    return exit_codes.OK
+
+
+def _table(what: str, found: Sequence[UsageView]) -> "Table":
+    return (what.upper(), *_COLUMNS), [
+        (
+            one.name or "-",
+            str(one.runs),
+            str(one.failed_runs),
+            *(f"{hours:.2f}" for hours in (one.cpu_hours, one.memory_gib_hours, one.gpu_hours)),
+            *(f"{hours:.2f}" for hours in (one.wasted_cpu_hours, one.wasted_memory_gib_hours, one.wasted_gpu_hours)),
+        )
+        for one in found
+    ]
+
+
+REPORT = Command(
+    "report",
+    ReportOptions,
+    report,
+    "Look",
+    examples=(
+        "holdfast report --by user --since 30d -o csv",
+        "holdfast report --by queue",
+        "holdfast report --by label:team",
+    ),
+)
