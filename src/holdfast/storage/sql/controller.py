@@ -18,11 +18,20 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Snapshot
 from holdfast.ports.workloads import Left
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
-from holdfast.storage.sql import codec, declared, setlog, tables
+from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import UNREADABLE, left_of_job, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.notifications import notification_row
-from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, going_on, read_quarantined
+from holdfast.storage.sql.query import (
+    ACTIVE_STATES,
+    ATTEMPTS,
+    JOBS,
+    RUNS,
+    chunks,
+    going_on,
+    read_quarantined,
+    set_log_row,
+)
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:
@@ -187,7 +196,7 @@ class SqlControllerStore:
             (batches.workloads, [*map(codec.workload_row, changes.workloads.values())]),
             (batches.released, [*zip(changes.quarantined)]),
             (batches.quarantined, [*map(astuple, filter(None, changes.quarantined.values()))]),
-            (batches.set_log, [*map(setlog.log_row, changes.set_log)]),
+            (batches.set_log, [*map(set_log_row, changes.set_log)]),
             (batches.forgotten, [*zip(changes.forgotten)]),
             (batches.handled, [*zip(changes.handled)]),
         )

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import and_, func, literal, or_, select
 
-from holdfast.compiled.records import dump_json
+from holdfast.compiled.records import dump_json, load_json, record_of
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
+from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEntry
+from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.workloads import EVERY, AskedOf
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
-from holdfast.storage.sql import codec, setlog, tables
+from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, refuse, sound, state_left
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.group import Grouped
-    from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError
     from holdfast.ports.store import JobFilter
     from holdfast.ports.workloads import W, WorkloadFilter
@@ -55,6 +56,9 @@ _IN_ORDER = select(_TABLE).order_by(_TABLE.c.name, _TABLE.c.id)
 _GOING_ON = _IN_ORDER.join(tables.jobs, tables.jobs.c.id == _TABLE.c.id, isouter=True).where(
     or_(tables.jobs.c.id.is_(None), STATE_UNINDEXED.in_(ACTIVE_STATES))
 )
+
+_FACTS: Mapping[str, type[SetDecision | Event]] = {"decision": SetDecision, "event": Event}
+_FACT_OF = {kind: name for name, kind in _FACTS.items()}
 
 
 def history_of(job_id: str | ColumnElement[str]) -> ColumnElement[bool]:
@@ -260,7 +264,7 @@ class SqlQueryStore:
         """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
         table = tables.set_log
         query = select(table).where(table.c.set_id == codec.storable(set_id), table.c.seq > after)
-        return [*sound(self._rows(query.order_by(table.c.seq).limit(limit)), setlog.read_log)]
+        return [*sound(self._rows(query.order_by(table.c.seq).limit(limit)), read_set_log)]
 
     def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
         with self._database.reading() as connection:
@@ -373,3 +377,21 @@ def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]
         for request in sound(connection.execute(query), codec.read_request):
             asked[request.targets[0]].append(request)
     return [AskedOf(each, asked[each.id]) for each in workloads]
+
+
+def set_log_row(entry: SetLogEntry) -> tuple[Any, ...]:
+    """Return the row of an entry in the log of a job set without ``seq``."""
+    return (entry.set_id, entry.at, _FACT_OF[type(entry.what)], dump_json(entry.what))
+
+
+def read_set_log(row: Sequence[Any]) -> SetLogEntry:
+    """Build an entry from its row.
+
+    Raises:
+        Internal: It is of a kind this version does not know.
+    """
+    seq, set_id, at, kind, body = row
+    if kind not in _FACTS:
+        message = f"the log of a job set holds {kind!r}, which this version of Holdfast does not know"
+        raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
+    return SetLogEntry(set_id=set_id, at=at, what=record_of(_FACTS[kind], load_json(body)), seq=seq)

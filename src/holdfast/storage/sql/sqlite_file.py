@@ -1,8 +1,8 @@
 """The file of a SQLite database: that it stays the same, and that the write-ahead log beside it is its own.
 
 SQLite applies whatever log lies there: who replaces the file by hand, and leaves the log of the former one, gets a
-mixture of both. The header of a file counts its changes, and each change of the first page in the log carries that count
-on; so every process that writes changes that page once.
+mixture of both. The header of a file counts its changes, and each change of the first page in the log carries that
+count on; so every process that writes changes that page once.
 """
 
 from __future__ import annotations
