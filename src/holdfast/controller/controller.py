@@ -16,6 +16,7 @@ from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import Judging, PolicyCatalog
 from holdfast.controller.publisher import Publisher
 from holdfast.controller.reconcile import Quarantine, Reconciler, Requests, refuse
+from holdfast.controller.set_back import in_our_time, retried_sooner
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
@@ -150,15 +151,19 @@ class Controller:
 
     def _restore(self, snapshot: Snapshot, kinds: Kinds) -> None:
         now = self._clock.now()
+        ours = in_our_time(snapshot, now)
 
         def each_of(kind: str) -> ForEach:
             return lambda key, call: self.quarantine.attempt_to_take_in(kind, key, now, call)
 
         for key, (name, error) in snapshot.unreadable.items():
             each_of(name)(key, partial(refuse, error))
-        self.state.restore(snapshot, each_of(UNREAD))
+        self.state.restore(ours, each_of(UNREAD))
         for kind in (*kinds.owners, *kinds.jobs):
-            kind.restore(snapshot, each_of(kind.name))
+            kind.restore(ours, each_of(kind.name))
+        for job in retried_sooner(ours, now):
+            if job.id in self.state.jobs:
+                each_of(UNREAD)(job.id, partial(self.state.put_job, job))
         self.quarantine.restore(snapshot.quarantined, now)
 
     def _wiring(self) -> Wiring:

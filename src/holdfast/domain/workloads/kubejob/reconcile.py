@@ -57,7 +57,7 @@ def reconcile(
             resumed = JobCondition("Suspended", status=False, reason="JobResumed", message="Job resumed", since=now)
             state = with_condition(state, resumed)
         state = evolve(state, started_at=now)
-    counted = tally(spec, state, pods)
+    counted = tally(spec, state, pods, now)
     ending = ending_of(spec, counted, pods, now, cap=cap)
     because = None if ending is None else ending.message
     decisions = tuple(decisions_about(spec, counted, because, now, cap=cap)) if counted.failures else ()

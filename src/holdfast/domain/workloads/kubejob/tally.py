@@ -61,8 +61,8 @@ def has_place(spec: KubeJobSpec, pod: Pod) -> bool:
     return pod.index is None or spec.completions is None or pod.index < spec.completions
 
 
-def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> Tally:
-    """Count the pods that have ended since the last look."""
+def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod], now: float) -> Tally:
+    """Count the pods that have ended since the last look; none has later than now, whatever its node's clock said."""
     if not pods and not (state.active or state.ready or state.terminating or state.counted):
         return Tally(state)
     # One being deleted may never be seen to fail, for example when its node is gone.
@@ -85,7 +85,7 @@ def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> Tally:
             if pod.phase is not PodPhase.SUCCEEDED:
                 failed.append(pod)
                 continue
-            succeeded.append(pod.finished_at)
+            succeeded.append(min(pod.finished_at, now))
             if pod.index is not None:
                 completed.add(pod.index)
     all_completed = state.completed_indexes | completed
@@ -100,7 +100,7 @@ def tally(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> Tally:
     )
     if state.stopped_at_end:
         new = _as_they_ended(spec, new, pods)
-    return _with_failures(spec, new, failed, succeeded) if failed or succeeded else Tally(new)
+    return _with_failures(spec, new, failed, succeeded, now) if failed or succeeded else Tally(new)
 
 
 def _as_they_ended(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) -> KubeJobState:
@@ -117,7 +117,9 @@ def _as_they_ended(spec: KubeJobSpec, state: KubeJobState, pods: Sequence[Pod]) 
     )
 
 
-def _with_failures(spec: KubeJobSpec, state: KubeJobState, failed: Sequence[Pod], succeeded: Sequence[float]) -> Tally:
+def _with_failures(
+    spec: KubeJobSpec, state: KubeJobState, failed: Sequence[Pod], succeeded: Sequence[float], now: float
+) -> Tally:
     """Judge the pods that failed, and count them too."""
     verdicts: list[tuple[Pod, PodVerdict]] = []
     failed_at: list[float] = []
@@ -125,7 +127,7 @@ def _with_failures(spec: KubeJobSpec, state: KubeJobState, failed: Sequence[Pod]
     for pod in failed:
         verdict = judge(spec.failure_rules, pod)
         verdicts.append((pod, verdict))
-        failed_at.append(pod.finished_at)
+        failed_at.append(min(pod.finished_at, now))
         ignored += verdict.action is PodAction.IGNORE
         if fatal is None and verdict.action is PodAction.FAIL_JOB:
             fatal = verdict
@@ -136,20 +138,20 @@ def _with_failures(spec: KubeJobSpec, state: KubeJobState, failed: Sequence[Pod]
         backoff=updated(state.backoff, failed_at, succeeded),
     )
     if spec.backoff_limit_per_index is not None:
-        new = _per_index(spec.backoff_limit_per_index, new, verdicts)
+        new = _per_index(spec.backoff_limit_per_index, new, verdicts, now)
     return Tally(new, tuple(verdicts), fatal, ignored)
 
 
-def _per_index(limit: int, state: KubeJobState, verdicts: Iterable[tuple[Pod, PodVerdict]]) -> KubeJobState:
+def _per_index(limit: int, state: KubeJobState, verdicts: Iterable[tuple[Pod, PodVerdict]], now: float) -> KubeJobState:
     failures = dict(state.index_failures)
     lost = set(state.failed_indexes)
     for pod, verdict in verdicts:
         if pod.index is None or pod.index in state.completed_indexes:
             continue
-        ignored = verdict.action is PodAction.IGNORE
+        ignored, at = verdict.action is PodAction.IGNORE, min(pod.finished_at, now)
         if verdict.action is PodAction.FAIL_INDEX or (not ignored and pod.index_failures >= limit):
             lost.add(pod.index)
-        failures[pod.index] = (pod.index_failures + (not ignored), pod.index_ignored + ignored, pod.finished_at)
+        failures[pod.index] = (pod.index_failures + (not ignored), pod.index_ignored + ignored, at)
     for index in state.completed_indexes | lost:
         failures.pop(index, None)
     return evolve(state, failed_indexes=frozenset(lost), index_failures=failures)

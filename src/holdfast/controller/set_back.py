@@ -1,0 +1,95 @@
+"""Takes delays that a clock which was ahead has stored for begun now, so that nothing waits for the difference.
+
+A running process does not follow a clock that is set back; the one that is started next does, and finds times that are
+yet to come: a delay lasts at most its whole length from the start of this process. Deadlines stay those of the clock
+that people read: were they counted anew, the clock's return would end work too early.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from holdfast.domain.job import JobState
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.workloads.base import Workload
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.ports.store import Snapshot
+
+E = TypeVar("E", "Attempt", "Run")
+
+
+def in_our_time(stored: Snapshot, now: float) -> Snapshot:
+    """Return what was stored as if no delay in it had begun later than now; for jobs' own see ``retried_sooner``."""
+    runs = {run.uid: run for run in stored.runs if run.decision is not None}
+    return evolve(
+        stored,
+        attempts=[_entered(attempt, now) for attempt in stored.attempts],
+        runs=[_entered(run, now) for run in stored.runs],
+        workloads={key: _workload(each, runs, now) for key, each in stored.workloads.items()},
+    )
+
+
+def retried_sooner(stored: Snapshot, now: float) -> Iterator[Job]:
+    """Yield those jobs that are to be retried sooner than is stored: after the whole delay from now."""
+    for job in stored.jobs:
+        if job.state is JobState.BACKOFF and job.retry_at is not None and job.updated_at > now:
+            yield evolve(job, retry_at=_due(job.retry_at, job.updated_at, now), updated_at=now)
+
+
+def _due(due: float, since: float, now: float) -> float:
+    """Return when something is due that was put off at a time which may not have come yet."""
+    return due - max(0.0, since - now)
+
+
+def _entered(entity: E, now: float) -> E:
+    return evolve(entity, status_since=now) if entity.status_since > now else entity
+
+
+def _workload(stored: Workload, runs: Mapping[str, Run], now: float) -> Workload:
+    if isinstance(stored, KubeJobRecord):
+        return _job_of_pods(stored, runs, now)
+    if isinstance(stored, JobSet) and stored.updated_at > now:
+        return _set(stored, now)
+    return stored
+
+
+def _job_of_pods(stored: KubeJobRecord, runs: Mapping[str, Run], now: float) -> KubeJobRecord:
+    state, pods = stored.state, tuple(_pod(pod, runs.get(pod.run), now) for pod in stored.pods)
+    failures = [state.backoff.last_failure_at, *(last for _, _, last in state.index_failures.values())]
+    if pods == stored.pods and max(failures) <= now:
+        return stored
+    state = evolve(
+        state,
+        backoff=evolve(state.backoff, last_failure_at=min(state.backoff.last_failure_at, now)),
+        index_failures={
+            index: (counted, ignored, min(last, now))
+            for index, (counted, ignored, last) in state.index_failures.items()
+        },
+    )
+    return evolve(stored, state=state, pods=pods)
+
+
+def _pod(pod: PodRecord, run: Run | None, now: float) -> PodRecord:
+    if pod.due is None or run is None or run.decision is None or pod.due <= now + run.decision.delay_s:
+        return pod
+    return evolve(pod, due=now + run.decision.delay_s)
+
+
+def _set(stored: JobSet, now: float) -> JobSet:
+    state = stored.state
+    ahead_s = stored.updated_at - now
+    state = evolve(
+        state,
+        healthy_since=None if state.healthy_since is None else min(state.healthy_since, now),
+        counted_at=tuple(min(at, now) for at in state.counted_at),
+        not_before={key: due - ahead_s for key, due in state.not_before.items()},
+        streaks={key: evolve(streak, due=streak.due - ahead_s) for key, streak in state.streaks.items()},
+    )
+    return evolve(stored, state=state)
