@@ -59,14 +59,10 @@ _GPU = "gpu"
 
 
 @lru_cache(maxsize=4096)
-def _resources(cpu_m: int, memory: int, gpu: int, named: str | None) -> Resources:
+def read_amount(cpu_m: int, memory: int, gpu: int, named: str | None) -> Resources:
+    """Build an amount from its columns; equal ones are one object."""
     amounts = {} if named is None else load_json(named)
     return Resources(cpu_m, memory, gpu, amounts.pop(_GPU, 0), tuple(sorted(amounts.items())))
-
-
-def read_amount(cpu_m: int, memory: int, gpu: int, named: str | None) -> Resources:
-    """Build an amount from its columns."""
-    return _resources(cpu_m, memory, gpu, named)
 
 
 def named_amounts(request: Resources) -> str | None:
@@ -115,8 +111,7 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     child = job.child
     place = (None, None, None) if child is None else (child.set_id, child.group, child.index)
     cpu_m, memory, gpu, *changing, ready_at, met, avoided, key = changed_job_row(job)
-    request = job.request
-    named = named_amounts(request)
+    named = named_amounts(job.request)
     fixed = (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang)
     whose = (job.submitted_by, job.submitter_uid)
     return (*fixed, cpu_m, memory, gpu, named, *changing, *place, ready_at, met, avoided, *whose, job.group or None)
@@ -298,7 +293,7 @@ class Reader:
             priority=priority,
             submitted_at=submitted_at,
             spec=share(spec, spec),
-            request=_resources(cpu_m, memory, gpu, named),
+            request=read_amount(cpu_m, memory, gpu, named),
             gang=gang,
             seq=seq,
             state=_STATES[state],
@@ -336,7 +331,7 @@ class Reader:
             created_at=created,
             started_at=started,
             ended_at=ended,
-            request=_resources(*amounts),
+            request=read_amount(*amounts),
             ending=None if ending is None else _ENDINGS[ending],
             failure=load_record(Failure, failure),
             decision=load_record(Decision, decision),
@@ -358,7 +353,7 @@ class Reader:
             status_since=since,
             executor=share(executor, executor),
             node=share(node, node),
-            request=_resources(*amounts),
+            request=read_amount(*amounts),
             started_at=started,
             ended_at=ended,
             outcome=load_record(RunOutcome, outcome),
@@ -396,7 +391,7 @@ class Reader:
         return Node(
             name=name,
             executor=executor,
-            capacity=_resources(cpu_m, memory, gpu, named),
+            capacity=read_amount(cpu_m, memory, gpu, named),
             labels=load_json(labels),
             seen_at=seen_at,
             engine=EngineInfo(engine, frozenset(map(Capability, capabilities.split()))),
