@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from holdfast.compiled.records import dump_json, dump_record, load_json, load_record, record_of
-from holdfast.compiled.workloads import COMMON, dump_state, left_of_workload, load_workload
+from holdfast.compiled.workloads import COMMON, dump_state, load_workload
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.devices import Device
 from holdfast.domain.failure import Failure, RunOutcome
@@ -252,15 +252,11 @@ def read_workload(row: Sequence[Any]) -> Workload:
         Internal: It cannot be read, or is of a kind or version this one does not know.
     """
     _, kind, *_, state = row
-    return load_workload(kind, _common(row), state)
+    return load_workload(kind, common_of(row), state)
 
 
-def left_of_owner(row: Sequence[Any]) -> Workload:
-    """Build as much of a workload as has columns of its own; ``Internal`` where its kind is unknown."""
-    return left_of_workload(row[1], _common(row))
-
-
-def _common(row: Sequence[Any]) -> Mapping[str, Any]:
+def common_of(row: Sequence[Any]) -> Mapping[str, Any]:
+    """Return what all kinds of workloads have, from the row of one."""
     key, _, owner, name, *rest, group, _ = row
     return dict(zip(COMMON, (key, owner or "", name or "", *rest, group or ""), strict=True))
 

@@ -19,7 +19,7 @@ from holdfast.ports.store import Snapshot
 from holdfast.ports.workloads import Left
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, declared, tables
-from holdfast.storage.sql.damage import UNREADABLE, left_of_job, refuse, sound
+from holdfast.storage.sql.damage import UNREADABLE, left_of_job, left_of_owner, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.query import (
@@ -172,7 +172,7 @@ class SqlControllerStore:
         with self._database.reading() as connection:
             found = [left_of_job(read, row) for row in connection.execute(query)]
             row = connection.execute(select(tables.workloads).where(tables.workloads.c.id == key)).first()
-        (owner,) = (*sound([row] if row is not None else (), codec.left_of_owner), None)[:1]
+        (owner,) = (*sound([row] if row is not None else (), left_of_owner), None)[:1]
         return Left(owner if isinstance(owner, Owner) else None, [job for job in found if not job.terminal])
 
     def commit(self, changes: Changes) -> None:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from holdfast.compiled.workloads import left_of_workload
 from holdfast.domain.job import JobState
 from holdfast.errors import HoldfastError, Internal
+from holdfast.storage.sql.codec import common_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from sqlalchemy import Row
 
     from holdfast.domain.job import Job
+    from holdfast.domain.workloads.base import Workload
     from holdfast.storage.sql.codec import Reader
 
 T = TypeVar("T")
@@ -85,3 +88,8 @@ def left_of_job(read: Reader, row: Row[*tuple[Any, ...]]) -> Job:
         values = {**row._asdict(), **_EMPTY}
         values["state"] = state_left(values["state"]).value
         return read.job(tuple(values.values()))
+
+
+def left_of_owner(row: Sequence[Any]) -> Workload:
+    """Build as much of a workload as has columns of its own; ``Internal`` where its kind is unknown."""
+    return left_of_workload(row[1], common_of(row))

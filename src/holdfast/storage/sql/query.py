@@ -21,7 +21,7 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.workloads import EVERY, AskedOf
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, tables
-from holdfast.storage.sql.damage import left_of_job, refuse, sound, state_left
+from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -214,7 +214,7 @@ class SqlQueryStore:
             NotFound: None matches.
         """
         with self._database.reading() as connection:
-            return _workload(connection, kind, reference, codec.left_of_owner)
+            return _workload(connection, kind, reference, left_of_owner)
 
     def workloads(
         self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None

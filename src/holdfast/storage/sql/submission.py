@@ -33,6 +33,7 @@ from holdfast.storage.sql.admission import (
     require_retriable,
     share_specs,
 )
+from holdfast.storage.sql.damage import left_of_owner
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import chunks
 
@@ -156,7 +157,7 @@ def _move_versions(connection: Connection, request: Request, version: int | None
         for key in keys if version is not None else ():
             if key not in found:
                 raise gone_workload(key)
-            require_version(codec.left_of_owner(found[key]), version or 0)
+            require_version(left_of_owner(found[key]), version or 0)
         moved = update(table).where(named).values(version=table.c.version + 1).returning(table.c.id, table.c.kind)
         kinds.update({row.id: row.kind for row in connection.execute(moved)})
     return kinds
