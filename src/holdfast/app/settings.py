@@ -70,6 +70,8 @@ class Settings(BaseModel):
     """The server's address, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
     socket: Path | None = None
     """A Unix socket on which ``up`` listens, too; commands ask its server without a token: it knows who calls."""
+    context: str | None = None
+    """The name of a server that ``login`` or ``context`` remembers; unset: the current one; ``local``: none of them."""
     token: SecretStr | None = None
     """The bearer token: sent with ``url``, and what a server requires; unset: ``token`` in the data directory."""
     token_file: Path | None = None

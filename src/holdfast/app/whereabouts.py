@@ -42,7 +42,7 @@ class Whereabouts(Struct, frozen=True):
 def find(settings: Settings) -> Whereabouts | None:
     """Look for a server; ``None``: there is none, and whoever asks opens the data directory in its own process.
 
-    Who names a data directory means that one, and is not sent to the machine's server.
+    Who names a data directory means that one, and is sent neither to the current context nor to the machine's server.
 
     Raises:
         Refused: The data directory or what a server left there is another user's, or others can write it.
@@ -54,12 +54,27 @@ def find(settings: Settings) -> Whereabouts | None:
         return Whereabouts(settings.url, given_token(settings), Origin.NAMED)
     if settings.socket:
         return Whereabouts(address_of(settings.socket), None, Origin.NAMED)
-    server = DataDir(settings.data).server() if os.path.isdir(settings.data) else None  # noqa: PTH112 - never raises
+    names_directory = "data" in settings.model_fields_set
+    if settings.context or not names_directory:
+        from holdfast.app.contexts import chosen  # only here: who names a directory needs none of it
+
+        context = chosen(settings.context)
+        if context is not None:
+            return Whereabouts(*context, Origin.NAMED)
+    server = DataDir(settings.data).server() if _is_there(settings.data) else None
     if server is not None:
         return Whereabouts(server.url, server.token, Origin.DIRECTORY, server.pid)
-    if "data" not in settings.model_fields_set and _lets_in(SYSTEM_SOCKET):
+    if not names_directory and _lets_in(SYSTEM_SOCKET):
         return Whereabouts(address_of(SYSTEM_SOCKET), None, Origin.SYSTEM)
     return None
+
+
+def _is_there(directory: Path) -> bool:
+    """Whether there is a directory, which is not made for a look."""
+    try:
+        return directory.is_dir()
+    except OSError:
+        return False
 
 
 def _lets_in(path: Path) -> bool:

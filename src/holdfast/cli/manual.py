@@ -21,6 +21,7 @@ ENVIRONMENT = {
     "HOLDFAST_TOKEN": "The token it wants.",
     "HOLDFAST_TOKEN_FILE": "A file with the token instead.",
     "HOLDFAST_SOCKET": "A Unix socket of the server instead of an address; it needs no token.",
+    "HOLDFAST_CONTEXT": "The name of a server that holdfast login remembers.",
     "HOLDFAST_DATA": "The data directory.",
     "NO_COLOR": "Without colours, if it is set.",
 }

@@ -10,6 +10,7 @@ import os
 import pwd
 import socket
 import struct
+from pathlib import Path
 
 from holdfast.errors import Refused
 
@@ -22,7 +23,7 @@ _CREDENTIALS = struct.Struct("iII")
 
 def address_of(path: str | os.PathLike[str]) -> str:
     """Return the address of a server that listens on a socket."""
-    return SCHEME + os.path.abspath(path)  # noqa: PTH100 - a link may lead to it, and stays
+    return f"{SCHEME}{Path(path).absolute()}"
 
 
 def peer_of(connected: socket.socket) -> tuple[int, int]:

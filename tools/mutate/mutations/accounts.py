@@ -112,4 +112,11 @@ MUTATIONS = (
         "if self.trusted == ():",
         ("e2e/test_network.py::test_behind_a_named_proxy_nobody_else_comes_in_and_its_word_alone_counts",),
     ),
+    Mutation(
+        "who names a data directory is sent to the current context",
+        "app/whereabouts.py",
+        "if settings.context or not names_directory:",
+        "if settings.context != '':",
+        ("e2e/test_contexts.py::test_who_logs_in_asks_that_server_until_another_is_chosen",),
+    ),
 )

@@ -29,7 +29,7 @@ NAMES = (
     ),
     *("cancel", "hold", "release", "retry", "rerun", "suspend", "resume", "restart"),
     *("up", "down", "apply", "create", "update", "delete", "cordon", "drain", "uncordon"),
-    *("db", "doctor", "service", "mcp", "man", "version"),
+    *("login", "context", "db", "doctor", "service", "mcp", "man", "version"),
 )
 _FILES = {
     **dict.fromkeys(("cancel", "hold", "release", "retry"), "steering.steer"),

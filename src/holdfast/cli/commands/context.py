@@ -1,0 +1,82 @@
+"""``holdfast context``: which of the servers that somebody named is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.flags import Flags
+
+if TYPE_CHECKING:
+    from holdfast.app.contexts import Contexts
+    from holdfast.cli.context import Cli
+
+_ACTIONS = ("list", "use", "add", "remove")
+_NAMED = frozenset({"use", "add", "remove"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextOptions:
+    """What ``context`` can be told."""
+
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="list, use, add or remove.")] = "list"
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Which one; local is the data directory.")] = None
+    url: Annotated[
+        str | None, typer.Argument(metavar="URL", help="`add`: its address, such as unix:///run/lab.sock.")
+    ] = None
+
+
+def context(options: ContextOptions, cli: Cli) -> int:
+    """List the servers that you named, and choose which one commands ask.
+
+    `login` adds those that want a token, `add` others. HOLDFAST_CONTEXT=NAME chooses one for a single command.
+    """
+    flags = Flags()
+    action = flags.choice("ACTION", options.action, _ACTIONS)
+    for place, given, wanted in (("NAME", options.name, action in _NAMED), ("URL", options.url, action == "add")):
+        if bool(given) is not wanted:
+            flags.wrong(place, f"{action} needs it" if wanted else f"{action} does not take it")
+    flags.finish()
+    from holdfast.app.contexts import Contexts
+
+    contexts, name, url = Contexts(), options.name or "", options.url or ""
+    if action == "list":
+        _print(contexts, cli)
+    elif action == "add":
+        from holdfast.client import Client
+
+        with Client(url):
+            contexts.add(name, url)
+        cli.output().text(f"{name} added; to use it: holdfast context use {name}")
+    elif action == "use":
+        contexts.use(name)
+        cli.output().text(f"{name} is asked from now on")
+    else:
+        contexts.remove(name)
+        cli.output().text(f"{name} removed; {contexts.current} is asked from now on")
+    return exit_codes.OK
+
+
+def _print(contexts: Contexts, cli: Cli) -> None:
+    from holdfast.app.contexts import LOCAL
+
+    rows = [(LOCAL, "", "")]
+    rows += [
+        (one.name, one.url, "keyring" if one.in_keyring else "file" if one.token else "")
+        for one in contexts.all.values()
+    ]
+    marked = [("*" if name == contexts.current else "", name, url, token) for name, url, token in rows]
+    cli.output().table(("CURRENT", "NAME", "SERVER", "TOKEN"), marked)
+
+
+CONTEXT = Command(
+    "context",
+    ContextOptions,
+    context,
+    "Operate",
+    examples=("holdfast context use lab", "holdfast context add box unix:///srv/box/holdfast.sock"),
+)
