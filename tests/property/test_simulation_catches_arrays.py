@@ -84,7 +84,7 @@ def tasks_that_go_on_are_run_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_was_rerun_is_run_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(submit, "_rerun_of", lambda _array, _written: None)
+    patch.setattr(submit, "rerun_of", lambda _array, _there: None)
 
 
 def a_held_array_goes_on_after_a_restart(patch: pytest.MonkeyPatch) -> None:
