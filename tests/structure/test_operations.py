@@ -13,7 +13,7 @@ from holdfast.api.http import endpoints
 from holdfast.domain.record import Struct
 from holdfast.domain.rights import TABLE
 from holdfast.service import operations
-from holdfast.service.operations.asking import ASKED
+from holdfast.service.access.asking import ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

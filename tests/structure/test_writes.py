@@ -30,7 +30,7 @@ def opened(node: ast.FunctionDef) -> set[str]:
 
 def writing_methods() -> set[str]:
     """Return the methods of the store that open a transaction that writes."""
-    trees = [ast.parse(path.read_text()) for path in sorted(STORE.glob("*.py"))]
+    trees = [ast.parse(path.read_text()) for path in sorted(STORE.rglob("*.py")) if MIGRATING not in path.parts]
     classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     functions = [node for each in classes for node in each.body if isinstance(node, ast.FunctionDef)]
     return {node.name for node in functions if opened(node) & OPENING} - OPENING

@@ -55,6 +55,8 @@ MATRIX = {
     "notification change": "no no all all",
     "settings watch": "all all all all",
     "settings change": "no no no all",
+    "token watch": "own own own all",
+    "token change": "own own own all",
     "audit watch": "no no all all",
     "server watch": "all all all all",
 }

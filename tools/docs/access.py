@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.domain.access.people import ROLES
 from holdfast.domain.audit import Subject
-from holdfast.domain.rights import ROLES, TABLE, WORK, Reach
+from holdfast.domain.rights import TABLE, WORK, Reach
 from tools.docs.source import table
 
 _SHOWN = {Reach.NONE: "-", Reach.OWN: "own", Reach.ALL: "all"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain import audit
 from holdfast.domain.access.grants import AS_BEFORE, Access
-from holdfast.domain.audit import Act
+from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.record import evolve
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from threading import RLock
 
+    from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.notifier import Notifier
@@ -52,6 +53,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         self._settings = RetrySettings()
         self._default_policy: str | None = None
         self._access = Access()
+        self._tokens: dict[str, ApiToken] = {}
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version, cheaply."""
@@ -71,6 +73,7 @@ class MemoryCatalogueStore(MemoryLogStore):
                 dict(self._cordons),
                 self._paused,
                 access=self._access,
+                tokens=dict(self._tokens),
             )
 
     def put_policy(
@@ -221,6 +224,31 @@ class MemoryCatalogueStore(MemoryLogStore):
             if (settings, default_policy, access) != (self._settings, self._default_policy, before):
                 self._settings, self._default_policy, self._access = settings, default_policy, access
                 self._edited(audit.on_settings(by, settings, default_policy, None if access == before else access))
+
+    def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
+        """Store a token in the place of none, or of one of its name that opens nothing any more."""
+        with self._lock:
+            rules.require_free_token(self._tokens.get(token.name), now)
+            self._tokens[token.name] = token
+            self._edited(audit.on_token(by, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
+
+    def revoke_token(self, name: str, now: float, *, by: Caller | None = None) -> ApiToken:
+        """Have a token open nothing any more; one that was revoked is left alone."""
+        with self._lock:
+            presence.require_presence(Subject.TOKEN.value, name, known=self._tokens, create=False)
+            token = self._tokens[name]
+            if token.revoked_at is None:
+                token = self._tokens[name] = evolve(token, revoked_at=now)
+                self._edited(audit.on_token(by, Act.DELETE, name, f"of {token.user}"))
+            return token
+
+    def use_token(self, token: ApiToken, at: float) -> None:
+        """Keep when a token was used last, if it is still the same."""
+        with self._lock:
+            known = self._tokens.get(token.name)
+            if known is not None and known.id == token.id and (known.used_at is None or known.used_at < at):
+                self._tokens[token.name] = evolve(known, used_at=at)
+                self._version += 1
 
     def _edited(self, change: AuditedChange | None) -> None:
         self._version += 1

@@ -118,7 +118,8 @@ def _address(host: str | None, port: int | None, settings: Settings) -> tuple[st
 
 def _entrance(host: str, settings: Settings, token: str) -> Entrance:
     peer = accounts.own_peers() if settings.run_as == "self" else accounts.every_peer
-    return Entrance(evolve(accounts.account(), via=Via.TOKEN), token, peer, network.names(host, settings))
+    owner = evolve(accounts.account(), via=Via.TOKEN)
+    return Entrance(owner, token, peer, accounts.named, network.names(host, settings))
 
 
 def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stopping: Callable[[], bool]) -> Probes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import require_database
-from holdfast.app.entrance.accounts import account
+from holdfast.app.entrance.accounts import account, named
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
@@ -58,6 +58,7 @@ def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:
         metrics=lambda: _metrics(opened),
         sender=lambda: _sender(directory),
         secrets=secrets(settings, directory),
+        account=named,
     )
 
 

@@ -14,6 +14,7 @@ from holdfast.client.jobs import JobCalls
 from holdfast.client.jobsets import JobSetCalls
 from holdfast.client.notifications import NotificationCalls
 from holdfast.client.secrets import SecretCalls
+from holdfast.client.tokens import TokenCalls
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import Health, MeView, VersionView
 
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
 
 
 class Client(
-    JobCalls, ArrayCalls, JobSetCalls, CatalogueCalls, FigureCalls, NotificationCalls, EventCalls, SecretCalls
+    JobCalls,
+    ArrayCalls,
+    JobSetCalls,
+    CatalogueCalls,
+    FigureCalls,
+    NotificationCalls,
+    EventCalls,
+    SecretCalls,
+    TokenCalls,
 ):
     """A connection to one Holdfast server; not to be shared between threads."""
 

@@ -16,6 +16,7 @@ import msgspec
 
 from holdfast.compiled.records import decoder_of, non_defaults
 from holdfast.domain.access.grants import Access
+from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.job import Queue
@@ -59,7 +60,7 @@ class OperatorSettings(Struct, frozen=True):
     access: Access = Access()
 
 
-E = TypeVar("E", RetryPolicy, Queue, FailureCategory, Notifier, Cordon, OperatorSettings, Pause)
+E = TypeVar("E", RetryPolicy, Queue, FailureCategory, Notifier, Cordon, OperatorSettings, Pause, ApiToken)
 
 
 def dump_spec(spec: object) -> str:
@@ -141,7 +142,9 @@ def load_array(text: str) -> ArraySpec:
     return load_as(ArraySpec, text)
 
 
-def dump_entry(entry: RetryPolicy | Queue | FailureCategory | Notifier | Cordon | OperatorSettings | Pause) -> str:
+def dump_entry(
+    entry: RetryPolicy | Queue | FailureCategory | Notifier | Cordon | OperatorSettings | Pause | ApiToken,
+) -> str:
     """Write an entry of the catalogue; a policy with its revision."""
     return dump_spec(entry)
 

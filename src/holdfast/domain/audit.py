@@ -100,6 +100,7 @@ class Subject(StrEnum):
     SETTINGS = "settings"
     SCHEDULING = "scheduling"
     DEVICE = "device"
+    TOKEN = "token"  # noqa: S105 - a word, not a secret
     AUDIT = "audit"
     SERVER = "server"
 
@@ -192,6 +193,11 @@ def on_category(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
 def on_notifier(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
     """Describe the creation, update or deletion of a notifier."""
     return _audited(by, act, Subject.NOTIFIER, name, event=_NOTIFIER[act](name))
+
+
+def on_token(by: Caller | None, act: Act, name: str, detail: str) -> AuditedChange | None:
+    """Describe that a token was made or revoked."""
+    return _audited(by, act, Subject.TOKEN, name, detail=detail)
 
 
 def on_cordon(by: Caller | None, cordon: Cordon) -> AuditedChange | None:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right, Sight
-from holdfast.domain.access.people import Role
+from holdfast.domain.access.people import ROLES, Role
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, field
 
@@ -30,8 +30,6 @@ class Reach(StrEnum):
     ALL = "all"
 
 
-ROLES = (Role.VIEWER, Role.USER, Role.OPERATOR, Role.ADMIN)
-"""From the least to the most."""
 WORK = (Subject.JOB, Subject.ARRAY, Subject.JOB_SET)
 """What is submitted; those of queues."""
 _NO, _OWN, _ALL = Reach.NONE, Reach.OWN, Reach.ALL
@@ -57,6 +55,7 @@ TABLE: Mapping[Subject, Mapping[Right, tuple[Reach, Reach, Reach, Reach]]] = {
     Subject.NOTIFICATION: _READ_BY_OPERATORS,
     Subject.SETTINGS: {Right.WATCH: (_ALL, _ALL, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _NO, _ALL)},
     Subject.AUDIT: {Right.WATCH: (_NO, _NO, _ALL, _ALL)},
+    Subject.TOKEN: {Right.WATCH: (_OWN, _OWN, _OWN, _ALL), Right.CHANGE: (_OWN, _OWN, _OWN, _ALL)},
     Subject.SERVER: {Right.WATCH: (_ALL, _ALL, _ALL, _ALL)},
 }
 """How far the roles go, from viewer to admin; what is not here nobody may do."""
@@ -103,16 +102,27 @@ class Grants(Struct, frozen=True):
 def reach(principal: Principal, right: Right, kind: Subject) -> Reach:
     """Return how far somebody goes with a right: as far as the role of theirs that goes farthest."""
     row = TABLE.get(kind, {}).get(right)
-    if row is None:
+    if row is None or not _in_scope(principal, right, kind):
         return Reach.NONE
     found = {row[ROLES.index(role)] for role in principal.roles}
     return next((each for each in (Reach.ALL, Reach.OWN) if each in found), Reach.NONE)
+
+
+def _in_scope(principal: Principal, right: Right, kind: Subject) -> bool:
+    """Whether somebody's token is for that, if they have shown one."""
+    scopes = () if principal.limit is None else principal.limit.scopes
+    kinds = {"", kind.value, *([Subject.JOB.value] if kind in WORK else [])}
+    return not scopes or any(each.kind in kinds and (not each.rights or right in each.rights) for each in scopes)
 
 
 def refusal_of(principal: Principal, right: Right, kind: Subject) -> Refusal | None:
     """Say why somebody may do something to nothing of a kind, if so; whatever it is, and whose."""
     if reach(principal, right, kind) is not Reach.NONE:
         return None
+    if principal.limit is not None and not _in_scope(principal, right, kind):
+        scopes = " ".join(map(str, principal.limit.scopes))
+        message = f"{principal.name} may not {right} {_plural(kind)} with this token: its scope is {scopes}"
+        return Refusal(message, "use another token, or none")
     row = TABLE.get(kind, {}).get(right, ())
     least = next((role for role, how_far in zip(ROLES, row, strict=False) if how_far is not Reach.NONE), Role.ADMIN)
     who = f"{principal.name}, whose role here is {_named(principal)}," if principal.roles else principal.name

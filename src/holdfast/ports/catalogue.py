@@ -11,6 +11,7 @@ from holdfast.domain.record import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.job import Queue
@@ -45,6 +46,8 @@ class Catalogue(Struct, frozen=True):
     category matches nothing, settings have their defaults, and all is paused, until somebody writes it again."""
     access: Access = Access()
     """Who has which role, and what people see of others' jobs."""
+    tokens: Mapping[str, ApiToken] = field(default_factory=dict)
+    """By name."""
 
     def policies_for(self, queue: str, spec: JobSpec) -> tuple[list[RetryPolicy], list[str]]:
         """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""
@@ -167,6 +170,26 @@ class CatalogueStore(Protocol):
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
         """Let work onto a node again; one that is not cordoned is left alone."""
+        ...
+
+    def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
+        """Store a token in the place of none, or of one of its name that opens nothing any more.
+
+        Raises:
+            AlreadyExists: There is one of that name that does.
+        """
+        ...
+
+    def revoke_token(self, name: str, now: float, *, by: Caller | None = None) -> ApiToken:
+        """Have a token open nothing any more; one that was revoked is left alone.
+
+        Raises:
+            NotFound: There is none.
+        """
+        ...
+
+    def use_token(self, token: ApiToken, at: float) -> None:
+        """Keep when a token was used last, if it is still the same."""
         ...
 
     def paused(self) -> Pause | None:

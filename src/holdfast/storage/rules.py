@@ -33,6 +33,7 @@ from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.job import Queue
     from holdfast.domain.notifications.notification import Notification
@@ -217,6 +218,17 @@ def require_right_to_permissions(by: Caller | None, before: Queue | None, after:
         name = queue.name if queue else ""
         message = f"{by.actor} may not change the permissions of queue {name}: that takes the role admin"
         raise Forbidden(message, hint=refused.hint)
+
+
+def require_free_token(known: ApiToken | None, now: float) -> None:
+    """Check that no token of a name is in use.
+
+    Raises:
+        AlreadyExists: One is.
+    """
+    if known is not None and not known.over(now):
+        message = f"token {known.name!r} exists already"
+        raise AlreadyExists(message, hint=f"use another name, or: holdfast token revoke {known.name}")
 
 
 def require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tools.mutate.mutation import Mutation
 
+_TOKENS = "integration/test_api_tokens.py"
 _UNIT, _PEOPLE = "unit/test_rights.py", "integration/test_rights_of_people.py"
 
 MUTATIONS = (
     Mutation(
         "an operation whose caller may do nothing of the kind goes on",
-        "service/operations/asking.py",
+        "service/access/asking.py",
         "if refused is not None:",
         "if refused is None and caller.actor == '':",
         (_UNIT,),
@@ -41,5 +42,26 @@ MUTATIONS = (
         "refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)",
         "refused = None",
         (_PEOPLE,),
+    ),
+    Mutation(
+        "a token exceeds its user",
+        "domain/access/grants.py",
+        "return () if best is None else (ROLES[min(best, ROLES.index(most))],)",
+        "return () if best is None else (most,)",
+        (_TOKENS,),
+    ),
+    Mutation(
+        "any secret opens what a token's id names",
+        "service/access/tokens.py",
+        "if not hmac.compare_digest(_digest(form[2]), _NOBODYS if token is None else token.digest) or token is None:",
+        "if token is None:",
+        (_TOKENS,),
+    ),
+    Mutation(
+        "an account that was made again under a name keeps the former one's tokens",
+        "service/access/book.py",
+        "if user.uid != token.uid:",
+        "if user.name != token.user:",
+        (_TOKENS,),
     ),
 )

@@ -57,6 +57,15 @@ def every_peer(uid: int) -> Principal:
     return principal
 
 
+def named(name: str) -> Principal | None:
+    """Return the account of a name, with all groups, if there is one."""
+    try:
+        uid = pwd.getpwnam(name).pw_uid
+    except (KeyError, ValueError):
+        return None
+    return principal_of(uid)
+
+
 def principal_of(uid: int) -> Principal:
     """Return who has a number, with all groups; where the number has no name, it is the name.
 

@@ -29,14 +29,14 @@ NAMES = (
     ),
     *("cancel", "hold", "release", "retry", "rerun", "suspend", "resume", "restart"),
     *("up", "down", "apply", "create", "update", "delete", "cordon", "drain", "uncordon"),
-    *("login", "context", "db", "doctor", "service", "mcp", "man", "version"),
+    *("login", "context", "token", "db", "doctor", "service", "mcp", "man", "version"),
 )
 _FILES = {
     **dict.fromkeys(("cancel", "hold", "release", "retry"), "steering.steer"),
     **dict.fromkeys(("suspend", "resume"), "steering.suspend"),
     **{name: f"steering.{name}" for name in ("rerun", "restart")},
     **dict.fromkeys(("cordon", "drain", "uncordon"), "operate.drain"),
-    **{name: f"operate.{name}" for name in ("up", "down", "db", "doctor", "service", "mcp", "man", "version")},
+    **{name: f"operate.{name}" for name in ("up", "down", "token", "db", "doctor", "service", "mcp", "man", "version")},
 }
 """Of commands whose file has another name, or is elsewhere."""
 

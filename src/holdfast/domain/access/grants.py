@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.domain.access.people import Role
+from holdfast.domain.access.people import ROLES, Role
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
@@ -112,6 +112,13 @@ def roles_of(principal: Principal, access: Access, *, owner: Principal) -> tuple
         owner: Whose server it is.
     """
     if principal.uid == ROOT_UID or (principal.name, principal.uid) == (owner.name, owner.uid):
-        return (Role.ADMIN,)
-    given = access.given_to(principal)
-    return given or (() if principal.uid is None else (Role.USER,))
+        roles: tuple[Role, ...] = (Role.ADMIN,)
+    else:
+        roles = access.given_to(principal) or (() if principal.uid is None else (Role.USER,))
+    return roles if principal.limit is None else at_most(roles, principal.limit.role)
+
+
+def at_most(roles: tuple[Role, ...], most: Role) -> tuple[Role, ...]:
+    """Return what is left of roles where nobody may be more than something: a token never exceeds its user."""
+    best = max(map(ROLES.index, roles), default=None)
+    return () if best is None else (ROLES[min(best, ROLES.index(most))],)

@@ -31,6 +31,31 @@ class Role(StrEnum):
     """Only looks."""
 
 
+ROLES = (Role.VIEWER, Role.USER, Role.OPERATOR, Role.ADMIN)
+"""From the least to the most."""
+
+
+class Scope(Struct, frozen=True):
+    """Something that a token is for."""
+
+    rights: tuple[str, ...] = ()
+    """None: all."""
+    kind: str = ""
+    """Of things; ``job`` is all work, and empty is everything."""
+
+    def __str__(self) -> str:
+        """Write it as it is given."""
+        return f"{','.join(self.rights) or '*'}@{self.kind or '*'}"
+
+
+class Limit(Struct, frozen=True):
+    """What a token keeps whoever shows it to."""
+
+    role: Role
+    scopes: tuple[Scope, ...] = ()
+    """None: all that its role allows."""
+
+
 class Principal(Struct, frozen=True):
     """Who calls."""
 
@@ -43,6 +68,8 @@ class Principal(Struct, frozen=True):
     """Of a Unix account, its number: an account that is made again under the same name is somebody else."""
     roles: tuple[Role, ...] = ()
     """What it is to this server; without any it may do nothing."""
+    limit: Limit | None = None
+    """What its token keeps it to, if it has one."""
 
     @property
     def subjects(self) -> frozenset[str]:

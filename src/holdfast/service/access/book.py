@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access import Principal, Via
 from holdfast.domain.access.grants import Access, Sight, roles_of
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Grants
+from holdfast.errors import HoldfastError, Unauthenticated
+from holdfast.service.access.tokens import by_id, shown
 
 if TYPE_CHECKING:
-    from holdfast.domain.access import Principal
+    from collections.abc import Callable, Mapping
+
+    from holdfast.domain.access.tokens import ApiToken
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
 
+_KNOWN_S = 30.0
+_DAY_S = 86_400.0
 FRESH_S = 0.5
 """How long nobody looks whether they gave something else; what they take away is gone within a second."""
 
@@ -23,17 +31,30 @@ class Given(Struct, frozen=True):
     version: int
     access: Access
     grants: Grants
+    tokens: Mapping[str, ApiToken]
+    """By their ids."""
 
 
 class AccessBook:
     """Says what was given to whom; safe for threads, as what it keeps is replaced as a whole."""
 
-    def __init__(self, store: Store, clock: Clock, owner: Principal) -> None:
-        """Read from a store; ``owner`` is whose server it is."""
+    def __init__(
+        self, store: Store, clock: Clock, owner: Principal, account: Callable[[str], Principal | None] = lambda _: None
+    ) -> None:
+        """Read from a store.
+
+        Args:
+            store: Where it is.
+            clock: Says how old is what was read, and whether tokens have expired.
+            owner: Whose server it is.
+            account: Finds the Unix account of a name, with its groups, which may take a while.
+        """
         self._store = store
         self._clock = clock
         self._owner = owner
+        self._account = account
         self._kept: tuple[float, Given] | None = None
+        self._accounts: dict[str, tuple[float, Principal | None]] = {}
 
     def recognized(self, principal: Principal) -> Principal:
         """Return somebody with their roles.
@@ -42,6 +63,32 @@ class AccessBook:
             Unavailable: The store cannot be read right now.
         """
         return evolve(principal, roles=roles_of(principal, self._given().access, owner=self._owner))
+
+    def user(self, name: str) -> Principal:
+        """Return somebody by name, with groups and number if it is a Unix account; looked up every half minute."""
+        now, known = self._clock.now(), self._accounts.get(name)
+        if known is None or not 0 <= now - known[0] < _KNOWN_S:
+            known = self._accounts[name] = now, self._account(name)
+        found = known[1] or Principal(name)
+        return evolve(found, via=Via.TOKEN)
+
+    def shown(self, text: str) -> Principal:
+        """Return whose an API token is that somebody shows.
+
+        Raises:
+            Unauthenticated: It opens nothing; the message says why, as far as that may be known.
+            Unavailable: The store cannot be read right now.
+        """
+        now = self._clock.now()
+        token = shown(text, self._given().tokens, now)
+        user = self.user(token.user)
+        if user.uid != token.uid:
+            msg = f"token {token.name!r} is of an account {token.user} that is not there any more"
+            raise Unauthenticated(msg, hint="an account that was made again under that name needs a new token")
+        if token.used_at is None or now - token.used_at >= _DAY_S:
+            with suppress(HoldfastError):  # a disk may be full, and nobody need be kept out for that
+                self._store.use_token(token, now - now % _DAY_S)
+        return evolve(user, limit=token.limit)
 
     def grants(self) -> Grants:
         """Return what was given in single queues, and what is seen of others' jobs."""
@@ -60,4 +107,5 @@ class AccessBook:
         catalogue = self._store.catalogue()
         permissions = {queue.name: queue.permissions for queue in catalogue.queues.values() if queue.permissions}
         access = catalogue.access
-        return Given(catalogue.version, access, Grants(permissions, access.others_see or Sight.DETAILS))
+        grants = Grants(permissions, access.others_see or Sight.DETAILS)
+        return Given(catalogue.version, access, grants, by_id(catalogue.tokens.values()))

@@ -14,10 +14,10 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.ports.workloads import EVERY
+from holdfast.service.access.asking import asks
 from holdfast.service.arrays import LARGEST_PAGE, Arrays, Explained, Progress
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
-from holdfast.service.operations.asking import asks
 from holdfast.service.pausing import paused_lines
 from holdfast.service.reruns import Reran, reruns_of
 from holdfast.service.reruns import rerun as run_again

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
-from holdfast.service.operations.asking import asks
+from holdfast.service.access.asking import asks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

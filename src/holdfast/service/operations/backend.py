@@ -10,6 +10,7 @@ from holdfast.domain.access import Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.record import evolve
 from holdfast.errors import Unavailable
+from holdfast.service.access.book import AccessBook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from holdfast.ports.notifications import Sender
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
-    from holdfast.service.access.book import AccessBook
     from holdfast.service.explain import Explainer
     from holdfast.service.operations.seeing import Seeing
 
@@ -50,6 +50,8 @@ class Backend:
     """Tells people; ``None`` where nobody can be told."""
     secrets: Secrets | None = None
     """Where the values of secret variables are; ``None`` where they cannot be kept safely."""
+    account: Callable[[str], Principal | None] = lambda _: None
+    """Finds the Unix account of a name, with its groups; it may take a while."""
 
     @cached_property
     def explainer(self) -> Explainer:
@@ -61,9 +63,7 @@ class Backend:
     @cached_property
     def access(self) -> AccessBook:
         """Know who may do what; it keeps what it read."""
-        from holdfast.service.access.book import AccessBook  # noqa: PLC0415 - start-up time: the owner needs none of it
-
-        return AccessBook(self.store, self.clock, self.owner)
+        return AccessBook(self.store, self.clock, self.owner, self.account)
 
     def seeing(self, caller: Caller) -> Seeing:
         """Look with the eyes of who calls."""

@@ -10,8 +10,8 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict
 from holdfast.ports import presence
+from holdfast.service.access.asking import asks
 from holdfast.service.naming import not_found
-from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter
-from holdfast.service.operations.asking import asks
+from holdfast.service.access.asking import asks
 from holdfast.service.operations.seeing import Seeing
 from holdfast.service.refusals import audited
 

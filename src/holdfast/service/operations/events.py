@@ -12,8 +12,8 @@ from holdfast.domain.rights import refusal_of
 from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
+from holdfast.service.access.asking import asks
 from holdfast.service.naming import set_id_of
-from holdfast.service.operations.asking import asks
 from holdfast.service.operations.seeing import Seeing
 
 if TYPE_CHECKING:

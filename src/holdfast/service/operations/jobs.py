@@ -13,10 +13,10 @@ from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import UnreadableSpec
 from holdfast.ports.store import JobFilter
+from holdfast.service.access.asking import asks
 from holdfast.service.control import Control
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
 from holdfast.service.naming import find_attempt
-from holdfast.service.operations.asking import asks
 from holdfast.service.operations.filters import read_filter
 from holdfast.service.query import LARGEST_PAGE, JobDetail, Page, Queries
 

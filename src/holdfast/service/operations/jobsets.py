@@ -11,12 +11,12 @@ from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import UnreadableSpec
 from holdfast.ports.workloads import EVERY
+from holdfast.service.access.asking import asks
 from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer, SetExplanation
 from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, ChildPage, JobSets, SetPage
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import document_named, one_document
-from holdfast.service.operations.asking import asks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, evolve
 from holdfast.ports.overview import Scope
 from holdfast.ports.store import JobFilter
-from holdfast.service.operations.asking import asks
+from holdfast.service.access.asking import asks
 from holdfast.service.overview.figures import Figures, Total, summed_up
 from holdfast.service.overview.now import Now, seen_now
 from holdfast.service.overview.usage import Share, Usage, usage, with_others_together

@@ -9,9 +9,9 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidManifest
 from holdfast.ports import presence
+from holdfast.service.access.asking import asks
 from holdfast.service.admission.offers import unknown_ceilings
 from holdfast.service.naming import not_found, unknown_names, unknown_notifiers
-from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import HoldfastError, NotFound, Problem
+from holdfast.service.access.asking import asks
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.arrays import Arrays
 from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
 from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
 from holdfast.service.naming import engines_of
-from holdfast.service.operations.asking import asks
 from holdfast.service.operations.categories import Categories
 from holdfast.service.operations.notifiers import Notifiers
 from holdfast.service.operations.policies import Policies

@@ -14,8 +14,8 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import NotFound, UnreadableSpec
 from holdfast.ports.overview import Latest
+from holdfast.service.access.asking import ACTS, forbidden
 from holdfast.service.access.hiding import ANOTHERS, masked, without_environment, without_logs
-from holdfast.service.operations.asking import ACTS, forbidden
 from holdfast.service.query import JobDetail
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidSetting
+from holdfast.service.access.asking import asks
 from holdfast.service.naming import unknown_names
-from holdfast.service.operations.asking import asks
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
+from holdfast.service.access.asking import asks
 from holdfast.service.admission.limits import MOST_JOBS
 from holdfast.service.admission.secrets import kept
 from holdfast.service.apply import AppliedJob, Applier
@@ -15,7 +16,6 @@ from holdfast.service.control import Control
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import bulk_items, document_named, documents_of, several, written_job
 from holdfast.service.naming import engines_of
-from holdfast.service.operations.asking import asks
 from holdfast.service.operations.rehearsal import Checked, Rehearsal, Verb
 from holdfast.service.submit import Outcome, Submitter, Written
 

@@ -37,9 +37,9 @@ policy_revisions = Table(
     CheckConstraint("revision >= 1", name="revision"),
 )
 
-queues, categories, notifiers, cordons = (
+queues, categories, notifiers, cordons, api_tokens = (
     Table(name, metadata, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
-    for name in ("queues", "categories", "notifiers", "cordons")
+    for name in ("queues", "categories", "notifiers", "cordons", "api_tokens")
 )
 
 places = Table(

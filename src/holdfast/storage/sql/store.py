@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.storage.sql import migrations
 from holdfast.storage.sql.batch import Batches
-from holdfast.storage.sql.catalogue import SqlCatalogueStore
+from holdfast.storage.sql.catalogue.tokens import SqlTokenStore
 from holdfast.storage.sql.controller import SqlControllerStore
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.figures import SqlFigureStore
@@ -28,7 +28,7 @@ class SqlStore(
     SqlControllerStore,
     SqlSubmissionStore,
     SqlQueryStore,
-    SqlCatalogueStore,
+    SqlTokenStore,
     SqlLogStore,
     SqlRetentionStore,
     SqlOverviewStore,
@@ -43,7 +43,7 @@ class SqlStore(
         SqlControllerStore.__init__(self, database, batches)
         SqlSubmissionStore.__init__(self, database, batches)
         SqlQueryStore.__init__(self, database)
-        SqlCatalogueStore.__init__(self, database, batches)
+        SqlTokenStore.__init__(self, database, batches)
         SqlLogStore.__init__(self, database)
         SqlRetentionStore.__init__(self, database)
         SqlOverviewStore.__init__(self, database)

@@ -16,7 +16,7 @@ from sqlalchemy import func, inspect, select, text
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql import declared, migrations
-from holdfast.storage.sql.catalogue import read_pause
+from holdfast.storage.sql.catalogue.reading import read_pause
 from holdfast.storage.sql.engine import Database, damaged, is_damage, read_url, translated
 from holdfast.storage.sql.store import open_store
 

@@ -46,6 +46,7 @@ MODULES = {
     "job-names": ("figures",),
     "events": ("events",),
     "audit": ("events",),
+    "tokens": ("tokens",),
 }
 """Where the endpoints of an address are, by its first word; a command that needs one of them imports no others."""
 
@@ -137,7 +138,7 @@ class Endpoints(list[Endpoint]):
 def groups() -> Iterator[Endpoints]:
     """Import and return the endpoints of all modules, in the order they are described in."""
     of_work = ("submissions", "jobs", "arrays", "jobsets")
-    for name in ("system", "devices", *of_work, "catalogue", "notifiers", "figures", "events"):
+    for name in ("system", "devices", *of_work, "catalogue", "notifiers", "figures", "events", "tokens"):
         yield from _groups_of(name)
 
 

@@ -99,6 +99,7 @@ def create_app(
         metrics=metrics.text,
         sender=probes.sender,
         secrets=probes.secrets,
+        account=entrance.account,
     )
     app.state.entrance = entrance
     app.state.listeners = Listeners(store.last_event_seq, probes.streams, probes.stopping)
@@ -117,7 +118,7 @@ def create_app(
 def _let_in(app: FastAPI, entrance: Entrance, clock: Clock) -> None:
     """Stand the gates there that say who comes in; the last is the first that a request comes to."""
     if entrance.token is not None:
-        app.add_middleware(TokenGate, token=entrance.token, now=clock.now)
+        app.add_middleware(TokenGate, token=entrance.token, now=clock.now, shown=app.state.backend.access.shown)
     if entrance.peer is not None:
         app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now)
     if entrance.hosts is not None:

@@ -12,12 +12,14 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
 from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
 from holdfast.api.http.serving.browser import SignIn
 from holdfast.api.http.serving.errors import respond, respond_status
+from holdfast.domain.access.tokens import BEGINS
 from holdfast.domain.record import Struct
 from holdfast.domain.units import format_memory
 from holdfast.errors import HoldfastError, Refused, Unauthenticated
@@ -36,6 +38,7 @@ PRINCIPAL = "principal"
 """In a request's state: who was let in, if that is not the owner."""
 _KNOWN_S = 30.0
 """How long an account is known by its number before its name and groups are looked up again."""
+_FREE_TRIES, _FIRST_WAIT_S, _LONGEST_WAIT_S, _FORGOTTEN_S, _MOST_PEERS = 10, 0.001, 2.0, 60.0, 512
 REQUEST_ID = "x-request-id"
 _LONGEST_REQUEST_ID = 128
 _ID_BYTES = 8
@@ -56,6 +59,8 @@ class Entrance(Struct, frozen=True):
     """What callers must show; ``None`` lets everyone in."""
     peer: Callable[[int], Principal] | None = None
     """Who connects by a Unix socket, by the number of the account; refuses who is not let in. It may take a while."""
+    account: Callable[[str], Principal | None] = lambda _: None
+    """Finds the Unix account of a token's user by its name."""
     hosts: frozenset[str] | None = None
     """What the server may be called, besides addresses; ``None``: anything, as only this machine reaches it."""
 
@@ -151,12 +156,35 @@ def _is_address(name: str) -> bool:
     return True
 
 
+class WrongTokens:
+    """Makes those wait who show one wrong token after another, each by its address; remembers a bounded number."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Begin with nobody."""
+        self._now = now
+        self._known: dict[str, tuple[float, int]] = {}
+
+    def delay_s(self, peer: str) -> float:
+        """Note one more wrong token, and return how long its answer is to wait."""
+        at, count = self._known.pop(peer, (0.0, 0))
+        now = self._now()
+        count = count + 1 if 0 <= now - at < _FORGOTTEN_S else 1
+        if len(self._known) >= _MOST_PEERS:
+            self._known.pop(next(iter(self._known)))
+        self._known[peer] = now, count
+        return 0.0 if count <= _FREE_TRIES else min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(count, _MOST_PEERS))
+
+
 class TokenGate:
     """Lets only callers with the token in, and who is known; the token itself is not kept, only its hash."""
 
-    def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float]) -> None:
-        """Stand before ``app``."""
+    def __init__(
+        self, app: ASGIApp, *, token: str, now: Callable[[], float], shown: Callable[[str], Principal]
+    ) -> None:
+        """Stand before ``app``; ``shown`` tells whose an API token is, which may take a while."""
         self._app = app
+        self._shown = shown
+        self._wrong = WrongTokens(now)
         self._digest = sha256(token.encode()).digest()
         self._sign_in = SignIn(self._digest, now)
 
@@ -167,8 +195,24 @@ class TokenGate:
         elif self._sign_in.is_asked(scope):
             await self._sign_in.answer(scope, receive, send, is_token=self._is_token)
         else:
-            hint = "send the header: Authorization: Bearer TOKEN"
-            await respond(Unauthenticated(hint=hint))(scope, receive, send)
+            await self._api_token(scope, receive, send)
+
+    async def _api_token(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the user of an API token in, or refuse; whoever guesses is made to wait."""
+        scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
+        hint = "send the header: Authorization: Bearer TOKEN"
+        refusal: HoldfastError = Unauthenticated(hint=hint)
+        if scheme.lower() == "bearer" and text.strip().startswith(BEGINS):
+            try:
+                scope.setdefault("state", {})[PRINCIPAL] = await to_thread.run_sync(self._shown, text.strip())
+            except HoldfastError as error:
+                refusal = error
+            else:
+                await self._app(scope, receive, send)
+                return
+        if text and isinstance(refusal, Unauthenticated):
+            await anyio.sleep(self._wrong.delay_s((scope.get("client") or ("",))[0]))
+        await respond(refusal)(scope, receive, send)
 
     def _may(self, scope: Scope) -> bool:
         return (

@@ -6,29 +6,21 @@ An edit, its checks and the catalogue's new version are one transaction.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, exists, func, insert, select, update
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
 from holdfast.domain import audit
-from holdfast.domain.access.grants import AS_BEFORE, NOBODY, Access
+from holdfast.domain.access.grants import AS_BEFORE, Access
 from holdfast.domain.audit import Act
-from holdfast.domain.category import FailureCategory
-from holdfast.domain.job import Queue
-from holdfast.domain.notifier import Medium, Notifier
-from holdfast.domain.placement.cordon import Cordon
-from holdfast.domain.placement.pause import Pause
-from holdfast.domain.policy.model import Action, RetryPolicy, Rule
+from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.spec import DEFAULT_QUEUE
-from holdfast.errors import UnreadableSpec
 from holdfast.ports import presence
-from holdfast.ports.catalogue import Catalogue
 from holdfast.storage import rules
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import is_retried_in
+from holdfast.storage.sql.catalogue.reading import SETTINGS, read_catalogue, read_pause
 from holdfast.storage.sql.logs import append_audited
 from holdfast.storage.sql.query import ACTIVE_STATES, owners
 
@@ -37,16 +29,16 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Table
 
-    from holdfast.compiled.codec import E
     from holdfast.domain.audit import AuditedChange, Caller
+    from holdfast.domain.category import FailureCategory
+    from holdfast.domain.job import Queue
+    from holdfast.domain.notifier import Notifier
+    from holdfast.domain.placement.cordon import Cordon
+    from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetrySettings
+    from holdfast.ports.catalogue import Catalogue
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
-
-_SETTINGS = "settings"
-_POLICIES = select(declared.policies.c.name, declared.policies.c.revision, declared.policy_revisions.c.body).join(
-    declared.policy_revisions
-)
 
 
 class SqlCatalogueStore:
@@ -60,7 +52,7 @@ class SqlCatalogueStore:
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
         with self._database.reading() as connection:
-            return _read(connection)
+            return read_catalogue(connection)
 
     def put_policy(
         self,
@@ -140,7 +132,7 @@ class SqlCatalogueStore:
             current = before.queues.get(queue.name)
             rules.require_right_to_permissions(by, current, queue)
             if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
-                _put(connection, declared.queues, queue.name, dump_entry(queue))
+                put_entry(connection, declared.queues, queue.name, dump_entry(queue))
                 self._tell(connection, audit.on_queue(by, _put_act(current), queue.name))
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
@@ -173,7 +165,7 @@ class SqlCatalogueStore:
             presence.require_presence(presence.CATEGORY, category.name, known=known.keys(), create=create)
             current = known.get(category.name)
             if current != category or f"{presence.CATEGORY} {category.name}" in before.unreadable:
-                _put(connection, declared.categories, category.name, dump_entry(category))
+                put_entry(connection, declared.categories, category.name, dump_entry(category))
                 self._tell(connection, audit.on_category(by, _put_act(current), category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
@@ -201,7 +193,7 @@ class SqlCatalogueStore:
             presence.require_presence(presence.NOTIFIER, name, known=known, create=create)
             current = before.notifiers.get(name)
             if current != notifier:
-                _put(connection, declared.notifiers, name, dump_entry(notifier))
+                put_entry(connection, declared.notifiers, name, dump_entry(notifier))
                 self._tell(connection, audit.on_notifier(by, _put_act(current), name))
 
     def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
@@ -225,7 +217,7 @@ class SqlCatalogueStore:
             known = None if unreadable else before.cordons.get(cordon.node)
             stored = cordon.over(known)
             if stored != known:
-                _put(connection, declared.cordons, stored.node, dump_entry(stored))
+                put_entry(connection, declared.cordons, stored.node, dump_entry(stored))
                 self._tell(connection, audit.on_cordon(by, stored))
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
@@ -274,7 +266,7 @@ class SqlCatalogueStore:
             rules.require_default_policy(default_policy, before.policies.keys())
             access = access.over(before.access)
             known = (before.settings, before.default_policy, before.access)
-            if (settings, default_policy, access) != known or _SETTINGS in before.unreadable:
+            if (settings, default_policy, access) != known or SETTINGS in before.unreadable:
                 body = dump_entry(OperatorSettings(settings, default_policy, access))
                 connection.execute(update(declared.settings).values(body=body))
                 _move_version(connection)
@@ -289,93 +281,15 @@ class SqlCatalogueStore:
         """Open a transaction with the catalogue, which no other edit can change meanwhile."""
         with self._database.writing() as connection:
             connection.execute(select(declared.settings.c.id).with_for_update())
-            yield connection, _read(connection)
-
-
-def read_pause(connection: Connection) -> Pause | None:
-    """Read why nothing is started, if so."""
-    return _pause(connection.execute(select(declared.settings.c.paused)).scalar(), _Reader())
+            yield connection, read_catalogue(connection)
 
 
 def _put_act(current: object) -> Act:
     return Act.CREATE if current is None else Act.UPDATE
 
 
-class _Reader:
-    """Reads entries; one that cannot be read has a stand-in, so that the others stay in force."""
-
-    def __init__(self) -> None:
-        self.unreadable: dict[str, str] = {}
-
-    def entry(self, kind: type[E], text: str, what: str, instead: E) -> E:
-        try:
-            return load_entry(kind, text)
-        except UnreadableSpec as error:
-            self.unreadable[what] = error.message
-            return instead
-
-
-def _policy_instead(name: str, revision: int) -> RetryPolicy:
-    hold = Rule(Action.HOLD, "unreadable", hold_reason=f"retry policy {name!r} cannot be read; write it again")
-    return RetryPolicy(name, (hold,), revision=revision)
-
-
-def _read(connection: Connection) -> Catalogue:
-    read = _Reader()
-    row = declared.settings.c
-    version, body, pause = connection.execute(select(row.catalogue_version, row.body, row.paused)).one()
-    set_ = OperatorSettings()
-    if body is not None:
-        set_ = read.entry(OperatorSettings, body, _SETTINGS, set_)
-    policies = {
-        name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision))
-        for name, revision, text in connection.execute(_POLICIES.order_by(declared.policies.c.name))
-    }
-    queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
-    for name, text in connection.execute(select(declared.queues).order_by(declared.queues.c.name)):
-        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", Queue(name, paused=True, permissions=NOBODY))
-    categories = [
-        read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()))
-        for name, text in connection.execute(select(declared.categories))
-    ]
-    categories.sort(key=attrgetter("precedence", "name"))
-    notifiers = _notifiers(connection, read)
-    cordons = {
-        name: read.entry(Cordon, text, f"cordon {name}", Cordon(name, 0.0))
-        for name, text in connection.execute(select(declared.cordons).order_by(declared.cordons.c.name))
-    }
-    return Catalogue(
-        version,
-        queues,
-        policies,
-        categories,
-        set_.settings,
-        set_.default_policy,
-        notifiers,
-        cordons,
-        _pause(pause, read),
-        read.unreadable,
-        set_.access,
-    )
-
-
-def _pause(text: str | None, read: _Reader) -> Pause | None:
-    instead = Pause(0.0, "there is a pause whose reason cannot be read")
-    return None if text is None else read.entry(Pause, text, "pause", instead)
-
-
-def _notifiers(connection: Connection, read: _Reader) -> dict[str, Notifier]:
-    """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
-    found = {}
-    for name, text in connection.execute(select(declared.notifiers).order_by(declared.notifiers.c.name)):
-        what = f"{presence.NOTIFIER} {name}"
-        notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK))
-        if what not in read.unreadable:
-            found[name] = notifier
-    return found
-
-
-def _put(connection: Connection, table: Table, name: str, body: str) -> None:
+def put_entry(connection: Connection, table: Table, name: str, body: str) -> None:
+    """Store an entry of the catalogue, whose version moves."""
     if connection.execute(update(table).where(table.c.name == name).values(body=body)).rowcount == 0:
         connection.execute(insert(table).values(name=name, body=body))
     _move_version(connection)

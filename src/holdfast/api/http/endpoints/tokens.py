@@ -1,0 +1,48 @@
+"""/tokens: API tokens, made, listed and revoked."""
+
+from typing import Any
+
+from holdfast.api.http.endpoints.endpoint import Endpoints, Name, Reply
+from holdfast.domain.access.tokens import ApiToken
+from holdfast.domain.audit import Caller
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.tokens import Tokens, Wanted
+from holdfast.wire.base import optional_timestamp, timestamp
+from holdfast.wire.tokens import TokenBody, TokenMade, TokenPage, TokenView
+
+_TOKENS = Endpoints("tokens")
+ENDPOINTS = (_TOKENS,)
+
+
+def _fields(token: ApiToken, now: float) -> dict[str, Any]:
+    return {
+        "name": token.name,
+        "user": token.user,
+        "role": token.role.value,
+        "scopes": [*map(str, token.scopes)],
+        "state": token.state(now),
+        "created_at": timestamp(token.created_at),
+        "created_by": token.created_by,
+        "expires_at": optional_timestamp(token.expires_at),
+        "used_on": "" if token.used_at is None else timestamp(token.used_at).partition("T")[0],
+    }
+
+
+@_TOKENS.add("GET", "/tokens", TokenPage, summary="List API tokens")
+def list_tokens(backend: Backend, by: Caller) -> TokenPage:
+    """List one's own, or for admins all, by name."""
+    return TokenPage(items=[TokenView(**_fields(one, by.at)) for one in Tokens(backend).list(by)])
+
+
+@_TOKENS.add("POST", "/tokens", TokenMade, 409, 413, summary="Make an API token", status=201)
+def create_token(backend: Backend, by: Caller, body: TokenBody) -> Reply:
+    """Make a token; its text is in this answer only."""
+    wanted = Wanted(body.name, body.user, body.role, body.scopes, body.expires_s)
+    token, text = Tokens(backend).create(by, wanted)
+    return Reply(TokenMade(**_fields(token, by.at), token=text), 201)
+
+
+@_TOKENS.add("POST", "/tokens/{name}/revoke", TokenView, 404, summary="Revoke an API token")
+def revoke_token(backend: Backend, by: Caller, name: Name) -> TokenView:
+    """Have a token open nothing any more."""
+    return TokenView(**_fields(Tokens(backend).revoke(by, name), by.at))

@@ -1,0 +1,126 @@
+"""``holdfast token``: API tokens, which stand for somebody where there is no Unix socket."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.flags import Flags
+from holdfast.cli.options import FormatOption
+from holdfast.cli.printing import fields_of, list_format, print_things
+from holdfast.domain.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.cli.context import Cli
+    from holdfast.client import Client
+    from holdfast.wire.tokens import TokenView
+
+_ACTIONS = ("create", "list", "revoke")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenOptions:
+    """What ``token`` can be told."""
+
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="create, list or revoke.")]
+    names: Annotated[list[str], typer.Argument(metavar="[NAME...]", help="Names of tokens.")] = field(
+        default_factory=list
+    )
+    user: Annotated[str | None, typer.Option(metavar="USER", help="`create`: whose it is; by default yours.")] = None
+    role: Annotated[
+        str | None, typer.Option(metavar="ROLE", help="`create`: at most this role; by default the user's own.")
+    ] = None
+    scope: Annotated[
+        list[str],
+        typer.Option(metavar="VERBS@KIND", help="`create`: what it is for, such as submit,watch@job. Repeatable."),
+    ] = field(default_factory=list)
+    expires: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="`create`: how long it is valid, such as 30d.")
+    ] = None
+    output: FormatOption = "table"
+
+
+def token(options: TokenOptions, cli: "Cli") -> int:
+    """Make, list and revoke API tokens.
+
+    `create` prints the token once; only its hash is kept. Whoever shows it, in `HOLDFAST_TOKEN`, is taken for its
+    user, and may do no more than its role and scope say and the user may. `revoke` counts within a second.
+    """
+    flags = Flags()
+    action = flags.choice("ACTION", options.action, _ACTIONS)
+    form = list_format(flags, options.output, _fields)
+    given = (options.user, options.role, options.expires, options.scope)
+    if action != "create" and any(given):
+        flags.wrong("ACTION", f"{action} takes only names", hint="holdfast token create NAME --user USER")
+    if (action == "create" and len(options.names) != 1) or (action == "revoke" and not options.names):
+        flags.wrong("NAME", f"{action} needs a name", hint=f"holdfast token {action} NAME")
+    expires_s = None if options.expires is None else flags.parsed("--expires", options.expires, parse_duration)
+    flags.finish()
+    with cli.connect() as client:
+        if action == "create":
+            return _create(client, options, expires_s, cli)
+        if action == "revoke":
+            for name in options.names:
+                client.revoke_token(name)
+                cli.say(f"token {name} is revoked")
+            return exit_codes.OK
+        _print(client.tokens(), form, cli)
+    return exit_codes.OK
+
+
+def _create(client: "Client", options: TokenOptions, expires_s: float | None, cli: "Cli") -> int:
+    made = client.create_token(
+        options.names[0], user=options.user, role=options.role, scopes=options.scope, expires_s=expires_s
+    )
+    if options.output in {"json", "yaml"}:
+        cli.output().document({"name": made.name, "token": made.token}, options.output)
+    else:
+        cli.output().raw(f"{made.token}\n")
+        cli.say(f"token {made.name} of {made.user}, role {made.role}: this is the only time it is shown")
+    return exit_codes.OK
+
+
+def _fields() -> list[str]:
+    from holdfast.wire.tokens import TokenView
+
+    return fields_of(TokenView)
+
+
+def _print(found: "Sequence[TokenView]", form: str, cli: "Cli") -> None:
+    from holdfast.wire.tokens import TokenView
+
+    print_things(cli.output(), found, form, table=_table, name=lambda one: one.name, model=TokenView)
+
+
+def _table(found: "Sequence[TokenView]") -> "tuple[Sequence[str], Sequence[Sequence[str]]]":
+    columns = ("NAME", "USER", "ROLE", "SCOPE", "STATE", "EXPIRES", "USED")
+    rows = [
+        (
+            one.name,
+            one.user,
+            one.role,
+            " ".join(one.scopes),
+            one.state,
+            (one.expires_at or "").partition("T")[0],
+            one.used_on,
+        )
+        for one in found
+    ]
+    return columns, rows
+
+
+TOKEN = Command(
+    "token",
+    TokenOptions,
+    token,
+    "Operate",
+    examples=(
+        "holdfast token create ci --user ann --role user --scope submit,watch,logs@job --expires 30d -o json",
+        "holdfast token list",
+        "holdfast token revoke ci",
+    ),
+)

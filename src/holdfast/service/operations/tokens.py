@@ -1,0 +1,154 @@
+"""Makes, lists and revokes API tokens."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from holdfast.domain.access import Role
+from holdfast.domain.access.grants import ROOT_UID, Right
+from holdfast.domain.access.people import ROLES, Scope
+from holdfast.domain.access.tokens import ApiToken
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.record import Struct
+from holdfast.domain.rights import TABLE, Reach, reach
+from holdfast.domain.suggestion import closest
+from holdfast.errors import Forbidden, InvalidRequest, NotFound, Problem
+from holdfast.service.access.asking import asks
+from holdfast.service.access.tokens import new_secret
+from holdfast.service.refusals import audited
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.access import Principal
+    from holdfast.domain.audit import Caller
+    from holdfast.service.operations.backend import Backend
+
+LONGEST_S = 3650 * 86_400
+LONGEST_NAME = 63
+MOST_SCOPES = 32
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_KINDS = sorted(kind.value for kind in TABLE)
+_RIGHTS = sorted(right.value for right in Right)
+
+
+class Wanted(Struct, frozen=True):
+    """A token that is asked for."""
+
+    name: str
+    user: str | None = None
+    """``None``: who asks."""
+    role: str | None = None
+    """``None``: as much as its user may."""
+    scopes: Sequence[str] = ()
+    """Each as ``rights@kind``, such as ``submit,watch@job`` or ``*@node``."""
+    expires_s: float | None = None
+
+
+class Tokens(Struct, frozen=True):
+    """The API tokens."""
+
+    backend: Backend
+
+    @asks(Right.WATCH, Subject.TOKEN)
+    def list(self, caller: Caller) -> Sequence[ApiToken]:
+        """List those of who calls, or all for whoever may see them, by name."""
+        tokens = self.backend.store.catalogue().tokens
+        every = reach(caller.principal, Right.WATCH, Subject.TOKEN) is Reach.ALL
+        return [tokens[name] for name in sorted(tokens) if every or tokens[name].user == caller.principal.name]
+
+    @asks(Right.CHANGE, Subject.TOKEN)
+    def create(self, caller: Caller, wanted: Wanted) -> tuple[ApiToken, str]:
+        """Make a token; returns also its text, which nobody can read again.
+
+        Raises:
+            InvalidRequest: It is not valid, or would exceed its user; with all problems.
+            Forbidden: It would be another user's, and who calls may not make those.
+            AlreadyExists: One of that name is in use.
+        """
+        with audited(self.backend.store, caller, Act.CREATE, Subject.TOKEN, wanted.name[:LONGEST_NAME]):
+            by = caller.principal
+            user = self.backend.access.recognized(self.backend.access.user(wanted.user or by.name))
+            self._may_make(by, user)
+            own = user.name == by.name
+            most = max(map(ROLES.index, by.roles if own else user.roles), default=None)
+            problems, scopes = _problems(wanted), [_scope(text) for text in wanted.scopes]
+            if most is None:
+                hint = f"an admin can give one: holdfast update settings --access user=user:{user.name}"
+                problems.append(Problem("user", f"{user.name} has no role here", hint=hint))
+            elif wanted.role in ROLES and ROLES.index(Role(wanted.role)) > most:
+                allowed = ROLES[: most + 1]
+                problems.append(Problem("role", f"{wanted.role!r} is more than {user.name} may", allowed))
+            if problems or most is None:
+                raise InvalidRequest(problems=problems)
+            key, text, digest = new_secret()
+            token = ApiToken(
+                wanted.name,
+                key,
+                digest,
+                user.name,
+                user.uid,
+                ROLES[most] if wanted.role is None else Role(wanted.role),
+                tuple(scope for scope in scopes if scope is not None),
+                caller.at,
+                by.name,
+                None if wanted.expires_s is None else caller.at + wanted.expires_s,
+            )
+            self.backend.store.put_token(token, caller.at, by=caller)
+            return token, text
+
+    @staticmethod
+    def _may_make(by: Principal, user: Principal) -> None:
+        if by.limit is not None and by.limit.scopes:
+            msg = "a token with a scope makes no tokens"
+            raise Forbidden(msg, hint="use a token without one")
+        if user.name != by.name and reach(by, Right.CHANGE, Subject.TOKEN) is not Reach.ALL:
+            msg = f"{by.name} may not make tokens of {user.name}"
+            raise Forbidden(msg, hint=f"an admin can, and {user.name}")
+        if user.uid == ROOT_UID and by.uid != ROOT_UID:
+            msg = f"{by.name} may not make tokens of root, whose programs may do everything on the machine"
+            raise Forbidden(msg, hint="root can")
+
+    @asks(Right.CHANGE, Subject.TOKEN)
+    def revoke(self, caller: Caller, name: str) -> ApiToken:
+        """Have a token open nothing any more, within a second.
+
+        Raises:
+            NotFound: There is none that who calls may know of.
+        """
+        with audited(self.backend.store, caller, Act.DELETE, Subject.TOKEN, name):
+            if name not in {token.name for token in self.list(caller)}:
+                msg = f"token {name!r} does not exist"
+                raise NotFound(msg, hint="holdfast token list")
+            return self.backend.store.revoke_token(name, caller.at, by=caller)
+
+
+def _problems(wanted: Wanted) -> list[Problem]:
+    problems = []
+    if len(wanted.name) > LONGEST_NAME or not _NAME.fullmatch(wanted.name):
+        rule = f"must be up to {LONGEST_NAME} lower-case letters, digits and dashes"
+        problems.append(Problem("name", f"{wanted.name[:LONGEST_NAME]!r} {rule}"))
+    if wanted.role is not None and wanted.role not in ROLES:
+        problems.append(Problem("role", f"{wanted.role!r} is not a role", ROLES, closest(wanted.role, ROLES)))
+    if wanted.expires_s is not None and not 1 <= wanted.expires_s <= LONGEST_S:
+        problems.append(Problem("expiresIn", "is out of range", ("1s to 3650d",)))
+    if len(wanted.scopes) > MOST_SCOPES:
+        problems.append(Problem("scopes", f"has {len(wanted.scopes)} entries; at most {MOST_SCOPES} are allowed"))
+    for place, text in enumerate(wanted.scopes[:MOST_SCOPES]):
+        rights, at, kind = text.partition("@")
+        unknown = [one for one in rights.split(",") if one not in {*_RIGHTS, "*"}]
+        path = f"scopes[{place}]"
+        if not at:
+            problems.append(Problem(path, f"{text!r} is not of the form VERBS@KIND", hint="submit,watch@job"))
+        elif kind not in {*_KINDS, "*"}:
+            problems.append(Problem(path, f"{kind!r} is not a kind", ("*", *_KINDS), closest(kind, _KINDS)))
+        problems += [Problem(path, f"{one!r} is not a verb", ("*", *_RIGHTS), closest(one, _RIGHTS)) for one in unknown]
+    return problems
+
+
+def _scope(text: str) -> Scope | None:
+    rights, _, kind = text.partition("@")
+    if "*" in rights.split(",") and kind == "*":
+        return Scope()
+    return Scope(() if "*" in rights.split(",") else tuple(rights.split(",")), "" if kind == "*" else kind)

@@ -1,0 +1,123 @@
+"""Reads the catalogue; what cannot be read has a stand-in, so that the rest stays in force."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from holdfast.compiled.codec import OperatorSettings, load_entry
+from holdfast.domain.access import Role
+from holdfast.domain.access.grants import NOBODY
+from holdfast.domain.access.tokens import ApiToken
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Medium, Notifier
+from holdfast.domain.placement.cordon import Cordon
+from holdfast.domain.placement.pause import Pause
+from holdfast.domain.policy.model import Action, RetryPolicy, Rule
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.errors import UnreadableSpec
+from holdfast.ports import presence
+from holdfast.ports.catalogue import Catalogue
+from holdfast.storage.sql import declared
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from holdfast.compiled.codec import E
+
+SETTINGS = "settings"
+_POLICIES = select(declared.policies.c.name, declared.policies.c.revision, declared.policy_revisions.c.body).join(
+    declared.policy_revisions
+)
+
+
+def read_pause(connection: Connection) -> Pause | None:
+    """Read why nothing is started, if so."""
+    return _pause(connection.execute(select(declared.settings.c.paused)).scalar(), _Reader())
+
+
+class _Reader:
+    """Reads entries; one that cannot be read has a stand-in, so that the others stay in force."""
+
+    def __init__(self) -> None:
+        self.unreadable: dict[str, str] = {}
+
+    def entry(self, kind: type[E], text: str, what: str, instead: E) -> E:
+        try:
+            return load_entry(kind, text)
+        except UnreadableSpec as error:
+            self.unreadable[what] = error.message
+            return instead
+
+
+def _policy_instead(name: str, revision: int) -> RetryPolicy:
+    hold = Rule(Action.HOLD, "unreadable", hold_reason=f"retry policy {name!r} cannot be read; write it again")
+    return RetryPolicy(name, (hold,), revision=revision)
+
+
+def read_catalogue(connection: Connection) -> Catalogue:
+    """Read all of it."""
+    read = _Reader()
+    row = declared.settings.c
+    version, body, pause = connection.execute(select(row.catalogue_version, row.body, row.paused)).one()
+    set_ = OperatorSettings()
+    if body is not None:
+        set_ = read.entry(OperatorSettings, body, SETTINGS, set_)
+    policies = {
+        name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision))
+        for name, revision, text in connection.execute(_POLICIES.order_by(declared.policies.c.name))
+    }
+    queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
+    for name, text in connection.execute(select(declared.queues).order_by(declared.queues.c.name)):
+        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", Queue(name, paused=True, permissions=NOBODY))
+    categories = [
+        read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()))
+        for name, text in connection.execute(select(declared.categories))
+    ]
+    categories.sort(key=attrgetter("precedence", "name"))
+    notifiers = _notifiers(connection, read)
+    cordons = {
+        name: read.entry(Cordon, text, f"cordon {name}", Cordon(name, 0.0))
+        for name, text in connection.execute(select(declared.cordons).order_by(declared.cordons.c.name))
+    }
+    return Catalogue(
+        version,
+        queues,
+        policies,
+        categories,
+        set_.settings,
+        set_.default_policy,
+        notifiers,
+        cordons,
+        _pause(pause, read),
+        read.unreadable,
+        set_.access,
+        _tokens(connection, read),
+    )
+
+
+def _pause(text: str | None, read: _Reader) -> Pause | None:
+    instead = Pause(0.0, "there is a pause whose reason cannot be read")
+    return None if text is None else read.entry(Pause, text, "pause", instead)
+
+
+def _tokens(connection: Connection, read: _Reader) -> dict[str, ApiToken]:
+    """Read the tokens; one that cannot be read opens nothing."""
+    rows = connection.execute(select(declared.api_tokens).order_by(declared.api_tokens.c.name))
+    instead = ApiToken("", "", "", "", None, Role.VIEWER, revoked_at=0.0)
+    return {name: read.entry(ApiToken, text, f"token {name}", evolve(instead, name=name)) for name, text in rows}
+
+
+def _notifiers(connection: Connection, read: _Reader) -> dict[str, Notifier]:
+    """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
+    found = {}
+    for name, text in connection.execute(select(declared.notifiers).order_by(declared.notifiers.c.name)):
+        what = f"{presence.NOTIFIER} {name}"
+        notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK))
+        if what not in read.unreadable:
+            found[name] = notifier
+    return found

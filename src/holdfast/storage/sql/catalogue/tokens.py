@@ -1,0 +1,55 @@
+"""API tokens, which are part of the catalogue: whoever has read that need not ask for a token again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.compiled.codec import dump_entry
+from holdfast.domain import audit
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.record import evolve
+from holdfast.ports import presence
+from holdfast.storage import rules
+from holdfast.storage.sql import declared
+from holdfast.storage.sql.catalogue.entries import SqlCatalogueStore, put_entry
+
+if TYPE_CHECKING:
+    from holdfast.domain.access.tokens import ApiToken
+    from holdfast.domain.audit import Caller
+
+
+class SqlTokenStore(SqlCatalogueStore):
+    """The part of the catalogue that opens the door."""
+
+    def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
+        """Store a token in the place of none, or of one of its name that opens nothing any more.
+
+        Raises:
+            AlreadyExists: There is one of that name that does.
+        """
+        with self._editing() as (connection, before):
+            rules.require_free_token(before.tokens.get(token.name), now)
+            put_entry(connection, declared.api_tokens, token.name, dump_entry(token))
+            self._tell(connection, audit.on_token(by, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
+
+    def revoke_token(self, name: str, now: float, *, by: Caller | None = None) -> ApiToken:
+        """Have a token open nothing any more; one that was revoked is left alone.
+
+        Raises:
+            NotFound: There is none.
+        """
+        with self._editing() as (connection, before):
+            presence.require_presence(Subject.TOKEN.value, name, known=before.tokens.keys(), create=False)
+            token = before.tokens[name]
+            if token.revoked_at is None:
+                token = evolve(token, revoked_at=now)
+                put_entry(connection, declared.api_tokens, name, dump_entry(token))
+                self._tell(connection, audit.on_token(by, Act.DELETE, name, f"of {token.user}"))
+            return token
+
+    def use_token(self, token: ApiToken, at: float) -> None:
+        """Keep when a token was used last, if it is still the same."""
+        with self._editing() as (connection, before):
+            known = before.tokens.get(token.name)
+            if known is not None and known.id == token.id and (known.used_at is None or known.used_at < at):
+                put_entry(connection, declared.api_tokens, token.name, dump_entry(evolve(known, used_at=at)))
