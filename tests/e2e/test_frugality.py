@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import databases
 from tests.e2e.server import Server, wait_until
 from tests.unit.test_cli_lines import HEAVY
 
@@ -25,7 +26,8 @@ _TURNS = 10
 _MOST_PER_S = 6.0
 _MOST_WAKES_PER_S = 35
 _MOST_MODULES = 420
-_MOST_MODULES_ALONE = {"get": 900, "run": 1000}
+_MOST_MODULES_ALONE = {"get": 827, "run": 880}
+"""A twentieth more than was measured, 788 and 839, on a database that is there."""
 _ASKING = """
 import sys
 from holdfast.cli.context import Cli
@@ -82,6 +84,7 @@ def test_a_command_that_asks_a_server_imports_little(server: Server) -> None:
 
 @pytest.mark.parametrize("words", [("get", "jobs"), ("run", "--", "true")])
 def test_a_command_without_a_server_imports_no_web_framework(server: Server, words: tuple[str, ...]) -> None:
+    databases.begin(server.data)
     loaded = _imported(server, *words)
     assert WEB & {name.split(".")[0] for name in loaded} == set()
     assert len(loaded) < _MOST_MODULES_ALONE[words[0]]
