@@ -36,7 +36,8 @@ _FILES = {
     **dict.fromkeys(("suspend", "resume"), "steering.suspend"),
     **{name: f"steering.{name}" for name in ("rerun", "restart")},
     **dict.fromkeys(("cordon", "drain", "uncordon"), "operate.drain"),
-    **{name: f"operate.{name}" for name in ("up", "down", "token", "db", "doctor", "service", "mcp", "man", "version")},
+    **{name: f"operate.{name}" for name in ("up", "down", "token", "login", "context", "db", "doctor", "service")},
+    **{name: f"operate.{name}" for name in ("mcp", "man", "version")},
 }
 """Of commands whose file has another name, or is elsewhere."""
 
