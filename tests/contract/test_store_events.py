@@ -38,6 +38,7 @@ from holdfast.domain.events import (
 from holdfast.domain.job import Job, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
@@ -348,3 +349,17 @@ def test_events_are_read_by_the_group_of_what_they_are_about(store: Store) -> No
     assert found(Grouped("a/b", below=True), after=1, limit=1) == [4]
     assert found(Grouped("a", below=True)) == [1, 3, 4, 5]
     assert found(Grouped("b", below=True)) == found(Grouped("a")) == []
+
+
+def test_a_submission_with_a_caller_is_an_entry_in_the_same_transaction(store: Store) -> None:
+    store.submit(Submission([job("a"), job("b")], by=ANN, idempotency_key="k"))
+    store.submit(Submission([job("a"), job("b")], by=ANN, idempotency_key="k"))
+    store.submit(Submission([], also=[Array("s", name="s", spec="{}")], by=ANN))
+    store.submit(Submission([job("c")]))
+    with pytest.raises(AlreadyExists):
+        store.submit(Submission([job("d"), job("a")], by=ANN))
+    entries = [stored.entry for stored in store.audit(limit=10)]
+    assert [(one.caller.at, one.act, one.subject, one.name, one.detail) for one in entries] == [
+        (ANN.at, Act.CREATE, Subject.JOB, "a", "2 jobs"),
+        (ANN.at, Act.CREATE, Subject.ARRAY, "s", "1 array"),
+    ]

@@ -128,13 +128,14 @@ def test_the_audit_log_says_who_did_what_and_no_secret(server: OnOnePort) -> Non
     text = server.say("get", "audit", "-o", "json")
     entries = json.loads(text)["items"]
     assert [(entry["action"], entry["kind"], entry["outcome"]) for entry in entries] == [
+        ("create", "job", "accepted"),
         ("create", "queue", "accepted"),
         ("cancel", "job", "accepted"),
         ("delete", "queue", "accepted"),
         ("delete", "queue", "conflict"),
     ]
     assert {(entry["actor"], entry["origin"]) for entry in entries} == {(me, "127.0.0.1")}
-    assert len({entry["request_id"] for entry in entries}) == 4
-    assert entries[1]["detail"] == "enough"
+    assert len({entry["request_id"] for entry in entries}) == 5
+    assert [entries[0]["detail"], entries[2]["detail"]] == ["1 job", "enough"]
     assert "hunter2" not in text + server.say("events", "-o", "json")
     assert re.search(rf"\b{me}  +cancel", server.say("get", "audit"))

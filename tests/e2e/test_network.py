@@ -76,7 +76,10 @@ def test_others_ask_by_tls_and_the_own_machine_as_ever(secure: Server, token: Pa
         away = Shell(secure.folder, trusting)
         assert away.run("run", "--name", "hello", "--", "echo", "hello").out == "hello\n"
         assert away.run("hold", "hello").code == 4
-        assert [entry.origin for entry in own.audit()] == ["127.0.0.1"]
+        assert [(entry.action, entry.origin) for entry in own.audit()] == [
+            ("create", "127.0.0.1"),
+            ("hold", "127.0.0.1"),
+        ]
         with away.start("events", "-f") as follow:
             assert follow.stdout is not None
             assert "hello" in follow.stdout.readline() + follow.stdout.readline()

@@ -21,7 +21,7 @@ from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.errors import InvalidRequest
+from holdfast.errors import InvalidManifest, InvalidRequest
 from holdfast.ports.store import JobFilter
 from holdfast.service.operations.backend import Backend
 from holdfast.storage.sql import migrations, open_store
@@ -215,3 +215,26 @@ def test_a_report_by_nothing_that_is_known_is_refused(
 ) -> None:
     with pytest.raises(InvalidRequest):
         known_as(ANN).report(share, label=label)
+
+
+def test_a_submission_is_one_entry_of_the_audit_log_with_its_count(known_as: Callable[[Principal], Client]) -> None:
+    ann, ben = known_as(ANN), known_as(BEN)
+    many = [{**JOB, "name": f"j{number}"} for number in range(1200)]
+    first = ann.submit_bulk([*many, {**ARRAY, "name": "among"}], key="k").items[0].id
+    ann.submit_bulk([*many, {**ARRAY, "name": "among"}], key="k")
+    job = ben.submit(JOB)
+    array = ben.submit_array(ARRAY)
+    job_set = ann.create_job_set(manifest("set", replicatedJobs=[group("w", 3)]))
+    batch = ann.put_job("batch", KUBE)
+    with pytest.raises(InvalidManifest):
+        ann.submit({**JOB, "queue": "nowhere"})
+    ann.check_bulk(many)
+    told = [(one.actor, one.action, one.kind, one.name, one.detail) for one in ann.audit() if one.action == "create"]
+    assert told == [
+        ("ann", "create", "job", first, "1,200 jobs, 1 array"),
+        ("ben", "create", "job", job.id, "1 job"),
+        ("ben", "create", "array", array.id, "1 array"),
+        ("ann", "create", "job-set", job_set.id, "3 jobs"),
+        ("ann", "create", "job", batch.id, "1 job"),
+    ], "what was sent twice under one key, refused or only checked is none"
+    assert list(ann.events(types=["operator"])) == [], "each job has an event of its own"

@@ -13,6 +13,7 @@ from holdfast.errors import Internal
 from holdfast.ports.requests import RequestKind
 from holdfast.storage.rules import (
     audited_changes,
+    audited_submission,
     first_jobs,
     gone_awaited,
     gone_job,
@@ -153,6 +154,7 @@ class MemoryStore(
                 self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
             self._append(request)
             self.append_events(submission_events(submission))
+            self.append_audited(audited_submission(submission))
         return ids
 
     def _append_jobs(self, jobs: Iterable[Job]) -> None:

@@ -236,6 +236,19 @@ def on_resume(by: Caller | None) -> AuditedChange | None:
     return _audited(by, Act.RESUME, Subject.SCHEDULING, "scheduling", event=SchedulingResumed())
 
 
+def on_submission(by: Caller | None, kind: str, key: str, count: str) -> AuditedChange | None:
+    """Describe a submission, one entry however much it has; each job and job set of it has an event of its own.
+
+    Args:
+        by: Who submits.
+        kind: Of the first that is submitted.
+        key: Its id.
+        count: How much there is, in words.
+    """
+    entry = _audited(by, Act.CREATE, _SUBJECTS.get(kind, Subject.JOB), key, detail=count)
+    return None if entry is None else AuditedChange(entry.entry, ())
+
+
 def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChange | None:
     """Describe a request about a job; what comes of it is in the job's own events."""
     return _audited(by, act, Subject.JOB, job_id, detail=reason)

@@ -57,6 +57,8 @@ class Submission(Struct, frozen=True):
     """What one of these runs again."""
     awaited: Collection[str] = ()
     """Ids of what these wait for: jobs and workloads that had not ended, and must still be there."""
+    by: Caller | None = None
+    """Who submits, for the audit log."""
 
 
 class Changes(Struct, gc=True):

@@ -252,6 +252,7 @@ class Submitter(Struct, frozen=True):
             newest=newest,
             also=[*arrays.values()],
             awaited=others.difference(ids.values()),
+            by=self.by,
             rerun=next(filter(None, (rerun_of(one, accepted[at].taken_over) for at, one in arrays.items())), None),
         )
         stored = self.store.submit(submission)

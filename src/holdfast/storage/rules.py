@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.workloads import arrays_needed_by, queue_of
 from holdfast.domain.access.grants import Right
-from holdfast.domain.audit import Act, Subject, on_device, on_job, on_workload
+from holdfast.domain.audit import Act, Subject, on_device, on_job, on_submission, on_workload
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.rights import refusal_of
 from holdfast.domain.suggestion import closest
-from holdfast.domain.workloads.base import JOBSET
+from holdfast.domain.workloads.base import GANG, JOBSET
 from holdfast.domain.workloads.jobset.model import clash
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import (
@@ -372,8 +372,22 @@ def submission_events(submission: Submission) -> Iterator[EventRecord]:
     yield from map(submitted, submission.jobs)
 
 
+def audited_submission(submission: Submission) -> list[AuditedChange]:
+    """Return the entry of a submission, if its caller is known: what came first, and how much there is of each kind."""
+    owner = submission.owner
+    counts = [_counted(len(submission.jobs), "job"), _counted(len(submission.also), "array")]
+    key = ids_of(submission)[0] if owner is None else owner.id
+    kind = owner.kind if owner is not None else GANG if submission.jobs else submission.also[0].kind
+    change = on_submission(submission.by, kind, key, ", ".join(filter(None, counts)))
+    return [] if change is None else [change]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}" if count else ""
+
+
 def audited_changes(request: Request, by: Caller | None, named: Mapping[str, str]) -> list[AuditedChange]:
-    """Return an audited change for each workload, if the caller is known; submissions have events only.
+    """Return an audited change for each workload, if the caller is known; of submissions see ``audited_submission``.
 
     Args:
         request: What is asked for.

@@ -292,6 +292,7 @@ class JobSets(Struct, frozen=True):
                 idempotency_key=key,
                 fingerprint=hashlib.sha256(read.manifest.encode()).hexdigest() if key else "",
                 owner=row,
+                by=by,
                 awaited=[one.id for one in read.spec.after if self.alone and not one.outcome],
             )
         )

@@ -11,6 +11,7 @@ from holdfast.compiled.records import dump_json, load_json
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.storage.rules import (
     audited_changes,
+    audited_submission,
     first_jobs,
     gone_workload,
     ids_of,
@@ -104,6 +105,7 @@ class SqlSubmissionStore:
             self._batches.new_labels.run(connection, labels)
             _append(connection, request)
             append_events(connection, self._batches, submission_events(submission))
+            append_audited(connection, self._batches, audited_submission(submission))
         return ids
 
     def _claim_key(
