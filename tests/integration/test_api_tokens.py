@@ -146,6 +146,14 @@ def test_what_opens_nothing_is_told_apart_only_to_who_has_the_secret(lab: Lab) -
     assert refusal(lab.client(again).me).message == "token 'gone' of ann was revoked"
 
 
+def test_a_new_token_is_known_at_once(lab: Lab) -> None:
+    other = lab.client(lab.made("one", user="ann").token)
+    other.me()
+    made = lab.admin.create_token("two", user="ann")
+    with Client(other.connection.address, made.token) as client:
+        assert client.me().name == "ann"
+
+
 def test_a_revoked_token_opens_no_other_server_of_the_database_a_second_later(lab: Lab) -> None:
     client = lab.client(lab.made("ci", user="ann").token)
     client.me()

@@ -10,7 +10,7 @@ from holdfast.domain.access.grants import Access, Sight, roles_of
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Grants
 from holdfast.errors import HoldfastError, Unauthenticated
-from holdfast.service.access.tokens import by_id, shown
+from holdfast.service.access.tokens import by_id, names_one_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,7 +80,10 @@ class AccessBook:
             Unavailable: The store cannot be read right now.
         """
         now = self._clock.now()
-        token = shown(text, self._given().tokens, now)
+        tokens = self._given().tokens
+        if not names_one_of(text, tokens):  # it may have been made a moment ago
+            tokens = self._given(within_s=0.0).tokens
+        token = shown(text, tokens, now)
         user = self.user(token.user)
         if user.uid != token.uid:
             msg = f"token {token.name!r} is of an account {token.user} that is not there any more"
@@ -94,9 +97,9 @@ class AccessBook:
         """Return what was given in single queues, and what is seen of others' jobs."""
         return self._given().grants
 
-    def _given(self) -> Given:
+    def _given(self, within_s: float = FRESH_S) -> Given:
         now, kept = self._clock.now(), self._kept
-        if kept is not None and 0 <= now - kept[0] < FRESH_S:
+        if kept is not None and 0 <= now - kept[0] < within_s:
             return kept[1]
         version = self._store.catalogue_version()
         given = kept[1] if kept is not None and kept[1].version == version else self._read()

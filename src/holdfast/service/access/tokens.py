@@ -34,6 +34,12 @@ def by_id(tokens: Iterable[ApiToken]) -> Mapping[str, ApiToken]:
     return {token.id: token for token in tokens}
 
 
+def names_one_of(text: str, known: Mapping[str, ApiToken]) -> bool:
+    """Whether a text has the form of a token, and the id of one of these; true also for what has no such form."""
+    form = _FORM.fullmatch(text)
+    return form is None or form[1] in known
+
+
 def shown(text: str, known: Mapping[str, ApiToken], now: float) -> ApiToken:
     """Return the token that somebody shows.
 

@@ -68,6 +68,11 @@ class Overview(Struct, frozen=True):
             latest=seeing.latest([*found.running, *found.failing], found.latest),
         )
 
+    @asks(Right.WATCH, Subject.SERVER)
+    def metrics(self, _caller: Caller) -> bytes:
+        """Write the metrics of the process in Prometheus' text format."""
+        return self.backend.metrics()
+
     @asks(Right.WATCH, Subject.JOB)
     def names(self, caller: Caller, prefix: str, *, limit: int) -> Sequence[str]:
         """List names that begin so, each once and in order, of jobs that belong to no job set or array."""

@@ -6,6 +6,7 @@ from holdfast.domain.audit import Caller
 from holdfast.errors import Unavailable
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.nodes import Nodes, Standing
+from holdfast.service.operations.overview import Overview
 from holdfast.wire.base import API, REVISION
 from holdfast.wire.catalogue import Health, MeView, NodePage, VersionView
 from holdfast.wire.jobs import Reason
@@ -32,9 +33,9 @@ def readyz(backend: Backend) -> Health:
 
 
 @_SYSTEM.add("GET", "/metrics", None, summary="Read metrics")
-def metrics(backend: Backend) -> bytes:
+def metrics(backend: Backend, by: Caller) -> bytes:
     """Read metrics as Prometheus text."""
-    return backend.metrics()
+    return Overview(backend).metrics(by)
 
 
 @_SYSTEM.add("GET", f"{API}/version", VersionView, summary="Read the version")

@@ -1,0 +1,138 @@
+"""Every operation as every role over HTTP: what the table of rights refuses is refused, and nothing else for that."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from holdfast.api.http.endpoints.endpoint import groups
+from holdfast.api.http.serving.app import create_app
+from holdfast.api.http.serving.gates import Entrance
+from holdfast.domain.access.grants import Right
+from holdfast.domain.access.people import ROLES
+from holdfast.domain.audit import Subject
+from holdfast.domain.rights import TABLE, Reach
+from holdfast.service.access.book import FRESH_S
+from holdfast.storage.sql import open_store
+from tests.contract.test_client_api import served
+from tests.integration.conftest import Counting, NoLogs
+from tests.integration.test_api_tokens import ACCOUNTS, LAB, OWN
+from tests.unit.conftest import VirtualClock
+from tests.unit.jobset_lab import group, manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from holdfast.domain.access import Role
+
+OPEN = {"GET /healthz", "GET /readyz", "GET /api/v1/version", "GET /api/v1/me"}
+"""What everybody who is let in may ask."""
+HEADS = {"apiVersion": "holdfast.dev/v1", "metadata": {"name": "x"}}
+JOB = {"name": "train", "command": ["true"]}
+KUBE = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "x"},
+    "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "m", "command": ["true"]}]}}},
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "/api/v1/jobs": JOB,
+    "/api/v1/jobs/{ref}": KUBE,
+    "/api/v1/jobs/states": {"ids": []},
+    "/api/v1/secrets": {"value": "s"},
+    "/api/v1/dry-run": JOB,
+    "/api/v1/arrays": {**JOB, "array": {"indices": "0-1"}},
+    "/api/v1/arrays/{ref}": {**JOB, "name": "x", "array": {"indices": "0-1"}},
+    "/api/v1/arrays/{ref}/rerun": {"failed": True},
+    "/api/v1/jobsets": manifest("x", replicatedJobs=[group("w", 1)]),
+    "/api/v1/jobsets/{ref}": manifest("x", replicatedJobs=[group("w", 1)]),
+    "/api/v1/settings": {},
+    "/api/v1/tokens": {"name": "t"},
+    **{
+        f"/api/v1/{noun}{end}": {**HEADS, "kind": kind, "spec": spec}
+        for noun, kind, spec in (
+            ("retry-policies", "RetryPolicy", {"rules": []}),
+            ("queues", "Queue", {}),
+            ("failure-categories", "FailureCategory", {"rules": [{"onLog": {"pattern": "x"}}]}),
+            ("notifiers", "Notifier", {"type": "webhook", "url": "https://example.org"}),
+        )
+        for end in ("", "/{name}")
+    },
+}
+KINDS = {
+    "nodes": Subject.NODE,
+    "devices": Subject.DEVICE,
+    "arrays": Subject.ARRAY,
+    "jobsets": Subject.JOB_SET,
+    "retry-policies": Subject.POLICY,
+    "queues": Subject.QUEUE,
+    "failure-categories": Subject.CATEGORY,
+    "settings": Subject.SETTINGS,
+    "notifiers": Subject.NOTIFIER,
+    "notifications": Subject.NOTIFICATION,
+    "audit": Subject.AUDIT,
+    "tokens": Subject.TOKEN,
+    "metrics": Subject.SERVER,
+}
+"""By the first word of an address; all else is about jobs."""
+
+
+def asked(method: str, path: str) -> tuple[Right, Subject]:
+    """Say which right a call takes, from its address alone."""
+    words = path.removeprefix("/api/v1").strip("/").split("/")
+    kind, last = KINDS.get(words[0], Subject.JOB), words[-1]
+    if last == "logs":
+        return Right.LOGS, kind
+    if method == "GET" or last == "states":
+        return Right.WATCH, kind
+    work = kind in {Subject.JOB, Subject.ARRAY, Subject.JOB_SET}
+    if work and (method == "DELETE" or last == "cancel"):
+        return Right.CANCEL, kind
+    if work and (last == "rerun" or (len(words) < 3 and (method, kind) != ("PUT", Subject.ARRAY))):
+        return Right.SUBMIT, kind
+    return Right.CHANGE, kind
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Role, httpx.Client]]:
+    """One server, and a client of each role."""
+    path: Path = tmp_path_factory.mktemp("rights") / "holdfast.db"
+    clock = VirtualClock()
+    with ExitStack() as stack:
+        store = open_store(path)
+        stack.callback(store.close)
+        entrance = Entrance(LAB, OWN, account=ACCOUNTS.get)
+        app = create_app(store=store, clock=clock, ids=Counting(), logs=NoLogs(), entrance=entrance)
+        url = stack.enter_context(served(app))
+
+        def client(token: str) -> httpx.Client:
+            headers = {"Authorization": f"Bearer {token}"}
+            return stack.enter_context(httpx.Client(base_url=url, headers=headers, timeout=60))
+
+        admin = client(OWN)
+        made = {role: admin.post("/api/v1/tokens", json={"name": role, "role": role}).json()["token"] for role in ROLES}
+        clock.time += FRESH_S
+        yield {role: client(token) for role, token in made.items()}
+
+
+CALLS = [f"{one.method} {one.path}" for each in groups() for one in each if f"{one.method} {one.path}" not in OPEN]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_each_call_is_refused_to_the_roles_the_table_says(call: str, server: dict[Role, httpx.Client]) -> None:
+    method, path = call.split()
+    right, kind = asked(method, path)
+    address = path.replace("{ref}", "x").replace("{name}", "x").replace("{number}", "1").replace("{index}", "0")
+    body = None if method in {"GET", "DELETE"} else json.dumps(BODIES.get(path, {}))
+    for role, how_far in zip(ROLES, TABLE[kind][right], strict=True):
+        answer = server[role].request(
+            method, address, content=body, headers={"Content-Type": "application/json"} if body else {}
+        )
+        assert answer.status_code != 401
+        refused = answer.status_code == 403 and answer.json()["code"] == "forbidden"
+        assert refused is (how_far is Reach.NONE), f"{role} {right} {kind}: {answer.status_code} {answer.text}"
