@@ -9,14 +9,14 @@ import re
 import signal
 import socket
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
 TRIVIAL = ["job.submitted", "job.started", "attempt.ended", "job.succeeded"]
@@ -139,3 +139,28 @@ def test_the_audit_log_says_who_did_what_and_no_secret(server: OnOnePort) -> Non
     assert [entries[0]["detail"], entries[2]["detail"]] == ["1 job", "enough"]
     assert "hunter2" not in text + server.say("events", "-o", "json")
     assert re.search(rf"\b{me}  +cancel", server.say("get", "audit"))
+
+
+def test_a_follower_for_whom_there_is_no_room_says_so_once_and_goes_on_when_there_is(tmp_path: Path) -> None:
+    server = Server(tmp_path, HOLDFAST_STREAMS="1")
+    try:
+        with server.start() as client, server.client() as other:
+            client.submit({"name": "first", "command": ["true"]})
+            holds = cast("Generator[object]", other.events(follow=True))
+            next(holds)
+            words = [*HOLDFAST, "events", "-f", "-o", "json", "--type", "job.submitted"]
+            with subprocess.Popen(
+                words, env=server.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+            ) as follower:
+                assert follower.stdout is not None
+                assert follower.stderr is not None
+                assert follower.stderr.readline() == (
+                    "no events are followed for now: 1 clients follow events already\n"
+                )
+                holds.close()
+                assert short(json.loads(follower.stdout.readline())) == "job.submitted"
+                assert follower.stderr.readline() == "events are followed again\n"
+                follower.send_signal(signal.SIGINT)
+                assert follower.stderr.read() == "interrupted\n"
+    finally:
+        server.clean_up()

@@ -14,7 +14,7 @@ from holdfast.wire.base import API
 from holdfast.wire.events import EVENT_STREAM, AuditPage, AuditView, EventPage, EventView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from holdfast.client.connection import Connection
 
@@ -22,6 +22,9 @@ LARGEST_PART = 1000
 PATIENCE_S = 60.0
 """How long following keeps trying to reach the server again."""
 _FIRST_PAUSE_S = 0.1
+FOLLOWED_AGAIN = "events are followed again"
+_WORTH_A_WORD = 3
+"""How often in a row following must fail before that is said."""
 _LONGEST_PAUSE_S = 2.0
 _LOOK_EVERY_S = 0.25
 
@@ -52,6 +55,7 @@ class EventCalls:
         after: int = 0,
         follow: bool = False,
         patience_s: float = PATIENCE_S,
+        say: Callable[[str], object] = lambda _: None,
         **wanted: Unpack[EventsWanted],
     ) -> Iterator[EventView]:
         """Read events in order.
@@ -60,6 +64,7 @@ class EventCalls:
             after: The id of the last event already seen.
             follow: Go on with what happens from now on, for ever; a lost connection is resumed.
             patience_s: For how long to try to resume it.
+            say: Told once why nothing is followed for now, and once that it is again; a short loss is not worth a word.
             wanted: Which ones.
 
         Raises:
@@ -69,7 +74,7 @@ class EventCalls:
         where = {"type": types, **{name: wanted.get(name) for name in ("job", "queue", "job_set", "group")}}
         if not follow:
             return self._past(where, after)
-        return self._live(where, after, patience_s) if self._connection.streams else self._looked_for(where, after)
+        return self._live(where, after, patience_s, say) if self._connection.streams else self._looked_for(where, after)
 
     def last_event(self) -> int:
         """Return the id of the newest event, 0 before the first; what to pass as ``after`` to see only what is new."""
@@ -105,22 +110,32 @@ class EventCalls:
             if len(part.items) < LARGEST_PART:
                 self._connection.pause(_LOOK_EVERY_S)
 
-    def _live(self, where: Mapping[str, Any], after: int, patience_s: float) -> Iterator[EventView]:
-        for message in self._resumed(where, str(after), patience_s):
+    def _live(
+        self, where: Mapping[str, Any], after: int, patience_s: float, say: Callable[[str], object]
+    ) -> Iterator[EventView]:
+        for message in self._resumed(where, str(after), patience_s, say):
             if message.data:
                 yield EventView.model_validate_json(message.data)
 
-    def _resumed(self, where: Mapping[str, Any], last: str, patience_s: float) -> Iterator[Message]:
+    def _resumed(
+        self, where: Mapping[str, Any], last: str, patience_s: float, say: Callable[[str], object]
+    ) -> Iterator[Message]:
         """Read a stream for ever: after a loss, from behind the last message on."""
-        waited_s, pause_s = 0.0, _FIRST_PAUSE_S
+        waited_s, pause_s, failures = 0.0, _FIRST_PAUSE_S, 0
         while True:
             try:
                 for message in self._stream(where, last):
+                    if failures >= _WORTH_A_WORD:
+                        say(FOLLOWED_AGAIN)
+                    failures = 0
                     last, waited_s, pause_s = message.last_id or last, 0.0, _FIRST_PAUSE_S
                     yield message
-            except Unavailable:
+            except Unavailable as error:
                 if waited_s >= patience_s:
                     raise
+                failures += 1
+                if failures == _WORTH_A_WORD:
+                    say(f"no events are followed for now: {error.message}")
             self._connection.pause(pause_s)
             waited_s, pause_s = waited_s + pause_s, min(2 * pause_s, _LONGEST_PAUSE_S)
 

@@ -154,11 +154,20 @@ def names_of(client: "Client", found: "Iterable[EventView]") -> "dict[str, str]"
 
 def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView]":
     """Follow for ever; a server that was started again may be elsewhere, but a given token that is refused stays so."""
-    failures = 0
+    from holdfast.client.events import FOLLOWED_AGAIN
+
+    failures, said = 0, [FOLLOWED_AGAIN]
+
+    def say(line: str) -> None:
+        if line != said[-1]:
+            said[:] = [line]
+            cli.say(line)
+
     while True:
         try:
-            for event in _until_lost(cli, where, last):
+            for event in _until_lost(cli, where, last, say):
                 last, failures = int(event.id), 0
+                say(FOLLOWED_AGAIN)
                 yield event
         except Unavailable:
             failures += 1
@@ -167,11 +176,11 @@ def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView
         cli.sleep(_PAUSE_S)
 
 
-def _until_lost(cli: Cli, where: "EventsWanted", after: int) -> "Iterator[EventView]":
+def _until_lost(cli: Cli, where: "EventsWanted", after: int, say: "Callable[[str], object]") -> "Iterator[EventView]":
     with cli.connect() as client:
         note_if_stale(client, cli)
         try:
-            yield from client.events(**where, after=after, follow=True, patience_s=_PATIENCE_S)
+            yield from client.events(**where, after=after, follow=True, patience_s=_PATIENCE_S, say=say)
         except Unauthenticated as error:
             if client.connection.find is None:
                 raise
