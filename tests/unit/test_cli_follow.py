@@ -261,3 +261,23 @@ def test_a_tail_is_of_what_was_printed_before_and_what_comes_later_is_whole() ->
     while follower.look().state not in ENDED:
         pass
     assert surroundings.out.getvalue() == "three\nfour\nfive\n"
+
+
+def test_a_job_that_is_deleted_before_its_log_is_read_is_not_taken_for_one_that_printed_nothing() -> None:
+    surroundings, script = Surroundings(), Deleted(jobs=[job("Succeeded", "Succeeded")])
+    with pytest.raises(NotFound, match="no job has the id"):
+        Follower(script.client(), "j", surroundings.cli()).look()
+    assert surroundings.out.getvalue() == ""
+
+
+class Deleted(Script):
+    """A job that retention deletes between the look at it and the look at its log."""
+
+    def job(self, reference: str) -> JobView:
+        if not self.jobs:
+            message = f"no job has the id or name {reference!r}"
+            raise NotFound(message)
+        return self.jobs.pop()
+
+    def logs(self, reference: str, **_: object) -> LogChunk:
+        raise NotFound(reference)

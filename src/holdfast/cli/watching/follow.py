@@ -87,7 +87,8 @@ class RankLog:
         try:
             chunk = self._client.logs(self._job_id, **where)
         except NotFound:
-            # The run was never placed, so it has no log; it may get one later.
+            # The run was never placed, so it may get a log later; or its job was deleted, which this raises.
+            self._client.job(self._job_id)
             return None
         self.left_out |= "newest" in self._first and chunk.run > 1
         self._first = {}
