@@ -15,7 +15,7 @@ from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.ports.requests import RequestKind
-from holdfast.storage import rules
+from holdfast.storage import permissions, rules
 from tools.memory_store.logs import MemoryLogStore
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             rules.require_policies(queue, self._policies)
             rules.require_notifiers(queue, self._notifiers)
             current = self._queues.get(queue.name)
-            rules.require_right_to_permissions(by, current, queue)
+            permissions.require_right_to_permissions(by, current, queue)
             if current != queue:
                 self._queues[queue.name] = queue
                 self._edited(audit.on_queue(by, _put_act(current), queue.name))
@@ -132,7 +132,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             presence.require_presence(presence.QUEUE, name, known=self._queues, create=False)
             rules.require_not_default_queue(name)
-            rules.require_right_to_permissions(by, self._queues[name], None)
+            permissions.require_right_to_permissions(by, self._queues[name], None)
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
             jobs = [job for job in self._jobs_waiting.by_id.values() if job.queue == name]
             if any(not job.terminal or job.id in asked for job in jobs):
@@ -228,7 +228,7 @@ class MemoryCatalogueStore(MemoryLogStore):
     def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
         """Store a token in the place of none, or of one of its name that opens nothing any more."""
         with self._lock:
-            rules.require_free_token(self._tokens.get(token.name), now)
+            permissions.require_free_token(self._tokens.get(token.name), now)
             self._tokens[token.name] = token
             self._edited(audit.on_token(by, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
 

@@ -7,12 +7,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.workloads import arrays_needed_by, queue_of
-from holdfast.domain.access.grants import Right
-from holdfast.domain.audit import Act, Subject, on_device, on_job, on_submission, on_workload
+from holdfast.domain.audit import Act, on_device, on_job, on_submission, on_workload
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
 from holdfast.domain.notifications.notification import DeliveryState
-from holdfast.domain.rights import refusal_of
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.base import GANG, JOBSET
 from holdfast.domain.workloads.jobset.model import clash
@@ -20,7 +18,6 @@ from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import (
     AlreadyExists,
     Conflict,
-    Forbidden,
     Internal,
     InvalidRequest,
     NotFound,
@@ -33,7 +30,6 @@ from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.job import Queue
     from holdfast.domain.notifications.notification import Notification
@@ -203,32 +199,6 @@ def require_notifiers(queue: Queue, known: Collection[str]) -> None:
     if problems:
         message = f"queue {queue.name!r} names a notifier that does not exist"
         raise InvalidRequest(message, problems=problems, hint="create the notifier first")
-
-
-def require_right_to_permissions(by: Caller | None, before: Queue | None, after: Queue | None) -> None:
-    """Check that who changes or drops the permissions of a queue may give rights at all.
-
-    Raises:
-        Forbidden: It may not.
-    """
-    old, new = (() if one is None else one.permissions for one in (before, after))
-    refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)
-    if by is not None and refused is not None:
-        queue = before or after
-        name = queue.name if queue else ""
-        message = f"{by.actor} may not change the permissions of queue {name}: that takes the role admin"
-        raise Forbidden(message, hint=refused.hint)
-
-
-def require_free_token(known: ApiToken | None, now: float) -> None:
-    """Check that no token of a name is in use.
-
-    Raises:
-        AlreadyExists: One is.
-    """
-    if known is not None and not known.over(now):
-        message = f"token {known.name!r} exists already"
-        raise AlreadyExists(message, hint=f"use another name, or: holdfast token revoke {known.name}")
 
 
 def require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:

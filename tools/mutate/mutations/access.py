@@ -38,7 +38,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an operator may give itself rights in a queue",
-        "storage/rules.py",
+        "storage/permissions.py",
         "refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)",
         "refused = None",
         (_PEOPLE,),

@@ -17,7 +17,7 @@ from holdfast.domain.audit import Act
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
 from holdfast.ports import presence
-from holdfast.storage import rules
+from holdfast.storage import permissions, rules
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import is_retried_in
 from holdfast.storage.sql.catalogue.reading import SETTINGS, read_catalogue, read_pause
@@ -130,7 +130,7 @@ class SqlCatalogueStore:
             rules.require_policies(queue, before.policies.keys())
             rules.require_notifiers(queue, before.notifiers.keys())
             current = before.queues.get(queue.name)
-            rules.require_right_to_permissions(by, current, queue)
+            permissions.require_right_to_permissions(by, current, queue)
             if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
                 put_entry(connection, declared.queues, queue.name, dump_entry(queue))
                 self._tell(connection, audit.on_queue(by, _put_act(current), queue.name))
@@ -147,7 +147,7 @@ class SqlCatalogueStore:
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
             rules.require_not_default_queue(name)
-            rules.require_right_to_permissions(by, before.queues[name], None)
+            permissions.require_right_to_permissions(by, before.queues[name], None)
             _delete(connection, declared.queues, name)  # which waits for those who hold it, to see what they submitted
             if connection.execute(waiting).scalar() or is_retried_in(connection, name):
                 raise rules.waiting_jobs(name)

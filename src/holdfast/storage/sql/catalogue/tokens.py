@@ -9,7 +9,7 @@ from holdfast.domain import audit
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import evolve
 from holdfast.ports import presence
-from holdfast.storage import rules
+from holdfast.storage import permissions
 from holdfast.storage.sql import declared
 from holdfast.storage.sql.catalogue.entries import SqlCatalogueStore, put_entry
 
@@ -28,7 +28,7 @@ class SqlTokenStore(SqlCatalogueStore):
             AlreadyExists: There is one of that name that does.
         """
         with self._editing() as (connection, before):
-            rules.require_free_token(before.tokens.get(token.name), now)
+            permissions.require_free_token(before.tokens.get(token.name), now)
             put_entry(connection, declared.api_tokens, token.name, dump_entry(token))
             self._tell(connection, audit.on_token(by, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
 

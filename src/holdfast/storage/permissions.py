@@ -1,0 +1,41 @@
+"""What every store checks alike before rights are given: who gives them, and that no token loses its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Subject
+from holdfast.domain.rights import refusal_of
+from holdfast.errors import AlreadyExists, Forbidden
+
+if TYPE_CHECKING:
+    from holdfast.domain.access.tokens import ApiToken
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Queue
+
+
+def require_right_to_permissions(by: Caller | None, before: Queue | None, after: Queue | None) -> None:
+    """Check that who changes or drops the permissions of a queue may give rights at all.
+
+    Raises:
+        Forbidden: It may not.
+    """
+    old, new = (() if one is None else one.permissions for one in (before, after))
+    refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)
+    if by is not None and refused is not None:
+        queue = before or after
+        name = queue.name if queue else ""
+        message = f"{by.actor} may not change the permissions of queue {name}: that takes the role admin"
+        raise Forbidden(message, hint=refused.hint)
+
+
+def require_free_token(known: ApiToken | None, now: float) -> None:
+    """Check that no token of a name is in use.
+
+    Raises:
+        AlreadyExists: One is.
+    """
+    if known is not None and not known.over(now):
+        message = f"token {known.name!r} exists already"
+        raise AlreadyExists(message, hint=f"use another name, or: holdfast token revoke {known.name}")
