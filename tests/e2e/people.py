@@ -99,7 +99,7 @@ def machine() -> Iterator[Machine]:
     folder.chmod(0o755)
     socket = folder / "run" / "holdfast.sock"
     names = [f"hf-{name}-{os.getpid()}" for name in ("ann", "bob")]
-    server = Server(folder)
+    server = Server(folder, HOLDFAST_ACCOUNTS=f"door:ci={names[1]}")
     server.words = (*server.words, "--run-as", "submitter", "--socket", str(socket))
     try:
         for name in names:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ import pytest
 
 from holdfast.app.entrance.submitters import accounts_of
 from holdfast.app.settings import Settings
-from holdfast.errors import InvalidSetting, Refused
+from holdfast.client import Client
+from holdfast.errors import InvalidSetting, Refused, Unauthenticated
 from tests.e2e.people import Machine, gone, machine, made
 from tests.e2e.server import Server, until, wait_until
 from tests.e2e.test_strangers import Caller, caller
@@ -113,6 +115,8 @@ def test_links_that_a_program_leaves_in_place_of_its_files_lead_nowhere(people: 
 
 
 def test_nobody_is_given_anothers_checkpoints_or_secrets(people: Machine) -> None:
+    with people.server.client() as root:
+        root.put_settings({"othersSee": "everything"})  # else nobody could run it again
     saves = "ls $HOLDFAST_CHECKPOINT_DIR; touch $HOLDFAST_CHECKPOINT_DIR/state; false"
     for person, found in ((people.bob, ""), (people.ann, "state\n")):
         sweep = {"name": f"sweep-{person.name[3:6]}", "shell": saves, "array": {"indices": "0"}}
@@ -130,6 +134,33 @@ def test_nobody_is_given_anothers_checkpoints_or_secrets(people: Machine) -> Non
     assert f"there is no secret '{kept}'" in people.bob.run("why", job).stdout
     (people.server.data / "secrets" / kept).chmod(0o604)
     assert people.bob.wrote("let", "echo $KEY", env=wanted) == "of root alone\n", "the file's mode says who may have it"
+
+
+def is_known(client: Client) -> bool:
+    with suppress(Unauthenticated):
+        return client.version().api == "v1"
+    return False
+
+
+def test_by_a_token_programs_run_as_its_users_account_or_the_one_named_for_it_and_never_as_root(
+    people: Machine,
+) -> None:
+    def submitted(user: str) -> str:
+        made = people.server.json("token", "create", f"of-{user.partition(':')[0]}", "--user", user, "--role", "user")
+        with Client(str(people.server.address()["url"]), made["token"]) as client:
+            wait_until(lambda: is_known(client), "a token that is known")
+            job = client.submit({"name": "by-token", "shell": "id -un"}).id
+            until(client, job, lambda view: view.state == "Succeeded")
+            return client.logs(job).text
+
+    with people.server.client() as root:
+        root.put_settings({"access": {"user": ["user:door:ci", "user:other:x"]}})
+    assert submitted(people.ann.name) == f"{people.ann.name}\n"
+    assert submitted("door:ci") == f"{people.bob.name}\n"
+    with pytest.raises(Refused, match="programs run as who submits them here, and other:x has no Unix account"):
+        submitted("other:x")
+    with pytest.raises(Refused, match="as root only what root itself submits, not by a token"):
+        submitted("root")
 
 
 def test_an_account_that_is_gone_or_another_by_now_fails_the_run_with_the_reason(people: Machine) -> None:

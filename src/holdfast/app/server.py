@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
@@ -119,7 +120,14 @@ def _address(host: str | None, port: int | None, settings: Settings) -> tuple[st
 def _entrance(host: str, settings: Settings, token: str) -> Entrance:
     peer = accounts.own_peers() if settings.run_as == "self" else accounts.every_peer
     owner = evolve(accounts.account(), via=Via.TOKEN)
-    return Entrance(owner, token, peer, accounts.named, network.names(host, settings))
+    return Entrance(
+        owner,
+        token,
+        peer,
+        partial(accounts.named, table=settings.accounts),
+        settings.run_as == "submitter",
+        network.names(host, settings),
+    )
 
 
 def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stopping: Callable[[], bool]) -> Probes:

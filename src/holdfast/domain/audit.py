@@ -119,6 +119,8 @@ class Caller(Struct, frozen=True):
     origin: str = ""
     """The address it came from, or ``in-process``."""
     request_id: str = ""
+    unable: str = ""
+    """Why nobody could run what it submits, if so."""
 
     @property
     def actor(self) -> str:

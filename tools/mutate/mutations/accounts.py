@@ -119,4 +119,11 @@ MUTATIONS = (
         "if settings.context != '':",
         ("e2e/test_contexts.py::test_who_logs_in_asks_that_server_until_another_is_chosen",),
     ),
+    Mutation(
+        "a token of root's has programs run as root",
+        "service/operations/backend.py",
+        "if self.as_submitters and known.uid == 0 and known.limit is not None:",
+        "if self.as_submitters and known.uid == 0 and known.limit is known:",
+        (f"{_AS}by_a_token_programs_run_as_its_users_account_or_the_one_named_for_it_and_never_as_root",),
+    ),
 )

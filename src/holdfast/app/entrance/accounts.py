@@ -10,13 +10,15 @@ import os
 import pwd
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access import Principal, Via
+from holdfast.domain.record import evolve
 from holdfast.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _OVERFLOW = Path("/proc/sys/kernel/overflowuid")
 
@@ -57,13 +59,13 @@ def every_peer(uid: int) -> Principal:
     return principal
 
 
-def named(name: str) -> Principal | None:
-    """Return the account of a name, with all groups, if there is one."""
+def named(name: str, table: Mapping[str, str] = MappingProxyType({})) -> Principal | None:
+    """Return who has a name, as the account that a table gives it or else its own, with all groups, if there is one."""
     try:
-        uid = pwd.getpwnam(name).pw_uid
+        uid = pwd.getpwnam(table.get(name, name)).pw_uid
     except (KeyError, ValueError):
         return None
-    return principal_of(uid)
+    return evolve(principal_of(uid), name=name)
 
 
 def principal_of(uid: int) -> Principal:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, AuditEntry
 from holdfast.domain.rights import refusal_of
-from holdfast.errors import Forbidden
+from holdfast.errors import Forbidden, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +45,7 @@ def asks(
 
     Raises:
         Forbidden: Who calls has no such right.
+        Refused: Nobody could run what they submit.
     """
 
     def asking(operation: Callable[Concatenate[S, Caller, P], R]) -> Callable[Concatenate[S, Caller, P], R]:
@@ -52,6 +53,8 @@ def asks(
             refused = refusal_of(caller.principal, right, kind)
             if refused is not None:
                 raise forbidden(_store_of(self), caller, ACTS[right], kind, "", refused)
+            if right is Right.SUBMIT and caller.unable:
+                raise Refused(caller.unable, hint="name an account for it in the server's HOLDFAST_ACCOUNTS")
             return operation(self, caller, *args, **given)
 
         setattr(asked, ASKED, (right, kind))

@@ -52,6 +52,8 @@ class Backend:
     """Where the values of secret variables are; ``None`` where they cannot be kept safely."""
     account: Callable[[str], Principal | None] = lambda _: None
     """Finds the Unix account of a name, with its groups; it may take a while."""
+    as_submitters: bool = False
+    """Whether programs run as who submits them."""
 
     @cached_property
     def explainer(self) -> Explainer:
@@ -78,7 +80,14 @@ class Backend:
             Unavailable: The store cannot be read right now.
         """
         known = evolve(principal, roles=(Role.ADMIN,)) if principal == self.owner else self.access.recognized(principal)
-        return Caller(known, self.clock.now(), origin, request_id)
+        return Caller(known, self.clock.now(), origin, request_id, self._unable(known))
+
+    def _unable(self, known: Principal) -> str:
+        if self.as_submitters and known.uid is None:
+            return f"programs run as who submits them here, and {known.name} has no Unix account"
+        if self.as_submitters and known.uid == 0 and known.limit is not None:
+            return "programs run as who submits them here, and as root only what root itself submits, not by a token"
+        return ""
 
     def telling(self) -> Sender:
         """Return what tells people.

@@ -100,6 +100,7 @@ def create_app(
         sender=probes.sender,
         secrets=probes.secrets,
         account=entrance.account,
+        as_submitters=entrance.as_submitters,
     )
     app.state.entrance = entrance
     app.state.listeners = Listeners(store.last_event_seq, probes.streams, probes.stopping)

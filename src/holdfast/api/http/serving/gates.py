@@ -61,6 +61,8 @@ class Entrance(Struct, frozen=True):
     """Who connects by a Unix socket, by the number of the account; refuses who is not let in. It may take a while."""
     account: Callable[[str], Principal | None] = lambda _: None
     """Finds the Unix account of a token's user by its name."""
+    as_submitters: bool = False
+    """Whether programs run as who submits them, so that whoever does needs a Unix account."""
     hosts: frozenset[str] | None = None
     """What the server may be called, besides addresses; ``None``: anything, as only this machine reaches it."""
 
