@@ -249,7 +249,7 @@ def test_a_request_is_an_entry_for_each_job(store: Store) -> None:
         AuditEntry(ANN, Act.CANCEL, Subject.JOB, "b", detail="enough ☃"),
     ]
     assert told(store)[2:] == [
-        (None, None, OperatorActed("ann", "cancel", "job", name, "in-process", "r-1")) for name in ("a", "b")
+        (name, 2, OperatorActed("ann", "cancel", "job", name, "in-process", "r-1")) for name in ("a", "b")
     ]
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, dump_spec, load_entry, load_spec
-from holdfast.dialects.armada import BARE, FLAT, NESTED, read_bare_policy
+from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, read_bare_policy
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest
 from holdfast.dialects.native.catalogue import read_settings, write_queue, write_settings

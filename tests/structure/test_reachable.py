@@ -101,7 +101,8 @@ def test_every_module_is_imported_from_a_way_in() -> None:
         if module in MODULES and module not in found:
             found.add(module)
             left += [module.rpartition(".")[0], *imported_by(module)]
-    assert sorted(MODULES.keys() - found) == [], "only tests use these: move them there, or to tools"
+    left_over = sorted(module for module in MODULES.keys() - found if "._generated." not in module)
+    assert left_over == [], "only tests use these: move them there, or to tools"
 
 
 class Uses:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 MIGRATIONS = "migrations"
-SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if MIGRATIONS not in path.parts)
+GENERATED = "_generated"
+"""Written by a compiler; the one exception."""
+SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if not {MIGRATIONS, GENERATED} & {*path.parts})
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 TASKS = sorted(path for folder in ("tools", "bench", "examples") for path in (ROOT / folder).rglob("*.py"))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.dialects.armada import BARE, FLAT, NESTED, Form, read_action, read_bare_policy
+from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, Form, read_action, read_bare_policy
 from holdfast.domain.policy.model import Action, AntiAffinity, RetryPolicy
 from holdfast.errors import InvalidManifest, Problem
 from tests.reading import read_manifests

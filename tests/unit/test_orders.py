@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import dump_spec
 from holdfast.domain.containers import Mount, Port, Role, Volume
 from holdfast.domain.job import Job, Resources
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program, Variable
-from holdfast.domain.workloads.spec import JobSpec, KubeJob, Streams
+from holdfast.domain.workloads.spec import JobSpec, KubeJob, PodProgram, Streams
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import Container, NodeInfo, RunOrder
@@ -36,9 +37,8 @@ def ordered(lab: Lab, spec: JobSpec) -> RunOrder:
     lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 4, 0, ((FPGA, 4000),)), {"zone": "a"}))
     lab.plans["everything"] = lambda _: ENDLESS
     now = lab.clock.now()
-    lab.store.submit(
-        Submission([Job("id-1", "everything", "default", 0, now, dump_spec(spec), spec.resources, 2, queued_at=now)])
-    )
+    job = Job("id-1", "everything", "default", 0, now, dump_spec(spec), spec.resources, 2)
+    lab.store.submit(Submission([evolve(job, queued_at=now, submitted_by="ann", submitter_uid=1001)]))
     lab.pass_s(5)
     return lab.orders[0]
 
@@ -119,3 +119,13 @@ def test_an_order_for_a_pod_has_all_that_its_template_asks_for(lab: Lab) -> None
     assert (before.command, before.env["ME"][:10]) == (("b", "everything"), "everything")
     assert (first.resources, before.resources) == (Resources(250, 1 << 20), Resources(500, 1 << 20))
     assert (order.size, order.resources) == (2, program.resources)
+
+
+def test_a_pod_that_a_door_was_sent_is_told_who_it_is_and_what_each_retry_is_called(lab: Lab) -> None:
+    env = (Variable("ID", "JOB_UID", told=True), Variable("ME", "POD_NAME", told=True), Variable("BOTH", "$(ID)/$(ME)"))
+    program = Program(command=("sh", "$(BOTH)", "$(NONE)"), env=env, resources=Resources(100, 1 << 20))
+    spec = JobSpec("everything", program.command, resources=program.resources, pod=PodProgram(program, {}, "a-{id}-0"))
+    order = ordered(lab, spec)
+    assert order.main.command == ("sh", "id-1/a-id-1-0", "$(NONE)")
+    assert (order.main.env["ID"], order.main.env["ME"]) == ("id-1", "a-id-1-0")
+    assert (order.main.resources, order.resources) == (program.resources, program.resources)

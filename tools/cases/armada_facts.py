@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.armada import CONDITION_ALIASES, read_bare_policy
+from holdfast.dialects.armada.policy import CONDITION_ALIASES, read_bare_policy
 from holdfast.domain.classify import CompiledCategories, classify
 from holdfast.domain.failure import ContainerResult, EndedBy, Failure, FailureCondition, PodEvent, RunOutcome
 from holdfast.domain.policy.compiled import PolicySet

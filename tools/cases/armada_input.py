@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.armada import BARE, FLAT, NESTED, Form, read_action, read_bare_policy
+from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, Form, read_action, read_bare_policy
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest
 from holdfast.errors import HoldfastError, Problem

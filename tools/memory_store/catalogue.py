@@ -106,12 +106,18 @@ class MemoryCatalogueStore(MemoryLogStore):
             raise presence.no_such(rules.REVISION, f"{name}@{revision}")
         return revisions[revision - 1]
 
-    def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
-        """Delete a policy; its revisions stay readable."""
+    def delete_policy(
+        self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
+    ) -> None:
+        """Delete a policy, with ``detach`` also from the queues that name it; its revisions stay readable."""
         with self._lock:
             presence.require_presence(presence.POLICY, name, known=self._policies, create=False)
             presence.require_revision(self._policies[name], if_match)
-            rules.require_unused_policy(name, queues=self._queues.values(), default_policy=self._default_policy)
+            queues = [*self._queues.values()]
+            rules.require_unused_policy(name, queues=() if detach else queues, default_policy=self._default_policy)
+            for queue in rules.detached(name, queues) if detach else ():
+                self._queues[queue.name] = queue
+                self._edited(audit.on_queue(by, Act.UPDATE, queue.name))
             gone = self._policies.pop(name)
             self._edited(audit.on_policy(by, Act.DELETE, gone))
 

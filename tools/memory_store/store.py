@@ -30,6 +30,7 @@ from holdfast.storage.rules import (
     submission_events,
     taken_job,
     unknown_job,
+    without,
 )
 from tools.memory_store.figures import MemoryFigureStore
 from tools.memory_store.jobs import JobTable, in_set
@@ -131,11 +132,16 @@ class MemoryStore(
         ids = ids_of(submission)
         if not ids and submission.owner is None:
             return ()
-        request = request_of(submission)
         with self._lock:
             known = self._known_answer(submission)
             if known is not None:
                 return known
+            claimed = {job_id: self._keys[key][1][0] for job_id, key in submission.claims.items() if key in self._keys}
+            ids = tuple(claimed.get(each, each) for each in ids)
+            submission = without(submission, claimed.keys())
+            if not ids_of(submission) and submission.owner is None:
+                return ids
+            request = request_of(submission)
             for name in sorted(queues_of(submission) - self._queues.keys()):
                 raise gone_queue(name)
             for key in sorted({*submission.awaited} - self._table.by_id.keys() - self._table.workloads.keys()):
@@ -152,6 +158,8 @@ class MemoryStore(
             self._table.labels.update(submission.labels)
             if submission.idempotency_key is not None:
                 self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
+            for job_id, key in submission.claims.items():
+                self._keys.setdefault(key, ("", (job_id,), request.created_at))
             self._append(request)
             self.append_events(submission_events(submission))
             self.append_audited(audited_submission(submission))

@@ -22,6 +22,7 @@ from holdfast.api.http.serving.gates import Entrance
 from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
+from holdfast.app.doors import open_doors
 from holdfast.app.embedded import start_embedded
 from holdfast.app.entrance import accounts, network
 from holdfast.app.entrance.listening import listening
@@ -87,13 +88,10 @@ def serve(
         store = wiring.store(settings, directory)
         stack.callback(store.close)
         readiness = Readiness(Telemetry(SystemClock().now), ownership)
+        entrance, logs = _entrance(host, settings, token), ProcessLogs(directory.runs)
+        probes = _probes(readiness, settings, directory, lambda: server.should_exit)
         app = create_app(
-            store=store,
-            clock=SystemClock(),
-            ids=SortableIds(),
-            logs=ProcessLogs(directory.runs),
-            entrance=_entrance(host, settings, token),
-            probes=_probes(readiness, settings, directory, lambda: server.should_exit),
+            store=store, clock=SystemClock(), ids=SortableIds(), logs=logs, entrance=entrance, probes=probes
         )
         config = _configured(app, host, port, settings)
         log.quieten()
@@ -103,9 +101,9 @@ def serve(
         readiness.started(embedded)
         warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
+        doors = open_doors(stack, settings, entrance, app.state.backend, probes)
         places.publish()
-        directory.announce(ServerAddress(places.own_url, token, os.getpid()))
-        stack.callback(directory.withdraw)
+        _announce(stack, directory, ServerAddress(places.own_url, token, os.getpid(), doors))
         if started is not None:
             started(places.url)
         server.run(sockets=places.sockets)
@@ -115,6 +113,11 @@ def _address(host: str | None, port: int | None, settings: Settings) -> tuple[st
     if host is None and port is None and settings.listen is not None:
         return settings.listen
     return "127.0.0.1" if host is None else host, DEFAULT_PORT if port is None else port
+
+
+def _announce(stack: ExitStack, directory: DataDir, address: ServerAddress) -> None:
+    directory.announce(address)
+    stack.callback(directory.withdraw)
 
 
 def _entrance(host: str, settings: Settings, token: str) -> Entrance:

@@ -128,6 +128,14 @@ class Settings(BaseModel):
     """Connections to the API at a time; fewer if the server may not open that many files (``ulimit -n``)."""
     streams: int = Field(default=100, ge=0)
     """Clients that follow events at a time; 0: none, they read pages instead. Each holds one of the connections."""
+    doors: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """Other systems' protocols that a server speaks, such as ``armada``; their clients come in by them."""
+    armada_listen: str = "127.0.0.1:50051"
+    """Where Armada's clients come in over gRPC; port 0: any free one, which ``server.json`` names."""
+    door_anonymous: str | None = None
+    """Whose calls of a door are that show no token, from this machine; unset: nobody's, and they are refused."""
+    door_watches: int = Field(default=1000, ge=1)
+    """Clients of a door that follow events at a time; theirs never end."""
     request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
     """How long a client can take to send a request, including its body; a slower one is disconnected."""
     notify_allow: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()

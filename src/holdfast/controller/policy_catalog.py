@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from holdfast.domain import failure_catalogue
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.evidence import LogPatterns, asked_for
-from holdfast.domain.policy.builtin import INFRASTRUCTURE, unknown_end
+from holdfast.domain.policy.builtin import unknown_end
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.workloads.gang.checkpoints import first_policies
-from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
+from holdfast.domain.workloads.gang.policies import compiled_for
 from holdfast.domain.workloads.retry import Ruleset
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class PolicyCatalog:
 
     def compiled(self, job: Job, spec: JobSpec) -> PolicySet:
         """Return the policies that apply to a job, compiled once for all jobs that have the same."""
-        question: Hashable = (job.queue, spec.retry_policies, spec.inline_policies)
+        question: Hashable = (job.queue, spec.retry_policies, spec.inline_policies, spec.no_retry)
         if (ends := (spec.on_unknown_end, spec.array_on_unknown_end)) != (None, None):
             question = (question, ends)
         if spec.checkpointed_exit_code is not None:
@@ -135,13 +135,7 @@ class PolicyCatalog:
         named, missing = self.catalogue.policies_for(job.queue, spec)
         if missing:
             _log.warning("job %s names retry policies that do not exist: %s", job.id, missing)
-        policies = [*named, *spec.inline_policies]
-        return PolicySet.compile(
-            policies,
-            infrastructure=INFRASTRUCTURE,
-            first=first_policies(spec),
-            unknown_end=unknown_end_policy(spec, policies),
-        )
+        return compiled_for(spec, named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.job import Run
+    from holdfast.domain.job import Resources, Run
+    from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program
 
 _PREPARES = frozenset({RunStatus.PREPARING, RunStatus.PULLING, RunStatus.PREPARED})
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
@@ -82,15 +83,7 @@ def _order(active: Active, run: Run, now: float) -> RunOrder:
         attempt=active.attempt.number,
         rank=run.rank,
         size=job.gang,
-        containers=(
-            Container(
-                command=spec.command,
-                env=spec.env,
-                secrets=spec.secrets,
-                working_dir=spec.working_dir,
-                resources=run.request,
-            ),
-        ),
+        containers=_containers(active, run),
         resources=run.request,
         node=run.node,
         deadline_s=sooner(spec.deadline_s, spec.total_deadline_s, since=job.ready_at or job.submitted_at, now=now),
@@ -106,6 +99,43 @@ def _order(active: Active, run: Run, now: float) -> RunOrder:
         submitted_by=job.submitted_by,
         submitter_uid=job.submitter_uid,
         checkpoints_of=spec.checkpoints_of,
+    )
+
+
+def _containers(active: Active, run: Run) -> tuple[Container, ...]:
+    job, spec = active.job, active.spec
+    if spec.pod is None:
+        one = Container(
+            command=spec.command,
+            env=spec.env,
+            secrets=spec.secrets,
+            working_dir=spec.working_dir,
+            resources=run.request,
+        )
+        return (one,)
+    name = spec.pod.pod_name(job.id, active.attempt.number)
+    return containers(spec.pod.program, {"JOB_NAME": job.name, "JOB_UID": job.id, "POD_NAME": name}, run.request)
+
+
+def containers(program: Program, told: Mapping[str, str], request: Resources) -> tuple[Container, ...]:
+    """Write out the containers of a pod that is told these variables and requests so much."""
+    return tuple(_container(program, told, request, one) for one in program.containers)
+
+
+def _container(program: Program, told: Mapping[str, str], request: Resources, spec: ContainerSpec) -> Container:
+    command, env = spec.for_pod(told)
+    return Container(
+        name=spec.container,
+        role=spec.role,
+        image=spec.image,
+        command=command,
+        is_arguments=spec.is_arguments,
+        env=env,
+        working_dir=spec.working_dir,
+        resources=spec.resources if spec is not program else program.own or request,
+        memory_limit=program.grown(spec.memory_limit, request.memory),
+        ports=spec.ports,
+        mounts=spec.mounts,
     )
 
 

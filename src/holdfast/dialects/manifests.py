@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from holdfast.dialects.armada import ARMADA_FLAT, ARMADA_NESTED, read_flat_policy_manifest, read_nested_policy_manifest
+from holdfast.dialects.armada.policy import (
+    ARMADA_FLAT,
+    ARMADA_NESTED,
+    read_flat_policy_manifest,
+    read_nested_policy_manifest,
+)
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec

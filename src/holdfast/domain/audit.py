@@ -30,7 +30,7 @@ from holdfast.domain.events import (
     SchedulingResumed,
     SettingsUpdated,
 )
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.base import ARRAY, JOBSET
 
 if TYPE_CHECKING:
@@ -252,8 +252,9 @@ def on_submission(by: Caller | None, kind: str, key: str, count: str) -> Audited
 
 
 def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChange | None:
-    """Describe a request about a job; what comes of it is in the job's own events."""
-    return _audited(by, act, Subject.JOB, job_id, detail=reason)
+    """Describe a request about a job; it stands among the job's events, before what comes of it."""
+    change = _audited(by, act, Subject.JOB, job_id, detail=reason)
+    return change and evolve(change, records=tuple(one._replace(job_id=job_id) for one in change.records))
 
 
 def on_device(by: Caller | None, act: Act, name: str, reason: str) -> AuditedChange | None:

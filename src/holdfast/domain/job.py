@@ -5,6 +5,7 @@ Times are seconds since the epoch, UTC.
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks it up
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.shortage import Short  # noqa: TC001 - the codec of what is stored looks it up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.policy.model import Decision
 
@@ -307,6 +306,9 @@ class Queue(Struct, frozen=True):
     """Who is told of what becomes of the jobs and arrays in it."""
     permissions: tuple[Permission, ...] = ()
     """Who may do what in it; without any it is open to users."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What others keep with it; nothing here reads them."""
 
 
 class Node(Struct, frozen=True):

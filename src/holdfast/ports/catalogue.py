@@ -103,8 +103,10 @@ class CatalogueStore(Protocol):
         """
         ...
 
-    def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
-        """Delete a policy; its revisions stay readable.
+    def delete_policy(
+        self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
+    ) -> None:
+        """Delete a policy, with ``detach`` also from the queues that name it; its revisions stay readable.
 
         Raises:
             NotFound: There is none.

@@ -59,6 +59,8 @@ class Submission(Struct, frozen=True):
     """Ids of what these wait for: jobs and workloads that had not ended, and must still be there."""
     by: Caller | None = None
     """Who submits, for the audit log."""
+    claims: Mapping[str, str] = field(default_factory=dict)
+    """Keys of single jobs, by their ids: where one is known, the job it came with first is meant, none appended."""
 
 
 class Changes(Struct, gc=True):
@@ -235,7 +237,7 @@ class SubmissionStore(Protocol):
 
         Returns:
             The ids of the jobs and of the workloads beside them; those of the first call when the idempotency key is
-            known.
+            known, and of the first job of each claimed key.
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint, a queue is gone, or another set has a job

@@ -20,7 +20,7 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
-from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
+from holdfast.domain.workloads.gang.policies import compiled_for
 from holdfast.errors import NotFound, UnreadableSpec
 from holdfast.service.access.hiding import without_logs
 from holdfast.service.naming import find_attempt
@@ -144,13 +144,7 @@ class Explainer:
         if found is None:
             spec = load_spec(job.spec)
             named, _ = catalogue.policies_for(job.queue, spec)
-            policies = [*(self._as_then(policy, decision) for policy in named), *spec.inline_policies]
-            found = PolicySet.compile(
-                policies,
-                infrastructure=INFRASTRUCTURE,
-                first=first_policies(spec),
-                unknown_end=unknown_end_policy(spec, policies),
-            )
+            found = compiled_for(spec, [self._as_then(policy, decision) for policy in named])
             if len(self._compiled) >= _MOST_COMPILED:
                 self._compiled = {}
             self._compiled[key] = found

@@ -51,6 +51,8 @@ class Written(Struct, frozen=True):
     """Of an array, those whose tasks it runs again."""
     taken_over: tuple[str, ...] = ()
     """Of an array, the ids of those tasks, as far as they are still there."""
+    claim: str | None = None
+    """Of a job, a key of its own: sent again in any submission, the job it came with first is meant."""
 
 
 Item: TypeAlias = "JobSpec | Written | HoldfastError"
@@ -253,10 +255,13 @@ class Submitter(Struct, frozen=True):
             also=[*arrays.values()],
             awaited=others.difference(ids.values()),
             by=self.by,
+            claims={job.id: claim for place, job in jobs.items() if (claim := accepted[place].claim)},
             rerun=next(filter(None, (rerun_of(one, accepted[at].taken_over) for at, one in arrays.items())), None),
         )
         stored = self.store.submit(submission)
-        if stored[0] != ids[next(iter((*jobs, *arrays)))]:
+        if submission.claims:
+            jobs = {place: evolve(job, id=known) for (place, job), known in zip(jobs.items(), stored, strict=False)}
+        elif stored[0] != ids[next(iter((*jobs, *arrays)))]:
             return dict(zip((*jobs, *arrays), self._first_time(stored), strict=True))
         return {**jobs, **arrays}
 

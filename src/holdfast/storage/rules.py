@@ -11,6 +11,7 @@ from holdfast.domain.audit import Act, on_device, on_job, on_submission, on_work
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
 from holdfast.domain.notifications.notification import DeliveryState
+from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.base import GANG, JOBSET
 from holdfast.domain.workloads.jobset.model import clash
@@ -240,6 +241,15 @@ def require_default_policy(name: str | None, known: Collection[str]) -> None:
         raise InvalidRequest(message, problems=[problem], hint="create the policy first")
 
 
+def detached(policy: str, queues: Iterable[Queue]) -> list[Queue]:
+    """Return the queues that name a policy, without it."""
+    return [
+        evolve(queue, retry_policies=tuple(name for name in queue.retry_policies if name != policy))
+        for queue in queues
+        if policy in queue.retry_policies
+    ]
+
+
 def require_unused_policy(name: str, *, queues: Iterable[Queue], default_policy: str | None) -> None:
     """Check that nothing names a policy that is to be deleted.
 
@@ -318,6 +328,14 @@ def request_of(submission: Submission) -> Request:
 def ids_of(submission: Submission) -> tuple[str, ...]:
     """Return the ids of all that a submission appends, but for a workload that its jobs belong to."""
     return (*(job.id for job in submission.jobs), *(each.id for each in submission.also))
+
+
+def without(submission: Submission, known: Collection[str]) -> Submission:
+    """Return a submission without the jobs of these ids."""
+    if not known:
+        return submission
+    labels = {job_id: pairs for job_id, pairs in submission.labels.items() if job_id not in known}
+    return evolve(submission, jobs=[job for job in submission.jobs if job.id not in known], labels=labels)
 
 
 def first_jobs(submission: Submission) -> list[str]:

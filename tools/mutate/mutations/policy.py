@@ -31,8 +31,8 @@ MUTATIONS = (
     Mutation(
         "each job has its policies compiled for itself",
         "controller/policy_catalog.py",
-        "(job.queue, spec.retry_policies, spec.inline_policies)",
-        "(job.id, spec.retry_policies, spec.inline_policies)",
+        "(job.queue, spec.retry_policies, spec.inline_policies, ",
+        "(job.id, spec.retry_policies, spec.inline_policies, ",
         ("unit/test_policy_catalog.py",),
     ),
     Mutation(

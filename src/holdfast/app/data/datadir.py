@@ -5,11 +5,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Mapping  # noqa: TC003 - the record looks it up
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from holdfast.app.data.trust import open_trusted, trusted_folder
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, field
 from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class ServerAddress(Struct, frozen=True):
     url: str
     token: str
     pid: int
+    doors: Mapping[str, str] = field(default_factory=dict)
+    """Addresses of the doors that are open, by their names."""
 
 
 class DataDir:
@@ -100,7 +103,8 @@ class DataDir:
             Unavailable: The directory cannot be written.
         """
         try:
-            self._announce(json.dumps({"url": address.url, "token": address.token, "pid": address.pid}))
+            known = {"url": address.url, "token": address.token, "pid": address.pid, "doors": dict(address.doors)}
+            self._announce(json.dumps(known))
         except OSError as error:
             msg = f"cannot write {self._server_file}: {error.strerror}"
             raise Unavailable(msg) from error

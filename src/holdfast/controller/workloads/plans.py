@@ -5,17 +5,16 @@ They come from the job's own specification, or from the template in its set.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.controller.policy_catalog import BoundedCache
-from holdfast.controller.publisher import sooner
+from holdfast.controller.publisher import containers, sooner
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.children import CreateChild
 from holdfast.domain.workloads.jobset.children import pod_environment
 from holdfast.domain.workloads.jobset.model import RestartStrategy
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
-from holdfast.ports.engine import Container, RunOrder
+from holdfast.ports.engine import RunOrder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.workloads.memory import JobWork, SetWork
     from holdfast.domain.containers import Capability
-    from holdfast.domain.job import Job, Resources, Run
+    from holdfast.domain.job import Job, Run
     from holdfast.domain.policy.model import Backoff
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
-    from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program
+    from holdfast.domain.workloads.kubejob.program import Program
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -130,7 +129,6 @@ class Plans:
         if of_job is not None and started_at is not None:
             deadline_s = sooner(deadline_s, of_job + _BACKSTOP_S, since=started_at, now=now)
         pod = work.pods.get(work.pod_names.get(run.uid, ""))
-        container = partial(_container, program, self.told(job, work, run), run.request)
         return RunOrder(
             uid=run.uid,
             job_id=job.id,
@@ -138,7 +136,7 @@ class Plans:
             attempt=run.attempt,
             rank=run.rank,
             size=plan.spec.completions or plan.spec.parallelism,
-            containers=tuple(map(container, program.containers)),
+            containers=containers(program, self.told(job, work, run), run.request),
             resources=run.request,
             node=run.node,
             deadline_s=deadline_s,
@@ -165,20 +163,3 @@ def current_spec(plan: PodPlan, record: KubeJobRecord) -> KubeJobSpec:
     if record.parallelism is not None and size != (spec.parallelism, spec.completions):
         spec = evolve(spec, parallelism=record.parallelism, completions=record.completions)
     return spec
-
-
-def _container(program: Program, told: Mapping[str, str], request: Resources, spec: ContainerSpec) -> Container:
-    command, env = spec.for_pod(told)
-    return Container(
-        name=spec.container,
-        role=spec.role,
-        image=spec.image,
-        command=command,
-        is_arguments=spec.is_arguments,
-        env=env,
-        working_dir=spec.working_dir,
-        resources=spec.resources if spec is not program else program.own or request,
-        memory_limit=program.grown(spec.memory_limit, request.memory),
-        ports=spec.ports,
-        mounts=spec.mounts,
-    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.access import PERMISSIONS, read_access, read_permissions, write_access, write_permissions
 from holdfast.dialects.native.envelope import close_envelope, open_envelope
-from holdfast.dialects.native.job import read_policy_names
+from holdfast.dialects.native.job import LONGEST_ANNOTATION, MOST_LABELS, read_labels, read_policy_names
 from holdfast.dialects.native.notify import read_notify, write_notify
 from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
 from holdfast.dialects.native.resources import MOST_GPUS, plain_amount, read_ceilings, read_named
@@ -102,6 +102,8 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
         handler_limits=read_handler_limits(spec),
         notify=read_notify(spec),
         permissions=read_permissions(spec),
+        labels=read_labels(spec, "labels"),
+        annotations=spec.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION),
     )
     close_envelope(opened)
     return queue if len(problems) == before else None
@@ -135,6 +137,9 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         spec["notify"] = write_notify(queue.notify)
     if queue.permissions:
         spec[PERMISSIONS] = write_permissions(queue.permissions)
+    for name, pairs in (("labels", queue.labels), ("annotations", queue.annotations)):
+        if pairs:
+            spec[name] = dict(pairs)
     return spec
 
 

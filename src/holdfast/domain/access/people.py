@@ -16,6 +16,8 @@ class Via(StrEnum):
     """Showed a token over HTTP."""
     SOCKET = "socket"
     """Connected to a Unix socket; the operating system knows who that is."""
+    DOOR = "door"
+    """Came in by a door and showed nothing; the operator says who that is."""
 
 
 class Role(StrEnum):

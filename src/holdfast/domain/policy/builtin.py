@@ -59,6 +59,9 @@ others are spread over as long again as they wait: what was lost together must n
 whatever took the place down again and again.
 """
 
+NO_RETRY = RetryPolicy(name="fail-fast", default_action=Action.FAIL)
+"""Retries nothing; all there is for a job that says so (Armada's annotation ``armadaproject.io/failFast``)."""
+
 ON_UNKNOWN_END = "on-unknown-end"
 """The name of the policy for runs of which nobody knows how they ended."""
 

@@ -38,6 +38,21 @@ class KubeJob(Struct, frozen=True):
     """The Job's ``spec`` as written; its ``template`` is the pod template."""
 
 
+class PodProgram(Struct, frozen=True):
+    """What each run runs where a door was sent a pod: its containers, and ``$(NAME)`` as Kubernetes expands it."""
+
+    program: Program
+    written: Mapping[str, Any]
+    """The job as its door was sent it."""
+    name: str = ""
+    """What the pod of a run is called; ``{id}`` is the job's, and a retry appends its number."""
+
+    def pod_name(self, job_id: str, attempt: int) -> str:
+        """Return what the pod of an attempt is called; attempts count from 1 (Armada's document, "Pod Naming")."""
+        name = self.name.replace("{id}", job_id)
+        return name if attempt <= 1 else f"{name}-{attempt - 1}"
+
+
 class JobSpec(Struct, frozen=True):
     """A validated job specification; defaults are those of the native manifest."""
 
@@ -93,5 +108,9 @@ class JobSpec(Struct, frozen=True):
     """What happens when nobody knows how a run ended; ``None`` leaves it to its array, then to its policies."""
     array_on_unknown_end: UnknownEnd | None = None
     """What its array says about that."""
+    no_retry: bool = False
+    """Whether no failure of it is retried, whatever policies say."""
+    pod: PodProgram | None = None
+    """What its runs run where that is a pod; ``command``, ``env`` and ``resources`` show its main container then."""
     kube: KubeJob | None = None
     """Set when its runs are pods of a Kubernetes Job of its own; jobs of a job set have theirs in the set."""

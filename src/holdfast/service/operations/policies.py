@@ -69,8 +69,16 @@ class Policies(Struct, frozen=True):
             return self.store.put_policy(policy, create=create, by=caller, if_match=if_match)
 
     @asks(Right.CHANGE, Subject.POLICY)
-    def delete(self, caller: Caller, name: str, *, if_match: Collection[str] | None = None) -> None:
+    def delete(
+        self, caller: Caller, name: str, *, if_match: Collection[str] | None = None, detach: bool = False
+    ) -> None:
         """Delete a policy; its revisions stay readable, so that old decisions can be explained.
+
+        Args:
+            caller: Who deletes it.
+            name: Its name.
+            if_match: Revisions it must have one of.
+            detach: Also from the queues that name it.
 
         Raises:
             NotFound: There is none of that name.
@@ -79,4 +87,4 @@ class Policies(Struct, frozen=True):
         """
         with audited(self.store, caller, Act.DELETE, Subject.POLICY, name):
             self.get(caller, name)
-            self.store.delete_policy(name, by=caller, if_match=if_match)
+            self.store.delete_policy(name, by=caller, if_match=if_match, detach=detach)

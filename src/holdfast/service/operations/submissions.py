@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Job
     from holdfast.errors import HoldfastError
     from holdfast.service.manifests.text import Text
@@ -53,6 +54,11 @@ class Submissions(Struct, frozen=True):
         engines = partial(engines_of, self.backend.store)
         items = bulk_items(documents, lenient=lenient, engines=engines)
         return written_job(documents[0], lenient=lenient, engines=engines) if items is None else items
+
+    @asks(Right.SUBMIT, Subject.JOB)
+    def engines(self, _caller: Caller) -> Sequence[EngineInfo]:
+        """List the engines that may run what is submitted."""
+        return engines_of(self.backend.store)
 
     @asks(Right.SUBMIT, Subject.JOB)
     def submit(self, caller: Caller, written: Written, *, key: str | None = None) -> Job:

@@ -21,7 +21,7 @@ from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.damage import Damaged, sound
-from holdfast.storage.sql.query import in_group, seen_by
+from holdfast.storage.sql.query import chunks, in_group, seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -115,8 +115,20 @@ def append_audited(connection: Connection, batches: Batches, audited: Sequence[A
     """Append the audit entries of operators' actions, as the last thing a transaction does."""
     if not audited:
         return
-    append_events(connection, batches, [record for change in audited for record in change.records])
+    append_events(connection, batches, _of_jobs(connection, [one for change in audited for one in change.records]))
     connection.execute(insert(tables.audit), [_audit_row(change.entry) for change in audited])
+
+
+def _of_jobs(connection: Connection, records: Sequence[EventRecord]) -> list[EventRecord]:
+    """Have requests about jobs stand among the events of those that are there still, and of their groups."""
+    jobs, groups = tables.jobs, dict[str, str | None]()
+    for ids in chunks([one.job_id for one in records if one.job_id is not None]):
+        found = connection.execute(select(jobs.c.id, jobs.c.group_name).where(jobs.c.id.in_(ids)))
+        groups.update((row.id, row.group_name) for row in found)
+    return [
+        one._replace(job_id=one.job_id if one.job_id in groups else None, group=groups.get(one.job_id or "") or "")
+        for one in records
+    ]
 
 
 def _take_turn(connection: Connection) -> None:

@@ -21,6 +21,7 @@ from holdfast.storage.rules import (
     require_version,
     reused_key,
     submission_events,
+    without,
 )
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.admission import (
@@ -39,7 +40,7 @@ from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -77,14 +78,16 @@ class SqlSubmissionStore:
         owner = submission.owner
         if not ids and owner is None:
             return ()
-        labels: Rows = [
-            (job_id, key, value) for job_id, pairs in submission.labels.items() for key, value in pairs.items()
-        ]
-        request = request_of(submission)
+        now = request_of(submission).created_at
         with self._database.writing() as connection:
-            known = self._claim_key(connection, submission, ids, request.created_at)
+            known = self._claim_key(connection, submission, ids, now)
             if known is not None:
                 return known
+            claimed = self._claim_each(connection, submission.claims, now) if submission.claims else {}
+            ids = tuple(claimed.get(each, each) for each in ids)
+            submission = without(submission, claimed.keys())
+            if not ids_of(submission) and owner is None:
+                return ids
             require_queues(connection, queues_of(submission))
             share_specs(connection)  # from here on nothing is deleted that this relies on
             require_awaited(connection, submission.awaited)
@@ -102,8 +105,11 @@ class SqlSubmissionStore:
             if submission.newest is not None:
                 require_newest(connection, submission.jobs[0].name, submission.newest)
             append_jobs(connection, self._batches, submission.jobs)
+            labels: Rows = [
+                (job_id, key, value) for job_id, pairs in submission.labels.items() for key, value in pairs.items()
+            ]
             self._batches.new_labels.run(connection, labels)
-            _append(connection, request)
+            _append(connection, request_of(submission))
             append_events(connection, self._batches, submission_events(submission))
             append_audited(connection, self._batches, audited_submission(submission))
         return ids
@@ -126,6 +132,17 @@ class SqlSubmissionStore:
         if known.fingerprint != submission.fingerprint:
             raise reused_key(key)
         return tuple(load_json(known.job_ids))
+
+    def _claim_each(self, connection: Connection, claims: Mapping[str, str], now: float) -> dict[str, str]:
+        """Take the keys of single jobs; returns, by its id, the job that each key was taken for before."""
+        rows = [(key, "", dump_json([job_id]), now) for job_id, key in claims.items()]
+        if self._batches.keys.run(connection, rows) == len(rows):
+            return {}
+        table, found = tables.idempotency, {}
+        for keys in chunks(list(claims.values())):
+            known = connection.execute(select(table.c.key, table.c.job_ids).where(table.c.key.in_(keys)))
+            found.update({key: load_json(ids)[0] for key, ids in known})
+        return {job_id: found[key] for job_id, key in claims.items() if found[key] != job_id}
 
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
         """Append a request; with a caller, also to the audit log.

@@ -51,6 +51,10 @@ class UpOptions:
             " default HOLDFAST_RUN_AS.",
         ),
     ] = None
+    door: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Also speak another system's protocol: armada; default HOLDFAST_DOORS."),
+    ] = None
     daemon: Annotated[
         bool, typer.Option("--daemon", help="Run in the background: return once it serves; holdfast down stops it.")
     ] = False
@@ -72,6 +76,8 @@ def up(options: UpOptions, cli: Cli) -> int:
     words = {"listen": options.listen, "run_as": run_as}
     given: dict[str, object] = {name: Path(value) for name, value in paths.items() if value}
     given |= {name: value for name, value in words.items() if value}
+    if options.door:
+        given["doors"] = tuple(options.door)
     cli.serve(host=options.host, port=port, daemon=options.daemon, **given)
     return exit_codes.OK
 

@@ -103,8 +103,10 @@ class SqlCatalogueStore:
             raise presence.no_such(rules.REVISION, f"{name}@{revision}")
         return load_entry(RetryPolicy, body)
 
-    def delete_policy(self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None) -> None:
-        """Delete a policy; its revisions stay readable.
+    def delete_policy(
+        self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
+    ) -> None:
+        """Delete a policy, with ``detach`` also from the queues that name it; its revisions stay readable.
 
         Raises:
             NotFound: There is none.
@@ -114,7 +116,11 @@ class SqlCatalogueStore:
         with self._editing() as (connection, before):
             presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=False)
             presence.require_revision(before.policies[name], if_match)
-            rules.require_unused_policy(name, queues=before.queues.values(), default_policy=before.default_policy)
+            queues = before.queues.values()
+            rules.require_unused_policy(name, queues=() if detach else queues, default_policy=before.default_policy)
+            for queue in rules.detached(name, queues) if detach else ():
+                put_entry(connection, declared.queues, queue.name, dump_entry(queue))
+                self._tell(connection, audit.on_queue(by, Act.UPDATE, queue.name))
             _delete(connection, declared.policies, name)
             self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
 

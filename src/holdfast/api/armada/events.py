@@ -1,0 +1,165 @@
+"""The events of a job set, from a place on, and as they happen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import grpc
+
+from holdfast.api.armada._generated import event, submit
+from holdfast.api.armada.calls import streams
+from holdfast.api.armada.plain import fill
+from holdfast.api.armada.pods import NAMESPACE
+from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.api.armada.told import Remembered, Translator
+from holdfast.domain.event_mapping import attempt_ended
+from holdfast.domain.events import AttemptEnded, FailureDecided, JobSubmitted
+from holdfast.errors import NotFound
+from holdfast.service.manifests import armada
+from holdfast.service.operations.events import LARGEST_PART, EventLog
+from holdfast.service.operations.filters import Wanted
+from holdfast.service.operations.jobs import JobOperations
+from holdfast.service.operations.queues import Queues
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from holdfast.api.armada.calls import Asked, Following
+    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.job import Job
+    from holdfast.service.operations.events import EventPart
+
+_PARTS = 4
+"""Of a message id: the event's number, nothing, the place among what it is told as, whether that is the last."""
+
+
+@streams("Watch", "api.Event")
+def watch(asked: Asked, sent: event.WatchRequest, following: Following) -> AsyncIterator[event.EventStreamMessage]:
+    """Follow a job set, which must be there."""
+    wanted = event.JobSetRequest(
+        id=sent.job_set_id, queue=sent.queue, from_message_id=sent.from_id, watch=True, errorIfMissing=True
+    )
+    return job_set_events(asked, wanted, following)
+
+
+@streams("GetJobSetEvents", "api.Event")
+async def job_set_events(
+    asked: Asked, sent: event.JobSetRequest, following: Following
+) -> AsyncIterator[event.EventStreamMessage]:
+    """Read what happened to the jobs of a set; with ``watch`` it does not end."""
+    told = await following.run(_Told, asked, sent)
+    with following.admitted():
+        while not following.stopping():
+            messages, part = await following.run(told.next)
+            for message in messages:
+                yield message
+            if part.full:
+                continue
+            if not sent.watch:
+                return
+            await following.news(part.last)
+
+
+class _Told:
+    """Reads the events of a job set part by part; its methods run in threads, one at a time."""
+
+    def __init__(self, asked: Asked, sent: event.JobSetRequest) -> None:
+        """Check that the queue and, where that is asked for, the job set are there."""
+        self._asked, self._queue, self._group = asked, sent.queue, sent.id
+        self._jobs = JobOperations(asked.backend)
+        self._log = EventLog(asked.backend.store)
+        self._require_queue()
+        if sent.errorIfMissing and not self._exists():
+            told = f"[GetJobSetEvents] Jobset {sent.id} for queue {sent.queue} does not exist"
+            raise Rejected(grpc.StatusCode.NOT_FOUND, told)
+        self._after, self._skip = _place(sent.from_message_id)
+        self._where = self._log.filter(asked.caller, queue=sent.queue, group=sent.id)
+        self._described: dict[str, Job] = {}
+        self._translator = Translator(sent.queue, sent.id, self._recall, self._describe)
+
+    def _require_queue(self) -> None:
+        try:
+            Queues(self._asked.backend.store).get(self._asked.caller, self._queue)
+        except NotFound as error:
+            told = f"[GetJobSetEvents] Queue {self._queue} does not exist"
+            raise Rejected(grpc.StatusCode.NOT_FOUND, told) from error
+
+    def _exists(self) -> bool:
+        where = self._jobs.meant(self._asked.caller, Wanted(queue=self._queue, group=self._group))
+        return bool(self._jobs.page(self._asked.caller, where, limit=1).jobs)
+
+    def next(self) -> tuple[list[event.EventStreamMessage], EventPart]:
+        """Read the next part, and what it is told as."""
+        part = self._log.part(self._asked.caller, self._where, after=self._after, limit=LARGEST_PART)
+        self._after = part.next_after
+        self._read_submitted(part.events)
+        found = []
+        for stored in part.events:
+            messages = list(self._translator.messages(stored))
+            for place, message in enumerate(messages):
+                if (stored.seq, place) > self._skip:
+                    last = "true" if place == len(messages) - 1 else "false"
+                    found.append(event.EventStreamMessage(id=f"{stored.seq}:0:{place}:{last}", message=message))
+        return found, part
+
+    def _read_submitted(self, events: Sequence[StoredEvent]) -> None:
+        ids = [one.job_id for one in events if isinstance(one.event, JobSubmitted) and one.job_id is not None]
+        self._described = self._by_id(ids) if ids else {}
+
+    def _by_id(self, ids: Sequence[str]) -> dict[str, Job]:
+        where = self._jobs.meant(self._asked.caller, Wanted(ids=ids))
+        return {job.id: job for job in self._jobs.page(self._asked.caller, where, limit=len(ids)).jobs}
+
+    def _describe(self, job_id: str, message: event.EventMessage) -> None:
+        job = self._described.get(job_id)
+        if job is not None:
+            fill_job(message.submitted.job, job, self._group)
+
+    def _recall(self, job_id: str) -> Remembered:
+        try:
+            detail = self._jobs.get(self._asked.caller, job_id)
+        except NotFound:
+            return Remembered()
+        found = Remembered(namespace=str(armada.written_of(detail.job).get("namespace") or NAMESPACE))
+        for run in detail.runs[-1:]:
+            found.executor, found.node = run.executor, run.node
+        for attempt in detail.attempts[-1:]:
+            for record in attempt_ended(attempt) if attempt.ending is not None else ():
+                if isinstance(record.event, AttemptEnded):
+                    found.ended = record.event
+                elif isinstance(record.event, FailureDecided):
+                    found.decided = record.event
+        return found
+
+
+def fill_job(message: submit.Job, job: Job, group: str) -> None:
+    """Describe a job as it was sent."""
+    written = armada.written_of(job)
+    shared = (
+        "clientId",
+        "namespace",
+        "labels",
+        "annotations",
+        "requiredNodeLabels",
+        "ingress",
+        "services",
+        "scheduler",
+    )
+    fill(message, {name: written[name] for name in shared if name in written})
+    message.id, message.job_set_id, message.queue = job.id, group, job.queue
+    message.owner, message.priority = job.submitted_by, float(-job.priority)
+    pod = armada.pod_of(written)
+    if pod is not None:
+        fill(message.pod_spec, pod)
+    message.created.FromNanoseconds(int(job.submitted_at * 1_000_000_000))
+
+
+def _place(message_id: str) -> tuple[int, tuple[int, int]]:
+    """Return the number of the event to read after, and the last message that was seen of the next."""
+    if not message_id:
+        return 0, (0, 0)
+    parts = message_id.split(":")
+    if len(parts) != _PARTS or not all(part.isascii() and part.isdecimal() for part in parts[:3]):
+        refuse(f"{message_id} is not a valid sequence number")
+    number, place = int(parts[0]), int(parts[2])
+    return max(number - 1, 0), (number, place)

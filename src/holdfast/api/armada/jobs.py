@@ -1,0 +1,198 @@
+"""What can be asked of jobs: their states, details, errors and runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.api.armada._generated import job, submit
+from holdfast.api.armada.calls import answers
+from holdfast.api.armada.events import fill_job
+from holdfast.api.armada.refusals import refuse
+from holdfast.api.armada.told import final_reason, run_error
+from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import RunStatus
+from holdfast.service.manifests import armada
+from holdfast.service.operations.filters import Wanted
+from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations
+from holdfast.service.operations.queues import Queues
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    from holdfast.api.armada.calls import Asked
+    from holdfast.domain.job import Job, Run
+    from holdfast.service.operations.jobs import JobDetail
+
+MOST_IDS = 500
+"""In one question, as the shipped configuration has it."""
+_WAITING = frozenset({JobState.QUEUED, JobState.WAITING, JobState.BACKOFF, JobState.HELD})
+_ENDED = {
+    JobState.SUCCEEDED: submit.SUCCEEDED,
+    JobState.FAILED: submit.FAILED,
+    JobState.CANCELLED: submit.CANCELLED,
+}
+_NANOSECONDS = 1_000_000_000
+
+
+@answers("GetJobStatus", "api.Jobs")
+def job_status(asked: Asked, sent: job.JobStatusRequest) -> job.JobStatusResponse:
+    """Say which states jobs are in; one that is not known is in an unknown one."""
+    _check_count(sent.job_ids, "jobIds")
+    found = _by_id(asked, sent.job_ids)
+    states = _states(asked, found.values())
+    return job.JobStatusResponse(job_states={each: states.get(each, submit.UNKNOWN) for each in sent.job_ids})
+
+
+@answers("GetJobStatusUsingExternalJobUri", "api.Jobs")
+def job_status_by_uri(asked: Asked, sent: job.JobStatusUsingExternalJobUriRequest) -> job.JobStatusResponse:
+    """Say which states the jobs are in that have an external address."""
+    if not sent.external_job_uri:
+        refuse("request must contain external job uri")
+    jobs = JobOperations(asked.backend)
+    label = f"{armada.EXTERNAL_URI}={sent.external_job_uri}"
+    where = jobs.meant(asked.caller, Wanted(queue=sent.queue, group=sent.jobset, labels=[label]))
+    found = jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs
+    return job.JobStatusResponse(job_states=_states(asked, found))
+
+
+@answers("GetJobDetails", "api.Jobs")
+def job_details(asked: Asked, sent: job.JobDetailsRequest) -> job.JobDetailsResponse:
+    """Describe jobs, and with ``expand_job_run`` their runs, newest first."""
+    _check_count(sent.job_ids, "jobIds")
+    found = _by_id(asked, sent.job_ids)
+    states = _states(asked, found.values())
+    answer = job.JobDetailsResponse()
+    for each in found.values():
+        details = answer.job_details[each.id]
+        _describe(asked, details, each, states[each.id], sent)
+    return answer
+
+
+def _describe(
+    asked: Asked, details: job.JobDetails, one: Job, state: submit.JobState, sent: job.JobDetailsRequest
+) -> None:
+    written = armada.written_of(one)
+    details.job_id, details.queue, details.jobset, details.state = one.id, one.queue, one.group, state
+    details.namespace = str(written.get("namespace") or "")
+    _at(details.submitted_ts, one.submitted_at)
+    _at(details.last_transition_ts, one.updated_at or one.submitted_at)
+    if one.state is JobState.CANCELLED:
+        details.cancel_reason = one.reason
+        _at(details.cancel_ts, one.ended_at)
+    if sent.expand_job_spec:
+        fill_job(details.job_spec, one, one.group)
+    if not one.attempt:
+        return
+    detail = JobOperations(asked.backend).get(asked.caller, one.id)
+    newest = sorted(detail.runs, key=lambda run: (run.attempt, run.dispatch), reverse=True)
+    if newest:
+        details.latest_run_id = newest[0].uid
+    for run in newest if sent.expand_job_run else ():
+        _run(details.job_runs.add(), run, detail)
+
+
+@answers("GetJobErrors", "api.Jobs")
+def job_errors(asked: Asked, sent: job.JobErrorsRequest) -> job.JobErrorsResponse:
+    """Say why jobs failed; one that did not has an empty text."""
+    _check_count(sent.job_ids, "JobIds")
+    answer = job.JobErrorsResponse()
+    for one in _by_id(asked, sent.job_ids).values():
+        answer.job_errors[one.id] = _error(asked, one)
+    return answer
+
+
+def _error(asked: Asked, one: Job) -> str:
+    if one.state is not JobState.FAILED:
+        return ""
+    attempts = JobOperations(asked.backend).get(asked.caller, one.id).attempts
+    last = attempts[-1] if attempts else None
+    if last is None or last.failure is None:
+        return one.reason
+    exit_code = next((one.exit_code for one in last.failure.containers if one.failed), None)
+    told = run_error(last.failure.message, exit_code)
+    decision = last.decision
+    return final_reason(decision.reason, told) if decision is not None and decision.policy is not None else told
+
+
+@answers("GetJobRunDetails", "api.Jobs")
+def job_run_details(asked: Asked, sent: job.JobRunDetailsRequest) -> job.JobRunDetailsResponse:
+    """Describe runs by their ids."""
+    _check_count(sent.run_ids, "RunIds")
+    wanted = set(sent.run_ids)
+    answer = job.JobRunDetailsResponse()
+    for one in _by_id(asked, list({each.partition("-")[0] for each in wanted})).values():
+        detail = JobOperations(asked.backend).get(asked.caller, one.id)
+        for run in detail.runs:
+            if run.uid in wanted:
+                _run(answer.job_run_details[run.uid], run, detail)
+    return answer
+
+
+@answers("GetActiveQueues", "api.Jobs")
+def active_queues(asked: Asked, _sent: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
+    """List the queues that have jobs which have not ended; there is one pool."""
+    answer = job.GetActiveQueuesResponse()
+    active = [queue.name for queue in Queues(asked.backend.store).list(asked.caller) if _is_active(asked, queue.name)]
+    if active:
+        answer.active_queues_by_pool["default"].queues.extend(active)
+    return answer
+
+
+def _is_active(asked: Asked, queue: str) -> bool:
+    jobs = JobOperations(asked.backend)
+    where = jobs.meant(asked.caller, Wanted(queue=queue, states=[*sorted(_WAITING), JobState.RUNNING]))
+    return bool(jobs.page(asked.caller, where, limit=1).jobs)
+
+
+def _check_count(ids: Sequence[str], what: str) -> None:
+    if len(ids) > MOST_IDS:
+        refuse(f"request contained more than {MOST_IDS} {what}")
+
+
+def _by_id(asked: Asked, ids: Sequence[str]) -> dict[str, Job]:
+    jobs = JobOperations(asked.backend)
+    where = jobs.meant(asked.caller, Wanted(ids=list(ids)))
+    return {one.id: one for one in jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs} if ids else {}
+
+
+def _states(asked: Asked, found: Iterable[Job]) -> Mapping[str, submit.JobState]:
+    listed = list(found)
+    running = [one for one in listed if one.state is JobState.RUNNING]
+    latest = JobOperations(asked.backend).latest(asked.caller, running) if running else {}
+    states: dict[str, submit.JobState] = {}
+    for one in listed:
+        if one.state in _WAITING:
+            states[one.id] = submit.QUEUED
+        elif one.state is JobState.RUNNING:
+            known = latest.get(one.id)
+            begun = known is not None and known.attempt is not None and known.attempt.started_at is not None
+            states[one.id] = submit.RUNNING if begun else submit.PENDING
+        else:
+            states[one.id] = _ENDED.get(one.state, submit.UNKNOWN)
+    return states
+
+
+def _run(details: job.JobRunDetails, run: Run, of: JobDetail) -> None:
+    created_at = next((one.created_at for one in of.attempts if one.number == run.attempt), None)
+    details.run_id, details.job_id = run.uid, run.job_id
+    details.cluster, details.node, details.state = run.executor, run.node, _run_state(run)
+    _at(details.leased_ts, created_at)
+    _at(details.pending_ts, created_at)
+    _at(details.started_ts, run.started_at)
+    _at(details.finished_ts, run.ended_at)
+
+
+def _run_state(run: Run) -> job.JobRunState:
+    if run.outcome is not None:
+        failed = run.outcome.conditions or any(one.failed for one in run.outcome.containers)
+        return job.RUN_STATE_FAILED if failed else job.RUN_STATE_SUCCEEDED
+    if run.status is RunStatus.RUNNING or run.started_at is not None:
+        return job.RUN_STATE_RUNNING
+    return job.RUN_STATE_PENDING
+
+
+def _at(moment: Timestamp, seconds: float | None) -> None:
+    if seconds is not None:
+        moment.FromNanoseconds(int(seconds * _NANOSECONDS))

@@ -1,0 +1,77 @@
+"""Turns messages into what JSON has of them, and back: names in lowerCamelCase, amounts as texts.
+
+What Kubernetes embeds in its Go types stands beside their other fields in JSON, and in a message of its own here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from google.protobuf.message import Message
+
+_AMOUNT = "k8s.io.apimachinery.pkg.api.resource.Quantity"
+_TEXT = "string"
+"""The field of an amount."""
+_EMBEDDED = frozenset({"volumeSource", "localObjectReference"})
+
+
+def plain(message: Message) -> dict[str, Any]:
+    """Return the fields of a message that are set."""
+    found: dict[str, Any] = {}
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            found[field.json_name] = list(value) if field.is_repeated else value
+        elif field.message_type.GetOptions().map_entry:
+            found[field.json_name] = {key: _one(item) for key, item in value.items()}
+        elif field.is_repeated:
+            found[field.json_name] = [_one(item) for item in value]
+        elif field.name in _EMBEDDED:
+            found.update(plain(value))
+        else:
+            found[field.json_name] = _one(value)
+    return found
+
+
+def _one(value: object) -> object:
+    if not isinstance(value, Message):
+        return value
+    return getattr(value, _TEXT) if value.DESCRIPTOR.full_name == _AMOUNT else plain(value)
+
+
+def fill(message: Message, given: Mapping[str, Any]) -> None:
+    """Set the fields of a message from what JSON has of it; what it has no field for is left out."""
+    for field in message.DESCRIPTOR.fields:
+        kind, name = field.message_type, field.json_name
+        if field.name in _EMBEDDED and kind is not None:
+            if {one.json_name for one in kind.fields} & given.keys():
+                fill(getattr(message, field.name), given)
+        elif given.get(name) is None:
+            continue
+        elif kind is None and not field.is_repeated:
+            setattr(message, field.name, given[name])
+        elif kind is None:
+            getattr(message, field.name).extend(given[name])
+        elif kind.GetOptions().map_entry:
+            _fill_map(getattr(message, field.name), given[name], plain_values=kind.fields[1].message_type is None)
+        elif field.is_repeated:
+            for item in given[name]:
+                _fill_one(getattr(message, field.name).add(), item)
+        else:
+            _fill_one(getattr(message, field.name), given[name])
+
+
+def _fill_map(part: MutableMapping[str, Any], given: Mapping[str, Any], *, plain_values: bool) -> None:
+    for key, item in given.items():
+        if plain_values:
+            part[key] = item
+        else:
+            _fill_one(part[key], item)
+
+
+def _fill_one(message: Message, value: object) -> None:
+    if message.DESCRIPTOR.full_name == _AMOUNT:
+        setattr(message, _TEXT, str(value))
+    elif isinstance(value, Mapping):
+        message.SetInParent()
+        fill(message, value)

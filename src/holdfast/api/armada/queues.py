@@ -1,0 +1,151 @@
+"""Queues: create, update, cordon, read and delete them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from holdfast.api.armada._generated import submit
+from holdfast.api.armada.calls import answers
+from holdfast.api.armada.plain import fill, plain
+from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.domain.record import evolve
+from holdfast.errors import HoldfastError, InvalidManifest, NotFound
+from holdfast.service.manifests import armada
+from holdfast.service.operations.queues import Queues
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from holdfast.api.armada.calls import Asked
+    from holdfast.domain.job import Queue
+
+_BOTH = ("api.QueueService", "api.Submit")
+
+
+@answers("CreateQueue", *_BOTH)
+def create_queue(asked: Asked, sent: submit.Queue) -> None:
+    """Create a queue, or replace the one of its name, as upstream does."""
+    if not sent.user_owners:
+        sent.user_owners.append(asked.caller.principal.name)
+    _put(asked, sent, invalid_as="error validating queue: {}", else_as="error creating queue: {}")
+
+
+@answers("UpdateQueue", *_BOTH)
+def update_queue(asked: Asked, sent: submit.Queue) -> None:
+    """Replace a queue, or create it, as upstream does; policies that are left out no longer apply."""
+    _put(asked, sent, invalid_as="error: {}", else_as="error updating queue: {}")
+
+
+def _put(asked: Asked, sent: submit.Queue, *, invalid_as: str, else_as: str) -> None:
+    queues = Queues(asked.backend.store)
+    try:
+        before = _found(asked, sent.name)
+        queue = armada.read_queue(plain(sent), before)
+    except InvalidManifest as error:
+        refuse(invalid_as.format(error.problems[0].message), error.problems)
+    known = asked.backend.store.catalogue().policies
+    unknown = [name for name in queue.retry_policies if name not in known]
+    if unknown:
+        quoted = ", ".join(f'"{name}"' for name in unknown)
+        refuse(else_as.format(f"retry policies do not exist: {quoted}"))
+    try:
+        queues.put(asked.caller, queue)
+    except HoldfastError as error:
+        raise Rejected.of(
+            error, else_as.format(error.problems[0].message if error.problems else error.message)
+        ) from error
+
+
+@answers("CreateQueues", *_BOTH)
+def create_queues(asked: Asked, sent: submit.QueueList) -> submit.BatchQueueCreateResponse:
+    """Create many queues, and say which of them could not be."""
+    answer = submit.BatchQueueCreateResponse()
+    for queue, error in _each(asked, sent, create_queue):
+        answer.failed_queues.add(queue=queue, error=error)
+    return answer
+
+
+@answers("UpdateQueues", *_BOTH)
+def update_queues(asked: Asked, sent: submit.QueueList) -> submit.BatchQueueUpdateResponse:
+    """Replace many queues, and say which of them could not be."""
+    answer = submit.BatchQueueUpdateResponse()
+    for queue, error in _each(asked, sent, update_queue):
+        answer.failed_queues.add(queue=queue, error=error)
+    return answer
+
+
+def _each(
+    asked: Asked, sent: submit.QueueList, put: Callable[[Asked, submit.Queue], None]
+) -> Iterator[tuple[submit.Queue, str]]:
+    for queue in sent.queues:
+        try:
+            put(asked, queue)
+        except Rejected as error:
+            yield queue, error.in_go()
+
+
+@answers("DeleteQueue", *_BOTH)
+def delete_queue(asked: Asked, sent: submit.QueueDeleteRequest) -> None:
+    """Delete a queue; one that is not there is deleted already, as upstream has it."""
+    try:
+        Queues(asked.backend.store).delete(asked.caller, sent.name)
+    except NotFound:
+        return
+    except HoldfastError as error:
+        refuse(f"error deleting queue {sent.name}: {error.message}", error.problems)
+
+
+@answers("GetQueue", *_BOTH)
+def get_queue(asked: Asked, sent: submit.QueueGetRequest) -> submit.Queue:
+    """Read a queue."""
+    queue = _found(asked, sent.name)
+    if queue is None:
+        raise Rejected(grpc.StatusCode.NOT_FOUND, f'error: could not find queue "{sent.name}"')
+    return _message(queue)
+
+
+@answers("GetQueues", *_BOTH)
+def get_queues(asked: Asked, sent: submit.StreamingQueueGetRequest) -> Iterator[submit.StreamingQueueMessage]:
+    """Read all queues, or so many, by name; a marker ends them."""
+    queues = Queues(asked.backend.store).list(asked.caller)
+    for queue in queues[: sent.num or None]:
+        yield submit.StreamingQueueMessage(queue=_message(queue))
+    yield submit.StreamingQueueMessage(end=submit.EndMarker())
+
+
+@answers("CordonQueue", "api.QueueService")
+def cordon_queue(asked: Asked, sent: submit.QueueCordonRequest) -> None:
+    """Have a queue start no more jobs; its policies and permissions stay."""
+    _cordoned(asked, sent.name, cordon=True)
+
+
+@answers("UncordonQueue", "api.QueueService")
+def uncordon_queue(asked: Asked, sent: submit.QueueUncordonRequest) -> None:
+    """Have a queue start jobs again."""
+    _cordoned(asked, sent.name, cordon=False)
+
+
+def _cordoned(asked: Asked, name: str, *, cordon: bool) -> None:
+    if not name:
+        verb = "cordon" if cordon else "uncordon"
+        raise Rejected(grpc.StatusCode.UNKNOWN, f"cannot {verb} queue with empty name")
+    queue = _found(asked, name)
+    if queue is None:
+        raise Rejected(grpc.StatusCode.NOT_FOUND, f'could not find queue "{name}"')
+    Queues(asked.backend.store).put(asked.caller, evolve(queue, paused=cordon), create=False)
+
+
+def _found(asked: Asked, name: str) -> Queue | None:
+    try:
+        return Queues(asked.backend.store).get(asked.caller, name)
+    except NotFound:
+        return None
+
+
+def _message(queue: Queue) -> submit.Queue:
+    found = submit.Queue()
+    written: dict[str, Any] = armada.queue_of(queue)
+    fill(found, written)
+    return found

@@ -1,0 +1,86 @@
+"""How the door refuses: gRPC's status codes, upstream's sentences, and our field paths beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import grpc
+
+from holdfast.api.armada._generated import status
+from holdfast.errors import (
+    AlreadyExists,
+    Conflict,
+    Forbidden,
+    HoldfastError,
+    Internal,
+    InvalidRequest,
+    NotFound,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.errors import Problem
+
+DETAILS = "grpc-status-details-bin"
+_CODES: tuple[tuple[type[HoldfastError], grpc.StatusCode], ...] = (
+    (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
+    (Unauthenticated, grpc.StatusCode.UNAUTHENTICATED),
+    (Forbidden, grpc.StatusCode.PERMISSION_DENIED),
+    (NotFound, grpc.StatusCode.NOT_FOUND),
+    (AlreadyExists, grpc.StatusCode.ALREADY_EXISTS),
+    (Conflict, grpc.StatusCode.FAILED_PRECONDITION),
+    (Refused, grpc.StatusCode.FAILED_PRECONDITION),
+    (Unavailable, grpc.StatusCode.UNAVAILABLE),
+    (Internal, grpc.StatusCode.INTERNAL),
+)
+"""The first that fits counts; anything else is internal."""
+
+
+class Rejected(Exception):
+    """A call is refused in upstream's way."""
+
+    def __init__(self, code: grpc.StatusCode, message: str, problems: Sequence[Problem] = ()) -> None:
+        """Remember the code, the sentence, and what else is wrong."""
+        super().__init__(message)
+        self.code, self.message, self.problems = code, message, tuple(problems)
+
+    @classmethod
+    def of(cls, error: HoldfastError, message: str | None = None) -> Rejected:
+        """Return what an error of ours is here, with its own sentence or upstream's."""
+        code = next((code for kind, code in _CODES if isinstance(error, kind)), grpc.StatusCode.INTERNAL)
+        return cls(code, message or _sentence(error), error.problems)
+
+    def in_go(self) -> str:
+        """Return it as Go prints a status, which upstream answers of the parts of a batch."""
+        name = "".join(part.capitalize() for part in self.code.name.split("_"))
+        return f"rpc error: code = {name} desc = {self.message}"
+
+    def details(self) -> bytes:
+        """Return the status as it is sent beside the answer, with one violation for each problem."""
+        whole = status.Status(code=self.code.value[0], message=self.message)
+        request = status.BadRequest()
+        for problem in self.problems:
+            told = problem.message if problem.hint is None else f"{problem.message}; {problem.hint}"
+            request.field_violations.add(field=problem.path, description=told)
+        if self.problems:
+            whole.details.add().Pack(request)
+        return whole.SerializeToString()
+
+
+def _sentence(error: HoldfastError) -> str:
+    if not error.problems:
+        return error.message if error.hint is None else f"{error.message}; {error.hint}"
+    return "; ".join((error.message, *map(str, error.problems)))
+
+
+def refuse(message: str, problems: Sequence[Problem] = ()) -> NoReturn:
+    """Refuse what cannot be accepted.
+
+    Raises:
+        Rejected: With the sentence and what else is wrong.
+    """
+    raise Rejected(grpc.StatusCode.INVALID_ARGUMENT, message, problems)

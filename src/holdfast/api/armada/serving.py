@@ -1,0 +1,254 @@
+"""Serves the door's calls over gRPC, in a thread with an event loop of its own.
+
+Calls answer in threads; those that follow what happens cost none while they wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from holdfast.api.armada import events, jobs, policies, queues, submissions  # noqa: F401 - each registers its calls
+from holdfast.api.armada._generated.pool import PROTOCOL
+from holdfast.api.armada.calls import CALLS, SERVICES, STREAMS, Asked
+from holdfast.api.armada.refusals import DETAILS, Rejected
+from holdfast.domain.record import Struct
+from holdfast.errors import HoldfastError, Unavailable
+from holdfast.service.listeners import Listeners
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from google.protobuf.descriptor import MethodDescriptor
+    from grpc.aio import ServicerContext
+
+    from holdfast.api.armada.calls import Call, Stream
+    from holdfast.domain.audit import Caller
+    from holdfast.service.operations.backend import Backend
+
+P = ParamSpec("P")
+T = TypeVar("T")
+LARGEST_MESSAGE = 16 * 1024 * 1024
+"""Bytes, sent or received."""
+_WORKERS = 8
+_QUIET_S = 15.0
+"""How long a call that follows waits before it looks whether it is still wanted."""
+_STOPPING_S = 2.0
+_READING = ("Get", "Health", "Watch", "Logs")
+"""How the names of calls begin that change nothing."""
+_log = logging.getLogger(__name__)
+
+
+class DoorSetup(Struct, frozen=True):
+    """What the door works with."""
+
+    backend: Backend
+    caller: Callable[[str | None, str], Caller]
+    """Says who calls, from the authorization that was sent and the address it came from; refuses strangers."""
+    refusal: Callable[[], HoldfastError | None] = lambda: None
+    """Says why nothing may be taken in, if so."""
+    written: Callable[[], None] = lambda: None
+    """Told after each call that may have written something."""
+    stopping: Callable[[], bool] = lambda: False
+    watches: int = 1000
+    """How many calls may follow events at a time."""
+
+
+class Door:
+    """The door while it is open."""
+
+    def __init__(self, setup: DoorSetup, host: str, port: int) -> None:
+        """Prepare to listen on an address; port 0 is any free one."""
+        self._setup = setup
+        self._place = f"[{host}]" if ":" in host else host, port
+        self._loop = asyncio.new_event_loop()
+        self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="armada")
+        self._thread = threading.Thread(target=self._loop.run_forever, name="armada-door", daemon=True)
+        self._listeners = Listeners(setup.backend.store.last_event_seq, setup.watches, setup.stopping)
+        self._server: grpc.aio.Server | None = None
+        self.address = ""
+
+    def open(self) -> str:
+        """Begin to listen, and return the address.
+
+        Raises:
+            Unavailable: The port is taken.
+        """
+        self._thread.start()
+        try:
+            self.address = asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
+        except RuntimeError as error:
+            self.close()
+            host, port = self._place
+            msg = f"port {port} on {host} is taken"
+            raise Unavailable(
+                msg, hint="choose another with HOLDFAST_ARMADA_LISTEN, or port 0 for any free one"
+            ) from error
+        return self.address
+
+    def close(self) -> None:
+        """Stop listening, after a moment for the calls under way."""
+        server = self._server
+        if server is not None:
+            asyncio.run_coroutine_threadsafe(server.stop(_STOPPING_S), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _open(self) -> str:
+        options = [
+            ("grpc.max_receive_message_length", LARGEST_MESSAGE),
+            ("grpc.max_send_message_length", LARGEST_MESSAGE),
+            ("grpc.so_reuseport", 0),
+        ]
+        server = self._server = grpc.aio.server(options=options)
+        for name in SERVICES:
+            server.add_generic_rpc_handlers((self._handlers(name),))
+        await _add_health(server)
+        named = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(named, server, pool=PROTOCOL.pool)
+        host, port = self._place
+        bound = server.add_insecure_port(f"{host}:{port}")
+        await server.start()
+        return f"{host}:{bound}"
+
+    def _handlers(self, service: str) -> grpc.GenericRpcHandler:
+        methods = PROTOCOL.service(service).methods
+        return grpc.method_handlers_generic_handler(service, {one.name: self._handler(service, one) for one in methods})
+
+    def _handler(self, service: str, method: MethodDescriptor) -> grpc.RpcMethodHandler[Any, Any]:
+        key, sent, answered = (service, method.name), *_types(method)
+        make = grpc.unary_stream_rpc_method_handler if method.server_streaming else grpc.unary_unary_rpc_method_handler
+        if key in STREAMS:
+            answer: Any = _Follows(self, STREAMS[key]).answer
+        elif method.server_streaming:
+            answer = _Answers(self, method.name, CALLS.get(key), answered).stream
+        else:
+            answer = _Answers(self, method.name, CALLS.get(key), answered).answer
+        return make(answer, request_deserializer=sent.FromString, response_serializer=answered.SerializeToString)
+
+    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call something that takes its time, in a thread."""
+        return await self._loop.run_in_executor(self._threads, lambda: call(*args, **kwargs))
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Count as one that follows for as long as the context lasts.
+
+        Raises:
+            Rejected: Too many do.
+        """
+        try:
+            admitted = self._listeners.admitted()
+            admitted.__enter__()
+        except Unavailable as error:
+            raise Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, error.message) from error
+        try:
+            yield
+        finally:
+            admitted.__exit__(None, None, None)
+
+    def stopping(self) -> bool:
+        """Whether the server is about to stop."""
+        return self._setup.stopping()
+
+    async def news(self, after: int) -> None:
+        """Wait until there may be an event after this one."""
+        await self._listeners.news(after, _QUIET_S)
+
+    async def asked(self, context: ServicerContext[Any, Any]) -> Asked:
+        """Say who calls.
+
+        Raises:
+            HoldfastError: It is nobody who may.
+        """
+        metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
+        caller = await self.run(self._setup.caller, metadata.get("authorization"), context.peer())
+        return Asked(self._setup.backend, caller)
+
+    def answer(self, name: str, call: Call, asked: Asked, sent: Message) -> list[Message | None]:
+        """Answer a call; what is answered as a stream comes whole.
+
+        Raises:
+            Rejected, HoldfastError: It is refused.
+        """
+        reads = name.startswith(_READING)
+        refused = None if reads else self._setup.refusal()
+        if refused is not None:
+            raise refused
+        found = call(asked, sent)
+        if not reads:
+            self._setup.written()
+        return [found] if found is None or isinstance(found, Message) else list(found)
+
+
+class _Answers(Struct, frozen=True):
+    """A method that answers at once."""
+
+    door: Door
+    name: str
+    call: Call | None
+    answered: type[Message]
+
+    async def answer(self, sent: Message, context: ServicerContext[Any, Any]) -> Message:
+        """Answer with one message."""
+        found = await self._whole(sent, context)
+        return found[0] or self.answered()
+
+    async def stream(self, sent: Message, context: ServicerContext[Any, Any]) -> AsyncIterator[Message]:
+        """Answer with all that there is."""
+        for message in await self._whole(sent, context):
+            yield message or self.answered()
+
+    async def _whole(self, sent: Message, context: ServicerContext[Any, Any]) -> list[Message | None]:
+        if self.call is None:
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{self.name} is not implemented here")
+        try:
+            asked = await self.door.asked(context)
+            return await self.door.run(self.door.answer, self.name, self.call, asked, sent)
+        except (Rejected, HoldfastError) as error:
+            await _abort(context, error)
+            raise  # it never comes here
+
+
+class _Follows(Struct, frozen=True):
+    """A method that goes on for as long as somebody reads."""
+
+    door: Door
+    call: Stream
+
+    async def answer(self, sent: Message, context: ServicerContext[Any, Any]) -> AsyncIterator[Message]:
+        """Answer with what happens."""
+        try:
+            asked = await self.door.asked(context)
+            async for message in self.call(asked, sent, self.door):
+                yield message
+        except (Rejected, HoldfastError) as error:
+            await _abort(context, error)
+
+
+async def _abort(context: ServicerContext[Any, Any], error: Rejected | HoldfastError) -> None:
+    rejected = error if isinstance(error, Rejected) else Rejected.of(error)
+    if rejected.code is grpc.StatusCode.INTERNAL:
+        _log.error("a call failed: %s", rejected.message)
+    await context.abort(rejected.code, rejected.message, ((DETAILS, rejected.details()),))
+
+
+def _types(method: MethodDescriptor) -> tuple[type[Message], type[Message]]:
+    return PROTOCOL.message(method.input_type.full_name), PROTOCOL.message(method.output_type.full_name)
+
+
+async def _add_health(server: grpc.aio.Server) -> None:
+    servicer = health.aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    for name in ("", *SERVICES):
+        await servicer.set(name, health_pb2.HealthCheckResponse.SERVING)

@@ -1,0 +1,145 @@
+"""Jobs: submit, cancel, preempt and reprioritize them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from holdfast.api.armada._generated import health, submit
+from holdfast.api.armada.calls import answers
+from holdfast.api.armada.plain import plain
+from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.errors import Conflict, InvalidRequest, NotFound
+from holdfast.service.manifests import armada
+from holdfast.service.operations.filters import Wanted
+from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations
+from holdfast.service.operations.queues import Queues
+from holdfast.service.operations.submissions import Submissions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.api.armada.calls import Asked
+
+_LONGEST_REASON = 50
+"""Bytes."""
+_WAITING = ("Queued", "BackOff", "Waiting", "Held")
+_STATES = {submit.QUEUED: _WAITING, submit.PENDING: ("Running",), submit.RUNNING: ("Running",)}
+
+
+@answers("SubmitJobs", "api.Submit")
+def submit_jobs(asked: Asked, sent: submit.JobSubmitRequest) -> submit.JobSubmitResponse:
+    """Submit jobs, all or none; one whose client id is known is answered with its job."""
+    _require_queue(asked, sent.queue, grpc.StatusCode.PERMISSION_DENIED)
+    items = [_item(item) for item in sent.job_request_items]
+    sizes = [_size(item) for item in sent.job_request_items]
+    submissions = Submissions(asked.backend)
+    try:
+        written = armada.written_jobs(
+            sent.queue, sent.job_set_id, items, sizes=sizes, engines=partial(submissions.engines, asked.caller)
+        )
+        if not written:
+            return submit.JobSubmitResponse()
+        outcomes = submissions.submit_many(asked.caller, written)
+    except InvalidRequest as error:
+        problems = error.problems
+        refuse(problems[0].message if problems else error.message, problems)
+    answer = submit.JobSubmitResponse()
+    for outcome in outcomes:
+        answer.job_response_items.add(job_id="" if outcome.made is None else outcome.made.id)
+    return answer
+
+
+def _item(sent: submit.JobSubmitRequestItem) -> dict[str, Any]:
+    item = plain(sent)
+    if sent.HasField("pod_spec"):
+        item.setdefault("podSpec", {})
+    return item
+
+
+def _size(sent: submit.JobSubmitRequestItem) -> int:
+    pods = [*([sent.pod_spec] if sent.HasField("pod_spec") else []), *sent.pod_specs]
+    return pods[0].ByteSize() if pods else 0
+
+
+@answers("CancelJobs", "api.Submit")
+def cancel_jobs(asked: Asked, sent: submit.JobCancelRequest) -> submit.CancellationResult:
+    """Cancel jobs by their ids; without any, the whole job set."""
+    _check_reason(sent.reason)
+    ids = list(dict.fromkeys([*sent.job_ids, *([sent.job_id] if sent.job_id else [])]))
+    if not ids:
+        wanted = submit.JobSetCancelRequest(queue=sent.queue, job_set_id=sent.job_set_id, reason=sent.reason)
+        cancel_job_set(asked, wanted)
+        return submit.CancellationResult(cancelled_ids=[""])
+    _check_job_set(sent.queue, sent.job_set_id)
+    _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
+    _cancel(asked, _listed(asked, Wanted(queue=sent.queue, group=sent.job_set_id, ids=ids)), sent.reason)
+    return submit.CancellationResult(cancelled_ids=ids)
+
+
+@answers("CancelJobSet", "api.Submit")
+def cancel_job_set(asked: Asked, sent: submit.JobSetCancelRequest) -> None:
+    """Cancel the jobs of a set, or those of them in some states."""
+    _check_reason(sent.reason)
+    _check_job_set(sent.queue, sent.job_set_id)
+    states = set(sent.filter.states)
+    if (submit.PENDING in states) is not (submit.RUNNING in states):
+        refuse("unsupported state combination - state PENDING and RUNNING must always be used together")
+    _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
+    names = sorted({name for state in states for name in _STATES.get(state, ())})
+    wanted = Wanted(queue=sent.queue, group=sent.job_set_id, states=names or (*_WAITING, "Running"))
+    if not states or names:
+        _cancel(asked, _listed(asked, wanted), sent.reason)
+
+
+def _cancel(asked: Asked, ids: Sequence[str], reason: str) -> None:
+    jobs = JobOperations(asked.backend)
+    for job_id in ids:
+        try:
+            jobs.cancel(asked.caller, job_id, reason)
+        except (Conflict, NotFound):
+            continue  # it has ended; upstream says nothing of it either
+
+
+def _listed(asked: Asked, wanted: Wanted) -> list[str]:
+    return [job_id for page in _pages(asked, wanted) for job_id in page]
+
+
+def _pages(asked: Asked, wanted: Wanted) -> Iterator[list[str]]:
+    jobs, after = JobOperations(asked.backend), 0
+    where = jobs.meant(asked.caller, wanted)
+    while True:
+        page = jobs.page(asked.caller, where, after=after, limit=LARGEST_PAGE)
+        yield [job.id for job in page.jobs]
+        if page.next_after is None:
+            return
+        after = page.next_after
+
+
+def _require_queue(asked: Asked, name: str, code: grpc.StatusCode) -> None:
+    try:
+        Queues(asked.backend.store).get(asked.caller, name)
+    except NotFound as error:
+        raise Rejected(code, f'could not find queue "{name}"') from error
+
+
+def _check_reason(reason: str) -> None:
+    if len(reason.encode()) > _LONGEST_REASON:
+        shown = reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
+        told = f"reason cannot be longer than {_LONGEST_REASON} bytes"
+        refuse(f'value "{shown}..." is invalid for field "Reason": {told}')
+
+
+def _check_job_set(queue: str, job_set: str) -> None:
+    if not queue:
+        refuse('value "" is invalid for field "Queue": queue cannot be empty')
+    if not job_set:
+        refuse('value "" is invalid for field "JobSetId": jobset cannot be empty')
+
+
+@answers("Health", "api.Submit", "api.Event")
+def healthy(_asked: Asked, _sent: object) -> health.HealthCheckResponse:
+    """Say that the door works."""
+    return health.HealthCheckResponse(status=health.HealthCheckResponse.SERVING)

@@ -1,0 +1,221 @@
+"""Turns our events into Armada's: what a job set's watchers are told, in upstream's order.
+
+One failure is one ``failed``; it says whether the job is retried. What we know beyond that travels in fields of its
+own, because stock clients break on an event that they do not know.
+Source: Armada's document, "JobRequeued event"; upstream's conversion of its log to its public events.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from holdfast.api.armada._generated import event
+from holdfast.api.armada.pods import NAMESPACE, pod_name
+from holdfast.domain.audit import Act
+from holdfast.domain.events import (
+    AttemptEnded,
+    AttemptStatusChanged,
+    FailureDecided,
+    JobCancelled,
+    JobFailed,
+    JobQueued,
+    JobRetryScheduled,
+    JobStarted,
+    JobSubmitted,
+    JobSucceeded,
+    OperatorActed,
+)
+from holdfast.domain.lifecycle import AttemptStatus
+from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.record import Struct, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from holdfast.domain.events import StoredEvent
+
+    Message = event.EventMessage
+
+_FREE = frozenset({DecisionCode.INTERRUPTED.value, DecisionCode.SHORTAGE.value})
+"""Decisions after which upstream says that the lease was returned."""
+_CAUSES = (("OOMKilled", event.OOM), ("Evicted", event.Evicted), ("DeadlineExceeded", event.DeadlineExceeded))
+_REQUESTED = {Act.CANCEL.value: "cancelling"}
+CONTAINER = "main"
+_NANOSECONDS = 1_000_000_000
+
+
+class Remembered(Struct, gc=True):
+    """What the events before have told of a job."""
+
+    executor: str = ""
+    node: str = ""
+    namespace: str = NAMESPACE
+    ended: AttemptEnded | None = None
+    decided: FailureDecided | None = None
+    requestor: str = ""
+    reason: str = ""
+
+
+class Translator(Struct, gc=True):
+    """Translates the events of one job set in order."""
+
+    queue: str
+    job_set: str
+    recall: Callable[[str], Remembered]
+    """Looks up what a job's earlier events told, for one whose events begin in their midst."""
+    describe: Callable[[str, event.EventMessage], None]
+    """Fills in what a job is, where an event says so."""
+    known: dict[str, Remembered] = field(default_factory=dict)
+
+    def messages(self, stored: StoredEvent) -> Iterator[Message]:
+        """Return what an event is to Armada's users; often nothing."""
+        if stored.job_id is None:
+            return
+        of = self._of(stored.job_id)
+        if isinstance(stored.event, JobSucceeded | JobFailed | JobCancelled):
+            del self.known[stored.job_id]
+            yield self._ended(stored, stored.event, of)
+        else:
+            yield from self._under_way(stored, of)
+
+    def _under_way(self, stored: StoredEvent, of: Remembered) -> Iterator[Message]:
+        happened = stored.event
+        if isinstance(happened, JobSubmitted):
+            yield self._submitted(stored, of)
+            yield self._made(stored, "queued")
+        elif isinstance(happened, JobStarted):
+            yield from self._started(stored, happened, of)
+        elif isinstance(happened, AttemptEnded):
+            of.ended = happened
+        elif isinstance(happened, FailureDecided):
+            of.decided = happened
+        elif isinstance(happened, JobRetryScheduled):
+            yield self._retried(stored, happened, of)
+        else:
+            yield from self._noted(stored, of)
+
+    def _noted(self, stored: StoredEvent, of: Remembered) -> Iterator[Message]:
+        happened = stored.event
+        if isinstance(happened, AttemptStatusChanged) and happened.status == AttemptStatus.RUNNING:
+            yield self._placed(stored, "running", happened.attempt, of)
+        elif isinstance(happened, JobQueued) and happened.attempt:
+            yield self._returned(stored, happened.reason, of, ran=False)
+        elif isinstance(happened, OperatorActed) and happened.action in _REQUESTED:
+            of.requestor = happened.actor
+            yield self._made(stored, _REQUESTED[happened.action], requestor=happened.actor)
+
+    def _ended(self, stored: StoredEvent, happened: JobSucceeded | JobFailed | JobCancelled, of: Remembered) -> Message:
+        match happened:
+            case JobSucceeded():
+                return self._placed(stored, "succeeded", happened.attempt, of)
+            case JobFailed():
+                return self._failed(stored, happened, of)
+            case JobCancelled():
+                return self._made(stored, "cancelled", requestor=of.requestor, reason=happened.reason)
+            case _:
+                assert_never(happened)
+
+    def _of(self, job_id: str) -> Remembered:
+        found = self.known.get(job_id)
+        if found is None:
+            found = self.known[job_id] = self.recall(job_id)
+        return found
+
+    def _made(self, stored: StoredEvent, kind: str, **fields: str | bool) -> Message:
+        message = event.EventMessage()
+        part = getattr(message, kind)
+        part.job_id, part.job_set_id, part.queue = stored.job_id, self.job_set, self.queue
+        part.created.FromNanoseconds(int(stored.at * _NANOSECONDS))
+        for name, value in fields.items():
+            setattr(part, name, value)
+        return message
+
+    def _submitted(self, stored: StoredEvent, of: Remembered) -> Message:
+        message = self._made(stored, "submitted")
+        self.describe(stored.job_id or "", message)
+        of.namespace = message.submitted.job.namespace or NAMESPACE
+        return message
+
+    def _started(self, stored: StoredEvent, happened: JobStarted, of: Remembered) -> Iterator[Message]:
+        of.executor, of.node, _ = happened.places[0] if happened.places else ("", "", 0)
+        of.ended = of.decided = None
+        yield self._made(stored, "leased", cluster_id=of.executor)
+        job_id = stored.job_id or ""
+        yield self._made(
+            stored,
+            "pending",
+            cluster_id=of.executor,
+            kubernetes_id=f"{job_id}-{happened.attempt}-0-{happened.dispatch}",
+            pod_name=pod_name(job_id, happened.attempt),
+            pod_namespace=of.namespace,
+        )
+
+    def _placed(self, stored: StoredEvent, kind: str, attempt: int, of: Remembered) -> Message:
+        return self._made(
+            stored,
+            kind,
+            cluster_id=of.executor,
+            node_name=of.node,
+            pod_name=pod_name(stored.job_id or "", attempt),
+            pod_namespace=of.namespace,
+        )
+
+    def _returned(self, stored: StoredEvent, reason: str, of: Remembered, *, ran: bool) -> Message:
+        return self._made(stored, "lease_returned", cluster_id=of.executor, reason=reason, run_attempted=ran)
+
+    def _retried(self, stored: StoredEvent, happened: JobRetryScheduled, of: Remembered) -> Message:
+        decided = of.decided
+        if decided is not None and decided.code in _FREE:
+            return self._returned(stored, happened.reason, of, ran=True)
+        message = self._of_failure(stored, happened.attempt, of)
+        failed = message.failed
+        failed.retryable = True
+        requeued = failed.requeued
+        requeued.attempt, requeued.reason = happened.attempt, happened.reason
+        requeued.policy, requeued.rule = happened.policy or "", happened.rule or ""
+        if happened.retry_at is not None:
+            requeued.not_before.FromNanoseconds(int(happened.retry_at * _NANOSECONDS))
+        for name, used, limit in decided.limits if decided is not None else ():
+            if name == happened.counter:
+                requeued.used = used + 1
+                if limit is not None:
+                    requeued.limit = limit
+        return message
+
+    def _failed(self, stored: StoredEvent, happened: JobFailed, of: Remembered) -> Message:
+        message = self._of_failure(stored, happened.attempt, of)
+        failed = message.failed
+        failed.failure_category, failed.failure_subcategory = happened.category, happened.subcategory
+        if happened.policy is not None:
+            decided = happened.reason if of.decided is None else of.decided.reason
+            failed.reason = final_reason(decided, failed.reason)
+        elif not failed.reason:
+            failed.reason = happened.reason
+        return message
+
+    def _of_failure(self, stored: StoredEvent, attempt: int, of: Remembered) -> Message:
+        ended = of.ended
+        message = self._placed(stored, "failed", attempt, of)
+        if ended is None or ended.attempt != attempt:
+            return message
+        failed = message.failed
+        failed.reason = run_error(ended.message, ended.exit_code)
+        failed.failure_category, failed.failure_subcategory = ended.category, ended.subcategory
+        failed.node_name, failed.cluster_id = ended.node or of.node, ended.executor or of.executor
+        failed.cause = cause = next((cause for name, cause in _CAUSES if name in ended.conditions), event.Error)
+        if ended.exit_code is not None:
+            failed.container_statuses.add(
+                name=CONTAINER, exitCode=ended.exit_code, message=ended.message, reason=ended.cause, cause=cause
+            )
+        return message
+
+
+def run_error(message: str, exit_code: int | None) -> str:
+    """Say how a run ended, as upstream does."""
+    code = "" if exit_code is None else f"{CONTAINER} exited with code {exit_code}"
+    return "\n".join(filter(None, (code, message)))
+
+
+def final_reason(decided: str, failure: str) -> str:
+    """Say why a policy ended a job, and how its last run ended, as upstream does."""
+    return f"Retry policy: {decided}" + (f"\n\nFinal run error:\n{failure}" if failure else "")

@@ -1,0 +1,50 @@
+"""Protocol Buffers of a door: its messages and services, in a descriptor pool of their own.
+
+An upstream's client registers messages of the same names in the default pool; in a pool of their own ours can be
+imported beside it.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import descriptor_pb2, message_factory
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
+    from google.protobuf.message import Message
+
+DESCRIPTORS = "descriptors.binpb"
+"""The file beside the stubs that has all of them, dependencies first."""
+
+
+class Protocol:
+    """The messages and services of one door."""
+
+    def __init__(self, package: str) -> None:
+        """Load what the stubs in ``package`` are of."""
+        described = descriptor_pb2.FileDescriptorSet.FromString(files(package).joinpath(DESCRIPTORS).read_bytes())
+        self.pool = DescriptorPool()
+        for file in described.file:
+            self.pool.Add(file)
+
+    def message(self, name: str) -> type[Message]:
+        """Return a message by its full name."""
+        found: type[Message] = message_factory.GetMessageClass(self.pool.FindMessageTypeByName(name))
+        return found
+
+    def service(self, name: str) -> ServiceDescriptor:
+        """Return a service by its full name."""
+        return self.pool.FindServiceByName(name)
+
+    def exported(self, path: str) -> dict[str, Any]:
+        """Return what a stub module of a file has: its messages, and the numbers of its enumerations by name."""
+        file: FileDescriptor = self.pool.FindFileByName(path)
+        found: dict[str, Any] = {name: self.message(one.full_name) for name, one in file.message_types_by_name.items()}
+        for name, enum in file.enum_types_by_name.items():
+            found[name] = EnumTypeWrapper(enum)
+            found.update({value.name: value.number for value in enum.values})
+        return found

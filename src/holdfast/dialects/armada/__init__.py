@@ -1,0 +1,1 @@
+"""Armada's forms: retry policies, jobs, queues and error categories, in its own words."""

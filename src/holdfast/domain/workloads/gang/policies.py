@@ -1,0 +1,34 @@
+"""Which policies apply to a job, in the order in which their rules are asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY
+from holdfast.domain.policy.compiled import PolicySet
+from holdfast.domain.workloads.gang.checkpoints import first_policies
+from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.domain.workloads.spec import JobSpec
+
+
+def compiled_for(spec: JobSpec, named: Sequence[RetryPolicy]) -> PolicySet:
+    """Compile the policies of a job: those that are named, its inline ones, then the built-in one.
+
+    Args:
+        spec: The job's.
+        named: Its queue's and its own named policies, in order.
+    """
+    if spec.no_retry:
+        return PolicySet.compile([NO_RETRY])
+    policies = [*named, *spec.inline_policies]
+    return PolicySet.compile(
+        policies,
+        infrastructure=INFRASTRUCTURE,
+        first=first_policies(spec),
+        unknown_end=unknown_end_policy(spec, policies),
+    )

@@ -1,0 +1,93 @@
+"""Reads what Armada's users send: jobs, queues and retry policies in its forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.codec import load_spec
+from holdfast.dialects.armada import queues
+from holdfast.dialects.armada.items import pod_of
+from holdfast.dialects.armada.jobs import EXTERNAL_URI, read_items, request_problems
+from holdfast.dialects.armada.messages import read_policy_message, sentence
+from holdfast.dialects.armada.messages import write_policy_message as policy_of
+from holdfast.errors import InvalidManifest, InvalidPolicy, UnreadableSpec
+from holdfast.service.submit import Written
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.dialects.jobset.wording import Engines
+    from holdfast.domain.job import Job, Queue
+    from holdfast.domain.policy.model import RetryPolicy
+    from holdfast.errors import Problem
+
+__all__ = [
+    "EXTERNAL_URI",
+    "pod_of",
+    "policy_of",
+    "queue_of",
+    "read_policy",
+    "read_queue",
+    "written_jobs",
+    "written_of",
+]
+_CLAIM = "armada/{queue}/{client_id}"
+
+
+def written_jobs(
+    queue: str, job_set: str, items: Sequence[Mapping[str, Any]], *, sizes: Sequence[int], engines: Engines
+) -> list[Written]:
+    """Read the items of a submission, each with what is wrong with it; see ``read_items``.
+
+    Raises:
+        InvalidManifest: It has no queue or no job set.
+    """
+    problems = request_problems(queue, job_set)
+    if problems:
+        raise InvalidManifest(problems=problems)
+    found = []
+    for item in read_items(queue, job_set, items, sizes=sizes, engines=engines):
+        error = InvalidManifest(problems=item.problems) if item.problems else None
+        claim = _CLAIM.format(queue=queue, client_id=item.client_id) if item.client_id else None
+        found.append(Written(item.spec, error, flat=True, warnings=item.warnings, claim=claim))
+    return found
+
+
+def read_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
+    """Read a queue, which has what ``before`` has where Armada knows no such setting.
+
+    Raises:
+        InvalidManifest: It is not valid; with every problem found.
+    """
+    problems: list[Problem] = []
+    found = queues.read_queue(value, before=before, problems=problems)
+    if found is None:
+        raise InvalidManifest(problems=problems)
+    return found
+
+
+def queue_of(queue: Queue) -> dict[str, Any]:
+    """Return a queue as Armada has it."""
+    return queues.write_queue(queue)
+
+
+def written_of(job: Job) -> Mapping[str, Any]:
+    """Return a job as it was sent to the door; nothing of one that came in another way."""
+    try:
+        pod = load_spec(job.spec).pod
+    except UnreadableSpec:
+        return {}
+    return {} if pod is None else pod.written
+
+
+def read_policy(value: Mapping[str, Any]) -> RetryPolicy:
+    """Read a retry policy as the API has it.
+
+    Raises:
+        InvalidPolicy: It is not valid; with every problem found, and the first of them as upstream says it.
+    """
+    problems: list[Problem] = []
+    found = read_policy_message(value, problems)
+    if found is None:
+        raise InvalidPolicy(sentence(str(value.get("name") or ""), problems[0]), problems=problems)
+    return found
