@@ -125,9 +125,7 @@ class EventCalls:
         while True:
             try:
                 for message in self._stream(where, last):
-                    if failures >= _WORTH_A_WORD:
-                        say(FOLLOWED_AGAIN)
-                    failures = 0
+                    failures = _over(failures, say)
                     last, waited_s, pause_s = message.last_id or last, 0.0, _FIRST_PAUSE_S
                     yield message
             except Unavailable as error:
@@ -142,6 +140,13 @@ class EventCalls:
     def _stream(self, where: Mapping[str, Any], last: str) -> Iterator[Message]:
         headers = {"Accept": EVENT_STREAM, "Last-Event-ID": last}
         return messages(self._connection.lines(f"{API}/events", params=where, headers=headers))
+
+
+def _over(failures: int, say: Callable[[str], object]) -> int:
+    """Say that following goes on, where it was said that it did not; returns that nothing has failed since."""
+    if failures >= _WORTH_A_WORD:
+        say(FOLLOWED_AGAIN)
+    return 0
 
 
 class Message(Struct, frozen=True):
