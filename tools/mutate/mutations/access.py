@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.mutate.mutation import Mutation
 
-_TOKENS = "integration/test_api_tokens.py"
+_TOKENS, _WHOSE = "integration/test_api_tokens.py", "integration/test_whose_it_is.py"
 _UNIT, _PEOPLE = "unit/test_rights.py", "integration/test_rights_of_people.py"
 
 MUTATIONS = (
@@ -63,5 +63,47 @@ MUTATIONS = (
         "if user.uid != token.uid:",
         "if user.name != token.user:",
         (_TOKENS,),
+    ),
+    Mutation(
+        "the tasks of an array are nobody's",
+        "controller/workloads/owners.py",
+        "submitted_by=work.row.submitted_by,",
+        'submitted_by="",',
+        (_WHOSE,),
+    ),
+    Mutation(
+        "a list of somebody's jobs has everybody's",
+        "storage/sql/query.py",
+        "query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))",
+        "query = query.where(jobs.c.submitted_by != codec.storable(where.submitted_by + 'x'))",
+        ("contract/test_store_queries.py",),
+    ),
+    Mutation(
+        "a group has all that begin like it",
+        "domain/workloads/group.py",
+        "return self.name + BELOW",
+        "return self.name",
+        ("contract/test_store_queries.py",),
+    ),
+    Mutation(
+        "an event of a job is in no group",
+        "domain/event_mapping.py",
+        "events[number] = record._replace(group=group)",
+        "events[number] = record",
+        ("integration/test_groups.py",),
+    ),
+    Mutation(
+        "what was stored before is nobody's",
+        "storage/sql/store.py",
+        "migrations.bring_up(database, before_upgrade, owner)",
+        "migrations.bring_up(database, before_upgrade)",
+        (_WHOSE,),
+    ),
+    Mutation(
+        "a report names those whose work is hidden",
+        "service/operations/overview.py",
+        "if alone and share is Share.USER else found",
+        "if not alone and share is Share.USER else found",
+        (_PEOPLE,),
     ),
 )
