@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.app import collector
+from holdfast.app.loops import collector
 from holdfast.app.time import SortableIds, SystemDice
 from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings

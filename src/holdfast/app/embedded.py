@@ -12,7 +12,8 @@ from contextlib import ExitStack, contextmanager
 from math import inf
 from typing import TYPE_CHECKING
 
-from holdfast.app import collector, running, wiring
+from holdfast.app import running, wiring
+from holdfast.app.loops import collector
 from holdfast.app.loops.sweeping import Sweeping
 from holdfast.app.loops.telling import Telling
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
