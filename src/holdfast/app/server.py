@@ -22,9 +22,9 @@ from holdfast.api.http.serving.gates import Entrance
 from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
-from holdfast.app.doors import open_doors
 from holdfast.app.embedded import start_embedded
 from holdfast.app.entrance import accounts, network
+from holdfast.app.entrance.doors import open_doors
 from holdfast.app.entrance.listening import listening
 from holdfast.app.loops.telling import sender
 from holdfast.app.readiness import Readiness

@@ -1,6 +1,5 @@
 """``holdfast report``: who used how much."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +11,12 @@ from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.printing import plain, print_csv
 from holdfast.cli.watching.staleness import note_if_stale
-from holdfast.wire.figures import UsageView
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.cli.render.words import Table
+    from holdfast.wire.figures import UsageView
 
 _MONTH = "30d"
 _SHARES = ("user", "queue", "group", "label")
@@ -63,13 +64,15 @@ def report(options: ReportOptions, cli: Cli) -> int:
         columns, rows = _table(label or share, found.items)
         cli.output().listing(columns).head(rows)
     elif form == "csv":
+        from holdfast.wire.figures import UsageView
+
         print_csv(cli.output(), found.items, UsageView)
     else:
         cli.output().document(plain(found), form)
     return exit_codes.OK
 
 
-def _table(what: str, found: Sequence[UsageView]) -> "Table":
+def _table(what: str, found: "Sequence[UsageView]") -> "Table":
     return (what.upper(), *_COLUMNS), [
         (
             one.name or "-",
