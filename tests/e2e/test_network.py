@@ -156,9 +156,14 @@ def test_what_makes_listening_to_others_safe_is_asked_for(host: str, tmp_path: P
         network.require_safe(host, Settings(token_file=token))
     cert = {"tls_cert": tmp_path / "c", "tls_key": tmp_path / "k"}
     for way in (cert, {"proxy": "192.0.2.1"}):
+        without = Settings.model_validate(way)
+        network.require_safe(host, without)
         with pytest.raises(Refused, match="the only token is that of the data directory"):
-            network.require_safe(host, Settings.model_validate(way))
-        network.require_safe(host, Settings.model_validate({**way, "token_file": token}))
+            network.require_token(host, without, has_api_tokens=False)
+        network.require_token(host, without, has_api_tokens=True)
+        given = Settings.model_validate({**way, "token_file": token})
+        network.require_token(host, given, has_api_tokens=False)
+    network.require_token("127.0.0.1", Settings(), has_api_tokens=False)
     with pytest.raises(InvalidSetting) as caught:
         network.require_safe("127.0.0.1", Settings(tls_cert=tmp_path / "c"))
     assert [problem.path for problem in caught.value.problems] == ["HOLDFAST_TLS_KEY"]

@@ -87,6 +87,7 @@ def serve(
         upkeep.refuse_damage(settings, directory)
         store = wiring.store(settings, directory)
         stack.callback(store.close)
+        network.require_token(host, settings, has_api_tokens=bool(store.catalogue().tokens))
         readiness = Readiness(Telemetry(SystemClock().now), ownership)
         entrance, logs = _entrance(host, settings, token), ProcessLogs(directory.runs)
         probes = _probes(readiness, settings, directory, lambda: server.should_exit)

@@ -23,7 +23,7 @@ def require_safe(host: str, settings: Settings) -> None:
     """Make sure that nobody on the way or at the other end gets what is not theirs.
 
     Raises:
-        Refused: Tokens would be sent in clear, or the only one is the owner's.
+        Refused: Tokens would be sent in clear.
         InvalidSetting: Only one of certificate and key is given.
     """
     given = {"HOLDFAST_TLS_CERT": settings.tls_cert, "HOLDFAST_TLS_KEY": settings.tls_key}
@@ -36,9 +36,17 @@ def require_safe(host: str, settings: Settings) -> None:
         message = f"refusing to listen on {host}: without TLS only a loopback address is safe"
         hint = "give --tls-cert and --tls-key, or name the TLS proxy in front of it in HOLDFAST_PROXY; else listen on "
         raise Refused(message, hint=hint + ", ".join(sorted(LOOPBACK)))
-    if settings.token is None and settings.token_file is None:
+
+
+def require_token(host: str, settings: Settings, *, has_api_tokens: bool) -> None:
+    """Make sure that others have something to show that is not the owner's.
+
+    Raises:
+        Refused: They have not.
+    """
+    if is_beyond(host) and settings.token is None and settings.token_file is None and not has_api_tokens:
         message = f"refusing to listen on {host}: the only token is that of the data directory, which is its owner's"
-        raise Refused(message, hint="choose one for others, in a file that HOLDFAST_TOKEN_FILE names")
+        raise Refused(message, hint="first make one for somebody: holdfast token create NAME --user USER")
 
 
 def certificates(settings: Settings) -> Certificates | None:
