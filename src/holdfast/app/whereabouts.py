@@ -56,7 +56,7 @@ def find(settings: Settings) -> Whereabouts | None:
         return Whereabouts(address_of(settings.socket), None, Origin.NAMED)
     names_directory = "data" in settings.model_fields_set
     if settings.context or not names_directory:
-        from holdfast.app.contexts import chosen  # only here: who names a directory needs none of it
+        from holdfast.app.data.contexts import chosen  # only here: who names a directory needs none of it
 
         context = chosen(settings.context)
         if context is not None:

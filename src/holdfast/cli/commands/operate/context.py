@@ -12,7 +12,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.flags import Flags
 
 if TYPE_CHECKING:
-    from holdfast.app.contexts import Contexts
+    from holdfast.app.data.contexts import Contexts
     from holdfast.cli.context import Cli
 
 _ACTIONS = ("list", "use", "add", "remove")
@@ -41,7 +41,7 @@ def context(options: ContextOptions, cli: Cli) -> int:
         if bool(given) is not wanted:
             flags.wrong(place, f"{action} needs it" if wanted else f"{action} does not take it")
     flags.finish()
-    from holdfast.app.contexts import Contexts
+    from holdfast.app.data.contexts import Contexts
 
     contexts, name, url = Contexts(), options.name or "", options.url or ""
     if action == "list":
@@ -62,7 +62,7 @@ def context(options: ContextOptions, cli: Cli) -> int:
 
 
 def _print(contexts: Contexts, cli: Cli) -> None:
-    from holdfast.app.contexts import LOCAL
+    from holdfast.app.data.contexts import LOCAL
 
     rows = [(LOCAL, "", "")]
     rows += [

@@ -39,7 +39,7 @@ def login(options: LoginOptions, cli: Cli) -> int:
     """
     from urllib.parse import urlsplit
 
-    from holdfast.app.contexts import Contexts
+    from holdfast.app.data.contexts import Contexts
     from holdfast.client import Client
 
     parts = urlsplit(options.url)
