@@ -33,7 +33,8 @@ VICTIMS: Mapping[str, Callable[[str], ColumnElement[bool]]] = {
 }
 """Which rows are a workload's, by the tables that have such rows."""
 SHARED = frozenset({
-    "audit", "categories", "cordons", "discards", "idempotency", "leadership", "nodes", "notifications", "notifiers",
+    "api_tokens", "audit", "categories", "cordons", "discards", "idempotency", "leadership", "nodes", "notifications",
+    "notifiers",
     "places", "policies", "policy_revisions", "quarantine", "queues", "requests", "reruns", "settings",
 })  # fmt: skip
 """Tables whose rows belong to nobody in particular: all of them are damaged."""
@@ -118,6 +119,7 @@ def submit_victims(client: Client, shell: str) -> dict[Damage, list[str]]:
     client.create_policy(native("RetryPolicy", "patient", **_RETRY))
     client.create_category(native("FailureCategory", "odd", rules=[{"onTerminationMessage": {"pattern": "odd"}}]))
     client.put_settings({"globalMaxRetries": 50})
+    client.create_token("ci")
     submit_job(client, "told", "exit 5", notify=["ops"])
     victims = {}
     for each in every_damage():

@@ -148,8 +148,12 @@ class Server:
         self._answer("check", len(manifests), f"{verb} {lenient}", result="valid")
         return BulkResult(items=[])
 
-    def delete_job_set(self, reference: str) -> None:
+    def delete_job_set(self, reference: str) -> JobSetView:
+        if reference not in {"train", "01s"}:
+            msg = f"there is no job set {reference!r}"
+            raise NotFound(msg)
         self.asked.append(("delete", reference))
+        return JobSetView.model_validate({**SET, "state": "Deleting"})
 
     def suspend_job_set(self, reference: str, *, reason: str) -> None:
         self._answer("suspend", reference, reason, result="")

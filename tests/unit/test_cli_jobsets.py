@@ -258,7 +258,7 @@ def test_waiting_for_a_state_that_comes_is_good() -> None:
 def test_a_deletion_is_waited_for_unless_told_not_to() -> None:
     waited = said("delete jobset train", Server(["Running", "Deleting", "Deleting", "gone"]))
     assert (waited.code, waited.out, waited.notes) == (0, "jobset train deleted\n", ["drives"])
-    assert waited.server.asked == [("delete", "01s")]
+    assert waited.server.asked == [("delete", "train")]
     asked = said("delete jobset train --no-wait")
     assert (asked.code, asked.out, asked.notes) == (0, "jobset train deletion requested\n", ["asks", "job sets go"])
     late = said("delete jobset train --timeout 2s", Server(["Deleting"]))
