@@ -88,6 +88,7 @@ def test_a_failure_that_a_policy_retries_is_told_once_each_and_says_when_it_is_f
     assert kinds(events, fast).count("failed") == 1, "what fails fast is not retried"
 
 
+@pytest.mark.slow
 def test_a_watch_goes_on_at_its_message_over_a_kill_of_the_server_without_a_gap_or_a_double(door: DoorServer) -> None:
     stock = door.open()
     script = """
@@ -108,6 +109,7 @@ def test_a_watch_goes_on_at_its_message_over_a_kill_of_the_server_without_a_gap_
     assert len({*whole}) == len(whole)
 
 
+@pytest.mark.slow
 def test_jobs_are_cancelled_by_id_by_set_and_by_state_and_the_events_name_who_asked(door: DoorServer) -> None:
     stock = door.open()
     found = stock(
@@ -229,6 +231,7 @@ def test_a_client_id_that_is_known_is_answered_with_its_job_and_nothing_runs_twi
     assert len(door.json("get", "jobs", "--queue", "ml")["items"]) == 3
 
 
+@pytest.mark.slow
 def test_a_stock_client_keeps_what_it_does_not_know_of_a_policy(door: DoorServer) -> None:
     stock = door.open()
     policy = """
@@ -269,7 +272,9 @@ def test_who_shows_nothing_is_let_in_only_where_the_operator_said_who_that_is(do
     door.environ = {**door.environ, "HOLDFAST_DOOR_ANONYMOUS": ""}
     door.start().close()
     token = str(door.address()["token"])
-    refused, bearer, basic, wrong = door.stock(
+    door.run("update", "settings", "--access", "operator=user:eve")
+    api_token = door.json("token", "create", "airflow", "--user", "eve", "--role", "operator")["token"]
+    refused, bearer, basic, wrong, of_eve, forged = door.stock(
         """
         import base64
         from armada_client.armada import submit_pb2_grpc
@@ -277,13 +282,17 @@ def test_who_shows_nothing_is_let_in_only_where_the_operator_said_who_that_is(do
         def health(header): return stub.Health(empty_pb2.Empty(), metadata=(("authorization", header),)).status
         coded = base64.b64encode(f"me:{token}".encode()).decode()
         done([refused(client.submit_health), health(f"Bearer {token}"), health(f"Basic {coded}"),
-              refused(lambda: health("Bearer nonsense"))])
+              refused(lambda: health("Bearer nonsense")), health(f"Bearer {api_token}"),
+              refused(lambda: health(f"Bearer {api_token[:-1]}_"))])
         """,
         token=token,
+        api_token=api_token,
     )
     assert (refused[0], bearer, basic, wrong[0]) == ("UNAUTHENTICATED", 1, 1, "UNAUTHENTICATED")
+    assert (of_eve, forged[0]) == (1, "UNAUTHENTICATED")
 
 
+@pytest.mark.slow
 def test_a_viewer_is_refused_what_changes_anything_and_told_which_right_is_missing(door: DoorServer) -> None:
     stock = door.open("viewer")
     created, queues = stock(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
+
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.entrance import accounts
 from tests.e2e.test_cli_shell import Shell, served, shell
@@ -38,6 +40,7 @@ def test_a_token_opens_what_its_scope_says_until_it_is_revoked(served: Shell) ->
     assert (said.code, "token 'ci' of" in said.err, "was revoked" in said.err) == (4, True, True), said.err
 
 
+@pytest.mark.slow
 def test_a_token_is_made_without_a_server_too_and_shown_once(shell: Shell) -> None:
     made = shell.run("token", "create", "later")
     assert (made.code, made.out[:4], "this is the only time it is shown" in made.err) == (0, "hft_", True), made.err

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.e2e.test_cli_shell import Shell, served, shell
 
 __all__ = ["served", "shell"]
@@ -53,6 +55,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, command
 """
 
 
+@pytest.mark.slow
 def test_all_of_some_files_is_put_into_a_group_of_which_cancel_leaves_job_sets_and_says_so(served: Shell) -> None:
     (served.folder / "work.yaml").write_text(WORK)
     said = served.run("submit", "-f", "work.yaml", "--group", "exp/lr 0.1")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from holdfast.app.entrance import accounts
 from tests.e2e.test_cli_shell import Shell, served, shell
 
@@ -11,14 +13,14 @@ __all__ = ["served", "shell"]
 
 
 WORK = """
-{name: one, command: [sleep, "100"]}
+{name: one, command: [sleep, "100"], resources: {cpu: 0.1}}
 ---
-{name: sweep, command: [sleep, "100"], array: {indices: 0-1}}
+{name: sweep, command: [sleep, "100"], array: {indices: 0-1}, resources: {cpu: 0.1}}
 ---
 apiVersion: holdfast.dev/v1
 kind: JobSet
 metadata: {name: set}
-spec: {jobs: [{name: w, replicas: 1, command: [sleep, "100"]}]}
+spec: {jobs: [{name: w, replicas: 1, command: [sleep, "100"], resources: {cpu: 0.1}}]}
 """
 
 
@@ -50,6 +52,7 @@ def test_with_a_server_work_is_listed_by_whose_it_is(served: Shell) -> None:
     _lists_by_user(served)
 
 
+@pytest.mark.slow
 def test_without_a_server_work_is_listed_by_whose_it_is(shell: Shell) -> None:
     _submit_one_of_each(shell)
     _lists_by_user(shell)

@@ -78,6 +78,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
+@pytest.mark.slow
 def test_who_logs_in_asks_that_server_until_another_is_chosen(served: Server, desk: Desk, tmp_path: Path) -> None:
     url, token = str(served.address()["url"]), str(served.address()["token"])
     said = desk.run("login", url, "--name", "lab", text=f"{token}\n")

@@ -107,6 +107,7 @@ def test_a_server_answers_to_its_names_and_to_no_page_of_another(secure: Server)
         assert (own.status_code, page.status_code, "may not use this server" in page.text) == (200, 403, True)
 
 
+@pytest.mark.slow
 def test_a_renewed_certificate_is_taken_up_without_a_restart_and_a_broken_one_is_not(secure: Server) -> None:
     with secure.start() as own:
         host, _, port = address_of(secure).removeprefix("https://").partition(":")
@@ -126,6 +127,7 @@ def test_a_renewed_certificate_is_taken_up_without_a_restart_and_a_broken_one_is
         assert own.version().api == "v1"
 
 
+@pytest.mark.slow
 def test_behind_a_named_proxy_nobody_else_comes_in_and_its_word_alone_counts(tmp_path: Path, token: Path) -> None:
     server = Server(tmp_path, HOLDFAST_TOKEN_FILE=str(token), HOLDFAST_PROXY="192.0.2.1,198.51.100.0/24")
     server.words = (*server.words[:-2], "--listen", f"{EVERYWHERE}:0")

@@ -45,6 +45,7 @@ def test_each_program_runs_as_who_submits_it_and_roots_as_root(people: Machine) 
         assert {one.submitted_by for one in root.jobs(name="who")} == {people.ann.name, people.bob.name}
 
 
+@pytest.mark.slow
 def test_a_program_finds_its_own_directory_and_checkpoints_again_on_its_next_attempt(people: Machine) -> None:
     line = (
         "cd $HOLDFAST_CHECKPOINT_DIR && echo $HOLDFAST_ATTEMPT >> seen && cat seen; cd - && test $HOLDFAST_ATTEMPT = 2"
@@ -114,6 +115,7 @@ def test_links_that_a_program_leaves_in_place_of_its_files_lead_nowhere(people: 
     assert secret.read_text() == "hunter2\n"
 
 
+@pytest.mark.slow
 def test_nobody_is_given_anothers_checkpoints_or_secrets(people: Machine) -> None:
     with people.server.client() as root:
         root.put_settings({"othersSee": "everything"})  # else nobody could run it again
@@ -142,6 +144,7 @@ def is_known(client: Client) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_by_a_token_programs_run_as_its_users_account_or_the_one_named_for_it_and_never_as_root(
     people: Machine,
 ) -> None:
@@ -163,6 +166,7 @@ def test_by_a_token_programs_run_as_its_users_account_or_the_one_named_for_it_an
         submitted("root")
 
 
+@pytest.mark.slow
 def test_an_account_that_is_gone_or_another_by_now_fails_the_run_with_the_reason(people: Machine) -> None:
     name = f"hf-eve-{os.getpid()}"
     made(name)
@@ -189,6 +193,7 @@ def test_an_account_that_is_gone_or_another_by_now_fails_the_run_with_the_reason
         gone(f"{name}x")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_leaves_programs_to_their_accounts_and_takes_them_over(people: Machine) -> None:
     job = people.ann.submit("stays", "echo before; until test -e go; do sleep 0.05; done; id -un; exit 5")
     with people.server.client() as root:

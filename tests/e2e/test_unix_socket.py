@@ -118,6 +118,7 @@ def test_a_socket_is_private_whatever_the_umask_and_its_place_may_be_far_below(t
         server.clean_up()
 
 
+@pytest.mark.slow
 def test_only_a_socket_that_nobody_listens_on_is_replaced(tmp_path: Path) -> None:
     path, living = tmp_path / "holdfast.sock", listening(tmp_path)
     other = Server(tmp_path / "other", HOLDFAST_SOCKET=str(path))
@@ -150,6 +151,7 @@ def test_only_a_socket_that_nobody_listens_on_is_replaced(tmp_path: Path) -> Non
         other.clean_up()
 
 
+@pytest.mark.slow
 def test_who_waits_by_a_socket_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     server = listening(tmp_path)
     shell = Shell(tmp_path / "data", {"HOLDFAST_SOCKET": str(tmp_path / "holdfast.sock")})
@@ -210,6 +212,7 @@ ASKING = f"{PLAIN}; print(s.makefile().read())"
 REQUEST = "GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
+@pytest.mark.slow
 def test_a_server_takes_requests_of_its_own_account_and_of_root_alone(caller: Caller) -> None:
     path = caller.data / "holdfast.sock"
     server = Server(caller.data.parent)

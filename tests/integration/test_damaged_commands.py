@@ -108,6 +108,7 @@ def answer(client: Client, call: Call, key: str) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [False, True])
 def test_whatever_is_asked_of_what_cannot_be_read_is_answered_and_no_list_lacks_the_others(
     world: World, caplog: pytest.LogCaptureFixture, *, cut: bool

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.controller import placement, policy_catalog
+from holdfast.controller import placement
 from holdfast.domain import shortage
 from holdfast.domain.placement.scheduling import Round
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads import retry
+from holdfast.domain.workloads.gang import policies
 from tools.simulate.faults.places import FIRST_WITH_PLACES, PLACES_EVERY
 from tools.simulate.run import simulate
 
@@ -52,7 +53,7 @@ def a_node_seems_well_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_asks_what_must_not_run_twice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(policy_catalog, "unknown_end_policy", lambda *_: None)
+    patch.setattr(policies, "unknown_end_policy", lambda *_: None)
 
 
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {

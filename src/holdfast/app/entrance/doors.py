@@ -10,6 +10,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access import Principal, Via
+from holdfast.domain.access.tokens import BEGINS
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import InvalidSetting, Problem, Unauthenticated, Unavailable
 
@@ -47,26 +48,28 @@ class Visitors(Struct, frozen=True):
         return self.backend.caller(who, origin=peer, request_id=secrets.token_hex(_ID_BYTES))
 
     def _who(self, authorization: str | None) -> Principal:
-        token = self.entrance.token
-        if token is None or _shows(authorization or "", token):
+        own, shown = self.entrance.token, _token_in(authorization or "")
+        if own is None or hmac.compare_digest(shown.encode(), own.encode()):
             return self.entrance.owner
+        if shown.startswith(BEGINS):
+            return self.backend.access.shown(shown)
         if authorization is None and self.anonymous is not None:
             return self.anonymous
         hint = "send the metadata authorization: Bearer TOKEN, or basic with it as the password"
         raise Unauthenticated(hint=hint)
 
 
-def _shows(authorization: str, token: str) -> bool:
+def _token_in(authorization: str) -> str:
+    """Return what is shown, empty where that is nothing."""
     scheme, _, value = authorization.partition(" ")
-    given = value.strip()
-    if scheme.lower() == "basic":
-        try:
-            given = base64.b64decode(given, validate=True).decode().partition(":")[2]
-        except (binascii.Error, UnicodeDecodeError):
-            return False
-    elif scheme.lower() != "bearer":
-        return False
-    return hmac.compare_digest(given.encode(), token.encode())
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
 
 
 def open_doors(
