@@ -100,7 +100,8 @@ def machine() -> Iterator[Machine]:
     socket = folder / "run" / "holdfast.sock"
     names = [f"hf-{name}-{os.getpid()}" for name in ("ann", "bob")]
     server = Server(folder, HOLDFAST_ACCOUNTS=f"door:ci={names[1]}")
-    server.words = (*server.words, "--run-as", "submitter", "--socket", str(socket))
+    others = ("setpriv", "--groups=1,2")  # which programs of accounts must not keep
+    server.words = (*others, *server.words, "--run-as", "submitter", "--socket", str(socket))
     try:
         for name in names:
             made(name)

@@ -88,6 +88,7 @@ def copied(to: Path, root: Path = ROOT) -> Path:
 def run(mutations: Sequence[Mutation], at_a_time: int) -> Iterator[Outcome]:
     """Try every mutation and tell what came of it, as it comes."""
     with tempfile.TemporaryDirectory(prefix="holdfast-mutate-") as folder, ThreadPoolExecutor(at_a_time) as pool:
+        Path(folder).chmod(0o755)  # some tests run programs of other accounts
         copies = Copies(Path(folder), at_a_time)
         trials = [pool.submit(_try, mutation, copies) for mutation in mutations]
         for trial in as_completed(trials):
