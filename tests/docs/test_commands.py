@@ -33,6 +33,7 @@ UNSTABLE = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
     (re.compile(r"\b\d+(\.\d+)?(ms|s)\b"), "DURATION"),
     (re.compile(rf"\b(vm|{re.escape(socket.gethostname().split('.')[0].lower() or 'local')})\b"), "NODE"),
+    (re.compile(r"^Submitted by: .*$", re.MULTILINE), "Submitted by: USER"),
     (re.compile(r"[ \t]+"), " "),
 )
 

@@ -43,7 +43,9 @@ def accounts_of(settings: Settings) -> Mapping[str, str] | None:
 def _require_choice(settings: Settings) -> None:
     runs = settings.data / "runs"
     is_default = "run_as" not in settings.model_fields_set
-    if is_default and runs.exists() and runs.stat().st_mode & stat.S_IXOTH and os.geteuid() == 0:
+    # Just that mode: a disk of its own may be open to all without having been opened for accounts.
+    were_open = runs.exists() and stat.S_IMODE(runs.stat().st_mode) == _PASSABLE
+    if is_default and were_open and os.geteuid() == 0:
         message = (
             f"programs of {settings.data} ran as their submitters until now, and what waits there would run as root"
         )
