@@ -93,7 +93,7 @@ MUTATIONS = (
         "a log does not say of which file it is",
         "storage/sql/engine.py",
         "if self.is_sqlite and not self._marked:",
-        "if self.is_sqlite and self._marked:",
+        "if self.is_sqlite and self._file is None:",
         ("integration/test_foreign_logs.py",),
     ),
     Mutation(
