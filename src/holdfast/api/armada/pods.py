@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from holdfast.domain.workloads import spec
+from holdfast.service.manifests.armada import POD_NAMES
+
 NAMESPACE = "default"
-
-
-def pod_name(job_id: str, attempt: int) -> str:
-    """Return what the pod of an attempt is called; attempts count from 1 (the document, "Pod Naming")."""
-    name = f"armada-{job_id}-0"
-    return name if attempt <= 1 else f"{name}-{attempt - 1}"
+pod_name = partial(spec.pod_name, POD_NAMES)
+"""Returns what the pod of a job's attempt is called."""

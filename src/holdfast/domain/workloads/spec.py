@@ -38,6 +38,12 @@ class KubeJob(Struct, frozen=True):
     """The Job's ``spec`` as written; its ``template`` is the pod template."""
 
 
+def pod_name(pattern: str, job_id: str, attempt: int) -> str:
+    """Return what the pod of an attempt is called, from a pattern with ``{id}``; a retry appends its number."""
+    name = pattern.replace("{id}", job_id)
+    return name if attempt <= 1 else f"{name}-{attempt - 1}"
+
+
 class PodProgram(Struct, frozen=True):
     """What each run runs where a door was sent a pod: its containers, and ``$(NAME)`` as Kubernetes expands it."""
 
@@ -49,8 +55,7 @@ class PodProgram(Struct, frozen=True):
 
     def pod_name(self, job_id: str, attempt: int) -> str:
         """Return what the pod of an attempt is called; attempts count from 1 (Armada's document, "Pod Naming")."""
-        name = self.name.replace("{id}", job_id)
-        return name if attempt <= 1 else f"{name}-{attempt - 1}"
+        return pod_name(self.name, job_id, attempt)
 
 
 class JobSpec(Struct, frozen=True):

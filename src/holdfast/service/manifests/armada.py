@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.armada import queues
 from holdfast.dialects.armada.items import pod_of
-from holdfast.dialects.armada.jobs import EXTERNAL_URI, read_items, request_problems
+from holdfast.dialects.armada.jobs import EXTERNAL_URI, POD_NAMES, read_items, request_problems
 from holdfast.dialects.armada.messages import read_policy_message, sentence
 from holdfast.dialects.armada.messages import write_policy_message as policy_of
 from holdfast.errors import InvalidManifest, InvalidPolicy, UnreadableSpec
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXTERNAL_URI",
+    "POD_NAMES",
     "pod_of",
     "policy_of",
     "queue_of",
