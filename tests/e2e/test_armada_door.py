@@ -302,3 +302,25 @@ def test_a_viewer_is_refused_what_changes_anything_and_told_which_right_is_missi
     assert created[0] == "PERMISSION_DENIED"
     assert "change" in created[1]
     assert queues == ["default"]
+
+
+@pytest.mark.slow
+def test_watches_have_a_budget_of_their_own_and_who_leaves_makes_room(door: DoorServer) -> None:
+    door.environ = {**door.environ, "HOLDFAST_DOOR_WATCHES": "2"}
+    found = door.open()(
+        """
+        a_queue()
+        submitted("ml", "s", item("true"))
+        watches = [client.get_job_events_stream("ml", "s") for _ in range(2)]
+        for each in watches: next(each)
+        third = refused(lambda: next(client.get_job_events_stream("ml", "s")))
+        for each in watches: client.unwatch_events(each)
+        left = threading.Event()
+        for _ in range(100):
+            again = refused(lambda: next(client.get_job_events_stream("ml", "s")))
+            if again is None: break
+            left.wait(0.1)
+        done([third, again])
+        """
+    )
+    assert found == [["RESOURCE_EXHAUSTED", "2 clients follow events already"], None]

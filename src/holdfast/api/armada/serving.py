@@ -40,6 +40,8 @@ T = TypeVar("T")
 LARGEST_MESSAGE = 16 * 1024 * 1024
 """Bytes, sent or received."""
 _WORKERS = 8
+_MOST_CALLS = 256
+"""At a time, beside those that follow events; more are refused at once."""
 _QUIET_S = 15.0
 """How long a call that follows waits before it looks whether it is still wanted."""
 _STOPPING_S = 2.0
@@ -110,7 +112,8 @@ class Door:
             ("grpc.max_send_message_length", LARGEST_MESSAGE),
             ("grpc.so_reuseport", 0),
         ]
-        server = self._server = grpc.aio.server(options=options)
+        most = self._setup.watches + _MOST_CALLS
+        server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=most)
         for name in SERVICES:
             server.add_generic_rpc_handlers((self._handlers(name),))
         await _add_health(server)
