@@ -137,9 +137,9 @@ class Lab:
         self.store.submit(Submission([job]))
         return job.id
 
-    def ask(self, kind: RequestKind, job: str, reason: str = "") -> None:
+    def ask(self, kind: RequestKind, job: str, reason: str = "", payload: str = "") -> None:
         """Append a request."""
-        self.store.append(Request(kind, (job,), self.clock.now(), actor="ann", reason=reason))
+        self.store.append(Request(kind, (job,), self.clock.now(), actor="ann", reason=reason, payload=payload))
 
     def step(self, times: int = 1) -> None:
         """Exchange without letting time pass."""

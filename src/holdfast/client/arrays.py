@@ -110,6 +110,10 @@ class ArrayCalls:
         """Ask to release an array that is held."""
         return self._steer_array(reference, "release", reason, repeatable=False)
 
+    def preempt_array(self, reference: str, *, reason: str = "") -> ArrayView:
+        """Ask for the places of all tasks of an array that run; policies decide which of them run again."""
+        return self._steer_array(reference, "preempt", reason, repeatable=False)
+
     def _steer_array(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> ArrayView:
         path = _path(reference, f"/{verb}")
         return self._connection.call(ArrayView, "POST", path, repeatable=repeatable, json={"reason": reason})

@@ -229,6 +229,16 @@ class JobCalls:
         body = {"reason": reason, "set": dict(changes or {})}
         return self._connection.call(JobSummary, "POST", _job_path(reference, "/retry"), repeatable=False, json=body)
 
+    def preempt(self, reference: str, *, reason: str = "") -> JobSummary:
+        """Ask for the place of a job that runs; policies decide whether it runs again."""
+        return self._control(reference, "preempt", reason, repeatable=False)
+
+    def preempt_node(self, node: str, *, reason: str = "") -> list[JobSummary]:
+        """Ask for the places of all that runs on the nodes of a name; returns the jobs."""
+        path = f"{API}/nodes/{quote(node, safe='')}/preempt"
+        page = self._connection.call(JobPage, "POST", path, repeatable=False, json={"reason": reason})
+        return list(page.items)
+
     def _control(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> JobSummary:
         path = _job_path(reference, f"/{verb}")
         return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})

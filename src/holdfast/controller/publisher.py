@@ -26,6 +26,12 @@ _PREPARES = frozenset({RunStatus.PREPARING, RunStatus.PULLING, RunStatus.PREPARE
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
 _SHORTEST_S = 0.001
 """A deadline of 0 could be read as none."""
+_INTERRUPTED = {
+    Interruption.HOLD: StopReason.SUSPENSION,
+    Interruption.RELEASE: StopReason.SUSPENSION,
+    Interruption.DRAIN: StopReason.DRAIN,
+    Interruption.PREEMPT: StopReason.PREEMPTION,
+}
 
 
 class Publisher:
@@ -152,7 +158,7 @@ def stop_reason(active: Active, run: Run, now: float) -> StopReason:
     if active.job.cancel_requested:
         return StopReason.USER
     if run.interrupted is not None:
-        return StopReason.DRAIN if run.interrupted is Interruption.DRAIN else StopReason.SUSPENSION
+        return _INTERRUPTED[run.interrupted]
     total_s = active.spec.total_deadline_s
     if total_s is not None and now >= (active.job.ready_at or active.job.submitted_at) + total_s:
         return StopReason.DEADLINE

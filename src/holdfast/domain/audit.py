@@ -63,6 +63,8 @@ class Act(StrEnum):
     """Requested the release of a held job or array."""
     RETRY = "retry"
     """Requested another attempt of a job."""
+    PREEMPT = "preempt"
+    """Requested the place of a job that runs."""
     SUSPEND = "suspend"
     """Requested that a job set be stopped and kept."""
     RESUME = "resume"

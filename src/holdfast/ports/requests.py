@@ -24,6 +24,8 @@ class RequestKind(StrEnum):
     DELETE = "delete"
     RETRY = "retry"
     """Have a job that has ended or waits make another attempt; ``payload`` is its specification, if that changes."""
+    PREEMPT = "preempt"
+    """Take the place of what runs; ``payload`` is the node where it does, if it is not to be taken elsewhere."""
     CORDON = "cordon"
     """Give devices to nobody; the targets are these, as ``EXECUTOR NODE DEVICE``."""
     UNCORDON = "uncordon"
@@ -52,3 +54,9 @@ class Request(Struct, frozen=True):
     def cancel_reason(self) -> str:
         """Why a job is cancelled, in words even where nobody gave any."""
         return self.reason or (f"cancelled by {self.actor}" if self.actor else "cancelled")
+
+    @property
+    def preempt_reason(self) -> str:
+        """Why a job is preempted: who asked, and what they said."""
+        who = f"asked by {self.actor}" if self.actor else "asked for"
+        return f"{who}: {self.reason}" if self.reason else who

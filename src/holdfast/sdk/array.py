@@ -108,6 +108,10 @@ class Array:
         """Ask to release it."""
         self._api.release_array(self.id, reason=reason)
 
+    def preempt(self, reason: str = "") -> None:
+        """Ask for the places of its tasks that run; policies decide which of them run again."""
+        self._api.preempt_array(self.id, reason=reason)
+
     def rerun(
         self,
         *,

@@ -68,6 +68,10 @@ class AsyncJob(Generic[T_co]):
         """Ask for it to be cancelled, also while it runs."""
         await run_sync(self.job.cancel, reason)
 
+    async def preempt(self, reason: str = "") -> None:
+        """Ask for its place while it runs; policies decide whether it runs again."""
+        await run_sync(self.job.preempt, reason)
+
     async def wait(self, timeout: float | None = None) -> State:  # noqa: ASYNC109 - as the client it mirrors has it
         """Wait until it has ended, and return how.
 
@@ -143,6 +147,10 @@ class AsyncArray:
     async def release(self, reason: str = "") -> None:
         """Ask to release it."""
         await run_sync(self.array.release, reason)
+
+    async def preempt(self, reason: str = "") -> None:
+        """Ask for the places of its tasks that run; policies decide which of them run again."""
+        await run_sync(self.array.preempt, reason)
 
     async def rerun(self, **wanted: Any) -> AsyncArray:
         """Run some of its tasks again; see ``Array.rerun``."""

@@ -89,6 +89,10 @@ class Job(Generic[T_co]):
         """Ask for it to be cancelled, also while it runs."""
         self._api.cancel(self.id, reason=reason)
 
+    def preempt(self, reason: str = "") -> None:
+        """Ask for its place while it runs; policies decide whether it runs again."""
+        self._api.preempt(self.id, reason=reason)
+
     def wait(self, timeout: float | None = None) -> State:
         """Wait until it has ended, and return how.
 

@@ -1,4 +1,4 @@
-"""Cancels, holds, releases and retries jobs by asking the controller to.
+"""Cancels, holds, releases, retries and preempts jobs by asking the controller to.
 
 What a job's state does not allow is refused here, so that a caller hears it at once; the controller alone changes
 the job.
@@ -20,7 +20,7 @@ from holdfast.service.quarantined import known_pods
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
@@ -132,6 +132,28 @@ class Control(Struct, frozen=True):
                 raise Conflict(msg, hint="give it more: holdfast retry JOB --set totalDeadline=48h")
             return self._ask(RequestKind.RETRY, job, reason, by, payload)
 
+    def preempt(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Job:
+        """Ask for the place of a job that runs; it has failed of a preemption once it has stopped.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It does not run, or is being cancelled.
+        """
+        with audited(self.store, by, Act.PREEMPT, Subject.JOB, reference):
+            job = self.store.job(reference)
+            if job.state is not JobState.RUNNING or job.cancel_requested:
+                standing = "being cancelled" if job.cancel_requested and not job.terminal else str(job.state)
+                msg = f"job {job.name!r} ({job.id}) is {standing}: only what runs has a place to give up"
+                raise Conflict(msg)
+            return self._ask(RequestKind.PREEMPT, job, reason, by)
+
+    def ask_of_all(
+        self, kind: RequestKind, ids: Sequence[str], reason: str = "", *, by: Caller | None = None, payload: str = ""
+    ) -> None:
+        """Ask something of many jobs by one request in one transaction; where it does not apply, nothing happens."""
+        if ids:
+            self._append(kind, tuple(ids), reason, by, payload)
+
     def _check_retry(self, job: Job) -> None:
         """Refuse to retry what is not for a user to start."""
         named = f"job {job.name!r} ({job.id})"
@@ -175,8 +197,14 @@ class Control(Struct, frozen=True):
         return kube is not None and kube.spec.suspend
 
     def _ask(self, kind: RequestKind, job: Job, reason: str, by: Caller | None, payload: str = "") -> Job:
+        self._append(kind, (job.id,), reason, by, payload)
+        return job
+
+    def _append(
+        self, kind: RequestKind, targets: tuple[str, ...], reason: str, by: Caller | None, payload: str
+    ) -> None:
         actor = self.actor if by is None else by.actor
-        request = Request(kind, (job.id,), self.clock.now(), actor=actor, reason=reason, payload=payload)
+        request = Request(kind, targets, self.clock.now(), actor=actor, reason=reason, payload=payload)
         try:
             self.store.append(request, by=by)
         except Unavailable:
@@ -184,7 +212,6 @@ class Control(Struct, frozen=True):
             if kind is not RequestKind.CANCEL or not self.make_room():
                 raise
             self.store.append(request, by=by)
-        return job
 
     def _may_be_released(self, job: Job) -> bool:
         held = job.state is JobState.HELD or self._stops(job) or self._hold_is_pending(job)

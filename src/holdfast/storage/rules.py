@@ -53,6 +53,7 @@ _ACTS = {
     RequestKind.RESTART: Act.RESTART,
     RequestKind.DELETE: Act.DELETE,
     RequestKind.RETRY: Act.RETRY,
+    RequestKind.PREEMPT: Act.PREEMPT,
     RequestKind.CORDON: Act.CORDON,
     RequestKind.UNCORDON: Act.UNCORDON,
 }

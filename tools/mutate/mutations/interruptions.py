@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.mutate.mutation import Mutation
 
 _HELD, _DRAINED, _PODS = ("unit/test_interruptions.py",), ("unit/test_drains.py",), ("unit/test_watched_pods.py",)
+_PREEMPTED = ("unit/test_preemption.py",)
 _GPUS = ("unit/test_device_discovery.py",)
 
 MUTATIONS = (
@@ -105,5 +106,33 @@ MUTATIONS = (
         "timeout_s=warned_s + self._lease_s +",
         "timeout_s=self._lease_s +",
         _HELD,
+    ),
+    Mutation(
+        "a preemption dates from when its programs had stopped",
+        "domain/workloads/gang/interruption.py",
+        "failed_at=attempt.status_since)",
+        "failed_at=first.ended_at)",
+        _PREEMPTED,
+    ),
+    Mutation(
+        "a preempted job is told that it is suspended",
+        "controller/publisher.py",
+        "Interruption.PREEMPT: StopReason.PREEMPTION",
+        "Interruption.PREEMPT: StopReason.SUSPENSION",
+        _PREEMPTED,
+    ),
+    Mutation(
+        "a node is emptied of what is not on it",
+        "controller/workloads/gangs.py",
+        'any(node in {"", run.node} and',
+        "any(node is not None and",
+        _PREEMPTED,
+    ),
+    Mutation(
+        "a door's jobs are run again after a preemption that no policy retries",
+        "domain/workloads/gang/policies.py",
+        "INFRASTRUCTURE if spec.pod is None else OF_DOORS",
+        "INFRASTRUCTURE",
+        _PREEMPTED,
     ),
 )

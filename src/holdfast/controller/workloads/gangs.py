@@ -44,6 +44,7 @@ _ASKED = {
     RequestKind.HOLD: Asked.HOLD,
     RequestKind.RELEASE: Asked.RELEASE,
     RequestKind.RETRY: Asked.RETRY,
+    RequestKind.PREEMPT: Asked.PREEMPT,
 }
 _MOST_GROUPS = 16_384
 
@@ -190,14 +191,24 @@ class Gangs:
                 state.queue.wake_at(GANG, key, coordinator.next_look(active, now, latest))
 
     def ask(self, request: Request, key: str, now: float) -> None:
-        """Cancel, hold, release or retry a job; nothing else is asked of gangs."""
+        """Cancel, hold, release, retry or preempt a job; nothing else is asked of gangs."""
         asked, job = _ASKED.get(request.kind), self._state.jobs[key]
         if asked is None or (asked is Asked.RETRY and key in self._state.active):
             return
         if asked is Asked.RETRY and request.payload:
             job = self._state.change_spec(job, request.payload)
         reason = request.cancel_reason if asked is Asked.CANCEL else request.reason
+        if asked is Asked.PREEMPT:
+            if not self._runs_on(key, request.payload):
+                return
+            reason = request.preempt_reason
         self._settle(job, now, asked=asked, reason=reason)
+
+    def _runs_on(self, key: str, node: str) -> bool:
+        """Whether anything of a job is on a node, or on any if none is named."""
+        active = self._state.active.get(key)
+        runs = () if active is None else active.runs.values()
+        return any(node in {"", run.node} and run.status not in RUN_TERMINAL for run in runs)
 
     def _over(self, active: Active, step: Step) -> None:
         """Judge an attempt whose lifecycle has come to its end."""

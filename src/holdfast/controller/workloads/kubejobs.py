@@ -9,7 +9,7 @@ from holdfast.controller.workloads.memory import JobWork
 from holdfast.controller.workloads.plans import current_spec
 from holdfast.domain.classify import classify
 from holdfast.domain.job import Attempt, JobState
-from holdfast.domain.lifecycle import Ending
+from holdfast.domain.lifecycle import Ending, Interruption
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import KUBEJOB
@@ -116,8 +116,10 @@ class KubeJobs:
             self._go_on(job, work, job.queued_at)
 
     def ask(self, request: Request, key: str, now: float) -> None:
-        """Cancel, suspend or resume a job; only its set stops or starts a job of a set."""
+        """Cancel, suspend, resume or preempt a job; only its set stops or starts a job of a set."""
         job, work = self._state.jobs[key], self.jobs.get(key)
+        if request.kind is RequestKind.PREEMPT and key in self._state.active:
+            self.drain(key, request.payload, "", now, Interruption.PREEMPT)
         if work is not None and request.kind is RequestKind.RELEASE:
             self._pods.release(work)
             self._state.queue.add(KUBEJOB, key)
@@ -128,15 +130,14 @@ class KubeJobs:
                 pass
             case RequestKind.CANCEL:
                 running = job.state is JobState.RUNNING
-                cancelled = evolve(job, cancel_requested=running, reason=request.cancel_reason, updated_at=now)
-                self._state.put_job(cancelled)
+                self._state.put_job(evolve(job, cancel_requested=running, reason=request.cancel_reason, updated_at=now))
                 self.delete(job.id, now)
             case RequestKind.HOLD | RequestKind.RELEASE:
                 self.suspend(job.id, now, suspended=request.kind is RequestKind.HOLD)
             case RequestKind.SUBMIT | RequestKind.UPDATE | RequestKind.RESTART | RequestKind.DELETE | RequestKind.RETRY:
                 pass  # it exists already, and nobody asks these of a job
-            case RequestKind.CORDON | RequestKind.UNCORDON:
-                pass  # these are about no workload
+            case RequestKind.PREEMPT | RequestKind.CORDON | RequestKind.UNCORDON:
+                pass
             case _:
                 assert_never(request.kind)
 
@@ -219,11 +220,11 @@ class KubeJobs:
             self._state.put_job(self._waiting.steered(job, now, suspended=suspended))
         self._state.queue.add(KUBEJOB, job_id)
 
-    def drain(self, job_id: str, node: str, reason: str, now: float) -> None:
+    def drain(self, job_id: str, node: str, reason: str, now: float, why: Interruption = Interruption.DRAIN) -> None:
         """Stop the pods on a node; what follows is the Job's own rules for pods that were disrupted."""
         del reason
         work = self.jobs[job_id]
-        self._pods.evict(self._state.active[job_id], work, node, now)
+        self._pods.evict(self._state.active[job_id], work, node, now, why)
         self._put(work, evolve(work.record, pods=work.records()))  # with what is given to others in this tick
         self._state.queue.add(KUBEJOB, job_id)
 
@@ -241,9 +242,8 @@ class KubeJobs:
         state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
         if work.record.failed_in_place:
             state, reason = JobState.FAILED, work.record.failed_in_place
-        cancelled = state is JobState.CANCELLED
         ended = evolve(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
-        self._state.put_job(evolve(ended, cancel_requested=job.cancel_requested or cancelled))
+        self._state.put_job(evolve(ended, cancel_requested=job.cancel_requested or state is JobState.CANCELLED))
         ttl_s = None if job.child is not None else self._plan(job).spec.ttl_s
         if ttl_s is not None:
             self._put(work, evolve(work.record, expires_at=now + ttl_s))

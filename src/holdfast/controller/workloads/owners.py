@@ -129,8 +129,6 @@ class Owners(Generic[R, S]):
         self.forget(work)
         del self.works[work.row.id]
 
-    # requests
-
     def ask(self, request: Request, key: str, now: float) -> None:
         """Act on a request; one that no longer applies is dropped."""
         work = self._find(key)
@@ -148,8 +146,10 @@ class Owners(Generic[R, S]):
                 self.cancel(work, request.cancel_reason, now)
             case RequestKind.DELETE:
                 self.delete(work, now)
-            case RequestKind.SUBMIT | RequestKind.RETRY | RequestKind.CORDON | RequestKind.UNCORDON:
-                pass  # finding it has taken it in; its jobs are retried, not it; and the last two are about devices
+            case RequestKind.SUBMIT | RequestKind.RETRY | RequestKind.PREEMPT:
+                pass  # finding it has taken it in; its jobs are retried and preempted, not it
+            case RequestKind.CORDON | RequestKind.UNCORDON:
+                pass
             case _:
                 assert_never(request.kind)
         self._state.queue.add(self.name, key)

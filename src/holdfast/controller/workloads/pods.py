@@ -324,16 +324,16 @@ class Pods:
             self._state.put_run(active, pod.run)
         return False
 
-    def evict(self, active: Active, work: JobWork, node: str, now: float) -> None:
-        """Stop the pods on a node; each has failed of a disruption then."""
+    def evict(self, active: Active, work: JobWork, node: str, now: float, why: Interruption) -> None:
+        """Stop the pods on a node, or on any if none is named; each has failed of a disruption then."""
         for pod in work.pods.values():
-            if pod.kept is not None and pod.kept.node == node:
+            if pod.kept is not None and node in {"", pod.kept.node}:
                 self._give_up_place(pod)
-            if pod.run is None or pod.run.node != node:
+            if pod.run is None or node not in {"", pod.run.node}:
                 continue
             run = active.runs.get(pod.run.uid, pod.run)
             if run.status not in RUN_TERMINAL and run.status is not RunStatus.TERMINATING:
-                pod.run = evolve(run.entered(RunStatus.TERMINATING, now), interrupted=Interruption.DRAIN)
+                pod.run = evolve(run.entered(RunStatus.TERMINATING, now), interrupted=why)
                 self._state.put_run(active, pod.run)
 
     def clear(self, active: Active, work: JobWork) -> None:

@@ -133,7 +133,7 @@ class JobCancelRequested(Struct, frozen=True):
 
 
 class JobInterrupted(Struct, frozen=True):
-    """A Running job is being stopped through no fault of its own: a user holds it, or its node is being drained."""
+    """A Running job is being stopped through no fault of its own: it is held or preempted, or its node is drained."""
 
     attempt: int
     reason: str

@@ -50,7 +50,7 @@ class Ending(StrEnum):
 
 
 class Interruption(StrEnum):
-    """Why a run was stopped through no fault of its own; what happens to its job costs no retry."""
+    """Why a run was stopped through no fault of its own; only what follows a preemption can cost a retry."""
 
     HOLD = "hold"
     """A user holds the job: it is Held once it has stopped."""
@@ -58,6 +58,8 @@ class Interruption(StrEnum):
     """A user held the job and released it before it had stopped: it is Queued once it has."""
     DRAIN = "drain"
     """Its node is being drained: the job is Queued once it has stopped."""
+    PREEMPT = "preempt"
+    """Somebody asked for its place: the job has failed of a preemption once it has stopped, and policies decide."""
 
 
 ATTEMPT_TERMINAL = frozenset({AttemptStatus.TERMINATED, AttemptStatus.ERROR, AttemptStatus.CANCELLED})

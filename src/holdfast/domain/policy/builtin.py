@@ -59,6 +59,9 @@ others are spread over as long again as they wait: what was lost together must n
 whatever took the place down again and again.
 """
 
+OF_DOORS = evolve(INFRASTRUCTURE, rules=tuple(rule for rule in INFRASTRUCTURE.rules if rule.name != "preempted"))
+"""The same for jobs that came in by another system's door: a preemption is final there unless a policy retries it."""
+
 NO_RETRY = RetryPolicy(name="fail-fast", default_action=Action.FAIL)
 """Retries nothing; all there is for a job that says so (Armada's annotation ``armadaproject.io/failFast``)."""
 

@@ -31,7 +31,7 @@ ACTS = {
     Right.WATCH: Act.READ,
     Right.LOGS: Act.READ,
     Right.CANCEL: Act.CANCEL,
-    Right.PREEMPT: Act.CANCEL,
+    Right.PREEMPT: Act.PREEMPT,
     Right.REPRIORITIZE: Act.UPDATE,
     Right.CHANGE: Act.UPDATE,
 }

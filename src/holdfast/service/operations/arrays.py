@@ -1,4 +1,4 @@
-"""Arrays: list, submit, read, explain, rerun, hold, cancel and delete them."""
+"""Arrays: list, submit, read, explain, rerun, hold, preempt, cancel and delete them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from holdfast.dialects.native.array import read_some_indexes, renamed
 from holdfast.dialects.native.patch import patched
 from holdfast.domain.access.grants import Right, Sight
 from holdfast.domain.audit import Subject
+from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
 from holdfast.service.arrays import LARGEST_PAGE, Arrays, Explained, Progress
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
+from holdfast.service.operations.jobs import JobBatches
 from holdfast.service.pausing import paused_lines
 from holdfast.service.reruns import Reran, reruns_of
 from holdfast.service.reruns import rerun as run_again
@@ -190,6 +193,18 @@ class ArrayOperations(Struct, frozen=True):
             Conflict: It is not held.
         """
         return self._arrays().release(self._named(caller, Right.CHANGE, ref), reason, by=caller)
+
+    @asks(Right.PREEMPT, Subject.ARRAY)
+    def preempt(self, caller: Caller, ref: str, reason: str = "") -> Progress:
+        """Ask for the places of all tasks of an array that run; policies decide which of them run again.
+
+        Raises:
+            NotFound: There is no such array.
+        """
+        found = self._arrays().get(self._named(caller, Right.PREEMPT, ref))
+        running = JobFilter(job_set=found.array.id, states=frozenset({JobState.RUNNING}))
+        JobBatches(self.backend).preempt(caller, running, reason)
+        return found
 
     @asks(Right.CANCEL, Subject.ARRAY)
     def delete(self, caller: Caller, ref: str, reason: str = "") -> Progress:

@@ -1,4 +1,4 @@
-"""Jobs: list, read, explain, cancel, hold, release and retry them."""
+"""Jobs: list, read, explain, cancel, hold, release, retry and preempt them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from holdfast.compiled.codec import load_spec
 from holdfast.dialects.native.patch import patched
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.access.grants import Right, Sight
-from holdfast.domain.audit import Subject
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import UnreadableSpec
+from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.control import Control
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
-from holdfast.service.naming import find_attempt
+from holdfast.service.naming import find_attempt, not_found
 from holdfast.service.operations.filters import read_filter
 from holdfast.service.query import LARGEST_PAGE, JobDetail, Page, Queries
+from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import Attempt, Job, JobState
+    from holdfast.domain.job import Attempt, Job
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.ports.overview import Latest
     from holdfast.service.explain import Explanation
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST_PAGE", "LARGEST_PART", "MOST_LINES", "JobDetail", "LogQuery", "LogText", "Page"]
 _MOST_MANIFESTS = 1_024
+MOST_AT_ONCE = 10_000
+"""Jobs in one transaction; more are asked in several, one after the other."""
+ACTIVE = frozenset(JobState) - JOB_TERMINAL
 
 
 class JobOperations(Struct, frozen=True):
@@ -183,6 +189,71 @@ class JobOperations(Struct, frozen=True):
         ref = self.backend.seeing(caller).job(Right.SUBMIT if changes else Right.CHANGE, ref)
         change = partial(patched, patch=changes) if changes else None
         return self._control().retry(ref, reason, change=change, by=caller)
+
+    @asks(Right.PREEMPT, Subject.JOB)
+    def preempt(self, caller: Caller, ref: str, reason: str = "") -> Job:
+        """Ask for the place of a job that runs; policies decide whether it runs again.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It does not run.
+        """
+        return self._control().preempt(self.backend.seeing(caller).job(Right.PREEMPT, ref), reason, by=caller)
+
+
+class JobBatches(Struct, frozen=True):
+    """What is asked of many jobs at once; a job of which it is not true that it applies is left alone."""
+
+    backend: Backend
+
+    @asks(Right.PREEMPT, Subject.JOB)
+    def preempt(self, caller: Caller, where: JobFilter, reason: str = "", *, node: str = "") -> Sequence[Job]:
+        """Ask for the places of jobs, or only for those on a node; returns the jobs that were meant.
+
+        Raises:
+            Forbidden: One of them is not for the caller to preempt.
+        """
+        return self._ask(RequestKind.PREEMPT, Right.PREEMPT, caller, where, reason, payload=node)
+
+    @asks(Right.PREEMPT, Subject.JOB)
+    def preempt_node(self, caller: Caller, name: str, reason: str = "") -> Sequence[Job]:
+        """Ask for the places of all that runs on the nodes of a name; returns the jobs.
+
+        Raises:
+            NotFound: There is no such node.
+            Forbidden: One of the jobs is not for the caller to preempt.
+        """
+        store = self.backend.store
+        with audited(store, caller, Act.PREEMPT, Subject.NODE, name):
+            nodes = store.nodes()
+            if name not in {node.name for node in nodes}:
+                raise not_found(name, [node.name for node in nodes], "node")
+            ids = frozenset(run.job_id for run in store.running() if run.node == name)
+            running = JobFilter(ids=ids, states=frozenset({JobState.RUNNING}))
+            return self.preempt(caller, running, reason, node=name) if ids else ()
+
+    def _ask(
+        self, kind: RequestKind, right: Right, caller: Caller, where: JobFilter, reason: str, *, payload: str = ""
+    ) -> Sequence[Job]:
+        store, seeing = self.backend.store, self.backend.seeing(caller)
+        where = evolve(where, seen=seeing.only(), states=where.states or ACTIVE)
+        found = [job for part in _in_parts(where) for job in store.jobs(part)]
+        seeing.require(right, found)
+        control = Control(store, self.backend.clock, make_room=self.backend.make_room)
+        for start in range(0, len(found), MOST_AT_ONCE):
+            ids = [job.id for job in found[start : start + MOST_AT_ONCE]]
+            control.ask_of_all(kind, ids, reason, by=caller, payload=payload)
+        return found
+
+
+def _in_parts(where: JobFilter) -> Iterator[JobFilter]:
+    """Split a filter by ids where there are more than a database takes in one question."""
+    if where.ids is None:
+        yield where
+        return
+    ids = sorted(where.ids)
+    for start in range(0, len(ids), MOST_AT_ONCE):
+        yield evolve(where, ids=frozenset(ids[start : start + MOST_AT_ONCE]))
 
 
 @lru_cache(maxsize=_MOST_MANIFESTS)  # whoever waits for a job asks for it many times

@@ -19,7 +19,7 @@ from holdfast.service.access.hiding import ANOTHERS, masked, without_environment
 from holdfast.service.query import JobDetail
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job, Run
@@ -92,6 +92,15 @@ class Seeing:
             raise error if self.details() else _no_such(Subject.JOB, reference) from None
         self._require(right, thing_of(job), reference)
         return job.id
+
+    def require(self, right: Right, jobs: Iterable[Job]) -> None:
+        """Check that it may do so to each of these jobs.
+
+        Raises:
+            Forbidden: It has no such right to one of them.
+        """
+        for job in jobs if reach(self._who, right, Subject.JOB) is not Reach.ALL else ():
+            self._require(right, thing_of(job), job.id)
 
     def workload(self, right: Right, kind: type[W], reference: str) -> str:
         """Return what names an array or a job set, for whoever may do so to it; see ``job``."""

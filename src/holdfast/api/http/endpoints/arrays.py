@@ -203,6 +203,12 @@ def release_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | 
     return progress_view(ArrayOperations(backend).release(by, ref, reason.reason if reason else ""))
 
 
+@_ARRAYS.add("POST", "/arrays/{ref}/preempt", ArrayView, 404, 413, summary="Preempt an array's tasks", status=202)
+def preempt_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
+    """Ask for the places of all tasks that run; they fail as preempted, and policies decide which run again."""
+    return progress_view(ArrayOperations(backend).preempt(by, ref, reason.reason if reason else ""))
+
+
 @_ARRAYS.add("DELETE", "/arrays/{ref}", ArrayView, 404, summary="Delete an array", status=202)
 def delete_array(
     backend: Backend, by: Caller, ref: ArrayRef, *, reason: Annotated[str, Asked(max_length=_LONGEST_REASON)] = ""

@@ -1,4 +1,4 @@
-"""GET /jobs and what belongs to one job: attempts, decisions, why, logs; and cancel, hold and release."""
+"""GET /jobs and what belongs to one job: attempts, decisions, why, logs; and what can be asked of it."""
 
 from typing import Annotated, Literal
 
@@ -237,6 +237,12 @@ def release(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None
 def retry(backend: Backend, by: Caller, ref: Ref, asked: RetryRequest | None = None) -> JobSummary:
     """Ask for another attempt of a job that has ended or waits; it counts as no retry, and `set` changes the job."""
     return job_summary(JobOperations(backend).retry(by, ref, _text(asked), asked.set if asked else None))
+
+
+@_CONTROL.add("POST", "/jobs/{ref}/preempt", JobSummary, 404, 409, 413, summary="Preempt a running job", status=202)
+def preempt(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+    """Ask for the place of a job that runs; it fails as preempted, and policies decide whether it runs again."""
+    return job_summary(JobOperations(backend).preempt(by, ref, _text(reason)))
 
 
 def full_job(detail: JobDetail) -> JobView:

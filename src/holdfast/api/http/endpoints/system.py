@@ -5,12 +5,14 @@ from holdfast.api.http.endpoints.endpoint import Endpoints, Name
 from holdfast.domain.audit import Caller
 from holdfast.errors import Unavailable
 from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.jobs import JobBatches
 from holdfast.service.operations.nodes import Nodes, Standing
 from holdfast.service.operations.overview import Overview
 from holdfast.wire.base import API, REVISION
 from holdfast.wire.catalogue import Health, MeView, NodePage, VersionView
-from holdfast.wire.jobs import Reason
+from holdfast.wire.jobs import JobPage, Reason
 from holdfast.wire.render_catalogue import node_views
+from holdfast.wire.render_jobs import job_summary
 
 _SYSTEM = Endpoints("system", "")
 _NODES = Endpoints("nodes")
@@ -77,6 +79,12 @@ def drain(backend: Backend, by: Caller, name: Name, reason: Reason | None = None
 def uncordon(backend: Backend, by: Caller, name: Name) -> NodePage:
     """Let work onto the nodes of a name again."""
     return _page(_nodes(backend).uncordon(by, name))
+
+
+@_NODES.add("POST", "/nodes/{name}/preempt", JobPage, 404, 413, summary="Preempt what runs on a node", status=202)
+def preempt_node(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> JobPage:
+    """Ask for the places of all that runs on the nodes of a name; returns the jobs."""
+    return JobPage(items=list(map(job_summary, JobBatches(backend).preempt_node(by, name, _text(reason)))))
 
 
 def _text(reason: Reason | None) -> str:

@@ -80,7 +80,7 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
             (arrays if one.is_array or hasattr(found, "total") else asked).append(found.id)
             return found
 
-        found = _chosen(client, options, wanted, "cancel", cli)
+        found = chosen_of(client, options, wanted, "cancel", cli)
         code = _each(found, ask, "cancel", cli)
         if unserved:
             code = wait_for(client, asked, Wanted(state="Cancelled"), cli) or code
@@ -89,10 +89,10 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
 
 
 def _cancel(client: "Client", one: Selected, reason: str) -> "JobSummary | ArrayView":
-    return _ask(one, partial(client.cancel, reason=reason), partial(client.cancel_array, reason=reason))
+    return ask_job_or_array(one, partial(client.cancel, reason=reason), partial(client.cancel_array, reason=reason))
 
 
-def _ask(
+def ask_job_or_array(
     one: Selected, job: "Callable[[str], JobSummary]", array: "Callable[[str], ArrayView]"
 ) -> "JobSummary | ArrayView":
     """Ask for something to be done with a job, or else with the array of that name."""
@@ -118,7 +118,7 @@ def hold(options: SteerOptions, cli: Cli) -> int:
 
     def act(client: "Client") -> "Act":
         job, array = partial(client.hold, reason=options.reason), partial(client.hold_array, reason=options.reason)
-        return lambda one: _ask(one, job, array)
+        return lambda one: ask_job_or_array(one, job, array)
 
     return _steer(options, "hold", act, cli)
 
@@ -131,7 +131,7 @@ def release(options: SteerOptions, cli: Cli) -> int:
             partial(client.release, reason=options.reason),
             partial(client.release_array, reason=options.reason),
         )
-        return lambda one: _ask(one, job, array)
+        return lambda one: ask_job_or_array(one, job, array)
 
     return _steer(options, "release", act, cli)
 
@@ -178,7 +178,7 @@ def _steer(
     wanted = _read(options, flags, *_MEANT[verb])
     flags.finish()
     with cli.connect() as client:
-        return _each(_chosen(client, options, wanted, verb, cli), act(client), verb, cli)
+        return _each(chosen_of(client, options, wanted, verb, cli), act(client), verb, cli)
 
 
 def _read(options: SteerOptions, flags: Flags, states: Sequence[str], array_states: Sequence[str]) -> Chosen | None:
@@ -192,7 +192,10 @@ def _read(options: SteerOptions, flags: Flags, states: Sequence[str], array_stat
     )
 
 
-def _chosen(client: "Client", options: SteerOptions, wanted: Chosen | None, verb: str, cli: Cli) -> Sequence[Selected]:
+def chosen_of(
+    client: "Client", options: SteerOptions, wanted: Chosen | None, verb: str, cli: Cli
+) -> Sequence[Selected]:
+    """Return the jobs and arrays that are meant, once a person has agreed where nobody named them."""
     if wanted is None:
         return named(options.jobs)
     found: Sequence[Selected] = select(client, wanted, cli)

@@ -1,4 +1,6 @@
-"""What happens to a gang whose runs were stopped through no fault of their own: it costs no retry.
+"""What happens to a gang whose runs were stopped through no fault of their own.
+
+For a hold or a drain it costs no retry. A preemption is a failure of its own kind, which policies decide about.
 
 A run told to stop can exit immediately, in any way: with its checkpointed exit code, or with 0, which then also means
 that it has saved, not that it is done.
@@ -8,17 +10,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.classify import classify
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, RunOutcome
-from holdfast.domain.lifecycle import Ending, Interruption
+from holdfast.domain.lifecycle import DRAIN_NODE, HOLD_JOB, PREEMPT_JOB, Ending, Interruption
 from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.record import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.job import Attempt
 
-_TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN})
+ROWS = {
+    Interruption.HOLD: HOLD_JOB,
+    Interruption.RELEASE: HOLD_JOB,
+    Interruption.DRAIN: DRAIN_NODE,
+    Interruption.PREEMPT: PREEMPT_JOB,
+}
+"""What each has the lifecycle do."""
+OF_PLACE = frozenset({Interruption.DRAIN, Interruption.PREEMPT})
+"""Those that take a place away; what is stopping already gives it back anyway."""
+_TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION})
 _NOT_ITS_OWN = _TOLD | {EndedBy.CASCADE, EndedBy.LOST}
 
 
@@ -58,3 +71,26 @@ def interrupted(
         return evolve(attempt, ending=Ending.CANCELLED if first.started else Ending.NEVER_STARTED, failure=failure)
     decision = Decision(Action.IGNORE, DecisionCode.INTERRUPTED, "it waits for another place")
     return evolve(attempt, ending=Ending.FAILED, failure=failure, decision=decision, retry_at=now)
+
+
+def preempted(
+    attempt: Attempt, ended: Sequence[tuple[int, RunOutcome]], reason: str, categories: CompiledCategories
+) -> Failure:
+    """Make the failure of an attempt whose place was taken; it failed when that was asked, not when it had stopped.
+
+    So a back-off and the time the programs take to stop pass together (Armada's document, "Graceful Shutdown on
+    Retry").
+
+    Args:
+        attempt: As it was until then; it has been stopping since it was preempted.
+        ended: Rank and outcome of each of its runs that said how it ended; none if none was handed out.
+        reason: Who asked, and why.
+        categories: The operator's, compiled.
+    """
+    told = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
+    rank, first = min(told, key=lambda one: (one[1].ended_at, one[0]), default=(0, RunOutcome(started=False)))
+    conditions = {*first.conditions, FailureCondition.PREEMPTED}
+    if any(outcome.end_unknown for _, outcome in ended):
+        conditions |= {FailureCondition.EXECUTOR_LOST, FailureCondition.END_UNKNOWN}
+    first = evolve(first, conditions=frozenset(conditions), ended_by=EndedBy.PREEMPTION, message=reason)
+    return evolve(classify(first, rank=rank, categories=categories), failed_at=attempt.status_since)

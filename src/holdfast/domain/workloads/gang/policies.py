@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY
+from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY, OF_DOORS
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
@@ -28,7 +28,7 @@ def compiled_for(spec: JobSpec, named: Sequence[RetryPolicy]) -> PolicySet:
     policies = [*named, *spec.inline_policies]
     return PolicySet.compile(
         policies,
-        infrastructure=INFRASTRUCTURE,
+        infrastructure=INFRASTRUCTURE if spec.pod is None else OF_DOORS,
         first=first_policies(spec),
         unknown_end=unknown_end_policy(spec, policies),
     )

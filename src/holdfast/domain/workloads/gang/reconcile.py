@@ -15,9 +15,7 @@ from holdfast.domain.failure import Cause, Failure, in_words
 from holdfast.domain.job import JOB_WAITING, Attempt, Job, JobState
 from holdfast.domain.lifecycle import (
     CANCEL_JOB,
-    DRAIN_NODE,
     ENDING_STATUS,
-    HOLD_JOB,
     TOTAL_DEADLINE,
     AttemptStatus,
     Ending,
@@ -65,6 +63,7 @@ class Asked(StrEnum):
     RETRY = "retry"
     DRAIN = "drain"
     """Asked of all that runs on a node."""
+    PREEMPT = "preempt"
 
 
 class Over(NamedTuple):
@@ -212,7 +211,7 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) ->
         case Asked.RELEASE if job.state is JobState.HELD:
             waits = spec.after and job.ready_at is None
             job = kept_waiting(job, spec.after, now) if waits else queued(job, now)
-        case Asked.HOLD | Asked.RELEASE | Asked.DRAIN:
+        case Asked.HOLD | Asked.RELEASE | Asked.DRAIN | Asked.PREEMPT:
             job, orders = _interrupt(job, seen, asked, now)
         case Asked.RETRY:
             if seen.attempt is None:
@@ -230,12 +229,11 @@ def _interrupt(job: Job, seen: Observed, asked: Asked, now: float) -> tuple[Job,
         return job, ()
     if why is Interruption.RELEASE and seen.interrupted is not Interruption.HOLD:
         return job, ()
-    if why is Interruption.DRAIN and seen.attempt.status is AttemptStatus.TERMINATING:
+    if why in interruption.OF_PLACE and seen.attempt.status is AttemptStatus.TERMINATING:
         return job, ()
-    if why is not Interruption.DRAIN:
+    if why not in interruption.OF_PLACE:
         reason = reason or (HELD_BY_USER if why is Interruption.HOLD else "released by a user")
-    row = DRAIN_NODE if why is Interruption.DRAIN else HOLD_JOB
-    return evolve(job, reason=reason, updated_at=now), (StopAttempt(row, why),)
+    return evolve(job, reason=reason, updated_at=now), (StopAttempt(interruption.ROWS[why], why),)
 
 
 def _closed(
@@ -284,6 +282,8 @@ def _interrupted(
     if interruption.failed_by_itself(ended):
         failed = evolve(last, ending=Ending.FAILED, failure=judged_failure(over, ended, now))
         last = evolve(failed, decision=Decision(Action.HOLD, DecisionCode.INTERRUPTED, reason))
+    elif why is Interruption.PREEMPT:
+        return fail(spec, job, over, interruption.preempted(last, ended, reason, over.ruleset.categories), now)
     else:
         last = interruption.interrupted(last, ended, why, reason, now)
         if why is Interruption.DRAIN and last.failure is not None:
