@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.controller.policy_catalog import BoundedCache
+import pytest
+
+from holdfast.controller.policy_catalog import BoundedCache, PolicyCatalog
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.compiled import PolicySet
+from holdfast.domain.policy.decide import beyond_the_rule
+from holdfast.domain.policy.model import Action, RetryPolicy
+from holdfast.domain.record import evolve
+from holdfast.service.explain import Explainer
 from tests.unit.conftest import exits, job_named, retrying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pytest
-
-    from holdfast.domain.policy.model import RetryPolicy
     from tests.unit.conftest import Lab
 
 
@@ -60,3 +63,29 @@ def test_the_policies_of_a_job_are_compiled_when_it_starts_and_once_for_all_that
     lab.pass_s(30.0)
     assert [lab.job(job).attempt for job in (*jobs, other)] == [2, 2, 3]
     assert len(compiled) == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (("gone",), "no retry policy applies; retry policy 'gone' does not exist"),
+        (("gone", "lost"), "no retry policy applies; retry policies 'gone', 'lost' do not exist"),
+        (("gone", "strict"), "no rule matched, using default action; retry policy 'gone' does not exist"),
+    ],
+)
+def test_a_decision_names_the_policies_of_its_job_that_do_not_exist(
+    lab: Lab, names: tuple[str, ...], reason: str
+) -> None:
+    lab.store.put_policy(RetryPolicy("strict", default_action=Action.FAIL))
+    job = lab.submit(evolve(job_named("a"), retry_policies=names), exits(3))
+    lab.pass_s(5.0)
+    [attempt] = lab.store.attempts(job)
+    assert attempt.decision is not None
+    assert attempt.decision.reason == reason
+    assert lab.job(job).reason.endswith("; " + beyond_the_rule(reason))
+    assert beyond_the_rule(reason) in " ".join(Explainer(lab.store).why(job).summary)
+
+
+def test_a_decision_about_a_pod_names_the_policies_of_its_job_that_do_not_exist(lab: Lab) -> None:
+    ruleset = PolicyCatalog(lab.store).named(("gone",), ())
+    assert ruleset.policies.default.reason == "no retry policy applies; retry policy 'gone' does not exist"

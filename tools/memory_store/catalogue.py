@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import load_spec
 from holdfast.domain import audit
 from holdfast.domain.access.grants import AS_BEFORE, Access
 from holdfast.domain.audit import Act, Subject
@@ -12,14 +13,15 @@ from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
+from holdfast.errors import UnreadableSpec
 from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
 from holdfast.ports.requests import RequestKind
-from holdfast.storage import permissions, rules
+from holdfast.storage import permissions, references, rules
 from tools.memory_store.logs import MemoryLogStore
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from threading import RLock
 
     from holdfast.domain.access.tokens import ApiToken
@@ -114,19 +116,36 @@ class MemoryCatalogueStore(MemoryLogStore):
             presence.require_presence(presence.POLICY, name, known=self._policies, create=False)
             presence.require_revision(self._policies[name], if_match)
             queues = [*self._queues.values()]
-            rules.require_unused_policy(name, queues=() if detach else queues, default_policy=self._default_policy)
-            for queue in rules.detached(name, queues) if detach else ():
+            references.require_unused_policy(
+                name,
+                queues=() if detach else queues,
+                default_policy=self._default_policy,
+                work=self._work_with(name),
+            )
+            for queue in references.detached(name, queues) if detach else ():
                 self._queues[queue.name] = queue
                 self._edited(audit.on_queue(by, Act.UPDATE, queue.name))
             gone = self._policies.pop(name)
             self._edited(audit.on_policy(by, Act.DELETE, gone))
 
+    def _work_with(self, policy: str) -> Iterator[str]:
+        """Yield what has not ended and names a retry policy itself; jobs of what was yielded are left out."""
+        told = set[str]()
+        for one in self._jobs_waiting.workloads.values():
+            if isinstance(one, Owner) and references.names_policy(one, policy):
+                told.add(one.id)
+                yield references.user(one.noun, one.name, one.id)
+        for job in self._jobs_waiting.by_id.values():
+            owner = job.child.set_id if job.child is not None else ""
+            if not job.terminal and owner not in told and policy in _policies_in(job.spec):
+                yield references.user("job", job.name, job.id)
+
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue."""
         with self._lock:
             presence.require_presence(presence.QUEUE, queue.name, known=self._queues, create=create)
-            rules.require_policies(queue, self._policies)
-            rules.require_notifiers(queue, self._notifiers)
+            references.require_policies(queue, self._policies)
+            references.require_notifiers(queue, self._notifiers)
             current = self._queues.get(queue.name)
             permissions.require_right_to_permissions(by, current, queue)
             if current != queue:
@@ -137,14 +156,14 @@ class MemoryCatalogueStore(MemoryLogStore):
         """Delete a queue."""
         with self._lock:
             presence.require_presence(presence.QUEUE, name, known=self._queues, create=False)
-            rules.require_not_default_queue(name)
+            references.require_not_default_queue(name)
             permissions.require_right_to_permissions(by, self._queues[name], None)
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
             jobs = [job for job in self._jobs_waiting.by_id.values() if job.queue == name]
             if any(not job.terminal or job.id in asked for job in jobs):
-                raise rules.waiting_jobs(name)
+                raise references.waiting_jobs(name)
             every = self._jobs_waiting.workloads.values()
-            rules.require_no_owners(name, [each for each in every if isinstance(each, Owner)])
+            references.require_no_owners(name, [each for each in every if isinstance(each, Owner)])
             del self._queues[name]
             self._edited(audit.on_queue(by, Act.DELETE, name))
 
@@ -177,7 +196,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         """Delete a notifier."""
         with self._lock:
             presence.require_presence(presence.NOTIFIER, name, known=self._notifiers, create=False)
-            rules.require_unused_notifier(name, queues=self._queues.values())
+            references.require_unused_notifier(name, queues=self._queues.values())
             del self._notifiers[name]
             self._edited(audit.on_notifier(by, Act.DELETE, name))
 
@@ -225,7 +244,7 @@ class MemoryCatalogueStore(MemoryLogStore):
     ) -> None:
         """Store the operator's settings."""
         with self._lock:
-            rules.require_default_policy(default_policy, self._policies)
+            references.require_default_policy(default_policy, self._policies)
             before, access = self._access, access.over(self._access)
             if (settings, default_policy, access) != (self._settings, self._default_policy, before):
                 self._settings, self._default_policy, self._access = settings, default_policy, access
@@ -263,3 +282,10 @@ class MemoryCatalogueStore(MemoryLogStore):
 
 def _put_act(current: object) -> Act:
     return Act.CREATE if current is None else Act.UPDATE
+
+
+def _policies_in(spec: str) -> Collection[str]:
+    try:
+        return load_spec(spec).retry_policies
+    except UnreadableSpec:
+        return ()

@@ -11,13 +11,13 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Internal
 from holdfast.ports.requests import RequestKind
+from holdfast.storage.references import gone_policy, gone_queue
 from holdfast.storage.rules import (
     audited_changes,
     audited_submission,
     first_jobs,
     gone_awaited,
     gone_job,
-    gone_queue,
     ids_of,
     known_jobs,
     newer_job,
@@ -142,10 +142,7 @@ class MemoryStore(
             if not ids_of(submission) and submission.owner is None:
                 return ids
             request = request_of(submission)
-            for name in sorted(queues_of(submission) - self._queues.keys()):
-                raise gone_queue(name)
-            for key in sorted({*submission.awaited} - self._table.by_id.keys() - self._table.workloads.keys()):
-                raise gone_awaited(key)
+            self._require_named(submission)
             self.require_new_workload(submission.owner)
             for each in submission.also:
                 self.require_new_workload(each)
@@ -164,6 +161,14 @@ class MemoryStore(
             self.append_events(submission_events(submission))
             self.append_audited(audited_submission(submission))
         return ids
+
+    def _require_named(self, submission: Submission) -> None:
+        for name in sorted(queues_of(submission) - self._queues.keys()):
+            raise gone_queue(name)
+        for name in sorted({*submission.policies} - self._policies.keys()):
+            raise gone_policy(name)
+        for key in sorted({*submission.awaited} - self._table.by_id.keys() - self._table.workloads.keys()):
+            raise gone_awaited(key)
 
     def _append_jobs(self, jobs: Iterable[Job]) -> None:
         for job in jobs:

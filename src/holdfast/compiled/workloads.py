@@ -19,7 +19,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError, Internal, UnreadableSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 COMMON = Workload.__struct_fields__
 """What is in columns of its own."""
@@ -83,6 +83,17 @@ def queue_of(workload: Workload) -> str:
         return load_array(workload.spec).job.queue if isinstance(workload, Array) else ""
     except UnreadableSpec:
         return ""
+
+
+def policies_of(workload: Workload) -> Collection[str]:
+    """Name the retry policies that a workload names for its jobs; none where nobody can read that."""
+    try:
+        if isinstance(workload, Array):
+            return load_array(workload.spec).job.retry_policies
+        groups = set_spec_of(workload).replicated_jobs if isinstance(workload, JobSet) else ()
+    except UnreadableSpec:
+        return ()
+    return {name for group in groups for name in group.retry_policies}
 
 
 def arrays_needed_by(workload: Workload) -> Sequence[str]:

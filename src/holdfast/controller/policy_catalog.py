@@ -128,14 +128,17 @@ class PolicyCatalog:
         """Return named policies alone, in order, without the queue's and the built-in ones."""
         known = self.catalogue.policies
         policies = [known[name] for name in names if name in known]
-        compiled = self._compiled.answer(names, lambda: PolicySet.compile(policies, unknown_end=unknown_end(policies)))
+        missing = [name for name in names if name not in known]
+        compiled = self._compiled.answer(
+            names, lambda: PolicySet.compile(policies, unknown_end=unknown_end(policies), missing=missing)
+        )
         return Ruleset(compiled, self.categories, self.catalogue.settings, tuple(places) if names else ())
 
     def _compile(self, job: Job, spec: JobSpec) -> PolicySet:
         named, missing = self.catalogue.policies_for(job.queue, spec)
         if missing:
             _log.warning("job %s names retry policies that do not exist: %s", job.id, missing)
-        return compiled_for(spec, named)
+        return compiled_for(spec, named, missing)
 
 
 @dataclass(frozen=True, slots=True)

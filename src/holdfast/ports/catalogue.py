@@ -111,7 +111,7 @@ class CatalogueStore(Protocol):
         Raises:
             NotFound: There is none.
             VersionConflict: It has none of the revisions in ``if_match``.
-            Conflict: A queue or the settings name it; the message lists them.
+            Conflict: A queue, the settings, or work that has not ended name it; the message lists them.
         """
         ...
 

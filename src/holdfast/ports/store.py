@@ -57,6 +57,8 @@ class Submission(Struct, frozen=True):
     """What one of these runs again."""
     awaited: Collection[str] = ()
     """Ids of what these wait for: jobs and workloads that had not ended, and must still be there."""
+    policies: Collection[str] = ()
+    """Names of the retry policies that these name, which must still be there."""
     by: Caller | None = None
     """Who submits, for the audit log."""
     claims: Mapping[str, str] = field(default_factory=dict)
@@ -240,8 +242,8 @@ class SubmissionStore(Protocol):
             known, and of the first job of each claimed key.
 
         Raises:
-            Conflict: The idempotency key is known with another fingerprint, a queue is gone, or another set has a job
-                of the name of one of this set's.
+            Conflict: The idempotency key is known with another fingerprint, a queue or a policy is gone, or another set
+                has a job of the name of one of this set's.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 workload of that kind and name.
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.

@@ -254,6 +254,7 @@ class Submitter(Struct, frozen=True):
             newest=newest,
             also=[*arrays.values()],
             awaited=others.difference(ids.values()),
+            policies={name for item in accepted.values() for name in item.spec.retry_policies},
             by=self.by,
             claims={job.id: claim for place, job in jobs.items() if (claim := accepted[place].claim)},
             rerun=next(filter(None, (rerun_of(one, accepted[at].taken_over) for at, one in arrays.items())), None),

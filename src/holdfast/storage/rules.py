@@ -15,12 +15,10 @@ from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.base import GANG, JOBSET
 from holdfast.domain.workloads.jobset.model import clash
-from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import (
     AlreadyExists,
     Conflict,
     Internal,
-    InvalidRequest,
     NotFound,
     NotLeader,
     Problem,
@@ -32,9 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import AuditedChange, Caller
-    from holdfast.domain.job import Queue
     from holdfast.domain.notifications.notification import Notification
-    from holdfast.domain.workloads.base import Owner, Workload
+    from holdfast.domain.workloads.base import Workload
     from holdfast.ports.retention import Place
     from holdfast.ports.store import Submission
 
@@ -171,50 +168,6 @@ def reused_key(key: str) -> Conflict:
     return Conflict(f"idempotency key {key!r} was used for another request", hint="use a new key for a new request")
 
 
-def require_policies(queue: Queue, known: Collection[str]) -> None:
-    """Check that every policy a queue names exists.
-
-    Raises:
-        InvalidRequest: One does not.
-    """
-    problems = [
-        Problem(f"retryPolicies[{index}]", f"retry policy {name!r} does not exist", tuple(sorted(known)))
-        for index, name in enumerate(queue.retry_policies)
-        if name not in known
-    ]
-    if problems:
-        message = f"queue {queue.name!r} names a retry policy that does not exist"
-        raise InvalidRequest(message, problems=problems, hint="create the policy first")
-
-
-def require_notifiers(queue: Queue, known: Collection[str]) -> None:
-    """Check that every notifier a queue names exists.
-
-    Raises:
-        InvalidRequest: One does not.
-    """
-    problems = [
-        Problem(f"notify[{index}].to", f"notifier {each.to!r} does not exist", tuple(sorted(known)))
-        for index, each in enumerate(queue.notify)
-        if each.to not in known
-    ]
-    if problems:
-        message = f"queue {queue.name!r} names a notifier that does not exist"
-        raise InvalidRequest(message, problems=problems, hint="create the notifier first")
-
-
-def require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:
-    """Check that no queue names a notifier that is to be deleted.
-
-    Raises:
-        Conflict: One does.
-    """
-    users = [f"queue {queue.name!r}" for queue in queues if any(each.to == name for each in queue.notify)]
-    if users:
-        message = f"notifier {name!r} is used by {', '.join(users)}"
-        raise Conflict(message, hint="take it out there first")
-
-
 def no_such_notification(key: str) -> NotFound:
     """Say that no notification has an id."""
     return NotFound(f"no notification has the id {key!r}", hint="list them with: holdfast notify list")
@@ -228,74 +181,6 @@ def settled_events(changed: Iterable[Notification]) -> Iterator[EventRecord]:
             yield EventRecord(None, at, NotificationDelivered(one.id, one.to, about, one.tries))
         elif one.state is DeliveryState.DEAD:
             yield EventRecord(None, at, NotificationDead(one.id, one.to, about, one.tries, one.error))
-
-
-def require_default_policy(name: str | None, known: Collection[str]) -> None:
-    """Check that the settings' default policy exists.
-
-    Raises:
-        InvalidRequest: It does not.
-    """
-    if name is not None and name not in known:
-        problem = Problem("defaultPolicyName", f"retry policy {name!r} does not exist", tuple(sorted(known)))
-        message = "the default retry policy does not exist"
-        raise InvalidRequest(message, problems=[problem], hint="create the policy first")
-
-
-def detached(policy: str, queues: Iterable[Queue]) -> list[Queue]:
-    """Return the queues that name a policy, without it."""
-    return [
-        evolve(queue, retry_policies=tuple(name for name in queue.retry_policies if name != policy))
-        for queue in queues
-        if policy in queue.retry_policies
-    ]
-
-
-def require_unused_policy(name: str, *, queues: Iterable[Queue], default_policy: str | None) -> None:
-    """Check that nothing names a policy that is to be deleted.
-
-    Raises:
-        Conflict: A queue does, or the settings do.
-    """
-    users = [f"queue {queue.name!r}" for queue in queues if name in queue.retry_policies]
-    if name == default_policy:
-        users.append("the settings, as default policy")
-    if users:
-        message = f"retry policy {name!r} is used by {', '.join(users)}"
-        raise Conflict(message, hint="take it out there first")
-
-
-def require_not_default_queue(name: str) -> None:
-    """Check that a queue to be deleted is not the default one.
-
-    Raises:
-        Conflict: It is.
-    """
-    if name == DEFAULT_QUEUE:
-        message = f"queue {name!r} is where jobs without a queue go; it cannot be deleted"
-        raise Conflict(message)
-
-
-def waiting_jobs(name: str) -> Conflict:
-    """Say that a queue still has jobs."""
-    return Conflict(f"queue {name!r} still has jobs that have not ended", hint="cancel them, or wait for them")
-
-
-def require_no_owners(name: str, owners: Iterable[Owner]) -> None:
-    """Check that nothing that goes on makes jobs for a queue that is to be deleted.
-
-    Raises:
-        Conflict: Something does.
-    """
-    for one in owners:
-        if not one.ended and queue_of(one) == name:
-            message = f"queue {name!r} still has {one.noun} {one.name!r}, which has not ended"
-            raise Conflict(message, hint=f"cancel it, or wait for it: holdfast wait {one.kind} {one.name}")
-
-
-def gone_queue(name: str) -> Conflict:
-    """Say that a queue in which work was to wait is there no more."""
-    return Conflict(f"queue {name!r} does not exist any more", hint="create it again, or name another queue")
 
 
 def require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: float) -> None:

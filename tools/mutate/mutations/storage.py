@@ -48,6 +48,20 @@ MUTATIONS = (
         ("contract/test_store_races.py",),
     ),
     Mutation(
+        "a retry policy is deleted while work that names it is submitted",
+        "storage/sql/admission.py",
+        "        raise gone_policy(min(gone))",
+        "        pass",
+        ("contract/test_store_policies_in_use.py",),
+    ),
+    Mutation(
+        "a retry policy is deleted under a running job",
+        "storage/sql/catalogue/naming.py",
+        "        if policy in names:",
+        "        if policy not in names:",
+        ("contract/test_store_policies_in_use.py",),
+    ),
+    Mutation(
         "a task that another array runs again is run again",
         "storage/sql/admission.py",
         "if batches.reruns.run(connection, rows) != len(rows):",

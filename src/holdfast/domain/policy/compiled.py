@@ -90,6 +90,7 @@ class PolicySet(Struct, frozen=True):
         infrastructure: RetryPolicy | None = None,
         first: Sequence[RetryPolicy] = (),
         unknown_end: RetryPolicy | None = None,
+        missing: Sequence[str] = (),
     ) -> PolicySet:
         """Compile policies.
 
@@ -100,6 +101,7 @@ class PolicySet(Struct, frozen=True):
             first: Rules tried before all of these; their default action is nobody's.
             unknown_end: Rules tried after all of these and before ``infrastructure``; also before the first rule that
                 matches every failure, which says no more about them than a default action.
+            missing: Names of policies that apply and do not exist; where no rule matches, the reason names them.
 
         Raises:
             InvalidPolicy: A pattern is not RE2; readers check that before.
@@ -116,6 +118,8 @@ class PolicySet(Struct, frozen=True):
             for i, (policy, index, rule) in enumerate(listed)
         ]
         default = _compile_default(policies[0], len(rules)) if policies else _nothing_applies(len(rules))
+        if missing:
+            default = evolve(default, reason=f"{default.reason}; {_gone(missing)}")
         may_ignore = any(rule.action is Action.IGNORE for rule in (*rules, default))
         return cls(tuple(rules), default, may_ignore, RuleIndex([rule for _, _, rule in listed]))
 
@@ -197,6 +201,11 @@ def _compile_default(policy: RetryPolicy, position: int) -> CompiledRule:
         avoid_node=policy.anti_affinity is AntiAffinity.NODE,
         avoid_devices=policy.anti_affinity is AntiAffinity.DEVICE,
     )
+
+
+def _gone(names: Sequence[str]) -> str:
+    listed = ", ".join(map(repr, names))
+    return f"retry policy {listed} does not exist" if len(names) == 1 else f"retry policies {listed} do not exist"
 
 
 def _nothing_applies(position: int) -> CompiledRule:

@@ -14,10 +14,10 @@ from holdfast.compiled.records import dump_json, load_json
 from holdfast.domain.workloads.base import JOBSET
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports.requests import RequestKind
+from holdfast.storage.references import gone_policy, gone_queue
 from holdfast.storage.rules import (
     gone_awaited,
     gone_job,
-    gone_queue,
     gone_workload,
     known_jobs,
     newer_job,
@@ -65,6 +65,17 @@ def require_queues(connection: Connection, names: Collection[str]) -> None:
     gone = named.difference(connection.execute(held).scalars())
     if gone:
         raise gone_queue(min(gone))
+
+
+def require_policies(connection: Connection, names: Collection[str]) -> None:
+    """Make sure that retry policies are there, and stay; they may be changed."""
+    if not names:
+        return
+    policies = declared.policies.c
+    held = select(policies.name).where(policies.name.in_(names)).with_for_update(read=True, key_share=True)
+    gone = {*names}.difference(connection.execute(held).scalars())
+    if gone:
+        raise gone_policy(min(gone))
 
 
 def require_awaited(connection: Connection, keys: Collection[str]) -> None:

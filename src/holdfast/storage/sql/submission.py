@@ -31,6 +31,7 @@ from holdfast.storage.sql.admission import (
     require_awaited,
     require_newest,
     require_own_jobs,
+    require_policies,
     require_queues,
     require_retriable,
     share_specs,
@@ -68,8 +69,8 @@ class SqlSubmissionStore:
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
 
         Raises:
-            Conflict: The idempotency key is known with another fingerprint, a queue is gone, or another set has a job
-                of the name of one of this set's.
+            Conflict: The idempotency key is known with another fingerprint, a queue or a policy is gone, or another set
+                has a job of the name of one of this set's.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 job set of that name.
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
@@ -89,6 +90,7 @@ class SqlSubmissionStore:
             if not ids_of(submission) and owner is None:
                 return ids
             require_queues(connection, queues_of(submission))
+            require_policies(connection, submission.policies)
             share_specs(connection)  # from here on nothing is deleted that this relies on
             require_awaited(connection, submission.awaited)
             # Inserting first lets the database settle a race between two of one name.

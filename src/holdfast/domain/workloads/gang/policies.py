@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import JobSpec
 
 
-def compiled_for(spec: JobSpec, named: Sequence[RetryPolicy]) -> PolicySet:
+def compiled_for(spec: JobSpec, named: Sequence[RetryPolicy], missing: Sequence[str] = ()) -> PolicySet:
     """Compile the policies of a job: those that are named, its inline ones, then the built-in one.
 
     Args:
         spec: The job's.
         named: Its queue's and its own named policies, in order.
+        missing: The names of those that do not exist.
     """
     if spec.no_retry:
         return PolicySet.compile([NO_RETRY])
@@ -31,4 +32,5 @@ def compiled_for(spec: JobSpec, named: Sequence[RetryPolicy]) -> PolicySet:
         infrastructure=INFRASTRUCTURE if spec.pod is None else OF_DOORS,
         first=first_policies(spec),
         unknown_end=unknown_end_policy(spec, policies),
+        missing=missing,
     )

@@ -17,9 +17,10 @@ from holdfast.domain.audit import Act
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
 from holdfast.ports import presence
-from holdfast.storage import permissions, rules
+from holdfast.storage import permissions, references, rules
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import is_retried_in
+from holdfast.storage.sql.catalogue.naming import work_with_policy
 from holdfast.storage.sql.catalogue.reading import SETTINGS, read_catalogue, read_pause
 from holdfast.storage.sql.logs import append_audited
 from holdfast.storage.sql.query import ACTIVE_STATES, owners
@@ -111,17 +112,22 @@ class SqlCatalogueStore:
         Raises:
             NotFound: There is none.
             VersionConflict: It has none of the revisions in ``if_match``.
-            Conflict: A queue or the settings name it.
+            Conflict: A queue, the settings, or work that has not ended name it.
         """
         with self._editing() as (connection, before):
             presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=False)
             presence.require_revision(before.policies[name], if_match)
             queues = before.queues.values()
-            rules.require_unused_policy(name, queues=() if detach else queues, default_policy=before.default_policy)
-            for queue in rules.detached(name, queues) if detach else ():
+            _delete(connection, declared.policies, name)  # which waits for those who hold it, and shows their work
+            references.require_unused_policy(
+                name,
+                queues=() if detach else queues,
+                default_policy=before.default_policy,
+                work=work_with_policy(connection, name),
+            )
+            for queue in references.detached(name, queues) if detach else ():
                 put_entry(connection, declared.queues, queue.name, dump_entry(queue))
                 self._tell(connection, audit.on_queue(by, Act.UPDATE, queue.name))
-            _delete(connection, declared.policies, name)
             self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
@@ -133,8 +139,8 @@ class SqlCatalogueStore:
         """
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, queue.name, known=before.queues.keys(), create=create)
-            rules.require_policies(queue, before.policies.keys())
-            rules.require_notifiers(queue, before.notifiers.keys())
+            references.require_policies(queue, before.policies.keys())
+            references.require_notifiers(queue, before.notifiers.keys())
             current = before.queues.get(queue.name)
             permissions.require_right_to_permissions(by, current, queue)
             if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
@@ -152,12 +158,12 @@ class SqlCatalogueStore:
         waiting = select(exists().where(jobs.c.state.in_(ACTIVE_STATES), jobs.c.queue == name))
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
-            rules.require_not_default_queue(name)
+            references.require_not_default_queue(name)
             permissions.require_right_to_permissions(by, before.queues[name], None)
             _delete(connection, declared.queues, name)  # which waits for those who hold it, to see what they submitted
             if connection.execute(waiting).scalar() or is_retried_in(connection, name):
-                raise rules.waiting_jobs(name)
-            rules.require_no_owners(name, owners(connection))
+                raise references.waiting_jobs(name)
+            references.require_no_owners(name, owners(connection))
             self._tell(connection, audit.on_queue(by, Act.DELETE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
@@ -212,7 +218,7 @@ class SqlCatalogueStore:
         with self._editing() as (connection, before):
             known = {*before.notifiers, *(what.removeprefix(f"{presence.NOTIFIER} ") for what in before.unreadable)}
             presence.require_presence(presence.NOTIFIER, name, known=known, create=False)
-            rules.require_unused_notifier(name, queues=before.queues.values())
+            references.require_unused_notifier(name, queues=before.queues.values())
             _delete(connection, declared.notifiers, name)
             self._tell(connection, audit.on_notifier(by, Act.DELETE, name))
 
@@ -269,7 +275,7 @@ class SqlCatalogueStore:
             InvalidRequest: The default policy does not exist.
         """
         with self._editing() as (connection, before):
-            rules.require_default_policy(default_policy, before.policies.keys())
+            references.require_default_policy(default_policy, before.policies.keys())
             access = access.over(before.access)
             known = (before.settings, before.default_policy, before.access)
             if (settings, default_policy, access) != known or SETTINGS in before.unreadable:
