@@ -91,15 +91,17 @@ class Machine:
     bob: Person
 
 
-def machine() -> Iterator[Machine]:
-    """Make both, and the server in a folder that others can enter: pytest's cannot be."""
+def machine(**environ: str) -> Iterator[Machine]:
+    """Make both, and the server in a folder that others can enter: pytest's cannot be; settings may name an account."""
     if os.geteuid() != 0 or not (shutil.which("useradd") and shutil.which("setpriv")):
         pytest.skip(ABSENT)
     folder = Path(tempfile.mkdtemp(prefix="holdfast-people-"))
     folder.chmod(0o755)
     socket = folder / "run" / "holdfast.sock"
     names = [f"hf-{name}-{os.getpid()}" for name in ("ann", "bob")]
-    server = Server(folder, HOLDFAST_ACCOUNTS=f"door:ci={names[1]}")
+    accounts = {"ann": names[0], "bob": names[1]}
+    named = {name: value.format(**accounts) for name, value in environ.items()}
+    server = Server(folder, **{"HOLDFAST_ACCOUNTS": f"door:ci={names[1]}", **named})
     others = ("setpriv", "--groups=1,2")  # which programs of accounts must not keep
     server.words = (*others, *server.words, "--run-as", "submitter", "--socket", str(socket))
     try:

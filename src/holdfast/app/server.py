@@ -23,7 +23,7 @@ from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
 from holdfast.app.embedded import start_embedded
-from holdfast.app.entrance import accounts, network
+from holdfast.app.entrance import accounts, issuer, network
 from holdfast.app.entrance.doors import open_doors
 from holdfast.app.entrance.listening import listening
 from holdfast.app.loops.telling import sender
@@ -122,6 +122,7 @@ def _announce(stack: ExitStack, directory: DataDir, address: ServerAddress) -> N
 
 
 def _entrance(host: str, settings: Settings, token: str) -> Entrance:
+    """Say who is let in, and begin to read an issuer's keys."""
     peer = accounts.own_peers() if settings.run_as == "self" else accounts.every_peer
     owner = evolve(accounts.account(), via=Via.TOKEN)
     return Entrance(
@@ -131,6 +132,7 @@ def _entrance(host: str, settings: Settings, token: str) -> Entrance:
         partial(accounts.named, table=settings.accounts),
         settings.run_as == "submitter",
         network.names(host, settings),
+        issuer.issued(settings, SystemClock()),
     )
 
 

@@ -92,6 +92,16 @@ class Settings(BaseModel):
     """The key of that certificate."""
     proxy: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()
     """Addresses of the TLS proxy in front of a server without TLS; it then takes requests from no other machine."""
+    oidc_issuer: str | None = None
+    """The OpenID Connect issuer whose tokens are taken, as its tokens name it: ``https://HOST/PATH``; unset: none."""
+    oidc_audience: str | None = None
+    """What the issuer calls this server in the tokens for it (``aud``); required with an issuer."""
+    oidc_user_claim: str = "sub"
+    """The claim of a token that names its bearer, such as ``sub``, ``email`` or ``preferred_username``."""
+    oidc_groups_claim: str = "groups"
+    """The claim with the bearer's groups; of one that is inside others, the path: ``realm_access.roles``."""
+    oidc_prefix: str = "oidc:"
+    """What the names of the issuer's people and groups begin with here."""
     hosts: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
     """Names that others call the server by, besides IP addresses and the machine's own name."""
     database: SecretStr | None = None

@@ -7,7 +7,72 @@ from tools.mutate.mutation import Mutation
 _TOKENS, _WHOSE = "integration/test_api_tokens.py", "integration/test_whose_it_is.py"
 _UNIT, _PEOPLE = "unit/test_rights.py", "integration/test_rights_of_people.py"
 
+_ISSUER, _CLAIMS = "integration/test_oidc.py", "unit/test_oidc_claims.py"
+
 MUTATIONS = (
+    Mutation(
+        "tokens of every issuer are taken",
+        "domain/access/claims.py",
+        "if issuer != trust.issuer:",
+        "if not issuer:",
+        (_CLAIMS,),
+    ),
+    Mutation(
+        "tokens that were made for other applications are taken",
+        "domain/access/claims.py",
+        "if trust.audience not in (audience if isinstance(audience, list) else [audience]):",
+        "if not audience:",
+        (_CLAIMS,),
+    ),
+    Mutation(
+        "tokens are taken after they have expired",
+        "domain/access/claims.py",
+        "if now >= ends + LEEWAY_S:",
+        "if ends <= 0:",
+        (_CLAIMS,),
+    ),
+    Mutation(
+        "an address that nobody has verified names its bearer",
+        "domain/access/claims.py",
+        'if trust.user_claim == "email" and claims.get("email_verified", True) is not True:',
+        "if not trust.user_claim:",
+        (_CLAIMS,),
+    ),
+    Mutation(
+        "a token's signature is not looked at",
+        "app/entrance/oidc/bearers.py",
+        "if self._checked.get(digest) is not key:",
+        "if self._checked is None:",
+        (_ISSUER,),
+    ),
+    Mutation(
+        "tokens that were signed with a key that is gone stay good",
+        "app/entrance/oidc/bearers.py",
+        "key = await self._keys.of(parts.kid, parts.algorithm)",
+        "key = next(iter(self._checked.values()), None) or await self._keys.of(parts.kid, parts.algorithm)",
+        (_ISSUER,),
+    ),
+    Mutation(
+        "each made-up name of a key has the issuer asked",
+        "app/entrance/oidc/keys.py",
+        "if len(self._begun) == _MOST_READS and now - self._begun[0] < _WITHIN_S:",
+        "if len(self._begun) > _MOST_READS:",
+        (_ISSUER,),
+    ),
+    Mutation(
+        "a short key of an issuer is used",
+        "app/entrance/oidc/keys.py",
+        'return key if given["kty"] != "RSA" or key.key.key_size >= _SHORTEST_RSA else None',
+        "return key",
+        (_ISSUER,),
+    ),
+    Mutation(
+        "a name of the issuer's may become root",
+        "app/entrance/oidc/bearers.py",
+        "return principal if account is None or account.uid == ROOT_UID else evolve(principal, uid=account.uid)",
+        "return principal if account is None else evolve(principal, uid=account.uid)",
+        (_ISSUER,),
+    ),
     Mutation(
         "an operation whose caller may do nothing of the kind goes on",
         "service/access/asking.py",

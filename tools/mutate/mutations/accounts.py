@@ -94,8 +94,8 @@ MUTATIONS = (
     Mutation(
         "a server listens to other machines with nothing but its owner's token",
         "app/entrance/network.py",
-        "settings.token_file is None and not has_api_tokens:",
-        "settings.token_file is None and has_api_tokens:",
+        "if is_beyond(host) and not any(others) and not has_api_tokens:",
+        "if is_beyond(host) and not any(others) and has_api_tokens:",
         ("e2e/test_network.py::test_what_makes_listening_to_others_safe_is_asked_for",),
     ),
     Mutation(

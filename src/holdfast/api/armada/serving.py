@@ -26,7 +26,7 @@ from holdfast.errors import HoldfastError, Unavailable
 from holdfast.service.listeners import Listeners
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from google.protobuf.descriptor import MethodDescriptor
     from grpc.aio import ServicerContext
@@ -54,7 +54,7 @@ class DoorSetup(Struct, frozen=True):
     """What the door works with."""
 
     backend: Backend
-    caller: Callable[[str | None, str], Caller]
+    caller: Callable[[str | None, str], Awaitable[Caller]]
     """Says who calls, from the authorization that was sent and the address it came from; refuses strangers."""
     refusal: Callable[[], HoldfastError | None] = lambda: None
     """Says why nothing may be taken in, if so."""
@@ -175,7 +175,7 @@ class Door:
             HoldfastError: It is nobody who may.
         """
         metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
-        caller = await self.run(self._setup.caller, metadata.get("authorization"), context.peer())
+        caller = await self._setup.caller(metadata.get("authorization"), context.peer())
         return Asked(self._setup.backend, caller)
 
     def answer(self, name: str, call: Call, asked: Asked, sent: Message) -> list[Message | None]:

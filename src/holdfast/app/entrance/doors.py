@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hmac
@@ -10,9 +11,8 @@ import secrets
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access import Principal, Via
-from holdfast.domain.access.tokens import BEGINS
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import InvalidSetting, Problem, Unauthenticated, Unavailable
+from holdfast.errors import InvalidSetting, Problem, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,25 +38,24 @@ class Visitors(Struct, frozen=True):
     anonymous: Principal | None = None
     """Who those are who show nothing."""
 
-    def caller(self, authorization: str | None, peer: str) -> Caller:
+    async def caller(self, authorization: str | None, peer: str) -> Caller:
         """Return who sent an authorization: a bearer token, or a token as the password of basic authentication.
 
         Raises:
             Unauthenticated: It is nobody who may come in.
+            Unavailable: Nobody can say now.
         """
-        who = self._who(authorization)
-        return self.backend.caller(who, origin=peer, request_id=secrets.token_hex(_ID_BYTES))
+        who, request_id = await self._who(authorization), secrets.token_hex(_ID_BYTES)
+        return await asyncio.to_thread(self.backend.caller, who, origin=peer, request_id=request_id)
 
-    def _who(self, authorization: str | None) -> Principal:
+    async def _who(self, authorization: str | None) -> Principal:
         own, shown = self.entrance.token, _token_in(authorization or "")
         if own is None or hmac.compare_digest(shown.encode(), own.encode()):
             return self.entrance.owner
-        if shown.startswith(BEGINS):
-            return self.backend.access.shown(shown)
         if authorization is None and self.anonymous is not None:
             return self.anonymous
         hint = "send the metadata authorization: Bearer TOKEN, or basic with it as the password"
-        raise Unauthenticated(hint=hint)
+        return await self.entrance.whose(shown, self.backend.access.shown, hint)
 
 
 def _token_in(authorization: str) -> str:

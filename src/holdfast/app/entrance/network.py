@@ -44,9 +44,11 @@ def require_token(host: str, settings: Settings, *, has_api_tokens: bool) -> Non
     Raises:
         Refused: They have not.
     """
-    if is_beyond(host) and settings.token is None and settings.token_file is None and not has_api_tokens:
+    others = (settings.token, settings.token_file, settings.oidc_issuer)
+    if is_beyond(host) and not any(others) and not has_api_tokens:
         message = f"refusing to listen on {host}: the only token is that of the data directory, which is its owner's"
-        raise Refused(message, hint="first make one for somebody: holdfast token create NAME --user USER")
+        hint = "first make one for somebody: holdfast token create NAME --user USER; or trust the issuer of others'"
+        raise Refused(message, hint=f"{hint}: HOLDFAST_OIDC_ISSUER")
 
 
 def certificates(settings: Settings) -> Certificates | None:

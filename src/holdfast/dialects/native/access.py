@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.reading import shown
 from holdfast.domain.access import Role
-from holdfast.domain.access.grants import Access, Permission, Right, Sight
+from holdfast.domain.access.grants import LONGEST_SUBJECT, Access, Permission, Right, Sight, can_be_named
 from holdfast.domain.suggestion import closest
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 MOST_SUBJECTS = 1000
 MOST_PERMISSIONS = 100
-LONGEST_SUBJECT = 255
 ROLES, OTHERS_SEE, PERMISSIONS = "access", "othersSee", "permissions"
 _PREFIXES = ("user:", "group:")
 
@@ -84,7 +83,7 @@ def _is_subject(part: Fields, name: str, value: object) -> bool:
         part.problem(name, f"{shown(value)} must be user:NAME or group:NAME", hint=hint)
     elif len(value) > LONGEST_SUBJECT:
         part.problem(name, f"is {len(value)} characters long; at most {LONGEST_SUBJECT} are allowed")
-    elif value == prefix or not value.isprintable() or any(letter.isspace() or letter == "," for letter in value):
+    elif value == prefix or not can_be_named(value):
         part.problem(name, f"{shown(value)} has no name that somebody can have", hint="no spaces and no commas")
     else:
         return True

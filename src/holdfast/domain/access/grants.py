@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from holdfast.domain.access.people import Principal
 
 ROOT_UID = 0
+LONGEST_SUBJECT = 255
+"""Characters of ``user:NAME`` and ``group:NAME``."""
 
 
 class Right(StrEnum):
@@ -98,6 +100,11 @@ class Access(Struct, frozen=True):
 
 AS_BEFORE = Access()
 """Says nothing."""
+
+
+def can_be_named(name: str) -> bool:
+    """Whether grants can name somebody of that name, who may have any other."""
+    return name.isprintable() and not any(letter.isspace() or letter == "," for letter in name)
 
 
 def roles_of(principal: Principal, access: Access, *, owner: Principal) -> tuple[Role, ...]:

@@ -18,6 +18,8 @@ class Via(StrEnum):
     """Connected to a Unix socket; the operating system knows who that is."""
     DOOR = "door"
     """Came in by a door and showed nothing; the operator says who that is."""
+    OIDC = "oidc"
+    """Showed a token of the OpenID Connect issuer that the server trusts."""
 
 
 class Role(StrEnum):

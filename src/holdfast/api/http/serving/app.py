@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
@@ -119,7 +120,8 @@ def create_app(
 def _let_in(app: FastAPI, entrance: Entrance, clock: Clock) -> None:
     """Stand the gates there that say who comes in; the last is the first that a request comes to."""
     if entrance.token is not None:
-        app.add_middleware(TokenGate, token=entrance.token, now=clock.now, shown=app.state.backend.access.shown)
+        whose = partial(entrance.whose, shown=app.state.backend.access.shown)
+        app.add_middleware(TokenGate, token=entrance.token, now=clock.now, whose=whose)
     if entrance.peer is not None:
         app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now)
     if entrance.hosts is not None:

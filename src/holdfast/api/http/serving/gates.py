@@ -9,7 +9,7 @@ import hmac
 import secrets
 from hashlib import sha256
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 import anyio
@@ -26,11 +26,19 @@ from holdfast.errors import HoldfastError, Refused, Unauthenticated
 from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from holdfast.domain.access import Principal
+
+    class Whose(Protocol):
+        """Says whose a token is; the hint how one is shown."""
+
+        def __call__(self, text: str, *, hint: str) -> Awaitable[Principal]:
+            """Return it, or refuse."""
+            ...
+
 
 PEER = "peer"
 """In a request's state: the number of the account at the other end of a Unix socket."""
@@ -39,6 +47,8 @@ PRINCIPAL = "principal"
 _KNOWN_S = 30.0
 """How long an account is known by its number before its name and groups are looked up again."""
 _FREE_TRIES, _FIRST_WAIT_S, _LONGEST_WAIT_S, _FORGOTTEN_S, _MOST_PEERS = 10, 0.001, 2.0, 60.0, 512
+_DOTS = 2
+"""In a token of OpenID Connect."""
 REQUEST_ID = "x-request-id"
 _LONGEST_REQUEST_ID = 128
 _ID_BYTES = 8
@@ -65,6 +75,29 @@ class Entrance(Struct, frozen=True):
     """Whether programs run as who submits them, so that whoever does needs a Unix account."""
     hosts: frozenset[str] | None = None
     """What the server may be called, besides addresses; ``None``: anything, as only this machine reaches it."""
+    issued: Callable[[str], Awaitable[Principal]] | None = None
+    """Says whose a token of the trusted issuer is, if one is trusted."""
+
+    async def whose(self, text: str, shown: Callable[[str], Principal], hint: str) -> Principal:
+        """Return whose a token is, other than the server's own.
+
+        Args:
+            text: The token.
+            shown: Says whose an API token is, which may take a while.
+            hint: How a token is shown.
+
+        Raises:
+            Unauthenticated: It opens nothing.
+            Unavailable: Nobody can say now.
+        """
+        if text.startswith(BEGINS):
+            return await to_thread.run_sync(shown, text)
+        if text.count(".") != _DOTS:
+            raise Unauthenticated(hint=hint)
+        if self.issued is None:
+            msg = "this server takes no tokens of OpenID Connect: it trusts no issuer"
+            raise Unauthenticated(msg, hint="HOLDFAST_OIDC_ISSUER says whose it takes; an API token will do, too")
+        return await self.issued(text)
 
 
 class RequestIdGate:
@@ -180,12 +213,10 @@ class WrongTokens:
 class TokenGate:
     """Lets only callers with the token in, and who is known; the token itself is not kept, only its hash."""
 
-    def __init__(
-        self, app: ASGIApp, *, token: str, now: Callable[[], float], shown: Callable[[str], Principal]
-    ) -> None:
-        """Stand before ``app``; ``shown`` tells whose an API token is, which may take a while."""
+    def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float], whose: Whose) -> None:
+        """Stand before ``app``; ``whose`` tells whose another token is, and its hint how one is shown."""
         self._app = app
-        self._shown = shown
+        self._whose = whose
         self._wrong = WrongTokens(now)
         self._digest = sha256(token.encode()).digest()
         self._sign_in = SignIn(self._digest, now)
@@ -197,21 +228,20 @@ class TokenGate:
         elif self._sign_in.is_asked(scope):
             await self._sign_in.answer(scope, receive, send, is_token=self._is_token)
         else:
-            await self._api_token(scope, receive, send)
+            await self._another_token(scope, receive, send)
 
-    async def _api_token(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the user of an API token in, or refuse; whoever guesses is made to wait."""
+    async def _another_token(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the user of an API token or of the issuer in, or refuse; whoever guesses is made to wait."""
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
-        hint = "send the header: Authorization: Bearer TOKEN"
-        refusal: HoldfastError = Unauthenticated(hint=hint)
-        if scheme.lower() == "bearer" and text.strip().startswith(BEGINS):
-            try:
-                scope.setdefault("state", {})[PRINCIPAL] = await to_thread.run_sync(self._shown, text.strip())
-            except HoldfastError as error:
-                refusal = error
-            else:
-                await self._app(scope, receive, send)
-                return
+        shown = text.strip() if scheme.lower() == "bearer" else ""
+        try:
+            hint = "send the header: Authorization: Bearer TOKEN"
+            scope.setdefault("state", {})[PRINCIPAL] = await self._whose(shown, hint=hint)
+        except HoldfastError as error:
+            refusal = error
+        else:
+            await self._app(scope, receive, send)
+            return
         if text and isinstance(refusal, Unauthenticated):
             await anyio.sleep(self._wrong.delay_s((scope.get("client") or ("",))[0]))
         await respond(refusal)(scope, receive, send)

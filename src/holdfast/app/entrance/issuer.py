@@ -1,0 +1,80 @@
+"""Which issuer of OpenID Connect tokens the settings trust, if they do."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.app.entrance import accounts
+from holdfast.app.entrance.oidc.discovery import is_safe, keys_of
+from holdfast.domain.access.claims import Trust
+from holdfast.errors import InvalidSetting, Problem, Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from holdfast.app.settings import Settings
+    from holdfast.app.time import SystemClock
+    from holdfast.domain.access import Principal
+
+_PREFIX = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}:")
+_OTHERS = frozenset({"door:", "user:", "group:"})
+
+
+def trust_of(settings: Settings) -> Trust | None:
+    """Return whose tokens are taken; ``None``: no issuer's.
+
+    Raises:
+        InvalidSetting: Something is missing, or cannot be used; with all problems.
+    """
+    if settings.oidc_issuer is None:
+        if settings.oidc_audience is not None:
+            raise InvalidSetting(
+                problems=[Problem("HOLDFAST_OIDC_ISSUER", "is required beside HOLDFAST_OIDC_AUDIENCE")]
+            )
+        return None
+    problems = []
+    if not is_safe(settings.oidc_issuer):
+        hint = "without TLS, anybody on the way could sign tokens; http:// is for an issuer on this machine only"
+        problems.append(Problem("HOLDFAST_OIDC_ISSUER", f"{settings.oidc_issuer!r} is no https:// address", hint=hint))
+    if not settings.oidc_audience:
+        hint = "what the issuer calls this server: the client id, or the audience, that it puts as aud into tokens"
+        problems.append(Problem("HOLDFAST_OIDC_AUDIENCE", "is required beside HOLDFAST_OIDC_ISSUER", hint=hint))
+    if settings.oidc_prefix in _OTHERS or not _PREFIX.fullmatch(settings.oidc_prefix):
+        hint = "with a colon no name of the issuer's can be that of a Unix account; such as oidc:"
+        rule = "must be lower-case letters and digits with a colon at the end, and no prefix of others"
+        problems.append(Problem("HOLDFAST_OIDC_PREFIX", f"{settings.oidc_prefix!r} {rule}", hint=hint))
+    if problems:
+        raise InvalidSetting(problems=problems)
+    return Trust(
+        settings.oidc_issuer,
+        settings.oidc_audience or "",
+        settings.oidc_user_claim,
+        settings.oidc_groups_claim,
+        settings.oidc_prefix,
+    )
+
+
+def issued(settings: Settings, clock: SystemClock) -> Callable[[str], Awaitable[Principal]] | None:
+    """Return what says whose a token of the issuer is, and begin to read its keys; ``None``: there is no issuer.
+
+    Raises:
+        InvalidSetting: A setting is missing, or cannot be used.
+        Unavailable: The library is not installed.
+    """
+    trust = trust_of(settings)
+    if trust is None:
+        return None
+    try:
+        from holdfast.app.entrance.oidc.bearers import bearers
+    except ImportError as error:
+        msg = "tokens of an OpenID Connect issuer need a library that is not installed"
+        raise Unavailable(msg, hint="pip install 'holdfast-scheduler[oidc]'") from error
+    table = settings.accounts if settings.run_as == "submitter" else {}
+    return bearers(trust, keys_of, (clock.now, clock.steady), partial(_account, table=table))
+
+
+def _account(name: str, table: Mapping[str, str]) -> Principal | None:
+    """Return the account that the settings name for somebody; nobody has one by a name of the issuer's alone."""
+    return accounts.named(name, table) if name in table else None
