@@ -17,7 +17,7 @@ from holdfast.dialects.native.category import write_category
 from holdfast.domain.access import Role
 from holdfast.domain.access.grants import AS_BEFORE, Access, Permission, Right, Sight
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.job import Ceiling, Queue
+from holdfast.domain.job import Ceiling, Queue, UserLimits
 from holdfast.domain.policy.model import Action, Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem, UnreadableSpec
 from tests.reading import read_manifests
@@ -40,13 +40,16 @@ def test_every_field_of_a_queue_is_read_and_written() -> None:
         "weight": 2.5,
         "maxRunning": {"cpu": "2500m", "memory": "1Gi", "gpu": 2},
         "maxRunningJobs": 7,
+        "perUser": {"maxRunning": {"cpu": "500m", "licence": 1}, "maxRunningJobs": 2},
         "retryPolicies": ["infra", "ml"],
         "paused": True,
         "permissions": [{"subjects": ["user:ann", "group:ml"], "verbs": ["submit", "watch"]}],
     }
     queue = read_manifest(manifest("Queue", "q", spec))
     allowed = (Permission(("user:ann", "group:ml"), (Right.SUBMIT, Right.WATCH)),)
-    assert queue == Queue("q", 2.5, Ceiling(2500, 1024**3, 2), 7, ("infra", "ml"), paused=True, permissions=allowed)
+    each = UserLimits(Ceiling(cpu_m=500, named=(("licence", 1000),)), max_running_jobs=2)
+    most = Ceiling(2500, 1024**3, 2)
+    assert queue == Queue("q", 2.5, most, 7, ("infra", "ml"), paused=True, permissions=allowed, per_user=each)
     assert isinstance(queue, Queue)
     assert read_manifest(manifest("Queue", "q", write_queue(queue))) == queue
 
@@ -81,6 +84,10 @@ def test_a_queue_needs_a_name_only() -> None:
         ({"weight": -1}, "spec.weight"),
         ({"maxRunningJobs": 0}, "spec.maxRunningJobs"),
         ({"maxRunning": {"cpus": 1}}, "spec.maxRunning.cpus"),
+        ({"perUser": {"maxRunningJobs": 0}}, "spec.perUser.maxRunningJobs"),
+        ({"perUser": {"maxRunning": {"cpus": 1}}}, "spec.perUser.maxRunning.cpus"),
+        ({"perUser": {"weight": 1}}, "spec.perUser.weight"),
+        ({"perUser": 3}, "spec.perUser"),
         ({"maxRunning": {"licence/": 1}}, "spec.maxRunning.licence/"),
         ({"maxRunning": {"licence/matlab": "many"}}, "spec.maxRunning.licence/matlab"),
         ({"paused": "yes"}, "spec.paused"),

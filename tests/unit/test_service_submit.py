@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.devices import Device, GpuSelector
-from holdfast.domain.job import Ceiling, Node, Queue, Resources
+from holdfast.domain.job import Ceiling, Node, Queue, Resources, UserLimits
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
@@ -199,6 +199,20 @@ def test_more_of_what_is_counted_by_a_name_than_the_queue_may_use_is_refused(
     (problem,) = caught.value.problems
     assert problem.path == "spec.resources.licence/matlab"
     assert problem.message == "2 x 0.5 is more than the 0.5 that queue 'half' may use at once"
+
+
+def test_what_each_user_may_use_of_a_queue_keeps_a_job_out_that_is_more(
+    store: MemoryStore, submitter: Submitter
+) -> None:
+    store.put_queue(Queue("each", max_running=Ceiling(cpu_m=9000), per_user=UserLimits(Ceiling(1000, 1 << 30))))
+    submitter.submit(_spec(queue="each", gang=2, resources=Resources(500)))
+    with pytest.raises(Refused) as caught:
+        submitter.submit(_spec(queue="each", gang=3, resources=Resources(500, 1 << 30)))
+    assert [str(one) for one in caught.value.problems] == [
+        f"spec.resources.{name}: 3 x {each} is more than the {most} that each user in queue 'each' may use at once;"
+        " hint: ask for less, or for another queue"
+        for name, each, most in (("cpu", "0.5", "1"), ("memory", "1Gi", "1Gi"))
+    ]
 
 
 def test_a_share_beyond_what_the_queue_may_use_is_refused(store: MemoryStore, submitter: Submitter) -> None:

@@ -16,6 +16,7 @@ _OF_KIND = {
     "--retry-policy": Noun.QUEUE,
     "--weight": Noun.QUEUE,
     "--max-running-jobs": Noun.QUEUE,
+    "--per-user": Noun.QUEUE,
     "--paused": Noun.QUEUE,
     "--retry-limit": Noun.RETRY_POLICY,
     "--default-action": Noun.RETRY_POLICY,
@@ -44,6 +45,14 @@ class EditOptions:
     max_running_jobs: Annotated[Text, typer.Option(metavar="N", help="Queue: run at most this many jobs at once.")] = (
         None
     )
+    per_user: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Queue: a limit of each user, such as maxRunningJobs=4 or maxRunning.gpu=2; VALUE may be none."
+            " Repeatable.",
+        ),
+    ] = field(default_factory=list)
     paused: Annotated[bool | None, typer.Option("--paused/--no-paused", help="Queue: accept jobs, but start none.")] = (
         None
     )
@@ -69,6 +78,7 @@ def spec_of(options: EditOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
         "--retry-policy": flags.names(options.retry_policy) or None,
         "--weight": flags.number("--weight", options.weight, low=0),
         "--max-running-jobs": flags.integer("--max-running-jobs", options.max_running_jobs, low=1),
+        "--per-user": limits_of_users({}, options.per_user, flags) if options.per_user else None,
         "--paused": options.paused,
         "--retry-limit": flags.integer("--retry-limit", options.retry_limit),
         "--default-action": _action(options.default_action, flags),
@@ -94,6 +104,20 @@ def with_limits(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[
         if value != "default":
             fields[field_name] = None if value == "none" else int(value) if value.isdecimal() else value
     return {handler: fields for handler, fields in limits.items() if fields}
+
+
+def limits_of_users(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[str, Any]:
+    """Return a ``perUser`` with some of it changed, each written as ``FIELD=VALUE``."""
+    limits = {name: dict(value) if isinstance(value, dict) else value for name, value in before.items()}
+    for name, text in flags.pairs("--per-user", edits).items():
+        head, dot, key = name.partition(".")
+        if dot and not isinstance(limits.get(head), dict):
+            limits[head] = {}
+        part = limits[head] if dot else limits
+        part.pop(key or head, None)
+        if text != "none":
+            part[key or head] = int(text) if text.isdecimal() else text
+    return {name: value for name, value in limits.items() if value != {}}
 
 
 def _action(text: str | None, flags: Flags) -> str | None:

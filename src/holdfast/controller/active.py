@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.base import GANG
 
@@ -33,3 +34,8 @@ class Active(Struct, eq=False, gc=True):
     """Whether its runs come and go one by one, and each counts as a job of its queue."""
     order: Callable[[Run, float], RunOrder] | None = None
     """Writes the order for one of its runs as of now, where the specification alone is not enough."""
+
+    @property
+    def counts_for(self) -> int:
+        """How many jobs it is to the limits of its queue: one, or each of its pods that has not ended."""
+        return sum(run.status not in RUN_TERMINAL for run in self.runs.values()) if self.pods else 1

@@ -5,20 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.domain.job import Resources
+from holdfast.domain.job import Resources, job_of
 from holdfast.domain.placement.assignment import all_well
 from holdfast.domain.placement.cordon import and_closed
 from holdfast.domain.placement.fit import Usage, fit_alone, why_not
 from holdfast.domain.placement.scheduling import Round, RoundLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.shortages import Shortages
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.job import Amounts
+    from holdfast.domain.job import Amounts, Queue
     from holdfast.domain.placement.fit import Place, PlaceKey, Shape
     from holdfast.domain.placement.scheduling import Placement as Given
 
@@ -35,6 +35,7 @@ class Placement:
         shortages: Shortages,
     ) -> None:
         """Remember where queues are, and a round's limits."""
+        self._queues: Mapping[str, Queue] = {}
         self._shortages = shortages
         self._state = state
         self._catalog = catalog
@@ -45,6 +46,7 @@ class Placement:
         """Plan a round, and have each kind give its workloads their places."""
         state, settings, pause = self._state, self._catalog.catalogue.settings, self._catalog.catalogue.paused
         has = settings.resources
+        self._tell_users_apart()
         every, cordons = list(state.capacity.places.values()), self._catalog.catalogue.cordons
         short = {place.key: place.short for place in every if place.short is not None}
         closed = [cordon.in_words() for cordon in cordons.values()]
@@ -56,7 +58,7 @@ class Placement:
             pending=state.pending,
             places=opened,
             free=dict(state.capacity.free),
-            queues=self._catalog.catalogue.queues,
+            queues=self._queues,
             usage={name: Usage(used.resources, used.jobs) for name, used in state.capacity.usage.items()},
             balances=state.balances,
             now=now,
@@ -68,6 +70,7 @@ class Placement:
             tried=set(short),
             refusal="" if pause is None else pause.in_words(),
             users=self._users,
+            by_user=self._by_user(),
         ).plan()
         state.schedule_needed = plan.cut_short
         if short:
@@ -100,6 +103,35 @@ class Placement:
                 if name in free:
                     free[name] -= amount
         return free
+
+    def _tell_users_apart(self) -> None:
+        """Group what waits in queues that limit each user by its users."""
+        queues = self._catalog.catalogue.queues
+        if queues is not self._queues:
+            self._queues = queues
+            limited = {name for name, queue in queues.items() if queue.per_user.of_running}
+            self._state.pending.tell_users_apart(limited)
+
+    def _by_user(self) -> dict[tuple[str, str], Usage]:
+        """Sum up what each user uses of the queues that limit that, where any of their jobs wait."""
+        state = self._state
+        queues = {key.queue for key in state.pending.groups() if key.user is not None}
+        found: dict[tuple[str, str], Usage] = {}
+        if not queues:
+            return found
+        of: dict[str, tuple[str, str]] = {}
+        for uid, (_, amount, queue, user) in state.capacity.charges.items():
+            if queue in queues:
+                of[job_of(uid)] = (queue, user)
+                found.setdefault((queue, user), Usage()).resources += amount
+        for job_id, active in state.active.items():
+            job = active.job
+            if job.queue in queues:
+                found.setdefault((job.queue, job.submitted_by), Usage()).jobs += active.counts_for
+                of.pop(job_id, None)
+        for key in of.values():  # of jobs that are left alone, and run on
+            found[key].jobs += 1
+        return found
 
     def _users(self, placed: Sequence[Given]) -> dict[tuple[PlaceKey, str], list[str]]:
         """Name the jobs that have devices, by place and device, in the order they got them."""

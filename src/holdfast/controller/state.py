@@ -118,7 +118,7 @@ class ControllerState:
             self.owner[run.uid] = job.id
             self.runs_changed[run.uid] = (active, run)
             if run.status not in RUN_TERMINAL:
-                self.capacity.charge(run, job.queue)
+                self.capacity.charge(run, job.queue, job.submitted_by)
                 self.capacity.usage[job.queue].jobs += pods
 
     def admit(self, job: Job) -> None:
@@ -211,7 +211,7 @@ class ControllerState:
             active.runs[run.uid] = run
             self.owner[run.uid] = job.id
             self.changes.runs[run.uid] = run
-            self.capacity.charge(run, job.queue)
+            self.capacity.charge(run, job.queue, job.submitted_by)
         return active
 
     def open_pods(self, job: Job, attempt: Attempt) -> Active:
@@ -236,7 +236,7 @@ class ControllerState:
         self.owner[run.uid] = run.job_id
         self.changes.runs[run.uid] = run
         self.runs_changed[run.uid] = (active, run)
-        self.capacity.charge(run, active.job.queue)
+        self.capacity.charge(run, active.job.queue, active.job.submitted_by)
         self.capacity.usage[active.job.queue].jobs += 1
 
     def pods_started(self, active: Active, job: Job, runs: Sequence[Run]) -> None:
@@ -257,9 +257,9 @@ class ControllerState:
         self.owner.pop(key, None)
         self.pending.remove(key)
 
-    def keep_place(self, run: Run, queue: str) -> None:
-        """Charge a place for what will run there next."""
-        self.capacity.charge(run, queue)
+    def keep_place(self, run: Run, job: Job) -> None:
+        """Charge a place for what of a job will run there next."""
+        self.capacity.charge(run, job.queue, job.submitted_by)
 
     def give_place_back(self, uid: str) -> None:
         """Give back a place that was kept."""

@@ -277,6 +277,11 @@ class Run(Struct, frozen=True):
         return evolve(self, status=status, status_since=at)
 
 
+def job_of(uid: str) -> str:
+    """Return the id of the job that a run is one of, or a place that is kept for one."""
+    return uid.rsplit("-", 3)[0]
+
+
 class Ceiling(Struct, frozen=True):
     """The most of each kind of capacity that can be in use at the same time; ``None`` is no limit."""
 
@@ -285,6 +290,19 @@ class Ceiling(Struct, frozen=True):
     gpu: int | None = None
     named: Amounts = ()
     """Of what is counted by a name, in thousandths; what is not among them has no limit."""
+
+
+class UserLimits(Struct, frozen=True):
+    """What one user can have of a queue; every user can have as much."""
+
+    max_running: Ceiling = Ceiling()
+    """Never more than this in use at once."""
+    max_running_jobs: int | None = None
+
+    @property
+    def of_running(self) -> bool:
+        """Whether any of it limits what runs."""
+        return self.max_running_jobs is not None or self.max_running != Ceiling()
 
 
 class Queue(Struct, frozen=True):
@@ -309,6 +327,8 @@ class Queue(Struct, frozen=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     """What others keep with it; nothing here reads them."""
+    per_user: UserLimits = UserLimits()
+    """The same limits for each user by itself, beside its own."""
 
 
 class Node(Struct, frozen=True):

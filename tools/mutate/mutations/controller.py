@@ -218,8 +218,8 @@ MUTATIONS = (
     Mutation(
         "a restart forgets what runs",
         "controller/state.py",
-        ("            if run.status not in RUN_TERMINAL:\n                self.capacity.charge(run, job.queue)\n"),
-        ("            if run.status not in RUN_TERMINAL:\n"),
+        "                self.capacity.charge(run, job.queue, job.submitted_by)\n                self",
+        "                self",
         (WORLDS,),
     ),
     Mutation(

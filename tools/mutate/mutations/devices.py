@@ -84,7 +84,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a queue's limit of a named resource lets one more in",
-        "domain/placement/scheduling.py",
+        "domain/placement/quota.py",
         "if after.amount_of(each) > most)",
         "if after.amount_of(each) - 1000 > most)",
         ("unit/test_scheduling.py",),
@@ -92,7 +92,7 @@ MUTATIONS = (
     Mutation(
         "a queue may limit what nobody has without a word",
         "service/operations/queues.py",
-        "if not queue.max_running.named:",
+        "if not queue.max_running.named and not queue.per_user.max_running.named:",
         "if queue.name:",
         ("unit/test_service_catalogue.py",),
     ),

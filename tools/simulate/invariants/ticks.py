@@ -50,7 +50,7 @@ class TickChecks:
             if unknown - told:
                 refuse("no-job-lost", f"the controller does not know {sorted(unknown - told)}")
 
-    def _kept(self, state: ControllerState) -> dict[str, tuple[PlaceKey, Resources, str]]:
+    def _kept(self, state: ControllerState) -> dict[str, tuple[PlaceKey, Resources, str, str]]:
         """Work out what pods that restart in place may keep: the place of a last program, which has ended."""
         kept = {}
         for uid in state.capacity.charges:
@@ -60,18 +60,19 @@ class TickChecks:
                 kept[uid] = state.capacity.charges[uid] if state.changes else self._place_kept(run, state)
         return kept
 
-    def _place_kept(self, run: str, state: ControllerState) -> tuple[PlaceKey, Resources, str]:
+    def _place_kept(self, run: str, state: ControllerState) -> tuple[PlaceKey, Resources, str, str]:
         """Find the place a pod may keep after a run."""
         pods = (pod for job_id in state.active for pod in self._sets.pods_of(job_id))
         last = next((self._record.runs[pod.run] for pod in pods if pod.run == run), None)
         if last is None or last.status not in RUN_TERMINAL:
             refuse("capacity-adds-up", f"a place is kept of {run}, which waits for none")
-        return ((last.executor, last.node), last.request, state.active[last.job_id].job.queue)
+        job = state.active[last.job_id].job
+        return ((last.executor, last.node), last.request, job.queue, job.submitted_by)
 
     def _capacity(self, state: ControllerState) -> None:
         capacity = state.capacity
         owed = {
-            uid: ((run.executor, run.node), run.request, active.job.queue)
+            uid: ((run.executor, run.node), run.request, active.job.queue, active.job.submitted_by)
             for active in state.active.values()
             for uid, run in active.runs.items()
             if run.status not in RUN_TERMINAL
@@ -81,7 +82,7 @@ class TickChecks:
             refuse("capacity-adds-up", f"charged are {dict(capacity.charges)}, running {owed}")
         used: dict[tuple[str, str], Resources] = {}
         queues: dict[str, Resources] = {}
-        for key, request, queue in owed.values():
+        for key, request, queue, _ in owed.values():
             used[key] = used.get(key, _NOTHING) + request
             queues[queue] = queues.get(queue, _NOTHING) + request
         for key, place in capacity.places.items():

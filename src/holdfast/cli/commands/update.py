@@ -9,7 +9,7 @@ import typer
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of, with_limits
+from holdfast.cli.edits import EditOptions, check_target, limits_of_users, manifest_of, spec_of, with_limits
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun, read_noun
@@ -116,14 +116,17 @@ def _update_things(options: UpdateOptions, noun: Noun, cli: Cli) -> int:
         flags.wrong("KIND", "no flag says what to change", hint="holdfast update --help")
     flags.finish()
     with cli.connect() as client:
-        written = [_changed(client, noun, name, changes, options.handler_limit) for name in options.names]
+        written = [_changed(client, noun, name, changes, options) for name in options.names]
     return _send(written, options, cli)
 
 
-def _changed(client: Client, noun: Noun, name: str, changes: dict[str, Any], limits: list[str]) -> Written:
-    spec = {**READERS[noun].fetched(client, name).spec, **changes}
-    if limits:
-        spec["handlerLimits"] = with_limits(spec.get("handlerLimits", {}), limits, Flags())
+def _changed(client: Client, noun: Noun, name: str, changes: dict[str, Any], options: UpdateOptions) -> Written:
+    before = READERS[noun].fetched(client, name).spec
+    spec = {**before, **changes}
+    if options.handler_limit:
+        spec["handlerLimits"] = with_limits(before.get("handlerLimits", {}), options.handler_limit, Flags())
+    if options.per_user:
+        spec["perUser"] = limits_of_users(before.get("perUser", {}), options.per_user, Flags())
     return Written(noun, name, manifest_of(noun, name, spec))
 
 

@@ -144,7 +144,7 @@ class Gangs:
                 (job.queue, job.spec, job.request.memory, job.avoid_node, job.avoid_devices, ran),
                 lambda: GroupKey(job.queue, gang.shape_of(job, spec), ran),
             )
-            state.wait(group, Waiting(-job.priority, job.seq, job.id, job.queued_at))
+            state.wait(group, Waiting(-job.priority, job.seq, job.id, job.queued_at, user=job.submitted_by))
         else:
             state.wait_no_more(job.id)
             if spec.after and job.ready_at is None:

@@ -87,7 +87,7 @@ class Pods:
         retry = pod.record.restarts + pod.record.index_failures > 0
         shape = self.shape(job, pod.record, plan, domain=work.record.domain)
         self.waiting[pod.placement_id] = (active, work, pod)
-        waiting = Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True)
+        waiting = Waiting(-job.priority, job.seq, pod.placement_id, now, pod=True, user=job.submitted_by)
         self._state.wait(GroupKey(job.queue, shape, retry), waiting, job_id=job.id)
 
     @staticmethod
@@ -209,7 +209,7 @@ class Pods:
             return
         if not is_disruption(run.outcome) and not met(run.outcome):
             pod.kept = evolve(run, uid=f"{run.uid}/kept")
-            self._state.keep_place(pod.kept, active.job.queue)
+            self._state.keep_place(pod.kept, active.job)
 
     def _context(self, active: Active, pod: PodWork, plan: PodPlan, now: float) -> RestartContext:
         state, judging = self._sets.state_of(active.job), self._judging

@@ -12,7 +12,7 @@ from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
 from holdfast.dialects.native.resources import MOST_GPUS, plain_amount, read_ceilings, read_named
 from holdfast.dialects.native.writing import write_backoff
 from holdfast.dialects.reading import Fields
-from holdfast.domain.job import Ceiling, Queue
+from holdfast.domain.job import Ceiling, Queue, UserLimits
 from holdfast.domain.lifecycle import ATTEMPTS, SCHEDULE
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.suggestion import closest
@@ -97,6 +97,7 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
         weight=1.0 if weight is None else weight,
         max_running=_read_max_running(spec),
         max_running_jobs=spec.integer("maxRunningJobs", low=1, high=MOST_JOBS),
+        per_user=_read_per_user(spec),
         retry_policies=read_policy_names(spec),
         paused=spec.flag("paused"),
         handler_limits=read_handler_limits(spec),
@@ -107,6 +108,15 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
     )
     close_envelope(opened)
     return queue if len(problems) == before else None
+
+
+def _read_per_user(spec: Fields) -> UserLimits:
+    part = spec.nested("perUser")
+    if part is None:
+        return UserLimits()
+    limits = UserLimits(_read_max_running(part), part.integer("maxRunningJobs", low=1, high=MOST_JOBS))
+    part.finish()
+    return limits
 
 
 def _read_max_running(spec: Fields) -> Ceiling:
@@ -121,14 +131,9 @@ def _read_max_running(spec: Fields) -> Ceiling:
 
 def write_queue(queue: Queue) -> dict[str, Any]:
     """Write a queue's ``spec``; it reads back equal."""
-    spec: dict[str, Any] = {"weight": queue.weight, "paused": queue.paused}
-    most = queue.max_running
-    limits = {"cpu": None if most.cpu_m is None else f"{most.cpu_m}m", "memory": most.memory, "gpu": most.gpu}
-    given: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
-    if given := {**given, **{name: plain_amount(amount) for name, amount in most.named}}:
-        spec["maxRunning"] = given
-    if queue.max_running_jobs is not None:
-        spec["maxRunningJobs"] = queue.max_running_jobs
+    spec: dict[str, Any] = {"weight": queue.weight, "paused": queue.paused, **_write_limits(queue)}
+    if per_user := _write_limits(queue.per_user):
+        spec["perUser"] = per_user
     if queue.retry_policies:
         spec["retryPolicies"] = list(queue.retry_policies)
     if queue.handler_limits:
@@ -141,6 +146,18 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         if pairs:
             spec[name] = dict(pairs)
     return spec
+
+
+def _write_limits(limits: Queue | UserLimits) -> dict[str, Any]:
+    """Write those limits of a queue that each user can have, too."""
+    most, found = limits.max_running, dict[str, Any]()
+    given = {"cpu": None if most.cpu_m is None else f"{most.cpu_m}m", "memory": most.memory, "gpu": most.gpu}
+    ceiling: dict[str, Any] = {name: limit for name, limit in given.items() if limit is not None}
+    if ceiling := {**ceiling, **{name: plain_amount(amount) for name, amount in most.named}}:
+        found["maxRunning"] = ceiling
+    if limits.max_running_jobs is not None:
+        found["maxRunningJobs"] = limits.max_running_jobs
+    return found
 
 
 def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, Access]:

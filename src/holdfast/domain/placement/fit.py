@@ -295,8 +295,8 @@ class Capacity:
         """The one place of each executor whose engine chooses nodes: its runs move to the nodes it chose."""
         self.free: dict[PlaceKey, Resources] = {}
         """What is free now, by place."""
-        self.charges: dict[str, tuple[PlaceKey, Resources, str]] = {}
-        """Where each run is charged, what, and to which queue, by its uid."""
+        self.charges: dict[str, tuple[PlaceKey, Resources, str, str]] = {}
+        """Where each run is charged, what, to which queue and to which user, by its uid."""
         self.devices = DeviceLedger()
         self.grants: Mapping[str, tuple[tuple[str, ...], ...]] = {}
         """What was granted last."""
@@ -311,7 +311,7 @@ class Capacity:
         if Capability.PLACEMENT in place.engine.capabilities:
             self._whole[place.key[0]] = place.key
         used = Resources(0)
-        for key, amount, _ in self.charges.values():
+        for key, amount, _, _ in self.charges.values():
             if self._whole.get(key[0], key) == place.key:
                 used += amount
         self.free[place.key] = place.capacity - used
@@ -334,12 +334,12 @@ class Capacity:
         """Keep which devices the runs that are made next are given, by placement id and rank."""
         self.grants = devices
 
-    def charge(self, run: Run, queue: str) -> None:
+    def charge(self, run: Run, queue: str, user: str = "") -> None:
         """Charge a run to its place."""
         if run.uid in self.charges:
             return
         key = (run.executor, run.node)
-        self.charges[run.uid] = (key, run.request, queue)
+        self.charges[run.uid] = (key, run.request, queue, user)
         self.usage[queue].resources += run.request
         home = self._whole.get(key[0], key)
         if home in self.free:
@@ -352,7 +352,7 @@ class Capacity:
         charge = self.charges.pop(uid, None)
         if charge is None:
             return False
-        key, amount, queue = charge
+        key, amount, queue, _ = charge
         home = self._whole.get(key[0], key)
         if home in self.free:
             self.free[home] += amount

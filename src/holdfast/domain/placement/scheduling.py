@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from holdfast.domain.job import Ceiling, Queue, Resources
+from holdfast.domain.job import Queue, Resources
 from holdfast.domain.placement.assignment import choose, take
 from holdfast.domain.placement.fit import (
     Place,
@@ -26,11 +26,12 @@ from holdfast.domain.placement.fit import (
     why_not,
     without_hopeless_avoidance,
 )
+from holdfast.domain.placement.quota import at_limit, user_at_limit, whole
 from holdfast.domain.record import Struct, field
 from holdfast.domain.units import format_amount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from holdfast.domain.placement.fit import Shape
 
@@ -42,6 +43,8 @@ class GroupKey(NamedTuple):
     shape: Shape
     retry: bool
     """Whether they have run before."""
+    user: str | None = None
+    """Whose they are, in a queue that limits what each user runs."""
 
 
 class Waiting(NamedTuple):
@@ -56,6 +59,8 @@ class Waiting(NamedTuple):
     """When it became ready to be placed."""
     pod: bool = False
     """Whether it is one pod of a job, by its placement id, and not a job."""
+    user: str = ""
+    """Whose it is."""
 
 
 class _Entry(Struct, gc=True):
@@ -70,6 +75,7 @@ class PendingQueue:
         """Start empty."""
         self._entries: dict[str, _Entry] = {}
         self._heaps: dict[GroupKey, list[Waiting]] = {}
+        self._per_user: Collection[str] = ()
 
     def __len__(self) -> int:
         """Count the waiting jobs."""
@@ -81,8 +87,16 @@ class PendingQueue:
 
     def add(self, key: GroupKey, waiting: Waiting) -> None:
         """Add a job, or move it when it waits already."""
+        if key.queue in self._per_user:
+            key = key._replace(user=waiting.user)
         self._entries[waiting.job_id] = _Entry(key, waiting)
         heapq.heappush(self._heaps.setdefault(key, []), waiting)
+
+    def tell_users_apart(self, queues: Collection[str]) -> None:
+        """Group what waits by its user, too, in these queues and no others."""
+        changed, self._per_user = {*queues}.symmetric_difference(self._per_user), queues
+        for key, waiting in [(each.key, each.waiting) for each in self._entries.values() if each.key.queue in changed]:
+            self.add(key._replace(user=None), waiting._replace())  # a new one, or both groups had it at their heads
 
     def remove(self, job_id: str) -> None:
         """Remove a job; one that does not wait is ignored."""
@@ -108,7 +122,6 @@ class PendingQueue:
 _Rank: TypeAlias = tuple[int, bool, int, str, GroupKey]
 """Turn, not retried, order of submission, placement id; pods of a job share the first three, and groups do not sort."""
 _NOTHING = Resources(-1, -1, -1)
-_NO_CEILING = Ceiling()
 
 
 class RoundLimits(Struct, frozen=True):
@@ -185,6 +198,8 @@ class Round(Struct, gc=True):
     """Places that get one job in this round, to see whether it starts there."""
     refusal: str = ""
     """Why nothing is to start at all, if so."""
+    by_user: dict[tuple[str, str], Usage] = field(default_factory=dict)
+    """What users use, by queue and name, where those limit it."""
     users: Callable[[Sequence[Placement]], Users] = lambda _: {}
     """Says who has those that are not free, given what this round has placed so far."""
     _heaps: dict[str, list[_Rank]] = field(default_factory=dict)
@@ -265,7 +280,7 @@ class Round(Struct, gc=True):
             shape = on_nodes(asked, self.cluster)
         if shape.avoid is not None or shape.avoid_devices:
             shape = without_hopeless_avoidance(shape, self.places)
-        reason = self._queue_refuses(key.queue, asked) or (self._cluster_lacks(asked) if asked.request.named else "")
+        reason = self._queue_refuses(key, asked) or (self._cluster_lacks(asked) if asked.request.named else "")
         chosen = None if reason else fit(shape, self.places, self.free, self.devices, self._start(shape.request))
         if chosen is None:
             plan.blocked.append(Blocked(head, key, reason or self._why_not(shape, plan)))
@@ -276,9 +291,7 @@ class Round(Struct, gc=True):
             self.free[place] -= shape.request
         for place in self.tried.intersection(chosen):
             self.free.pop(place)
-        usage = self.usage.setdefault(key.queue, Usage())
-        usage.resources += whole(asked)
-        usage.jobs += 1
+        self._count(key, whole(asked))
         if asked.request.named:
             self._take_of_the_cluster(asked)
         balance = self.balances.get((key.queue, head.turn))
@@ -289,6 +302,13 @@ class Round(Struct, gc=True):
         plan.placements.append(Placement(head.job_id, tuple(chosen), granted))
         self._line_up(key)
         return head
+
+    def _count(self, key: GroupKey, amount: Resources) -> None:
+        """Count a job against the limits of its queue, and of its user there."""
+        usage = self.usage.setdefault(key.queue, Usage())
+        for used in (usage,) if key.user is None else (usage, self._used_by(key.queue, key.user)):
+            used.resources += amount
+            used.jobs += 1
 
     def _cluster_lacks(self, shape: Shape) -> str:
         """Say what of the whole cluster is short, if anything."""
@@ -328,23 +348,18 @@ class Round(Struct, gc=True):
         self._first_room[request] = index
         return index
 
-    def _queue_refuses(self, name: str, shape: Shape) -> str:
+    def _queue_refuses(self, key: GroupKey, shape: Shape) -> str:
         if self.refusal:
             return self.refusal
+        name, user = key.queue, key.user
         queue, usage = self.queues.get(name) or Queue(name), self.usage.setdefault(name, Usage())
         if queue.paused:
             return f"queue {name} is paused"
-        if queue.max_running_jobs is not None and usage.jobs >= queue.max_running_jobs:
-            return f"queue {name} is at its limit of {queue.max_running_jobs} running jobs"
-        if queue.max_running == _NO_CEILING:
-            return ""
-        after = usage.resources + whole(shape)
-        for dimension, used in (("cpu_m", after.cpu_m), ("memory", after.memory), ("gpu", after.gpus)):
-            most = getattr(queue.max_running, dimension)
-            if most is not None and used > most:
-                return f"queue {name} is at its {dimension.removesuffix('_m')} limit"
-        full = (each for each, most in queue.max_running.named if after.amount_of(each) > most)
-        return next((f"queue {name} is at its {each} limit" for each in full), "")
+        full = at_limit(queue, usage, shape)
+        return full if full or user is None else user_at_limit(queue, user, self._used_by(name, user), shape)
+
+    def _used_by(self, queue: str, user: str) -> Usage:
+        return self.by_user.setdefault((queue, user), Usage())
 
     def _maybe_reserve(self, shape: Shape, head: Waiting) -> None:
         """Keep nodes free for the first job in order that waited too long; later ones cannot use them."""
@@ -355,10 +370,3 @@ class Round(Struct, gc=True):
         roomiest = sorted(self.places, key=lambda place: self.free.get(place.key, Resources(0)), reverse=True)
         for key in set(fit_alone(shape, roomiest) or ()):
             self.free.pop(key, None)
-
-
-def whole(shape: Shape) -> Resources:
-    """Sum of the requests of all ranks."""
-    request, gang = shape.request, shape.gang
-    named = tuple([(name, amount * gang) for name, amount in request.named]) if request.named else ()
-    return Resources(request.cpu_m * gang, request.memory * gang, request.gpu * gang, request.share_m * gang, named)

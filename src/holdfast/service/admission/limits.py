@@ -73,16 +73,17 @@ def _too_much(spec: JobSpec) -> list[Problem]:
 
 def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
     """Check that the queue's own limit does not keep the job out for ever."""
-    hint = "ask for less, or for another queue"
-    return [
-        Problem(
-            f"spec.resources.{name}",
-            f"{spec.gang} x {shown(asked)} is more than the {shown(limit)} that queue {queue.name!r} may use at once",
-            hint=hint,
-        )
-        for name, asked, limit, shown in _dimensions(spec.resources, queue.max_running)
-        if limit is not None and asked * spec.gang > limit
-    ]
+    hint, found = "ask for less, or for another queue", dict[str, Problem]()
+    whose = {
+        f"queue {queue.name!r}": queue.max_running,
+        f"each user in queue {queue.name!r}": queue.per_user.max_running,
+    }
+    for who, ceiling in whose.items():
+        for name, asked, limit, shown in _dimensions(spec.resources, ceiling):
+            if limit is not None and asked * spec.gang > limit:
+                message = f"{spec.gang} x {shown(asked)} is more than the {shown(limit)} that {who} may use at once"
+                found.setdefault(name, Problem(f"spec.resources.{name}", message, hint=hint))
+    return [*found.values()]
 
 
 def _dimensions(request: Resources, limit: Ceiling) -> Iterable[tuple[str, int, int | None, Callable[[int], str]]]:

@@ -44,7 +44,9 @@ def unknown_ceilings(queue: Queue, cluster: Amounts, nodes: Sequence[Node]) -> l
     """
     if not _are_known(nodes):
         return []
-    return _unknown_names(queue.max_running.named, "spec.maxRunning", _names(nodes, cluster))
+    known = _names(nodes, cluster)
+    found = _unknown_names(queue.max_running.named, "spec.maxRunning", known)
+    return found + _unknown_names(queue.per_user.max_running.named, "spec.perUser.maxRunning", known)
 
 
 def _are_known(nodes: Sequence[Node]) -> bool:

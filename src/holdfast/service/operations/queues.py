@@ -84,7 +84,7 @@ class Queues(Struct, frozen=True):
             queue: The queue.
             nodes: Lists the nodes that jobs can count on; by default those that were reported.
         """
-        if not queue.max_running.named:
+        if not queue.max_running.named and not queue.per_user.max_running.named:
             return ()
         listed = (nodes or self.store.nodes)()
         return unknown_ceilings(queue, self.store.catalogue().settings.resources, listed)
