@@ -131,6 +131,8 @@ class GuardedProtocol(H11Protocol):
         connected = transport.get_extra_info("socket")
         if connected is not None and connected.family == socket.AF_UNIX:
             self.app_state = {**self.app_state, PEER: peer_of(connected)[1]}  # the beginning of each request's state
+        elif connected is not None:  # asyncio does so only where a listener was made with the protocol's number
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.trusted is not None and not _is_within(self.trusted, self.client):
             transport.abort()
         elif self.doorway.enter(self):

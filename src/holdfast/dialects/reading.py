@@ -298,8 +298,10 @@ class Fields:
 
     def finish(self) -> None:
         """Report unknown fields; of very many, the first ones and the number of the others."""
-        allowed = sorted(self._known)
         unknown = [name for name in self.value if name not in self._known]
+        if not unknown:
+            return
+        allowed = sorted(self._known)
         for name in unknown[:MOST_UNKNOWN]:
             self.problem(str(name), f"unknown field {shown(name)}", allowed=allowed, hint=closest(name, allowed))
         if len(unknown) > MOST_UNKNOWN:

@@ -7,6 +7,7 @@ jobs in a queue by that queue's permissions, and sees as much of others' jobs as
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right, Sight
@@ -99,6 +100,7 @@ class Grants(Struct, frozen=True):
         return any(right in each.verbs and not principal.subjects.isdisjoint(each.subjects) for each in known)
 
 
+@lru_cache(maxsize=4096)  # a submission in bulk asks the same of each of its jobs
 def reach(principal: Principal, right: Right, kind: Subject) -> Reach:
     """Return how far somebody goes with a right: as far as the role of theirs that goes farthest."""
     row = TABLE.get(kind, {}).get(right)

@@ -126,4 +126,11 @@ MUTATIONS = (
         "if self.as_submitters and known.uid == 0 and known.limit is known:",
         (f"{_AS}by_a_token_programs_run_as_its_users_account_or_the_one_named_for_it_and_never_as_root",),
     ),
+    Mutation(
+        "answers over a kept connection wait for acknowledgements",
+        "app/connections.py",
+        "connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)",
+        "connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)",
+        ("e2e/test_kept_connections.py::test_the_calls_of_a_kept_connection_do_not_wait_for_acknowledgements",),
+    ),
 )

@@ -276,11 +276,11 @@ class Reader:
 
     def job(self, row: Row) -> Job:
         """Build a job from its row followed by its specification's text."""
-        (seq, job_id, name, queue, priority, submitted_at, _, gang, *rest) = row
-        cpu_m, memory, gpu, named, state, reason, *late = rest
-        attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, *last, spec = late
-        retries, avoid_node, cancel_requested, set_id, group, index, ready_at, met, avoided, *whose = last
-        submitter, uid, grouped = whose
+        (
+            seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, named, state, reason,
+            attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, retries, avoid_node,
+            cancel_requested, set_id, group, index, ready_at, met, avoided, submitter, uid, grouped, spec,
+        ) = row  # fmt: skip
         share = self._words.setdefault
         return Job(
             id=job_id,

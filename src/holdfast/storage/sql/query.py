@@ -143,7 +143,8 @@ class SqlQueryStore:
         base = _filtered(where).where(tables.jobs.c.seq > after).order_by(tables.jobs.c.seq).limit(limit)
         read = codec.Reader()
         with self._database.reading() as connection:
-            found = [left_of_job(read, row) for query in _by_state(base, where) for row in connection.execute(query)]
+            rows = [row for query in _by_state(base, where) for row in connection.execute(query).all()]
+        found = [left_of_job(read, row) for row in rows]
         found.sort(key=attrgetter("seq"))
         return found[:limit]
 
