@@ -61,9 +61,13 @@ class Person:
     def submit(self, name: str, line: str, **fields: object) -> str:
         """Submit a line for the shell, which starts in its run's own directory; returns the job's id."""
         manifest = json.dumps({"name": name, "shell": line, "grace": "1s", **fields})
-        said = self._run([sys.executable, "-c", SUBMIT, f"unix://{self.socket}"], manifest)
+        return self.python(SUBMIT, f"unix://{self.socket}", text=manifest).strip()
+
+    def python(self, script: str, *words: str, text: str = "") -> str:
+        """Run a script as this account; returns what it wrote."""
+        said = self._run([sys.executable, "-c", script, *words], text)
         assert said.returncode == 0, said.stderr
-        return said.stdout.strip()
+        return said.stdout
 
     def wrote(self, name: str, line: str, **fields: object) -> str:
         """Have a line run, wait for it, and return what it wrote."""

@@ -94,6 +94,7 @@ def test_tokens_of_a_real_issuer_open_nothing_where_they_should_not(server: Serv
             impostor.stop()
 
 
+@pytest.mark.slow
 def test_a_server_starts_without_its_issuer_and_says_what_is_wrong(server: Server, issuer: Issuer) -> None:
     token = issuer.token("ann")
     issuer.stop()
@@ -106,6 +107,7 @@ def test_a_server_starts_without_its_issuer_and_says_what_is_wrong(server: Serve
     assert f"the keys of {issuer.url} cannot be read" in server.log.read_text()
 
 
+@pytest.mark.slow
 def test_bearers_of_tokens_run_as_the_accounts_that_the_settings_name(issuer: Issuer) -> None:
     for machine in people.machine(
         HOLDFAST_OIDC_ISSUER=issuer.url,
@@ -129,6 +131,7 @@ def test_bearers_of_tokens_run_as_the_accounts_that_the_settings_name(issuer: Is
         assert "HOLDFAST_ACCOUNTS" in refused.json()["hint"]
 
 
+@pytest.mark.slow
 def test_a_door_takes_the_issuers_tokens(server: Server, issuer: Issuer) -> None:
     server.environ = {**server.environ, "HOLDFAST_DOORS": "armada", "HOLDFAST_ARMADA_LISTEN": "127.0.0.1:0"}
     server.start().close()

@@ -91,6 +91,8 @@ def asked(method: str, path: str) -> tuple[Right, Subject]:
     if method == "GET" or last == "states":
         return Right.WATCH, kind
     work = kind in {Subject.JOB, Subject.ARRAY, Subject.JOB_SET}
+    if last == "preempt":
+        return Right.PREEMPT, kind if work else Subject.JOB
     if work and (method == "DELETE" or last == "cancel"):
         return Right.CANCEL, kind
     if work and (last == "rerun" or (len(words) < 3 and (method, kind) != ("PUT", Subject.ARRAY))):
@@ -123,16 +125,27 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Role, http
 CALLS = [f"{one.method} {one.path}" for each in groups() for one in each if f"{one.method} {one.path}" not in OPEN]
 
 
+def request_of(call: str) -> tuple[str, str, str | None]:
+    """Return the method, the address and the body that a call is tried with."""
+    method, path = call.split()
+    address = path.replace("{ref}", "x").replace("{name}", "x").replace("{number}", "1").replace("{index}", "0")
+    return method, address, None if method in {"GET", "DELETE"} else json.dumps(BODIES.get(path, {}))
+
+
+def require_as_the_table_says(call: str, role: Role, status: int, text: str) -> None:
+    """Compare an answer with the table: refused for that, or for nothing that has to do with rights."""
+    right, kind = asked(*call.split())
+    how_far = TABLE[kind][right][ROLES.index(role)]
+    refused = status == 403 and json.loads(text)["code"] == "forbidden"
+    assert status != 401
+    assert refused is (how_far is Reach.NONE), f"{role} {right} {kind}: {status} {text}"
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_each_call_is_refused_to_the_roles_the_table_says(call: str, server: dict[Role, httpx.Client]) -> None:
-    method, path = call.split()
-    right, kind = asked(method, path)
-    address = path.replace("{ref}", "x").replace("{name}", "x").replace("{number}", "1").replace("{index}", "0")
-    body = None if method in {"GET", "DELETE"} else json.dumps(BODIES.get(path, {}))
-    for role, how_far in zip(ROLES, TABLE[kind][right], strict=True):
+    method, address, body = request_of(call)
+    for role in ROLES:
         answer = server[role].request(
             method, address, content=body, headers={"Content-Type": "application/json"} if body else {}
         )
-        assert answer.status_code != 401
-        refused = answer.status_code == 403 and answer.json()["code"] == "forbidden"
-        assert refused is (how_far is Reach.NONE), f"{role} {right} {kind}: {answer.status_code} {answer.text}"
+        require_as_the_table_says(call, role, answer.status_code, answer.text)

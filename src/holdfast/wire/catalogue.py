@@ -167,7 +167,7 @@ class MeView(Response):
     """What they submit is submitted by this name."""
     groups: list[str] = Field(default_factory=list)
     via: str
-    """How they came in: ``in-process``, by the data directory alone; ``socket``; or ``token``."""
+    """How they came in: ``in-process``, by the data directory alone; ``socket``; ``token``; ``oidc``, an issuer's."""
 
 
 class Health(Response):

@@ -99,6 +99,13 @@ MUTATIONS = (
         ("e2e/test_network.py::test_what_makes_listening_to_others_safe_is_asked_for",),
     ),
     Mutation(
+        "whoever comes by the socket is taken for the server's own account",
+        "api/http/serving/gates.py",
+        'scope["state"][PRINCIPAL] = await self._who(uid)',
+        "await self._who(uid)",
+        ("e2e/test_every_operation_by_socket.py",),
+    ),
+    Mutation(
         "a name of an attacker's leads to a server",
         "api/http/serving/gates.py",
         "if name not in self._hosts and not _is_address(name):",
