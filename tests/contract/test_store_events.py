@@ -249,8 +249,11 @@ def test_a_request_is_an_entry_for_each_job(store: Store) -> None:
         AuditEntry(ANN, Act.CANCEL, Subject.JOB, "b", detail="enough ☃"),
     ]
     assert told(store)[2:] == [
-        (name, 2, OperatorActed("ann", "cancel", "job", name, "in-process", "r-1")) for name in ("a", "b")
+        (name, 2, OperatorActed("ann", "cancel", "job", name, "in-process", "r-1", "enough ☃")) for name in ("a", "b")
     ]
+    store.append(Request(RequestKind.CORDON, ("local n1 GPU-1f00",), 5.0, "ann"), by=ANN)
+    shown = [stored.job_id for stored in store.events(limit=20, where=EventFilter(acts=False))]
+    assert shown == ["a", "b", "a", "b"], "what was asked of a job is among its events, and nothing else"
 
 
 def test_a_request_about_a_device_is_an_entry_with_the_devices_name(store: Store) -> None:

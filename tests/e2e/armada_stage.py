@@ -60,7 +60,7 @@ def told(queue, job_set, ended, after=None):
         one = client.unmarshal_event_response(raw)
         kind = one.type.name
         found.append([raw.id, kind, one.message.job_id, json_format.MessageToDict(one.message)])
-        over += kind in ("succeeded", "cancelled") or (kind == "failed" and not one.message.retryable)
+        over += kind in ("succeeded", "cancelled", "preempted") or (kind == "failed" and not one.message.retryable)
         if over == ended:
             return found
 

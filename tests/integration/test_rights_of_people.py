@@ -18,6 +18,7 @@ from holdfast.service.operations.backend import Backend
 from holdfast.wire.arrays import ArrayRerun
 from tests.contract.test_client_api import served
 from tests.integration.conftest import Counting, NoLogs
+from tests.unit.conftest import exits
 from tests.unit.jobset_lab import group, manifest
 
 if TYPE_CHECKING:
@@ -171,13 +172,44 @@ def test_where_others_see_nothing_it_is_as_if_there_were_nothing_also_page_by_pa
     assert {one.subject for one in ben.events()} == {f"jobs/{key}" for key in own}
 
 
-def test_only_operators_read_who_did_what_in_the_events(people: People) -> None:
+def test_who_asked_for_what_of_a_job_is_told_with_it_and_all_else_to_operators_only(people: People) -> None:
     job = people.ann.submit(JOB)
     people.ann.cancel(job.id)
-    types = {one.type for one in people.ben.events()}
-    assert any("job.submitted" in one for one in types)
-    assert not any("operator" in one for one in types)
-    assert any("operator" in one.type for one in people.ops.events())
+    people.queue("gpu")
+    [acted] = [one for one in people.ben.events() if "operator" in one.type]
+    assert (acted.subject, acted.data["actor"], acted.data["action"]) == (f"jobs/{job.id}", "ann", "cancel")
+    assert (acted.data.get("origin") or "", acted.data.get("request_id") or "") == ("", "")
+    told = [one for one in people.ops.events() if "operator" in one.type]
+    assert len(told) > 1
+    assert any(one.data["origin"] for one in told if one.subject == acted.subject)
+    people.given({"othersSee": "nothing"})
+    assert [*people.ben.events()] == []
+
+
+def test_the_verb_preempt_of_a_queue_lets_others_take_places_in_it_and_nothing_else(people: People) -> None:
+    people.queue(
+        "gpu", {"subjects": ["user:ann"], "verbs": ["submit"]}, {"subjects": ["user:ben"], "verbs": ["preempt"]}
+    )
+    people.lab.plan = lambda _: exits(0, after_s=1000.0)
+    jobs = [people.ann.submit({**JOB, "queue": queue}).id for queue in ("gpu", "default")]
+    people.lab.pass_s(5)
+    people.ben.preempt(jobs[0], reason="a demo")
+    for refused in (
+        lambda: people.ben.cancel(jobs[0]),
+        lambda: people.ben.preempt(jobs[1]),
+        lambda: people.ben.preempt_node("n0"),
+        lambda: people.guest.preempt(jobs[0]),
+    ):
+        with pytest.raises(Forbidden, match="may not"):
+            refused()
+    people.lab.pass_s(5)
+    assert [people.ann.job(job).attempt for job in jobs] == [2, 1], "what was refused for one was asked of none"
+    assert "asked by ben: a demo" in " ".join(people.ann.why(jobs[0], attempt=1).summary)
+    assert sorted(one.id for one in people.ops.preempt_node("n0")) == sorted(jobs)
+    people.lab.pass_s(5)
+    assert [people.ann.job(job).attempt for job in jobs] == [3, 2]
+    with pytest.raises(NotFound, match="n7"):
+        people.ops.preempt_node("n7")
 
 
 def test_a_queue_with_permissions_takes_jobs_only_of_those_it_names_and_lets_them_do_what_it_says(

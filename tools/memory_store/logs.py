@@ -60,7 +60,7 @@ class MemoryLogStore:
 
     def _matches(self, event: StoredEvent, where: EventFilter) -> bool:
         unasked = where.types is not None and event.type.name not in where.types
-        if unasked or not (where.acts or not isinstance(event.event, OperatorActed)):
+        if unasked or not (where.acts or event.job_id is not None or not isinstance(event.event, OperatorActed)):
             return False
         if where.group is not None and not where.group.holds(event.group):
             return False

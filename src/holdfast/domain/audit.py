@@ -280,7 +280,7 @@ def _audited(
 ) -> AuditedChange | None:
     if by is None:
         return None
-    acted = OperatorActed(by.actor, act.value, subject.value, name, by.origin, by.request_id)
+    acted = OperatorActed(by.actor, act.value, subject.value, name, by.origin, by.request_id, detail)
     events = (acted,) if event is None else (event, acted)
     return AuditedChange(
         AuditEntry(by, act, subject, name, detail=detail), tuple(EventRecord(None, by.at, each) for each in events)

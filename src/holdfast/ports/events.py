@@ -34,7 +34,7 @@ class EventFilter(Struct, frozen=True):
     seen: Seen | None = None
     """Only events of work that somebody may know of; ``None``: all."""
     acts: bool = True
-    """Also what operators did."""
+    """Also what operators did; what was asked of a job is among its events anyway."""
 
 
 EVERYTHING = EventFilter()

@@ -11,9 +11,9 @@ from holdfast.api.armada.calls import streams
 from holdfast.api.armada.plain import fill
 from holdfast.api.armada.pods import NAMESPACE
 from holdfast.api.armada.refusals import Rejected, refuse
-from holdfast.api.armada.told import Remembered, Translator
+from holdfast.api.armada.told import REQUESTED, Remembered, Translator
 from holdfast.domain.event_mapping import attempt_ended
-from holdfast.domain.events import AttemptEnded, FailureDecided, JobSubmitted
+from holdfast.domain.events import BY_KIND, AttemptEnded, FailureDecided, JobSubmitted, OperatorActed
 from holdfast.errors import NotFound
 from holdfast.service.manifests import armada
 from holdfast.service.operations.events import LARGEST_PART, EventLog
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.service.operations.events import EventPart
 
+_ACTED = BY_KIND[OperatorActed].name
 _PARTS = 4
 """Of a message id: the event's number, nothing, the place among what it is told as, whether that is the last."""
 
@@ -122,13 +123,17 @@ class _Told:
             return Remembered()
         found = Remembered(namespace=str(armada.written_of(detail.job).get("namespace") or NAMESPACE))
         for run in detail.runs[-1:]:
-            found.executor, found.node = run.executor, run.node
+            found.executor, found.node, found.run = run.executor, run.node, run.uid
         for attempt in detail.attempts[-1:]:
             for record in attempt_ended(attempt) if attempt.ending is not None else ():
                 if isinstance(record.event, AttemptEnded):
                     found.ended = record.event
                 elif isinstance(record.event, FailureDecided):
                     found.decided = record.event
+        where = self._log.filter(self._asked.caller, job=job_id, types=[_ACTED])
+        for stored in self._log.part(self._asked.caller, where, after=0).events:
+            if isinstance(stored.event, OperatorActed) and stored.event.action in REQUESTED:
+                found.remember(stored.event)
         return found
 
 

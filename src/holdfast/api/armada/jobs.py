@@ -9,6 +9,7 @@ from holdfast.api.armada.calls import answers
 from holdfast.api.armada.events import fill_job
 from holdfast.api.armada.refusals import refuse
 from holdfast.api.armada.told import final_reason, run_error
+from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.service.manifests import armada
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from google.protobuf.timestamp_pb2 import Timestamp
 
     from holdfast.api.armada.calls import Asked
-    from holdfast.domain.job import Job, Run
+    from holdfast.domain.job import Attempt, Job, Run
     from holdfast.service.operations.jobs import JobDetail
 
 MOST_IDS = 500
@@ -159,19 +160,27 @@ def _by_id(asked: Asked, ids: Sequence[str]) -> dict[str, Job]:
 
 def _states(asked: Asked, found: Iterable[Job]) -> Mapping[str, submit.JobState]:
     listed = list(found)
-    running = [one for one in listed if one.state is JobState.RUNNING]
-    latest = JobOperations(asked.backend).latest(asked.caller, running) if running else {}
+    unsure = [one for one in listed if one.state in {JobState.RUNNING, JobState.FAILED}]
+    latest = JobOperations(asked.backend).latest(asked.caller, unsure) if unsure else {}
     states: dict[str, submit.JobState] = {}
     for one in listed:
         if one.state in _WAITING:
             states[one.id] = submit.QUEUED
+        elif one.id in latest:
+            states[one.id] = _last(one, latest[one.id].attempt)
         elif one.state is JobState.RUNNING:
-            known = latest.get(one.id)
-            begun = known is not None and known.attempt is not None and known.attempt.started_at is not None
-            states[one.id] = submit.RUNNING if begun else submit.PENDING
+            states[one.id] = submit.PENDING
         else:
             states[one.id] = _ENDED.get(one.state, submit.UNKNOWN)
     return states
+
+
+def _last(one: Job, attempt: Attempt | None) -> submit.JobState:
+    if one.state is JobState.RUNNING:
+        return submit.RUNNING if attempt is not None and attempt.started_at is not None else submit.PENDING
+    failure = None if attempt is None else attempt.failure
+    preempted = failure is not None and FailureCondition.PREEMPTED in failure.conditions
+    return submit.PREEMPTED if preempted else submit.FAILED
 
 
 def _run(details: job.JobRunDetails, run: Run, of: JobDetail) -> None:
@@ -185,6 +194,8 @@ def _run(details: job.JobRunDetails, run: Run, of: JobDetail) -> None:
 
 
 def _run_state(run: Run) -> job.JobRunState:
+    if run.outcome is not None and run.outcome.ended_by is EndedBy.PREEMPTION:
+        return job.RUN_STATE_PREEMPTED
     if run.outcome is not None:
         failed = run.outcome.conditions or any(one.failed for one in run.outcome.containers)
         return job.RUN_STATE_FAILED if failed else job.RUN_STATE_SUCCEEDED

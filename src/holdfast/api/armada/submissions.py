@@ -11,10 +11,11 @@ from holdfast.api.armada._generated import health, submit
 from holdfast.api.armada.calls import answers
 from holdfast.api.armada.plain import plain
 from holdfast.api.armada.refusals import Rejected, refuse
-from holdfast.errors import Conflict, InvalidRequest, NotFound
+from holdfast.domain.record import evolve
+from holdfast.errors import InvalidRequest, NotFound
 from holdfast.service.manifests import armada
 from holdfast.service.operations.filters import Wanted
-from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations
+from holdfast.service.operations.jobs import LARGEST_PAGE, JobBatches, JobOperations
 from holdfast.service.operations.queues import Queues
 from holdfast.service.operations.submissions import Submissions
 
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.api.armada.calls import Asked
+    from holdfast.domain.job import Job
+    from holdfast.ports.store import JobFilter
 
 _LONGEST_REASON = 50
 """Bytes."""
+CANCELLED_ON_QUEUE = "cancelled by CancelOnQueue"
+"""The reason, as upstream records it."""
+POOL = "default"
 _WAITING = ("Queued", "BackOff", "Waiting", "Held")
 _STATES = {submit.QUEUED: _WAITING, submit.PENDING: ("Running",), submit.RUNNING: ("Running",)}
 
@@ -75,7 +81,7 @@ def cancel_jobs(asked: Asked, sent: submit.JobCancelRequest) -> submit.Cancellat
         return submit.CancellationResult(cancelled_ids=[""])
     _check_job_set(sent.queue, sent.job_set_id)
     _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
-    _cancel(asked, _listed(asked, Wanted(queue=sent.queue, group=sent.job_set_id, ids=ids)), sent.reason)
+    JobBatches(asked.backend).cancel(asked.caller, _meant(asked, sent.queue, sent.job_set_id, ids), sent.reason)
     return submit.CancellationResult(cancelled_ids=ids)
 
 
@@ -89,30 +95,72 @@ def cancel_job_set(asked: Asked, sent: submit.JobSetCancelRequest) -> None:
         refuse("unsupported state combination - state PENDING and RUNNING must always be used together")
     _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
     names = sorted({name for state in states for name in _STATES.get(state, ())})
-    wanted = Wanted(queue=sent.queue, group=sent.job_set_id, states=names or (*_WAITING, "Running"))
     if not states or names:
-        _cancel(asked, _listed(asked, wanted), sent.reason)
+        where = _meant(asked, sent.queue, sent.job_set_id, states=names)
+        JobBatches(asked.backend).cancel(asked.caller, where, sent.reason)
 
 
-def _cancel(asked: Asked, ids: Sequence[str], reason: str) -> None:
+@answers("PreemptJobs", "api.Submit")
+def preempt_jobs(asked: Asked, sent: submit.JobPreemptRequest) -> submit.PreemptionResult:
+    """Take the places of jobs; one that has none is left alone, of which upstream says nothing either."""
+    _check_reason(sent.reason)
+    _check_job_set(sent.queue, sent.job_set_id)
+    _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
+    if sent.job_ids:
+        where = _meant(asked, sent.queue, sent.job_set_id, sent.job_ids)
+        JobBatches(asked.backend).preempt(asked.caller, where, sent.reason)
+    return submit.PreemptionResult(preemption_results=dict.fromkeys(sent.job_ids, ""))
+
+
+@answers("PreemptOnQueue", "api.QueueService")
+def preempt_on_queue(asked: Asked, sent: submit.QueuePreemptRequest) -> None:
+    """Take the places of what runs in a queue, or of that with some priority classes."""
+    if not sent.name:
+        refuse("cannot preempt jobs on queue with empty name")
+    where = _in_queue(asked, sent.name, sent.priorityClasses, sent.pools, ["Running"])
+    if where is not None:
+        JobBatches(asked.backend).preempt(asked.caller, where)
+
+
+@answers("CancelOnQueue", "api.QueueService")
+def cancel_on_queue(asked: Asked, sent: submit.QueueCancelRequest) -> None:
+    """Cancel the jobs of a queue that are in some states, or those of them with some priority classes."""
+    if not sent.name:
+        refuse("cannot cancel jobs on queue with empty name")
+    if not _STATES.keys() | {submit.LEASED} >= {*sent.jobStates}:
+        refuse("provided job states must be non-terminal")
+    states = sorted({name for state in sent.jobStates for name in _STATES.get(state, ("Running",))})
+    where = _in_queue(asked, sent.name, sent.priorityClasses, sent.pools, states)
+    if where is not None and states:
+        JobBatches(asked.backend).cancel(asked.caller, where, CANCELLED_ON_QUEUE)
+
+
+def _in_queue(
+    asked: Asked, queue: str, classes: Sequence[str], pools: Sequence[str], states: Sequence[str]
+) -> JobFilter | None:
+    """Return which jobs of a queue are meant; ``None``: none, as there is one pool, and it is another one."""
+    if pools and POOL not in pools:
+        return None
     jobs = JobOperations(asked.backend)
-    for job_id in ids:
-        try:
-            jobs.cancel(asked.caller, job_id, reason)
-        except (Conflict, NotFound):
-            continue  # it has ended; upstream says nothing of it either
+    where = jobs.meant(asked.caller, Wanted(queue=queue, states=states))
+    if not classes:
+        return where
+    found = (job for page in _pages(asked, where) for job in page)
+    return evolve(where, ids=frozenset(job.id for job in found if armada.priority_class_of(job) in classes))
 
 
-def _listed(asked: Asked, wanted: Wanted) -> list[str]:
-    return [job_id for page in _pages(asked, wanted) for job_id in page]
+def _meant(
+    asked: Asked, queue: str, job_set: str, ids: Sequence[str] | None = None, states: Sequence[str] = ()
+) -> JobFilter:
+    wanted = Wanted(queue=queue, group=job_set, ids=ids, states=states)
+    return JobOperations(asked.backend).meant(asked.caller, wanted)
 
 
-def _pages(asked: Asked, wanted: Wanted) -> Iterator[list[str]]:
+def _pages(asked: Asked, where: JobFilter) -> Iterator[Sequence[Job]]:
     jobs, after = JobOperations(asked.backend), 0
-    where = jobs.meant(asked.caller, wanted)
     while True:
         page = jobs.page(asked.caller, where, after=after, limit=LARGEST_PAGE)
-        yield [job.id for job in page.jobs]
+        yield page.jobs
         if page.next_after is None:
             return
         after = page.next_after

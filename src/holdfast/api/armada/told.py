@@ -25,6 +25,7 @@ from holdfast.domain.events import (
     JobSucceeded,
     OperatorActed,
 )
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import Struct, field
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
 _FREE = frozenset({DecisionCode.INTERRUPTED.value, DecisionCode.SHORTAGE.value})
 """Decisions after which upstream says that the lease was returned."""
 _CAUSES = (("OOMKilled", event.OOM), ("Evicted", event.Evicted), ("DeadlineExceeded", event.DeadlineExceeded))
-_REQUESTED = {Act.CANCEL.value: "cancelling"}
+REQUESTED = {Act.CANCEL.value: "cancelling", Act.PREEMPT.value: "preempting"}
+PREEMPTED = "Preempted - preemption requested via API"
+"""The reason where nobody gave one."""
 CONTAINER = "main"
 _NANOSECONDS = 1_000_000_000
 
@@ -49,11 +52,22 @@ class Remembered(Struct, gc=True):
 
     executor: str = ""
     node: str = ""
+    run: str = ""
     namespace: str = NAMESPACE
     ended: AttemptEnded | None = None
     decided: FailureDecided | None = None
     requestor: str = ""
+    """Who asked last for its end or its place."""
     reason: str = ""
+
+    def remember(self, asked: OperatorActed) -> None:
+        """Note who asks for its end or its place, and why."""
+        self.requestor, self.reason = asked.actor, asked.detail
+
+    def preempted(self, attempt: int) -> bool:
+        """Whether the place of an attempt was taken."""
+        ended = self.ended
+        return ended is not None and ended.attempt == attempt and FailureCondition.PREEMPTED in ended.conditions
 
 
 class Translator(Struct, gc=True):
@@ -98,16 +112,19 @@ class Translator(Struct, gc=True):
         happened = stored.event
         if isinstance(happened, AttemptStatusChanged) and happened.status == AttemptStatus.RUNNING:
             yield self._placed(stored, "running", happened.attempt, of)
-        elif isinstance(happened, JobQueued) and happened.attempt:
+        elif isinstance(happened, JobQueued) and happened.reason and of.run:  # else its retry is due
             yield self._returned(stored, happened.reason, of, ran=False)
-        elif isinstance(happened, OperatorActed) and happened.action in _REQUESTED:
-            of.requestor = happened.actor
-            yield self._made(stored, _REQUESTED[happened.action], requestor=happened.actor)
+        elif isinstance(happened, OperatorActed) and happened.action in REQUESTED:
+            of.remember(happened)
+            fields = {"reason": happened.detail} if happened.action == Act.PREEMPT else {}
+            yield self._made(stored, REQUESTED[happened.action], requestor=happened.actor, **fields)
 
     def _ended(self, stored: StoredEvent, happened: JobSucceeded | JobFailed | JobCancelled, of: Remembered) -> Message:
         match happened:
             case JobSucceeded():
                 return self._placed(stored, "succeeded", happened.attempt, of)
+            case JobFailed() if of.preempted(happened.attempt):
+                return self._preempted(stored, happened, of)
             case JobFailed():
                 return self._failed(stored, happened, of)
             case JobCancelled():
@@ -141,11 +158,12 @@ class Translator(Struct, gc=True):
         of.ended = of.decided = None
         yield self._made(stored, "leased", cluster_id=of.executor)
         job_id = stored.job_id or ""
+        of.run = f"{job_id}-{happened.attempt}-0-{happened.dispatch}"
         yield self._made(
             stored,
             "pending",
             cluster_id=of.executor,
-            kubernetes_id=f"{job_id}-{happened.attempt}-0-{happened.dispatch}",
+            kubernetes_id=of.run,
             pod_name=pod_name(job_id, happened.attempt),
             pod_namespace=of.namespace,
         )
@@ -181,6 +199,14 @@ class Translator(Struct, gc=True):
                 if limit is not None:
                     requeued.limit = limit
         return message
+
+    def _preempted(self, stored: StoredEvent, happened: JobFailed, of: Remembered) -> Message:
+        reason = of.reason or PREEMPTED
+        if happened.policy is not None and of.decided is not None:
+            reason = final_reason(of.decided.reason, reason)
+        return self._made(
+            stored, "preempted", cluster_id=of.executor, run_id=of.run, reason=reason, requestor=of.requestor
+        )
 
     def _failed(self, stored: StoredEvent, happened: JobFailed, of: Remembered) -> Message:
         message = self._of_failure(stored, happened.attempt, of)

@@ -109,6 +109,8 @@ class OperatorActed(Struct, frozen=True):
     """Its name; a job's id."""
     origin: str = ""
     request_id: str = ""
+    detail: str = ""
+    """Why, or how much."""
 
 
 CatalogueEvent = (

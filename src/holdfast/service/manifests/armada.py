@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.armada import queues
-from holdfast.dialects.armada.items import pod_of
+from holdfast.dialects.armada.items import PRIORITY_CLASSES, pod_of
 from holdfast.dialects.armada.jobs import EXTERNAL_URI, POD_NAMES, read_items, request_problems
 from holdfast.dialects.armada.messages import read_policy_message, sentence
 from holdfast.dialects.armada.messages import write_policy_message as policy_of
@@ -26,6 +26,7 @@ __all__ = [
     "POD_NAMES",
     "pod_of",
     "policy_of",
+    "priority_class_of",
     "queue_of",
     "read_policy",
     "read_queue",
@@ -79,6 +80,12 @@ def written_of(job: Job) -> Mapping[str, Any]:
     except UnreadableSpec:
         return {}
     return {} if pod is None else pod.written
+
+
+def priority_class_of(job: Job) -> str:
+    """Return the priority class of a job; one that names none has the default."""
+    pod = pod_of(written_of(job)) or {}
+    return str(pod.get("priorityClassName") or PRIORITY_CLASSES[0])
 
 
 def read_policy(value: Mapping[str, Any]) -> RetryPolicy:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
-from holdfast.domain.events import BY_NAME
+from holdfast.domain.events import BY_NAME, OperatorActed
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import refusal_of
 from holdfast.domain.workloads.group import Grouped
@@ -87,9 +87,18 @@ class EventLog(Struct, frozen=True):
         acts = refusal_of(caller.principal, Right.WATCH, Subject.AUDIT) is None
         where = evolve(where, seen=Seeing(self.store, self.access, caller).known(), acts=acts)
         events = self.store.events(after=after, limit=limit, where=where)
+        events = events if acts else [*map(_without_origin, events)]
         full = len(events) == limit
         seen = events[-1].seq if events else after
         return EventPart(events, seen if full else max(seen, last, after), max(seen, last), full)
+
+
+def _without_origin(stored: StoredEvent) -> StoredEvent:
+    """Leave out from where somebody asked for something, which is for those who may read the audit log."""
+    happened = stored.event
+    if not isinstance(happened, OperatorActed):
+        return stored
+    return stored._replace(event=evolve(happened, origin="", request_id=""))
 
 
 def _read_types(given: Sequence[str]) -> frozenset[str]:

@@ -206,6 +206,15 @@ class JobBatches(Struct, frozen=True):
 
     backend: Backend
 
+    @asks(Right.CANCEL, Subject.JOB)
+    def cancel(self, caller: Caller, where: JobFilter, reason: str = "") -> Sequence[Job]:
+        """Ask for jobs to be cancelled, but those of job sets, which only end with their set; returns the jobs.
+
+        Raises:
+            Forbidden: One of them is not for the caller to cancel.
+        """
+        return self._ask(RequestKind.CANCEL, Right.CANCEL, caller, where, reason)
+
     @asks(Right.PREEMPT, Subject.JOB)
     def preempt(self, caller: Caller, where: JobFilter, reason: str = "", *, node: str = "") -> Sequence[Job]:
         """Ask for the places of jobs, or only for those on a node; returns the jobs that were meant.
@@ -237,7 +246,9 @@ class JobBatches(Struct, frozen=True):
     ) -> Sequence[Job]:
         store, seeing = self.backend.store, self.backend.seeing(caller)
         where = evolve(where, seen=seeing.only(), states=where.states or ACTIVE)
-        found = [job for part in _in_parts(where) for job in store.jobs(part)]
+        cancels = kind is RequestKind.CANCEL
+        meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
+        found = [job for job in meant if job.of_set is None] if cancels else meant
         seeing.require(right, found)
         control = Control(store, self.backend.clock, make_room=self.backend.make_room)
         for start in range(0, len(found), MOST_AT_ONCE):

@@ -155,7 +155,7 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
     if where.seen is not None:
         query = query.where(select(jobs.c.id).where(jobs.c.id == table.c.job_id, seen_by(where.seen)).exists())
     if not where.acts:
-        query = query.where(table.c.type != _ACTED)
+        query = query.where((table.c.type != _ACTED) | table.c.job_id.is_not(None))
     return query
 
 
