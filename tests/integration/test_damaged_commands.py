@@ -13,7 +13,7 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, HoldfastError, Internal, NotFound
 from holdfast.storage.sql import tables
-from tests.damage import GARBAGE, VICTIMS, Damage, every_damage, submit_each_kind, submit_job
+from tests.damage import GARBAGE, VICTIMS, Damage, every_damage, native, submit_each_kind, submit_job
 from tests.integration.test_damaged_rows import World, world
 
 if TYPE_CHECKING:
@@ -175,3 +175,42 @@ def test_what_was_made_of_something_deleted_that_cannot_be_read_has_ended(world:
         assert len(world.engine_runs()) == 1
         types = {event.type for event in client.events()}
         assert types >= {"dev.holdfast.array.deleted.v1", "dev.holdfast.jobset.deleted.v1"}
+
+
+@pytest.mark.parametrize("columns", [("set_id",), ("replicated_job",), ("set_id", "replicated_job")])
+def test_what_is_of_a_workload_by_damage_alone_is_told_of_and_can_be_cancelled(
+    world: World, columns: tuple[str, ...]
+) -> None:
+    """Of a job set that is not there nobody would start or stop anything, and a task may lose its array."""
+    with world.opened() as (store, client):
+        made = [submit_job(client, "bad-workloads-job", "x"), submit_job(client, "bad-workloads-held", "x")]
+        made.append(client.submit(native("Job", "bad-workloads-gang", command=["x"], gang=2)).id)
+        kube, array, job_set = submit_each_kind(client, "bad-workloads", "x")
+        world.pass_s(4)
+        [child] = [one.id for one in store.children_of(job_set)]
+        made += [kube, child, *(one.id for one in store.children_of(array))]
+        client.hold(made[1])
+        world.pass_s(2)
+        good = submit_job(client, "good", "x")
+    engine = create_engine(world.url)
+    with engine.begin() as connection:
+        damaged = update(tables.jobs).where(tables.jobs.c.id.in_(made))
+        connection.execute(damaged.values({**dict.fromkeys(columns, GARBAGE), "job_index": 3}))
+    engine.dispose()
+    with world.opened() as (store, client):
+        world.pass_s(5)
+        if len(columns) > 1:
+            assert store.quarantined().keys() >= {*made}
+        assert "not there or has no such job" in client.why(child).headline
+        with pytest.raises(Conflict, match="it cannot be held"):
+            client.hold(child)
+        assert {client.cancel(one).id for one in made} == {*made}
+        world.pass_s(10)
+        assert {client.job(one).state for one in made} == {"Cancelled"}
+        assert store.quarantined().keys().isdisjoint(made)
+        assert [uid for uid in world.engine_runs() if not uid.startswith(good)] == []
+        client.delete_job_set(job_set)
+        client.delete_array(array)
+        world.pass_s(30)
+        assert (client.job(good).state, store.quarantined()) == ("Succeeded", {})
+        assert (list(client.arrays()), list(client.job_sets())) == ([], [])

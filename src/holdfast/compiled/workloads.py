@@ -21,6 +21,8 @@ from holdfast.errors import HoldfastError, Internal, UnreadableSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from holdfast.domain.job import ChildOf
+
 COMMON = Workload.__struct_fields__
 """What is in columns of its own."""
 _VERSION = "version"
@@ -83,6 +85,16 @@ def queue_of(workload: Workload) -> str:
         return load_array(workload.spec).job.queue if isinstance(workload, Array) else ""
     except UnreadableSpec:
         return ""
+
+
+def stands_in(workload: Workload | None, job: ChildOf) -> bool:
+    """Whether a job that says where it stands in a job set is a job of that one; by damage it may say anything."""
+    if not isinstance(workload, JobSet):
+        return False
+    try:
+        return job.group in set_spec_of(workload).by_name
+    except UnreadableSpec:
+        return True  # of the set, which says so itself
 
 
 def policies_of(workload: Workload) -> Collection[str]:

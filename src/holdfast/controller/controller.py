@@ -15,6 +15,7 @@ from holdfast.controller.observations import Observations
 from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import Judging, PolicyCatalog
 from holdfast.controller.publisher import Publisher
+from holdfast.controller.readable import strays
 from holdfast.controller.reconcile import Quarantine, Reconciler, Requests, refuse
 from holdfast.controller.set_back import in_our_time, retried_sooner
 from holdfast.controller.state import ControllerState
@@ -158,6 +159,8 @@ class Controller:
 
         for key, (name, error) in snapshot.unreadable.items():
             each_of(name)(key, partial(refuse, error))
+        for key, error in strays(ours):
+            each_of(UNREAD)(key, partial(refuse, error))
         self.state.restore(ours, each_of(UNREAD))
         for kind in (*kinds.owners, *kinds.jobs):
             kind.restore(ours, each_of(kind.name))

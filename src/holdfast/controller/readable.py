@@ -1,13 +1,22 @@
-"""Reads things from the store by their ids, where the damage of one must not keep the others from being read."""
+"""What of the store can be used: the damage of one must not keep the others from being read.
+
+A job that is to be started and stopped by a job set which is not there, as by damage it may name anything, would be
+looked after by nobody: it is quarantined, where a person finds it and can cancel it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.compiled.workloads import stands_in
+from holdfast.domain.workloads.base import Workload
+from holdfast.errors import HoldfastError, Internal, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from holdfast.domain.job import Job
+    from holdfast.ports.store import ControllerStore, Snapshot
 
 A = TypeVar("A")
 
@@ -34,3 +43,40 @@ def read_each(
             return [answer for key in keys for answer in read_each(read, [key], damaged)]
         damaged(keys[0], error)
         return ()
+
+
+def strays(snapshot: Snapshot) -> Iterator[tuple[str, HoldfastError]]:
+    """Yield the jobs, by id, whose job set is not there, and what to say of each."""
+    for job in snapshot.jobs:
+        at = job.child
+        if at is None or not _needs_set(job) or at.set_id in snapshot.unreadable:
+            continue
+        if not stands_in(snapshot.workloads.get(at.set_id), at):
+            yield job.id, _lost(job)
+
+
+def require_set(job: Job, store: ControllerStore) -> None:
+    """Make sure that the job set of a job is there, if it says that it is of one.
+
+    Raises:
+        Internal: It is not.
+    """
+    if job.child is None or not _needs_set(job):
+        return
+    try:
+        found = store.workloads_by_id(Workload, [job.child.set_id]).get(job.child.set_id)
+    except Internal:
+        return  # it is damaged, and says so itself
+    if not stands_in(found, job.child):
+        raise _lost(job)
+
+
+def _needs_set(job: Job) -> bool:
+    """Whether a job that is of some workload is made of pods: a task of an array can do without that."""
+    return job.of_set is not None or '"kube":' in job.spec
+
+
+def _lost(job: Job) -> Internal:
+    named = "" if job.child is None else f" {job.child.set_id!r}"
+    message = f"it is of job set{named}, which is not there or has no such job"
+    return Internal(message, hint="its row is damaged: cancel it, or restore the database from a backup")

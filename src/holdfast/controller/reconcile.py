@@ -6,7 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.controller.readable import read_each
+from holdfast.controller.readable import read_each, require_set
 from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
@@ -220,6 +220,7 @@ class Requests:
     def _take_in(self, job: Job) -> None:
         if job.state is JobState.RUNNING:
             raise Conflict(_HAS_BEGUN)
+        require_set(job, self._store)
         self._state.take_in(job)
 
     def _ask(self, request: Request, key: str, now: float) -> None:

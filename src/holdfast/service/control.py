@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import dump_spec, load_kube, load_spec
+from holdfast.compiled.workloads import stands_in
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import Conflict, Unavailable
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.errors import Conflict, Internal, Unavailable
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.service.admission.limits import check
 from holdfast.service.quarantined import known_pods
@@ -52,7 +54,8 @@ class Control(Struct, frozen=True):
             job = self.store.job(reference)
             if job.state is JobState.CANCELLED or job.cancel_requested:
                 return job
-            _check_free(job, "cancelled")
+            if not self._is_stray(job):
+                _check_free(job, "cancelled")
             if job.terminal:
                 msg = f"job {job.name!r} ({job.id}) has already ended: {job.state}"
                 raise Conflict(msg)
@@ -212,6 +215,16 @@ class Control(Struct, frozen=True):
             if kind is not RequestKind.CANCEL or not self.make_room():
                 raise
             self.store.append(request, by=by)
+
+    def _is_stray(self, job: Job) -> bool:
+        """Whether a job is of a job set that is not there, as its row is damaged: nobody else could end it."""
+        if job.of_set is None:
+            return False
+        try:
+            found = self.store.workloads_by_id(JobSet, [job.of_set.set_id])
+        except Internal:
+            return False
+        return not stands_in(found.get(job.of_set.set_id), job.of_set)
 
     def _may_be_released(self, job: Job) -> bool:
         held = job.state is JobState.HELD or self._stops(job) or self._hold_is_pending(job)
