@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.cli.flags import Flags
+from holdfast.cli.manifests import API_VERSION
 from holdfast.cli.nouns import Noun
 from holdfast.cli.options import DryRunOption, FilesOption, LenientOption
 
 Text = str | None
-API_VERSION = "holdfast.dev/v1"
 _KINDS = {Noun.QUEUE: "Queue", Noun.RETRY_POLICY: "RetryPolicy"}
 _OF_KIND = {
     "--retry-policy": Noun.QUEUE,

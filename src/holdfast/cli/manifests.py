@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.dialects.documents import Document
     from holdfast.errors import HoldfastError
 
+API_VERSION = "holdfast.dev/v1"
 KINDS = {
     "Job": Noun.JOB,
     "JobSet": Noun.JOB_SET,

@@ -6,9 +6,9 @@ After a lost connection only requests that mean the same when done twice are sen
 from __future__ import annotations
 
 import json
-import logging
 import secrets
 import time
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import BaseModel, ValidationError
 
 from holdfast.client.errors import difference, error_of, foreign
-from holdfast.client.silence import PATIENCE_S, Silence
+from holdfast.client.silence import PATIENCE_S, Silence, log
 from holdfast.client.transport import FAILURES, HttpTransport, Request
 from holdfast.client.unix import SCHEME
 from holdfast.errors import HoldfastError, InvalidRequest, InvalidSetting, Problem, Unauthenticated, Unavailable
@@ -34,7 +34,6 @@ PAUSES_S = (0.1, 0.4, 1.0)
 TIMEOUT_S = 30.0
 SILENCE_S = 45.0
 """After how long a stream that sends not even a heartbeat counts as lost."""
-_log = logging.getLogger(__name__)
 _REPEATABLE = frozenset({"GET", "PUT"})
 
 
@@ -68,7 +67,7 @@ class Connection(Protocol):
     known: bool = False
     """Whether the server has been there: it has answered, or left its address where it was looked for."""
 
-    remark: Callable[[str], None] = staticmethod(_log.info)
+    remark: Callable[[str], None] = staticmethod(partial(log, level="INFO"))
     """Told once if this program and the server are not equally old."""
 
     def be_patient(self, say: Callable[[str], None]) -> None:

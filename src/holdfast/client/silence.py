@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,19 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 300.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
-_log = logging.getLogger(__name__)
+
+
+def log(text: str, *, level: str = "WARNING") -> None:
+    """Tell the log of programs that have none of their own to tell."""
+    import logging
+
+    logging.getLogger(__name__).log(logging.getLevelNamesMapping()[level], text)
 
 
 class Silence:
     """Waits for a server that has answered before; a new stretch of silence is given all the time again."""
 
-    def __init__(self, patience_s: float, say: Callable[[str], None] = _log.warning) -> None:
+    def __init__(self, patience_s: float, say: Callable[[str], None] = log) -> None:
         """Begin with a server that answers; ``say`` is told once when it stops and once when it goes on."""
         self._patience_s = patience_s
         self._say = say

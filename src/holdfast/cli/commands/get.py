@@ -11,13 +11,12 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.manifests import KINDS
+from holdfast.cli.manifests import API_VERSION, KINDS
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.options import FormatOption, GroupOption
 from holdfast.cli.printing import TABLES, fields_of, list_format, plain, print_thing, print_things
 from holdfast.cli.render.arrays import with_arrays
 from holdfast.cli.render.tree import tree_table
-from holdfast.cli.submission.job_manifest import API_VERSION
 from holdfast.cli.targets import JOBS_OR_SETS
 from holdfast.cli.things import WRITTEN, Selection, model_of, name_of, table_of
 from holdfast.cli.watching.staleness import note_if_stale

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.manifests import API_VERSION
 from holdfast.dialects.native.resources import parse_gpus
 from holdfast.domain.units import parse_amount, parse_cpu, parse_memory
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from holdfast.cli.flags import Flags
 
 Manifest = dict[str, Any]
-API_VERSION = "holdfast.dev/v1"
 DEFAULT_RETRIES = 3
 """With ``--retry-on-exit`` and no ``--retries``: a list of exit codes alone must not retry for ever."""
 
