@@ -96,7 +96,7 @@ def serve(
         )
         config = _configured(app, host, port, settings)
         log.quieten()
-        server = connections.Server(config, network.certificates(settings))
+        server = connections.Server(config, _guarded(host, settings), network.certificates(settings))
         places = listening(stack, config, settings, directory)
         embedded = start_embedded(stack, settings, directory, ownership, readiness.telemetry)
         readiness.started(embedded)
@@ -150,11 +150,17 @@ def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stoppi
     )
 
 
+def _guarded(host: str, settings: Settings) -> type[connections.GuardedProtocol]:
+    allowed = connections.bounds(settings.connections, settings.request_timeout)
+    whole = settings.proxy if network.is_beyond(host) else (*settings.proxy, *connections.LOOPBACK)
+    is_plain = network.is_beyond(host) and settings.tls_cert is None
+    return connections.protocol(allowed, settings.proxy if is_plain else None, whole)
+
+
 def _configured(app: FastAPI, host: str, port: int, settings: Settings) -> uvicorn.Config:
     allowed = connections.bounds(settings.connections, settings.request_timeout)
     # Of a proxy's word who asked, only that of a named one counts; on a loopback address whoever is there may be one.
     proxies = [str(one.network_address) if one.num_addresses == 1 else str(one) for one in settings.proxy]
-    is_plain = network.is_beyond(host) and settings.tls_cert is None
     return uvicorn.Config(
         app,
         host=host,
@@ -163,7 +169,8 @@ def _configured(app: FastAPI, host: str, port: int, settings: Settings) -> uvico
         access_log=False,
         lifespan="off",
         ws="none",
-        http=connections.protocol(allowed, settings.proxy if is_plain else None),
+        http="h11",
+        loop="asyncio",  # which accepts as we say; another accepts by itself
         forwarded_allow_ips=proxies or ([] if network.is_beyond(host) else None),
         backlog=allowed.at_once,
         timeout_graceful_shutdown=_SHUTDOWN_S,

@@ -113,10 +113,31 @@ MUTATIONS = (
         ("e2e/test_network.py::test_a_server_answers_to_its_names_and_to_no_page_of_another",),
     ),
     Mutation(
+        "one caller may have all connections",
+        "app/doorway.py",
+        "return self.most if is_whole else max(1, self.most // _SHARE)",
+        "return self.most",
+        ("unit/test_doorway.py",),
+    ),
+    Mutation(
+        "connections that have closed are counted for ever",
+        "app/doorway.py",
+        "self._beside.discard(caller)",
+        "self._beside.add(caller)",
+        ("unit/test_doorway.py",),
+    ),
+    Mutation(
+        "whoever came last makes way",
+        "app/doorway.py",
+        "oldest = next(iter(had.new or had.resting), None)",
+        "oldest = next(reversed(had.new or had.resting), None)",
+        ("unit/test_doorway.py",),
+    ),
+    Mutation(
         "who is no proxy asks a server in clear",
         "app/connections.py",
-        "if self.trusted is not None and not _is_within(self.trusted, self.client):",
-        "if self.trusted == ():",
+        "is_trusted = self.trusted is None or _is_within(self.trusted, self.client)",
+        "is_trusted = self.trusted != ()",
         ("e2e/test_network.py::test_behind_a_named_proxy_nobody_else_comes_in_and_its_word_alone_counts",),
     ),
     Mutation(
