@@ -15,6 +15,8 @@ HTTP statuses (``api``) and exit codes (``cli``) have one table each. A workload
     │   ├── AlreadyExists   already_exists
     │   └── VersionConflict version_conflict the thing is another by now than the caller knows
     ├── Refused             refused              a quota or a policy forbids it
+    │   ├── QueueFull       queue_full           a queue lets no more jobs wait
+    │   └── RateLimited     rate_limited         too much was submitted in a minute
     ├── Unavailable         unavailable          try again later
     │   ├── DataDirLocked   data_dir_locked
     │   ├── NotLeader       not_leader           another process writes this database
@@ -161,6 +163,20 @@ class Refused(HoldfastError):
     """A limit or a policy forbids this."""
 
     code = "refused"
+
+
+class QueueFull(Refused):
+    """The queue lets no more jobs wait."""
+
+    code = "queue_full"
+
+
+class RateLimited(Refused):
+    """Too much was submitted within a minute."""
+
+    code = "rate_limited"
+    retry_after_s: float | None = None
+    """When there is room again for all of it; ``None``: never for so much at once."""
 
 
 class Unavailable(HoldfastError):

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.app.data.datadir import DataDir
+from tests.e2e.armada_stage import DoorServer, door
 from tests.e2e.test_cli_shell import Shell, served, shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["served", "shell"]
+__all__ = ["door", "served", "shell"]
 
 
 @pytest.fixture
 def person(served: Shell) -> Callable[[str], Shell]:
     """Give somebody a token, and return what commands with it do."""
-    assert served.run("update", "settings", "--access", "user=user:lab:ann,user:lab:bob").code == 0
+    assert served.run("update", "settings", "--access", "user=user:lab:ann,user:lab:bob,user:lab:eve").code == 0
     server = DataDir(served.folder / "data").server()
     assert server is not None
 
@@ -63,3 +64,47 @@ def test_one_users_jobs_wait_at_the_limit_while_anothers_run(served: Shell, pers
     }
     assert served.run("wait", "sweep-0", "--for", "Running", "--timeout", "20s").code == 0
     served.run("cancel", "--queue", "shared")
+
+
+def test_more_than_may_wait_or_a_minute_has_is_refused_on_the_command_line(
+    served: Shell, person: Callable[[str], Shell]
+) -> None:
+    eve = person("eve")
+    said = served.run("create", "queue", "full", "--max-queued", "3", "--submissions-per-minute", "9", "--paused")
+    assert said.code == 0, said.err
+    assert served.run("update", "queue", "full", "--per-user", "submissionsPerMinute=2").code == 0
+    (eve.folder / "sweep.yaml").write_text(
+        json.dumps({"name": "large", "queue": "full", "command": ["true"], "array": {"indices": "0-3"}})
+    )
+    refused = eve.run("submit", "-f", "sweep.yaml")
+    assert (refused.code, "queue full lets 3 jobs wait: 0 do, and this is 4 more" in refused.err) == (4, True)
+    for name in ("a1", "a2"):
+        _submit(eve, name, queue="full")
+    (eve.folder / "a3.yaml").write_text(json.dumps({"name": "a3", "queue": "full", "command": ["true"]}))
+    refused = eve.run("submit", "-f", "a3.yaml")
+    words = "queue full takes 2 submissions of lab:eve a minute: 2 were accepted in the last one, and this is 1 more"
+    assert (refused.code, words in refused.err) == (4, True), refused.err
+    assert served.run("update", "queue", "full", "--submissions-per-minute", "none").code == 0
+    spec = json.loads(served.run("get", "queue", "full", "-o", "json").out)["spec"]
+    assert (spec["maxQueued"], "submissionsPerMinute" in spec) == (3, False)
+    served.run("cancel", "--queue", "full")
+
+
+def test_armadas_client_is_told_that_a_queue_is_full_as_upstream_does(door: DoorServer) -> None:
+    stock = door.open()
+    with door.client() as client:
+        spec = {"maxQueued": 1, "paused": True}
+        client.put_queue(
+            "ml", {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "ml"}, "spec": spec}
+        )
+    found = stock(
+        """
+        first = submitted("ml", "s", item("true"))
+        bulk = refused(lambda: submitted("ml", "s", item("true"), item("true")))
+        done([len(first), bulk])
+        """
+    )
+    assert found[0] == 1
+    code, sentence = found[1]
+    assert code == "RESOURCE_EXHAUSTED"
+    assert "queue ml lets 1 jobs wait: 1 do, and this is 2 more" in sentence

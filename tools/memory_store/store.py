@@ -7,10 +7,14 @@ from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.workloads import queue_of
+from holdfast.domain.job import JobState
+from holdfast.domain.placement.intake import Load
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Internal
 from holdfast.ports.requests import RequestKind
+from holdfast.storage.intake import incoming_of, not_made, require_room, submitter_of
 from holdfast.storage.references import gone_policy, gone_queue
 from holdfast.storage.rules import (
     audited_changes,
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+    from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.requests import Request
@@ -66,6 +70,8 @@ class MemoryStore(
         MemoryFigureStore.__init__(self, self._lock, self._table)
         self._requested = 0
         self._submitted = 0
+        self._intake: list[tuple[str, str, float, int]] = []
+        """Queue, user, time and count of what was submitted to queues that limit that."""
         self._epoch, self._leader, self._leads_until = 0, "", 0.0
 
     def load(self) -> Snapshot:
@@ -143,6 +149,7 @@ class MemoryStore(
                 return ids
             request = request_of(submission)
             self._require_named(submission)
+            intake = self._take_in(submission, request.created_at)
             self.require_new_workload(submission.owner)
             for each in submission.also:
                 self.require_new_workload(each)
@@ -157,6 +164,7 @@ class MemoryStore(
                 self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
             for job_id, key in submission.claims.items():
                 self._keys.setdefault(key, ("", (job_id,), request.created_at))
+            self._intake += intake
             self._append(request)
             self.append_events(submission_events(submission))
             self.append_audited(audited_submission(submission))
@@ -169,6 +177,26 @@ class MemoryStore(
             raise gone_policy(name)
         for key in sorted({*submission.awaited} - self._table.by_id.keys() - self._table.workloads.keys()):
             raise gone_awaited(key)
+
+    def _take_in(self, submission: Submission, now: float) -> list[tuple[str, str, float, int]]:
+        """Check that queues have room, and return what is to be noted of that."""
+        incoming = incoming_of(submission)
+        queues = [self._queues[name] for name in incoming.keys() & {*submission.limited}]
+        if not queues:
+            return []
+        user = submitter_of(submission)
+        loads = {(queue.name, whose): self._load(queue.name, whose) for queue in queues for whose in (None, user)}
+        require_room(queues, loads, submission, now)
+        return [(queue.name, user, now, incoming[queue.name].submissions) for queue in queues]
+
+    def _load(self, queue: str, user: str | None) -> Load:
+        jobs = (job for job in self._table.by_id.values() if job.queue == queue and user in {None, job.submitted_by})
+        waiting = sum(not job.terminal and job.state is not JobState.RUNNING for job in jobs)
+        for each in self._table.workloads.values():
+            if queue_of(each) == queue and user in {None, each.submitted_by}:
+                waiting += not_made(each)
+        taken = [(at, count) for name, whose, at, count in self._intake if name == queue and user in {None, whose}]
+        return Load(waiting, taken)
 
     def _append_jobs(self, jobs: Iterable[Job]) -> None:
         for job in jobs:

@@ -11,11 +11,14 @@ from holdfast.cli.nouns import Noun
 from holdfast.cli.options import DryRunOption, FilesOption, LenientOption
 
 Text = str | None
+_NONE = "none"
 _KINDS = {Noun.QUEUE: "Queue", Noun.RETRY_POLICY: "RetryPolicy"}
 _OF_KIND = {
     "--retry-policy": Noun.QUEUE,
     "--weight": Noun.QUEUE,
     "--max-running-jobs": Noun.QUEUE,
+    "--max-queued": Noun.QUEUE,
+    "--submissions-per-minute": Noun.QUEUE,
     "--per-user": Noun.QUEUE,
     "--paused": Noun.QUEUE,
     "--retry-limit": Noun.RETRY_POLICY,
@@ -45,6 +48,12 @@ class EditOptions:
     max_running_jobs: Annotated[Text, typer.Option(metavar="N", help="Queue: run at most this many jobs at once.")] = (
         None
     )
+    max_queued: Annotated[
+        Text, typer.Option(metavar="N|none", help="Queue: let at most this many jobs wait, and refuse more.")
+    ] = None
+    submissions_per_minute: Annotated[
+        Text, typer.Option(metavar="N|none", help="Queue: accept at most this many submissions in a minute.")
+    ] = None
     per_user: Annotated[
         list[str],
         typer.Option(
@@ -78,6 +87,8 @@ def spec_of(options: EditOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
         "--retry-policy": flags.names(options.retry_policy) or None,
         "--weight": flags.number("--weight", options.weight, low=0),
         "--max-running-jobs": flags.integer("--max-running-jobs", options.max_running_jobs, low=1),
+        "--max-queued": _most("--max-queued", options.max_queued, flags),
+        "--submissions-per-minute": _most("--submissions-per-minute", options.submissions_per_minute, flags),
         "--per-user": limits_of_users({}, options.per_user, flags) if options.per_user else None,
         "--paused": options.paused,
         "--retry-limit": flags.integer("--retry-limit", options.retry_limit),
@@ -87,7 +98,7 @@ def spec_of(options: EditOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
     for flag in present:
         if _OF_KIND[flag] is not noun:
             flags.wrong(flag, f"means nothing for {noun}", hint=f"it belongs to {_OF_KIND[flag]}")
-    return {_field(flag): value for flag, value in present.items()}
+    return {_field(flag): None if value == _NONE else value for flag, value in present.items()}
 
 
 def with_limits(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[str, Any]:
@@ -104,6 +115,10 @@ def with_limits(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[
         if value != "default":
             fields[field_name] = None if value == "none" else int(value) if value.isdecimal() else value
     return {handler: fields for handler, fields in limits.items() if fields}
+
+
+def _most(flag: str, text: Text, flags: Flags) -> int | str | None:
+    return _NONE if text == _NONE else flags.integer(flag, text)
 
 
 def limits_of_users(before: dict[str, Any], edits: list[str], flags: Flags) -> dict[str, Any]:

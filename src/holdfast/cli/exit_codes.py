@@ -52,6 +52,8 @@ BY_ERROR: dict[type[errors.HoldfastError], int] = {
     errors.AlreadyExists: REFUSED,
     errors.VersionConflict: REFUSED,
     errors.Refused: REFUSED,
+    errors.QueueFull: REFUSED,
+    errors.RateLimited: REFUSED,
     errors.Unavailable: UNAVAILABLE,
     errors.DataDirLocked: UNAVAILABLE,
     errors.NotLeader: UNAVAILABLE,

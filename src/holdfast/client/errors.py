@@ -7,7 +7,15 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from holdfast.errors import HoldfastError, Internal, InvalidRequest, Unavailable, VersionConflict, all_errors
+from holdfast.errors import (
+    HoldfastError,
+    Internal,
+    InvalidRequest,
+    RateLimited,
+    Unavailable,
+    VersionConflict,
+    all_errors,
+)
 from holdfast.wire.base import REVISION
 from holdfast.wire.problems import ProblemDetails, read_problem
 
@@ -39,6 +47,8 @@ def of_details(details: ProblemDetails) -> HoldfastError:
     error = kind(details.detail, problems=problems, hint=details.hint)
     if isinstance(error, VersionConflict):
         error.current = details.resource_version or ""
+    if isinstance(error, RateLimited):
+        error.retry_after_s = details.retry_after_s
     return error
 
 

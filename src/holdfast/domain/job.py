@@ -298,6 +298,9 @@ class UserLimits(Struct, frozen=True):
     max_running: Ceiling = Ceiling()
     """Never more than this in use at once."""
     max_running_jobs: int | None = None
+    max_queued: int | None = None
+    """Jobs that wait at once; more are refused when they are submitted."""
+    submissions_per_minute: int | None = None
 
     @property
     def of_running(self) -> bool:
@@ -329,6 +332,17 @@ class Queue(Struct, frozen=True):
     """What others keep with it; nothing here reads them."""
     per_user: UserLimits = UserLimits()
     """The same limits for each user by itself, beside its own."""
+    max_queued: int | None = None
+    """Jobs that wait at once; more are refused when they are submitted."""
+    submissions_per_minute: int | None = None
+
+    @property
+    def limits_intake(self) -> bool:
+        """Whether it may refuse what is submitted to it."""
+        limits = (self.max_queued, self.submissions_per_minute)
+        return any(
+            each is not None for each in (*limits, self.per_user.max_queued, self.per_user.submissions_per_minute)
+        )
 
 
 class Node(Struct, frozen=True):

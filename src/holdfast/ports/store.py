@@ -59,6 +59,8 @@ class Submission(Struct, frozen=True):
     """Ids of what these wait for: jobs and workloads that had not ended, and must still be there."""
     policies: Collection[str] = ()
     """Names of the retry policies that these name, which must still be there."""
+    limited: Collection[str] = ()
+    """Names of queues that limit what they take in."""
     by: Caller | None = None
     """Who submits, for the audit log."""
     claims: Mapping[str, str] = field(default_factory=dict)
@@ -246,6 +248,7 @@ class SubmissionStore(Protocol):
                 has a job of the name of one of this set's.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 workload of that kind and name.
+            QueueFull, RateLimited: A queue takes no more of it in; of what is submitted nothing is stored.
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
         """
         ...

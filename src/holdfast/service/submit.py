@@ -94,7 +94,7 @@ class Submitter(Struct, frozen=True):
 
         Raises:
             InvalidManifest: It is not valid, or names something that does not exist; with all problems.
-            Refused: A limit of its queue could never hold it.
+            Refused: A limit of its queue could never hold it, or does not take it in now.
             Conflict: The idempotency key was used for something else, or there is a newer job of its name.
         """
         written = _written(item)
@@ -108,7 +108,7 @@ class Submitter(Struct, frozen=True):
 
         Raises:
             InvalidManifest: It is not valid, or names something that does not exist; with all problems.
-            Refused: A limit of its queue could never hold one of its tasks.
+            Refused: A limit of its queue could never hold one of its tasks, or does not take them in now.
             AlreadyExists: There is one of that name.
             Conflict: The idempotency key was used for something else.
         """
@@ -131,6 +131,7 @@ class Submitter(Struct, frozen=True):
 
         Raises:
             InvalidManifest: Something is wrong and ``atomic`` was asked for; with the problems of every item.
+            QueueFull, RateLimited: A queue does not take all of it in.
             Conflict: The idempotency key was used for something else.
         """
         written = [_written(item) for item in items]
@@ -191,7 +192,7 @@ class Submitter(Struct, frozen=True):
 
     def _refused(self, items: Sequence[Written | HoldfastError], resolver: Resolver) -> dict[int, HoldfastError]:
         check_count(len(items))
-        catalogue, awaited = self.store.catalogue(), resolver.problems()
+        catalogue, awaited = resolver.catalogue, resolver.problems()
         nodes = cache(self.nodes or self.store.nodes)
         found: dict[int, HoldfastError] = {}
         arrays: set[str] = set()
@@ -255,6 +256,7 @@ class Submitter(Struct, frozen=True):
             also=[*arrays.values()],
             awaited=others.difference(ids.values()),
             policies={name for item in accepted.values() for name in item.spec.retry_policies},
+            limited=[name for name, queue in resolver.catalogue.queues.items() if queue.limits_intake],
             by=self.by,
             claims={job.id: claim for place, job in jobs.items() if (claim := accepted[place].claim)},
             rerun=next(filter(None, (rerun_of(one, accepted[at].taken_over) for at, one in arrays.items())), None),

@@ -46,6 +46,8 @@ class ProblemDetails(Response):
     errors: list[ProblemEntry] = Field(default_factory=list)
     resource_version: str | None = None
     """Of ``version_conflict``: the version the thing has now."""
+    retry_after_s: float | None = None
+    """Of ``rate_limited``: when there is room again, as the header Retry-After says in whole seconds."""
 
 
 STATUS: dict[type[HoldfastError], int] = {
@@ -61,6 +63,8 @@ STATUS: dict[type[HoldfastError], int] = {
     errors.AlreadyExists: 409,
     errors.VersionConflict: 409,
     errors.Refused: 403,
+    errors.QueueFull: 429,
+    errors.RateLimited: 429,
     errors.Unavailable: 503,
     errors.DataDirLocked: 503,
     errors.NotLeader: 503,
@@ -90,6 +94,7 @@ def details_of(error: HoldfastError) -> ProblemDetails:
         hint=error.hint,
         errors=[problem_entry(problem) for problem in error.problems],
         resource_version=error.current if isinstance(error, VersionConflict) else None,
+        retry_after_s=error.retry_after_s if isinstance(error, errors.RateLimited) else None,
     )
 
 

@@ -105,6 +105,8 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
         permissions=read_permissions(spec),
         labels=read_labels(spec, "labels"),
         annotations=spec.mapping("annotations", most=MOST_LABELS, longest=LONGEST_ANNOTATION),
+        max_queued=spec.integer("maxQueued", low=0, high=MOST_JOBS),
+        submissions_per_minute=spec.integer("submissionsPerMinute", low=0, high=MOST_JOBS),
     )
     close_envelope(opened)
     return queue if len(problems) == before else None
@@ -114,7 +116,12 @@ def _read_per_user(spec: Fields) -> UserLimits:
     part = spec.nested("perUser")
     if part is None:
         return UserLimits()
-    limits = UserLimits(_read_max_running(part), part.integer("maxRunningJobs", low=1, high=MOST_JOBS))
+    limits = UserLimits(
+        max_running=_read_max_running(part),
+        max_running_jobs=part.integer("maxRunningJobs", low=1, high=MOST_JOBS),
+        max_queued=part.integer("maxQueued", low=0, high=MOST_JOBS),
+        submissions_per_minute=part.integer("submissionsPerMinute", low=0, high=MOST_JOBS),
+    )
     part.finish()
     return limits
 
@@ -157,7 +164,8 @@ def _write_limits(limits: Queue | UserLimits) -> dict[str, Any]:
         found["maxRunning"] = ceiling
     if limits.max_running_jobs is not None:
         found["maxRunningJobs"] = limits.max_running_jobs
-    return found
+    intake = {"maxQueued": limits.max_queued, "submissionsPerMinute": limits.submissions_per_minute}
+    return found | {name: most for name, most in intake.items() if most is not None}
 
 
 def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, Access]:

@@ -92,6 +92,8 @@ class Resolver:
         """
         self._store = store
         self._items = items
+        self.catalogue = store.catalogue()
+        """As it was when this began."""
         self._waits = any(item is not None and item.spec.after for item in items)
         self._named: dict[str, list[int]] = {}
         self._known: dict[tuple[Target | None, str], Found | Problem] = {}

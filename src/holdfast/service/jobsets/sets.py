@@ -293,6 +293,7 @@ class JobSets(Struct, frozen=True):
                 fingerprint=hashlib.sha256(read.manifest.encode()).hexdigest() if key else "",
                 owner=row,
                 by=by,
+                limited=[name for name, queue in self.store.catalogue().queues.items() if queue.limits_intake],
                 policies={name for group in read.spec.replicated_jobs for name in group.retry_policies},
                 awaited=[one.id for one in read.spec.after if self.alone and not one.outcome],
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Double, ForeignKeyConstraint, Integer, Table, Text
+from sqlalchemy import BigInteger, CheckConstraint, Column, Double, ForeignKeyConstraint, Index, Integer, Table, Text
 
 from holdfast.storage.sql import tables
 
@@ -41,6 +41,18 @@ queues, categories, notifiers, cordons, api_tokens = (
     Table(name, metadata, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
     for name in ("queues", "categories", "notifiers", "cordons", "api_tokens")
 )
+
+intake = Table(
+    "intake",
+    metadata,
+    Column("seq", tables.Counter, primary_key=True, autoincrement=True),
+    Column("queue", Text, nullable=False),
+    Column("submitted_by", tables.Key, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("count", Integer, nullable=False),
+    Index(None, "queue", "submitted_by"),
+)
+"""When queues that limit how much is submitted in a minute took in how much; older rows go with the next one."""
 
 places = Table(
     "places",

@@ -36,6 +36,7 @@ from holdfast.storage.sql.admission import (
     require_retriable,
     share_specs,
 )
+from holdfast.storage.sql.catalogue.intake import take_in
 from holdfast.storage.sql.damage import left_of_owner
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import chunks
@@ -73,6 +74,7 @@ class SqlSubmissionStore:
                 has a job of the name of one of this set's.
             AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
                 job set of that name.
+            QueueFull, RateLimited: A queue takes no more of it in.
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
         """
         ids = ids_of(submission)
@@ -90,6 +92,7 @@ class SqlSubmissionStore:
             if not ids_of(submission) and owner is None:
                 return ids
             require_queues(connection, queues_of(submission))
+            take_in(connection, submission, now)
             require_policies(connection, submission.policies)
             share_specs(connection)  # from here on nothing is deleted that this relies on
             require_awaited(connection, submission.awaited)

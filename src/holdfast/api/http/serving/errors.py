@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,10 @@ _HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 def respond(error: HoldfastError) -> Response:
     """Answer with an error."""
-    return _response(details_of(error))
+    details, headers = details_of(error), {}
+    if details.retry_after_s is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(details.retry_after_s)))
+    return _response(details, headers)
 
 
 def respond_status(

@@ -1,0 +1,72 @@
+"""Holds the queues that limit what they take in, and counts what they have, in the transaction that takes more in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, func, insert, select
+
+from holdfast.compiled.codec import load_entry
+from holdfast.compiled.workloads import queue_of
+from holdfast.domain.job import JOB_WAITING, JobState, Queue
+from holdfast.domain.placement.intake import WINDOW_S, Load
+from holdfast.domain.workloads.base import ARRAY
+from holdfast.storage.intake import incoming_of, not_made, require_room, submitter_of
+from holdfast.storage.sql import declared, tables
+from holdfast.storage.sql.query import owners
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from holdfast.ports.store import Submission
+
+_WAITING = sorted({*JOB_WAITING, JobState.WAITING})
+
+
+def take_in(connection: Connection, submission: Submission, now: float) -> None:
+    """Make sure that the queues of a submission have room for it, and note that they took it in.
+
+    Raises:
+        QueueFull, RateLimited: One has no room; nothing is noted.
+    """
+    if not submission.limited:
+        return
+    table, incoming = declared.queues.c, incoming_of(submission)
+    names = sorted(incoming.keys() & {*submission.limited})
+    # The same queue is taken by one submission at a time; whoever only names it does not wait.
+    held = select(table.body).where(table.name.in_(names)).order_by(table.name).with_for_update(key_share=True)
+    queues = [load_entry(Queue, body) for body in connection.execute(held).scalars()]
+    user = submitter_of(submission)
+    loads = {(queue.name, whose): load for queue in queues for whose, load in _loads(connection, queue, user)}
+    require_room(queues, loads, submission, now)
+    intake = declared.intake
+    for queue in queues:
+        if queue.submissions_per_minute is not None or queue.per_user.submissions_per_minute is not None:
+            connection.execute(delete(intake).where(intake.c.queue == queue.name, intake.c.at <= now - WINDOW_S))
+            count = incoming[queue.name].submissions
+            connection.execute(insert(intake).values(queue=queue.name, submitted_by=user, at=now, count=count))
+
+
+def _loads(connection: Connection, queue: Queue, user: str) -> Iterator[tuple[str | None, Load]]:
+    """Count what a queue has taken in, in all and of one user, as far as it limits that."""
+    for whose, limits in ((None, queue), (user, queue.per_user)):
+        waiting = 0 if limits.max_queued is None else _waiting(connection, queue.name, whose, limits.max_queued)
+        taken: list[tuple[float, int]] = []
+        if limits.submissions_per_minute is not None:
+            intake = declared.intake.c
+            theirs = () if whose is None else (intake.submitted_by == whose,)
+            rows = connection.execute(select(intake.at, intake.count).where(intake.queue == queue.name, *theirs))
+            taken = [(at, count) for at, count in rows]
+        yield whose, Load(waiting, taken)
+
+
+def _waiting(connection: Connection, queue: str, user: str | None, most: int) -> int:
+    """Count the jobs that wait in a queue, and those that arrays have yet to make; no further than it matters."""
+    jobs, workloads = tables.jobs.c, tables.workloads.c
+    theirs = () if user is None else (jobs.submitted_by == user,)
+    some = select(jobs.seq).where(jobs.state.in_(_WAITING), jobs.queue == queue, *theirs).limit(most + 1)
+    there = connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()
+    arrays = owners(connection, workloads.kind == ARRAY, *(() if user is None else (workloads.submitted_by == user,)))
+    return there + sum(not_made(one) for one in arrays if queue_of(one) == queue)
