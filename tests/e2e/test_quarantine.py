@@ -65,6 +65,26 @@ def test_a_damaged_row_keeps_no_server_from_starting_and_nothing_else_from_runni
     client.close()
 
 
+def test_commands_tell_of_a_damaged_array_and_job_set_that_lists_leave_out(server: Server) -> None:
+    with server.start() as client:
+        _, array, job_set = submit_each_kind(client, "bad", "sleep 300")
+    server.end()
+    with closing(sqlite3.connect(server.data / "holdfast.db")) as database:
+        database.execute("UPDATE workloads SET state = ? WHERE id IN (?, ?)", (DAMAGE, array, job_set))
+        database.commit()
+    with server.start():
+        told = {f"array bad-array ({array})": ("arrays", "jobs"), f"jobset bad-set ({job_set})": ("jobsets",)}
+        for named, kinds in told.items():
+            for kind in kinds:
+                said = server.run("get", kind)
+                assert said.returncode == 0
+                assert f"{named} is damaged and not in the list: the stored " in said.stderr
+        assert "holdfast delete array bad-array\n" in server.run("get", "arrays").stderr
+        for words in (("array", "bad-array"), ("jobset", "bad-set")):
+            assert server.run("delete", *words).returncode == 0
+        wait_until(lambda: "damaged" not in server.run("get", "arrays").stderr, "the end of what nobody could read")
+
+
 FAILS_ONCE = """\
 case $HOLDFAST_JOB_NAME in bad-workloads*) ;; *) [ $HOLDFAST_ATTEMPT != 1 ] || exit 3 ;; esac
 sleep 600

@@ -13,6 +13,7 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, HoldfastError, Internal, NotFound
 from holdfast.storage.sql import tables
+from holdfast.wire.problems import UnreadableView
 from tests.damage import GARBAGE, VICTIMS, Damage, every_damage, native, submit_each_kind, submit_job
 from tests.integration.test_damaged_rows import World, world
 
@@ -214,3 +215,31 @@ def test_what_is_of_a_workload_by_damage_alone_is_told_of_and_can_be_cancelled(
         world.pass_s(30)
         assert (client.job(good).state, store.quarantined()) == ("Succeeded", {})
         assert (list(client.arrays()), list(client.job_sets())) == ([], [])
+
+
+def unread(client: Client, **where: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - filters of any kind
+    """Return the ids and names of what lists of arrays and job sets leave out, and of what they show."""
+    left = list[UnreadableView]()
+    shown = [one.name for one in client.arrays(unreadable=left.append, **where)]
+    shown += [one.name for one in client.job_sets(unreadable=left.append, **where)]
+    assert all("cannot be read" in one.message for one in left)
+    return [*((one.id, one.name) for one in left), *(("", name) for name in shown)]
+
+
+@pytest.mark.parametrize("column", ["state", "spec"])
+def test_lists_of_arrays_and_job_sets_tell_of_those_that_cannot_be_read(world: World, column: str) -> None:
+    good = [("", f"{name}-{kind}") for kind in ("array", "set") for name in "ac"]
+    with world.opened() as (_, client):
+        made = {name: submit_each_kind(client, name, "x") for name in ("a", "bad-workloads", "c")}
+        _, array, job_set = made["bad-workloads"]
+        damaged = Damage("workloads", column)
+        spoil(world.url, [(damaged, "array", array), (damaged, "set", job_set)], {}, cut=False)
+    with world.opened() as (_, client):
+        bad = [(array, "bad-workloads-array"), (job_set, "bad-workloads-set")]
+        assert unread(client) == [*bad, *good]
+        assert unread(client, limit=1) == good[::2]
+        assert unread(client, user="somebody else") == []
+        client.delete_array("bad-workloads-array")
+        client.delete_job_set("bad-workloads-set")
+        world.pass_s(5)
+        assert unread(client) == good

@@ -44,7 +44,7 @@ from holdfast.domain.workloads.jobset.state import (
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
-from holdfast.storage.sql import codec, query, submission, tables
+from holdfast.storage.sql import codec, set_log, submission, tables
 from holdfast.storage.sql.batch import Batch, Batches, Given
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def test_decisions_come_back_the_same(decision: Decision) -> None:
 @given(SET_DECISIONS | EVENTS)
 def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) -> None:
     entry = SetLogEntry(set_id="s", at=1.0, what=what)
-    assert query.read_set_log((0, *query.set_log_row(entry))) == entry
+    assert set_log.read_set_log((0, *set_log.set_log_row(entry))) == entry
 
 
 @given(SET_STATES)
@@ -196,7 +196,7 @@ def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
 
 def test_what_a_newer_version_logged_of_a_set_is_named_and_refused() -> None:
     with pytest.raises(Internal, match="'dream'"):
-        query.read_set_log((1, "s", 1.0, "dream", "{}"))
+        set_log.read_set_log((1, "s", 1.0, "dream", "{}"))
 
 
 def test_what_has_its_default_is_not_stored() -> None:
@@ -298,7 +298,7 @@ def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any
     ("record", "row", "read", "table"),
     [
         (JOB_SET, codec.workload_row, codec.read_workload, tables.workloads),
-        (LOGGED, lambda entry: (entry.seq, *query.set_log_row(entry)), query.read_set_log, tables.set_log),
+        (LOGGED, lambda entry: (entry.seq, *set_log.set_log_row(entry)), set_log.read_set_log, tables.set_log),
         (POD_JOB, codec.workload_row, codec.read_workload, tables.workloads),
     ],
 )

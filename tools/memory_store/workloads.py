@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Owner
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.workloads import EVERY, AskedOf, Left
+from holdfast.ports.workloads import EVERY, AskedOf, Left, leave_out
 from holdfast.storage.rules import (
     gone_workload,
     known_workload,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.requests import Request
     from holdfast.ports.store import Changes
-    from holdfast.ports.workloads import Rerun, W, WorkloadFilter
+    from holdfast.ports.workloads import Rerun, Told, W, WorkloadFilter
     from tools.memory_store.jobs import JobTable
 
 _FIXED = ("owner", "name", "version", "created_at", "submitted_by", "submitter_uid", "group")
@@ -59,7 +59,13 @@ class MemoryWorkloadStore:
         return found
 
     def workloads(
-        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+        self,
+        kind: type[W],
+        where: WorkloadFilter = EVERY,
+        *,
+        after: str = "",
+        limit: int | None = None,
+        told: Told = leave_out,  # noqa: ARG002 - nothing is damaged here
     ) -> Sequence[W]:
         """List workloads that have names by name, those whose name comes after ``after``."""
         with self._workloads_lock:
@@ -99,7 +105,13 @@ class MemoryWorkloadStore:
             return self._asked_of(self.workload(kind, reference))
 
     def all_asked_of(
-        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+        self,
+        kind: type[W],
+        where: WorkloadFilter = EVERY,
+        *,
+        after: str = "",
+        limit: int | None = None,
+        told: Told = leave_out,  # noqa: ARG002 - nothing is damaged here
     ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
         with self._workloads_lock:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.cli.render.words import Table
     from holdfast.client import Client
+    from holdfast.wire.problems import UnreadableView
 
 MOST_IDS = 200
 """Jobs that one request may name."""
@@ -150,31 +151,37 @@ class Selection:
         short = {*fields_of(model_of(self.noun)), EVERY}
         return any(path[0] not in short for _, path in read_columns(self.form))
 
-    def read(self, client: Client) -> list[Any]:
-        """Ask for the things."""
+    def read(self, client: Client, say: Callable[[str], object] = lambda _: None) -> list[Any]:
+        """Ask for the things; ``say`` is told of those that the list leaves out."""
         if self.noun is Noun.SETTINGS:
             return [client.settings()]
         if self.names:
             found = [READERS[self.noun].fetched(client, name) for name in self.names]
             return found if self._whole or self.noun is not Noun.JOB else _outcomes(client, [job.id for job in found])
-        return self._listed(client)
+        return self._listed(client, partial(tell_unreadable, say, SINGULAR[self.noun]))
 
     def of_ids(self, client: Client, ids: Sequence[str]) -> list[Any]:
         """Ask for those jobs of the list, at most ``MOST_IDS``, that have these ids."""
         asked = client.full_jobs if self._whole else client.jobs if self.form in _SHORT else client.job_outcomes
         return list(asked(**{**self.where, "ids": ids}))
 
-    def _listed(self, client: Client) -> list[Any]:
+    def _listed(self, client: Client, unreadable: Callable[[UnreadableView], None]) -> list[Any]:
         if self.noun is Noun.JOB_SET:
-            sets = client.job_sets(**self.where, limit=self.limit)
+            sets = client.job_sets(**self.where, limit=self.limit, unreadable=unreadable)
             return [client.job_set(one.id) for one in sets] if self._whole else list(sets)
         if self.noun is Noun.ARRAY:
-            return list(client.arrays(**self.where, limit=self.limit))
+            return list(client.arrays(**self.where, limit=self.limit, unreadable=unreadable))
         if self.noun is not Noun.JOB:
             return list(READERS[self.noun].listed(client))[: self.limit]
         if self.form in _SHORT:
             return list(client.jobs(**self.where, limit=self.limit))
         return list((client.full_jobs if self._whole else client.job_outcomes)(**self.where, limit=self.limit))
+
+
+def tell_unreadable(say: Callable[[str], object], noun: str, one: UnreadableView) -> None:
+    """Tell of something that a list leaves out, and what can be done with it."""
+    why = one.message.partition("\n")[0]
+    say(f"{noun} {one.name} ({one.id}) is damaged and not in the list: {why}; holdfast delete {noun} {one.name}")
 
 
 def _outcomes(client: Client, ids: Sequence[str]) -> list[Any]:

@@ -12,9 +12,10 @@ from holdfast.wire.base import API
 from holdfast.wire.jobs import JobSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from holdfast.client.connection import Connection
+    from holdfast.wire.problems import UnreadableView
 
 LARGEST_PAGE = 1000
 _ARRAYS = f"{API}/arrays"
@@ -56,6 +57,7 @@ class ArrayCalls:
         labels: Mapping[str, str] | None = None,
         user: str | None = None,
         group: str | None = None,
+        unreadable: Callable[[UnreadableView], object] = lambda _: None,
     ) -> Iterator[ArrayView]:
         """List arrays by name, page by page; without a limit, all.
 
@@ -65,6 +67,7 @@ class ArrayCalls:
             labels: Only those with all of these.
             user: Only those that this one submitted.
             group: Only those of this group; with a slash at its end, also of those below it.
+            unreadable: Called with each that the list leaves out, because it is damaged.
         """
         pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
         where = {"state": list(states) or None, "label": pairs or None, "user": user, "group": group}
@@ -75,6 +78,8 @@ class ArrayCalls:
                 page = self._connection.get(_ARRAYS, ArrayPage, {"limit": size, "cursor": cursor, **where})
             except NotFound:  # the address itself: of an older server, which can have none
                 return
+            for one in page.unreadable:
+                unreadable(one)
             yield from page.items
             left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
             if cursor is None:

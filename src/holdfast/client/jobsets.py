@@ -20,9 +20,10 @@ from holdfast.wire.jobsets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from holdfast.client.connection import Connection
+    from holdfast.wire.problems import UnreadableView
 
 P = TypeVar("P", JobSetPage, ChildPage)
 LARGEST_PAGE = 1000
@@ -92,6 +93,7 @@ class JobSetCalls:
         labels: Mapping[str, str] | None = None,
         user: str | None = None,
         group: str | None = None,
+        unreadable: Callable[[UnreadableView], object] = lambda _: None,
     ) -> Iterator[JobSetSummary]:
         """List job sets by name, page by page; without a limit, all.
 
@@ -101,10 +103,13 @@ class JobSetCalls:
             labels: Only those with all of these.
             user: Only those that this one submitted.
             group: Only those of this group; with a slash at its end, also of those below it.
+            unreadable: Called with each that the list leaves out, because it is damaged.
         """
         pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
         where = {"state": list(states) or None, "label": pairs or None, "user": user, "group": group}
         for page in self._set_pages(JobSetPage, _SETS, limit, where):
+            for one in page.unreadable:
+                unreadable(one)
             yield from page.items
 
     def job_set_jobs(self, reference: str, *, limit: int | None = None) -> Iterator[ChildView]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.base import Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Owner
@@ -53,6 +53,22 @@ class AskedOf(Struct, Generic[W], frozen=True):
     requests: Sequence[Request] = ()
 
 
+class Unreadable(Struct, frozen=True):
+    """A workload that a list has to leave out, because it cannot be read."""
+
+    id: str
+    name: str
+    why: str
+
+
+Told: TypeAlias = "Callable[[Unreadable], object]"
+"""Called with each workload that a list leaves out."""
+
+
+def leave_out(_: Unreadable) -> None:
+    """Do without what cannot be read."""
+
+
 class Left(Struct, frozen=True):
     """What can be read of a workload of which something cannot: nothing is ever decided from it."""
 
@@ -82,9 +98,15 @@ class WorkloadQueries(Protocol):
         ...
 
     def workloads(
-        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+        self,
+        kind: type[W],
+        where: WorkloadFilter = EVERY,
+        *,
+        after: str = "",
+        limit: int | None = None,
+        told: Told = leave_out,
     ) -> Sequence[W]:
-        """List workloads that have names by name, those whose name comes after ``after``."""
+        """List workloads that have names by name, those whose name comes after ``after``; what is damaged is told."""
         ...
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
@@ -104,7 +126,13 @@ class WorkloadQueries(Protocol):
         ...
 
     def all_asked_of(
-        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+        self,
+        kind: type[W],
+        where: WorkloadFilter = EVERY,
+        *,
+        after: str = "",
+        limit: int | None = None,
+        told: Told = leave_out,
     ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
         ...

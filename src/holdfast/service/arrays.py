@@ -19,7 +19,7 @@ from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.admission.records import new_array
-from holdfast.service.quarantined import readable
+from holdfast.service.quarantined import itself, readable
 from holdfast.service.refusals import audited
 from holdfast.service.submit import Submitter
 from holdfast.service.turns import in_order
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
-    from holdfast.ports.workloads import WorkloadFilter
+    from holdfast.ports.workloads import Unreadable, WorkloadFilter
     from holdfast.service.submit import Written
 
 G = TypeVar("G", "FailureGroup", "CancelGroup")
@@ -123,6 +123,16 @@ class Explained(Struct, frozen=True):
     """Largest first."""
 
 
+class ArrayPage(Struct, frozen=True):
+    """Part of the list of arrays."""
+
+    arrays: Sequence[Progress]
+    next_after: str | None
+    """Where the list continues; ``None`` on the last page."""
+    unreadable: Sequence[Unreadable] = ()
+    """What is left out of this part."""
+
+
 class Arrays(Struct, frozen=True):
     """The arrays."""
 
@@ -191,13 +201,13 @@ class Arrays(Struct, frozen=True):
             array = evolve(array, state=evolve(array.state, stopping=CANCELLED))
         return Asked(self._progress(array), found.requests)
 
-    def page(
-        self, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
-    ) -> tuple[Sequence[Progress], str | None]:
-        """List arrays by name, and say after which name the list continues, if it does."""
-        found = self.store.workloads(Array, where, after=after, limit=limit + 1)
-        shown = found[:limit]
-        return readable(shown, self._progress), shown[-1].name if len(found) > limit else None
+    def page(self, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE) -> ArrayPage:
+        """List arrays by name."""
+        told: list[Unreadable] = []
+        found = self.store.workloads(Array, where, after=after, limit=limit + 1, told=told.append)
+        shown, last = found[:limit], None if len(found) <= limit else found[limit - 1].name
+        arrays = readable(shown, self._progress, itself, told.append)
+        return ArrayPage(arrays, last, [one for one in told if last is None or one.name <= last])
 
     def going_on(self, tasks: Iterable[Job]) -> Sequence[Progress]:
         """Return the arrays that some jobs are tasks of and that have not ended, each once."""
@@ -207,7 +217,7 @@ class Arrays(Struct, frozen=True):
         except Internal:  # one of them is damaged, which is told where it is asked for
             return []
         shown = (found[one] for one in ids if one in found and not found[one].ended)
-        return readable(shown, self._progress)
+        return readable(shown, self._progress, itself)
 
     def task(self, reference: str, index: int) -> Job:
         """Find a task of an array by its index.

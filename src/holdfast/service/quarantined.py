@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.compiled.codec import load_kube
@@ -10,15 +9,17 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import SetCondition
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Internal, UnreadableSpec
+from holdfast.ports.workloads import Unreadable, leave_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.base import Quarantined
+    from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.domain.workloads.spec import KubeJob
     from holdfast.ports.store import Store
+    from holdfast.ports.workloads import Told
 
 CONDITION = "Quarantined"
 A = TypeVar("A")
@@ -70,10 +71,17 @@ def known_pods_of(store: Store, jobs: Sequence[Job]) -> Mapping[str, KubeJobReco
         return {job.id: found for job in jobs if (found := known_pods(store, job)) is not None}
 
 
-def readable(rows: Iterable[A], read: Callable[[A], B]) -> list[B]:
-    """Read a list; what has a damaged specification is left out: there is nothing to show of it."""
+def itself(row: Workload) -> Workload:
+    """Return the workload that a row of a list of workloads is about."""
+    return row
+
+
+def readable(rows: Iterable[A], read: Callable[[A], B], of: Callable[[A], Workload], told: Told = leave_out) -> list[B]:
+    """Read a list; what has a damaged specification is told, and left out: there is nothing to show of it."""
     found = []
     for row in rows:
-        with suppress(UnreadableSpec):
+        try:
             found.append(read(row))
+        except UnreadableSpec as error:
+            told(Unreadable(of(row).id, of(row).name, error.message))
     return found

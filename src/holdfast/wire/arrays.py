@@ -6,7 +6,7 @@ from pydantic import Field
 
 from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.jobs import DependencyView
-from holdfast.wire.problems import ProblemEntry
+from holdfast.wire.problems import ProblemEntry, UnreadableView
 
 
 class ArrayRerun(Body):
@@ -61,8 +61,8 @@ class ArrayView(Response):
     """Of a rerun, which tasks these are, such as ``3,7-9``."""
     labels: dict[str, str] = Field(default_factory=dict)
     submitted_by: str = Field(default="", alias="submittedBy")
-    group: str = ""
     """Whose it is: who submitted it, whoever reruns it; empty where nobody is known."""
+    group: str = ""
     created_at: Timestamp
     ended_at: Timestamp | None = None
 
@@ -85,6 +85,8 @@ class ArrayPage(Response):
 
     items: list[ArrayView]
     next_cursor: str | None = None
+    unreadable: list[UnreadableView] = Field(default_factory=list)
+    """What is left out of this page, because it is damaged; it can be deleted."""
 
 
 class FailureGroupView(Response):

@@ -8,7 +8,7 @@ from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.decisions import ConsideredView, LimitView
 from holdfast.wire.jobs import DependencyView
 from holdfast.wire.pods import ConditionView, PodsView
-from holdfast.wire.problems import ProblemEntry
+from holdfast.wire.problems import ProblemEntry, UnreadableView
 
 
 class JobSetSummary(Response):
@@ -152,6 +152,8 @@ class JobSetPage(Response):
     items: list[JobSetSummary]
     next_cursor: str | None = None
     """Pass it as ``cursor`` for what follows; absent on the last page."""
+    unreadable: list[UnreadableView] = Field(default_factory=list)
+    """What is left out of this page, because it is damaged; it can be deleted."""
 
 
 class ChildPage(Response):

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from holdfast import errors
 from holdfast.errors import HoldfastError, InvalidRequest, Problem, VersionConflict
+from holdfast.ports.workloads import Unreadable
 from holdfast.wire.base import Response
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
@@ -132,3 +133,17 @@ def _path(location: Sequence[Any]) -> str:
     for part in rest:
         path += f"[{part}]" if isinstance(part, int) and place == "body" else f".{part}"
     return path.removeprefix(".") if not path.startswith("[") else ""
+
+
+class UnreadableView(Response):
+    """Something that is left out of a list, because it cannot be read."""
+
+    id: str
+    name: str
+    message: str
+    """What is wrong with it."""
+
+
+def unreadable_views(found: Sequence[Unreadable]) -> list[UnreadableView]:
+    """Show what a list leaves out."""
+    return [UnreadableView(id=one.id, name=one.name, message=one.why) for one in found]

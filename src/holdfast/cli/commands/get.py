@@ -18,7 +18,7 @@ from holdfast.cli.printing import TABLES, fields_of, list_format, plain, print_t
 from holdfast.cli.render.arrays import with_arrays
 from holdfast.cli.render.tree import tree_table
 from holdfast.cli.targets import JOBS_OR_SETS
-from holdfast.cli.things import WRITTEN, Selection, model_of, name_of, table_of
+from holdfast.cli.things import SINGULAR, WRITTEN, Selection, model_of, name_of, table_of, tell_unreadable
 from holdfast.cli.watching.staleness import note_if_stale
 from holdfast.cli.watching.waiting import JOB_STATES, SET_STATES
 
@@ -123,10 +123,10 @@ def get(options: GetOptions, cli: Cli) -> int:
     if options.watch:
         return _watch(asked, cli)
     with cli.connect() as client:
-        things = asked.read(client)
+        things = asked.read(client, cli.say)
         if noun in _CHANGING:
             note_if_stale(client, cli, *(things if options.names and noun not in {Noun.NODE, Noun.DEVICE} else ()))
-        beside = _beside(client, where) if noun is Noun.JOB and not options.names and form in TABLES else []
+        beside = _beside(client, where, cli.say) if noun is Noun.JOB and not options.names and form in TABLES else []
         sets = _sets_of(client, things, where) if options.tree else []
         if form == "yaml" and noun in WRITTEN:
             cli.output().document(_as_manifests(client, noun, things, single=asked.single), form)
@@ -202,12 +202,15 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
     return {**wanted, "user": options.user, "group": options.group}
 
 
-def _beside(client: "Client", where: Mapping[str, Any]) -> "list[ArrayView]":
+def _beside(
+    client: "Client", where: Mapping[str, Any], say: Callable[[str], object] = lambda _: None
+) -> "list[ArrayView]":
     """Return the arrays to show among jobs: those that the same filters are true of."""
     if where["job_set"] or where["array"] or where["quarantined"]:
         return []
     states, queue = where["states"], where["queue"]
-    found = client.arrays(labels=where["labels"], user=where["user"], group=where["group"])
+    unreadable = partial(tell_unreadable, say, SINGULAR[Noun.ARRAY])
+    found = client.arrays(labels=where["labels"], user=where["user"], group=where["group"], unreadable=unreadable)
     return [one for one in found if (not states or one.state in states) and queue in {None, one.queue}]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import deque
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_manifest, load_set_spec, set_spec_of
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
-    from holdfast.ports.workloads import AskedOf, WorkloadFilter
+    from holdfast.ports.workloads import AskedOf, Unreadable, WorkloadFilter
     from holdfast.service.turns import Versions
 
 Sent: TypeAlias = "Document | Mapping[str, Any]"
@@ -84,6 +85,8 @@ class SetPage(Struct, frozen=True):
     sets: Sequence[JobSet]
     next_after: str | None
     """Where the list continues; ``None`` on the last page."""
+    unreadable: Sequence[Unreadable] = ()
+    """What is left out of this part."""
 
 
 class _Read(Struct, frozen=True):
@@ -196,15 +199,17 @@ class JobSets(Struct, frozen=True):
     def page(self, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
         known = self.store.quarantined()
-        asked = self.store.all_asked_of(JobSet, where, after=after, limit=limit + 1)
+        told: list[Unreadable] = []
+        asked = self.store.all_asked_of(JobSet, where, after=after, limit=limit + 1, told=told.append)
 
         def shown(one: AskedOf[JobSet]) -> JobSet:
             found = shown_set(as_accepted(one), known)
             set_spec_of(found)  # without which there is nothing to show
             return found
 
-        more = len(asked) > limit
-        return SetPage(readable(asked[:limit], shown), asked[limit - 1].workload.name if more else None)
+        last = asked[limit - 1].workload.name if len(asked) > limit else None
+        sets = readable(asked[:limit], shown, attrgetter("workload"), told.append)
+        return SetPage(sets, last, [one for one in told if last is None or one.name <= last])
 
     def children(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
         """List a set's jobs by replicated job and index, and what is known of their pods."""

@@ -17,7 +17,7 @@ from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
-from holdfast.service.arrays import LARGEST_PAGE, Arrays, Explained, Progress
+from holdfast.service.arrays import LARGEST_PAGE, ArrayPage, Arrays, Explained, Progress
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.jobs import JobBatches
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from holdfast.service.manifests.text import Text
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["LARGEST_PAGE", "Explained", "Progress", "Reran", "Wanted"]
+__all__ = ["LARGEST_PAGE", "ArrayPage", "Explained", "Progress", "Reran", "Wanted"]
 
 
 class Submitted(Struct, frozen=True):
@@ -64,10 +64,10 @@ class ArrayOperations(Struct, frozen=True):
     @asks(Right.WATCH, Subject.ARRAY)
     def page(
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
-    ) -> tuple[Sequence[Progress], str | None]:
-        """List arrays by name, and say after which name the list continues."""
+    ) -> ArrayPage:
+        """List arrays by name."""
         seen = self.backend.seeing(caller).workloads(where)
-        return ([], None) if seen is None else self._arrays().page(seen, after=after, limit=limit)
+        return ArrayPage([], None) if seen is None else self._arrays().page(seen, after=after, limit=limit)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def get(self, caller: Caller, ref: str) -> Progress:

@@ -30,8 +30,8 @@ from holdfast.storage.sql.query import (
     chunks,
     going_on,
     read_quarantined,
-    set_log_row,
 )
+from holdfast.storage.sql.set_log import set_log_row
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:

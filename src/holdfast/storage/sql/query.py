@@ -6,22 +6,22 @@ Every method is one transaction of its own, so every answer is a consistent snap
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import and_, func, literal, or_, select
 
-from holdfast.compiled.records import dump_json, load_json, record_of
+from holdfast.compiled.records import dump_json
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
-from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEntry
-from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.ports.workloads import EVERY, AskedOf
+from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
+from holdfast.storage.sql.set_log import read_set_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.group import Grouped
-    from holdfast.errors import HoldfastError
+    from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.errors import HoldfastError, Internal
     from holdfast.ports.store import JobFilter
-    from holdfast.ports.workloads import W, WorkloadFilter
+    from holdfast.ports.workloads import Told, W, WorkloadFilter
     from holdfast.storage.sql.engine import Database
 
 JOBS = select(*tables.jobs.columns, tables.specs.c.body).join(tables.specs)
@@ -56,9 +57,6 @@ _IN_ORDER = select(_TABLE).order_by(_TABLE.c.name, _TABLE.c.id)
 _GOING_ON = _IN_ORDER.join(tables.jobs, tables.jobs.c.id == _TABLE.c.id, isouter=True).where(
     or_(tables.jobs.c.id.is_(None), STATE_UNINDEXED.in_(ACTIVE_STATES))
 )
-
-_FACTS: Mapping[str, type[SetDecision | Event]] = {"decision": SetDecision, "event": Event}
-_FACT_OF = {kind: name for name, kind in _FACTS.items()}
 
 
 def history_of(job_id: str | ColumnElement[str]) -> ColumnElement[bool]:
@@ -218,11 +216,17 @@ class SqlQueryStore:
             return _workload(connection, kind, reference, left_of_owner)
 
     def workloads(
-        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+        self,
+        kind: type[W],
+        where: WorkloadFilter = EVERY,
+        *,
+        after: str = "",
+        limit: int | None = None,
+        told: Told = leave_out,
     ) -> Sequence[W]:
-        """List workloads that have names by name, those whose name comes after ``after``."""
+        """List workloads that have names by name, those whose name comes after ``after``; what is damaged is told."""
         with self._database.reading() as connection:
-            return _page(connection, kind, where, after, limit)
+            return _page(connection, kind, where, after, limit, told)
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out."""
@@ -249,11 +253,17 @@ class SqlQueryStore:
         return found
 
     def all_asked_of(
-        self, kind: type[W], where: WorkloadFilter = EVERY, *, after: str = "", limit: int | None = None
+        self,
+        kind: type[W],
+        where: WorkloadFilter = EVERY,
+        *,
+        after: str = "",
+        limit: int | None = None,
+        told: Told = leave_out,
     ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
         with self._database.reading() as connection:
-            return _asked_of(connection, _page(connection, kind, where, after, limit))
+            return _asked_of(connection, _page(connection, kind, where, after, limit, told))
 
     def children_of(self, owner: str) -> Sequence[Job]:
         """Return every job of a workload, in order of submission."""
@@ -354,7 +364,9 @@ def _workload(
     return next((each for each in found if each.id == wanted), found[0])
 
 
-def _page(connection: Connection, kind: type[W], where: WorkloadFilter, after: str, limit: int | None) -> list[W]:
+def _page(
+    connection: Connection, kind: type[W], where: WorkloadFilter, after: str, limit: int | None, told: Told
+) -> list[W]:
     query = _IN_ORDER.where(_TABLE.c.kind == kind.kind).limit(limit)
     if where.submitted_by is not None:
         query = query.where(_TABLE.c.submitted_by == codec.storable(where.submitted_by))
@@ -363,11 +375,16 @@ def _page(connection: Connection, kind: type[W], where: WorkloadFilter, after: s
     found: list[W] = []
     while limit is None or len(found) < limit:
         rows = connection.execute(query.where(_TABLE.c.name > codec.storable(after))).all()
-        found += [cast("W", each) for each in sound(rows, codec.read_workload)]
+        damaged = partial(_tell_unreadable, told)
+        found += [cast("W", each) for each in sound(rows, codec.read_workload, damaged)]
         if limit is None or len(rows) < limit:
             break
         after = rows[-1].name  # damaged ones are no end of the list
     return found[:limit]
+
+
+def _tell_unreadable(told: Told, row: Row[*tuple[Any, ...]], why: Internal) -> None:
+    told(Unreadable(row.id, row.name, why.message))
 
 
 def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]]:
@@ -378,21 +395,3 @@ def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]
         for request in sound(connection.execute(query), codec.read_request):
             asked[request.targets[0]].append(request)
     return [AskedOf(each, asked[each.id]) for each in workloads]
-
-
-def set_log_row(entry: SetLogEntry) -> tuple[Any, ...]:
-    """Return the row of an entry in the log of a job set without ``seq``."""
-    return (entry.set_id, entry.at, _FACT_OF[type(entry.what)], dump_json(entry.what))
-
-
-def read_set_log(row: Sequence[Any]) -> SetLogEntry:
-    """Build an entry from its row.
-
-    Raises:
-        Internal: It is of a kind this version does not know.
-    """
-    seq, set_id, at, kind, body = row
-    if kind not in _FACTS:
-        message = f"the log of a job set holds {kind!r}, which this version of Holdfast does not know"
-        raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
-    return SetLogEntry(set_id=set_id, at=at, what=record_of(_FACTS[kind], load_json(body)), seq=seq)

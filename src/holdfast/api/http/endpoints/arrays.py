@@ -28,7 +28,7 @@ from holdfast.service.operations.filters import mark_of_workloads, read_states, 
 from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
 from holdfast.wire.base import API
 from holdfast.wire.jobs import JobSummary, Reason
-from holdfast.wire.problems import problem_entry
+from holdfast.wire.problems import problem_entry, unreadable_views
 from holdfast.wire.render_arrays import array_accepted, array_view, array_why
 from holdfast.wire.render_jobs import job_summary
 
@@ -87,13 +87,14 @@ def list_arrays(  # noqa: PLR0913 - the parameters of an address
     states, labels = read_states(state or (), label or (), _STATES)
     where = workload_filter(user, group)
     mark = f"{_LIST} {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
-    found, after = ArrayOperations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
+    page = ArrayOperations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
     views = [
         progress_view(one)
-        for one in found
+        for one in page.arrays
         if (not states or one.state in states) and set(labels) <= one.spec.job.labels.items()
     ]
-    return ArrayPage(items=views, next_cursor=write_cursor(after, mark))
+    left = unreadable_views(page.unreadable)
+    return ArrayPage(items=views, next_cursor=write_cursor(page.next_after, mark), unreadable=left)
 
 
 @_ARRAYS.add(

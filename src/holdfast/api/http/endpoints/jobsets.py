@@ -43,6 +43,7 @@ from holdfast.wire.jobsets import (
     JobSetView,
     JobSetWhy,
 )
+from holdfast.wire.problems import unreadable_views
 from holdfast.wire.render_pods import condition_view
 
 _SETS = Endpoints("job sets")
@@ -104,7 +105,8 @@ def list_sets(  # noqa: PLR0913 - the parameters of an address
         if (not states or render_jobsets.set_state(one, set_spec_of(one)) in states)
         and set(labels) <= set_spec_of(one).labels.items()
     ]
-    return JobSetPage(items=items, next_cursor=write_cursor(page.next_after, mark))
+    left = unreadable_views(page.unreadable)
+    return JobSetPage(items=items, next_cursor=write_cursor(page.next_after, mark), unreadable=left)
 
 
 @_SETS.add("POST", "/jobsets", JobSetApplied, 403, 409, summary="Create a job set", created=_CREATED, takes=_TAKES)

@@ -1,0 +1,33 @@
+"""Writes and reads the rows of the logs of job sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.records import dump_json, load_json, record_of
+from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEntry
+from holdfast.errors import Internal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_FACTS: Mapping[str, type[SetDecision | Event]] = {"decision": SetDecision, "event": Event}
+_FACT_OF = {kind: name for name, kind in _FACTS.items()}
+
+
+def set_log_row(entry: SetLogEntry) -> tuple[Any, ...]:
+    """Return the row of an entry in the log of a job set without ``seq``."""
+    return (entry.set_id, entry.at, _FACT_OF[type(entry.what)], dump_json(entry.what))
+
+
+def read_set_log(row: Sequence[Any]) -> SetLogEntry:
+    """Build an entry from its row.
+
+    Raises:
+        Internal: It is of a kind this version does not know.
+    """
+    seq, set_id, at, kind, body = row
+    if kind not in _FACTS:
+        message = f"the log of a job set holds {kind!r}, which this version of Holdfast does not know"
+        raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
+    return SetLogEntry(set_id=set_id, at=at, what=record_of(_FACTS[kind], load_json(body)), seq=seq)
