@@ -24,7 +24,7 @@ from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
 from holdfast.app.embedded import start_embedded
 from holdfast.app.entrance import accounts, issuer, network
-from holdfast.app.entrance.doors import open_doors
+from holdfast.app.entrance.doors import open_doors, visitors
 from holdfast.app.entrance.listening import listening
 from holdfast.app.loops.telling import sender
 from holdfast.app.readiness import Readiness
@@ -96,13 +96,14 @@ def serve(
         )
         config = _configured(app, host, port, settings)
         log.quieten()
-        server = connections.Server(config, _guarded(host, settings), network.certificates(settings))
+        shown = network.certificates(settings)
+        server = connections.Server(config, _guarded(host, settings), shown)
         places = listening(stack, config, settings, directory)
         embedded = start_embedded(stack, settings, directory, ownership, readiness.telemetry)
         readiness.started(embedded)
         warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
-        doors = open_doors(stack, settings, entrance, app.state.backend, probes)
+        doors = open_doors(stack, settings, visitors(settings, entrance, app.state.backend), probes, shown)
         places.publish()
         _announce(stack, directory, ServerAddress(places.own_url, token, os.getpid(), doors))
         if started is not None:

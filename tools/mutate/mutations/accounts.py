@@ -113,6 +113,20 @@ MUTATIONS = (
         ("e2e/test_network.py::test_a_server_answers_to_its_names_and_to_no_page_of_another",),
     ),
     Mutation(
+        "a door is open to other machines in clear",
+        "app/entrance/doors.py",
+        "if beyond and settings.tls_cert is None:",
+        "if not beyond and settings.tls_cert is None:",
+        ("e2e/test_armada_listening.py::test_a_door_that_others_reach_asks_for_what_makes_that_safe",),
+    ),
+    Mutation(
+        "whoever reaches a door is its anonymous one",
+        "app/entrance/doors.py",
+        "if beyond and settings.door_anonymous is not None:",
+        "if not beyond and settings.door_anonymous is not None:",
+        ("e2e/test_armada_listening.py::test_a_door_that_others_reach_asks_for_what_makes_that_safe",),
+    ),
+    Mutation(
         "one caller may have all connections",
         "app/doorway.py",
         "return self.most if is_whole else max(1, self.most // _SHARE)",

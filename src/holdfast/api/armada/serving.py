@@ -45,6 +45,7 @@ _MOST_CALLS = 256
 _QUIET_S = 15.0
 """How long a call that follows waits before it looks whether it is still wanted."""
 _STOPPING_S = 2.0
+_HANDSHAKE_MS = 10_000
 _READING = ("Get", "Health", "Watch", "Logs")
 """How the names of calls begin that change nothing."""
 _log = logging.getLogger(__name__)
@@ -63,6 +64,10 @@ class DoorSetup(Struct, frozen=True):
     stopping: Callable[[], bool] = lambda: False
     watches: int = 1000
     """How many calls may follow events at a time."""
+    connections: int = 1000
+    """How many clients may be connected at a time."""
+    shown: Callable[[], tuple[bytes, bytes]] | None = None
+    """Returns the key and the certificate to show now; ``None``: it speaks in clear."""
 
 
 class Door:
@@ -111,6 +116,8 @@ class Door:
             ("grpc.max_receive_message_length", LARGEST_MESSAGE),
             ("grpc.max_send_message_length", LARGEST_MESSAGE),
             ("grpc.so_reuseport", 0),
+            ("grpc.max_allowed_incoming_connections", self._setup.connections),
+            ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
         ]
         most = self._setup.watches + _MOST_CALLS
         server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=most)
@@ -120,7 +127,8 @@ class Door:
         named = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(named, server, pool=PROTOCOL.pool)
         host, port = self._place
-        bound = server.add_insecure_port(f"{host}:{port}")
+        shown, place = self._setup.shown, f"{host}:{port}"
+        bound = server.add_insecure_port(place) if shown is None else server.add_secure_port(place, _credentials(shown))
         await server.start()
         return f"{host}:{bound}"
 
@@ -248,6 +256,19 @@ async def _abort(context: ServicerContext[Any, Any], error: Rejected | HoldfastE
 
 def _types(method: MethodDescriptor) -> tuple[type[Message], type[Message]]:
     return PROTOCOL.message(method.input_type.full_name), PROTOCOL.message(method.output_type.full_name)
+
+
+def _credentials(shown: Callable[[], tuple[bytes, bytes]]) -> grpc.ServerCredentials:
+    """Show a certificate, and from when it is renewed the new one."""
+    last = shown()
+
+    def renewed() -> Any:  # noqa: ANN401 - None is what it takes for "as before", which its types do not say
+        nonlocal last
+        before, last = last, shown()
+        return None if last is before else grpc.ssl_server_certificate_configuration([last])
+
+    first = grpc.ssl_server_certificate_configuration([last])
+    return grpc.dynamic_ssl_server_credentials(first, renewed, require_client_authentication=False)
 
 
 async def _add_health(server: grpc.aio.Server) -> None:

@@ -9,10 +9,13 @@ import hmac
 import ipaddress
 import secrets
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
+from holdfast.api.http.serving.gates import WrongTokens
+from holdfast.app.entrance import network
 from holdfast.domain.access import Principal, Via
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import InvalidSetting, Problem, Unavailable
+from holdfast.errors import InvalidSetting, Problem, Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from holdfast.api.http.serving.app import Probes
     from holdfast.api.http.serving.gates import Entrance
+    from holdfast.app.entrance.tls import Certificates
     from holdfast.app.settings import Settings
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
@@ -28,6 +32,7 @@ DOORS = ("armada",)
 ROOT = "root"
 HIGHEST_PORT = 65_535
 _ID_BYTES = 8
+_LISTEN = "HOLDFAST_ARMADA_LISTEN"
 
 
 class Visitors(Struct, frozen=True):
@@ -35,6 +40,7 @@ class Visitors(Struct, frozen=True):
 
     entrance: Entrance
     backend: Backend
+    wrong: WrongTokens
     anonymous: Principal | None = None
     """Who those are who show nothing."""
 
@@ -45,7 +51,12 @@ class Visitors(Struct, frozen=True):
             Unauthenticated: It is nobody who may come in.
             Unavailable: Nobody can say now.
         """
-        who, request_id = await self._who(authorization), secrets.token_hex(_ID_BYTES)
+        try:
+            who, request_id = await self._who(authorization), secrets.token_hex(_ID_BYTES)
+        except Unauthenticated:
+            if authorization:
+                await self.wrong.wait(_machine(peer))
+            raise
         return await asyncio.to_thread(self.backend.caller, who, origin=peer, request_id=request_id)
 
     async def _who(self, authorization: str | None) -> Principal:
@@ -56,6 +67,11 @@ class Visitors(Struct, frozen=True):
             return self.anonymous
         hint = "send the metadata authorization: Bearer TOKEN, or basic with it as the password"
         return await self.entrance.whose(shown, self.backend.access.shown, hint)
+
+
+def _machine(peer: str) -> str:
+    """Return the address of a peer, as gRPC writes it, without its port: ``ipv4:ADDRESS:PORT``."""
+    return unquote(peer).rpartition(":")[0]
 
 
 def _token_in(authorization: str) -> str:
@@ -72,12 +88,13 @@ def _token_in(authorization: str) -> str:
 
 
 def open_doors(
-    stack: ExitStack, settings: Settings, entrance: Entrance, backend: Backend, probes: Probes
+    stack: ExitStack, settings: Settings, visitors: Visitors, probes: Probes, shown: Certificates | None
 ) -> Mapping[str, str]:
     """Open the doors that the settings name until the stack is left; returns their addresses.
 
     Raises:
-        InvalidSetting: There is no such door, or an address is not a loopback address.
+        InvalidSetting: There is no such door, or it is not safe to open it there.
+        Refused: Others could show nothing but the owner's token.
         Unavailable: A port is taken, or a library is not installed.
     """
     unknown = [
@@ -85,22 +102,44 @@ def open_doors(
     ]
     if unknown:
         raise InvalidSetting(problems=unknown)
-    return {name: _open_armada(stack, settings, entrance, backend, probes) for name in settings.doors}
+    return {name: _open_armada(stack, settings, visitors, probes, shown) for name in settings.doors}
 
 
-def _open_armada(stack: ExitStack, settings: Settings, entrance: Entrance, backend: Backend, probes: Probes) -> str:
-    host, port = _place("HOLDFAST_ARMADA_LISTEN", settings.armada_listen)
+def _open_armada(
+    stack: ExitStack, settings: Settings, visitors: Visitors, probes: Probes, shown: Certificates | None
+) -> str:
+    host, port = place_of(settings)
+    secure = shown if is_beyond(host) else None
+    if secure is not None:
+        network.require_token(host, settings, has_api_tokens=bool(visitors.backend.store.catalogue().tokens))
     try:
         from holdfast.api.armada.serving import Door, DoorSetup
     except ImportError as error:
         msg = "the door 'armada' needs a library that is not installed"
         raise Unavailable(msg, hint="pip install 'holdfast-scheduler[armada]'") from error
-    visitors = Visitors(entrance, backend, _anonymous(settings, entrance))
-    setup = DoorSetup(backend, visitors.caller, probes.refusal, probes.written, probes.stopping, settings.door_watches)
+    setup = DoorSetup(
+        visitors.backend,
+        visitors.caller,
+        probes.refusal,
+        probes.written,
+        probes.stopping,
+        settings.door_watches,
+        settings.connections,
+        None if secure is None else lambda: secure.pair,
+    )
     door = Door(setup, host, port)
     address = door.open()
     stack.callback(door.close)
     return address
+
+
+def visitors(settings: Settings, entrance: Entrance, backend: Backend) -> Visitors:
+    """Say who comes in by doors.
+
+    Raises:
+        InvalidSetting: Those who show nothing would be root.
+    """
+    return Visitors(entrance, backend, WrongTokens(backend.clock.now), _anonymous(settings, entrance))
 
 
 def _anonymous(settings: Settings, entrance: Entrance) -> Principal | None:
@@ -120,17 +159,39 @@ def _anonymous(settings: Settings, entrance: Entrance) -> Principal | None:
     return Principal(name, via=Via.DOOR)
 
 
-def _place(setting: str, written: str) -> tuple[str, int]:
-    """Read ``HOST:PORT``; only loopback addresses are taken, as there is no TLS yet."""
+def place_of(settings: Settings) -> tuple[str, int]:
+    """Read ``HOST:PORT``; others reach it by TLS alone.
+
+    Raises:
+        InvalidSetting: It is no address and port, or others would reach it in clear, or as somebody whom nobody knows.
+    """
+    written = settings.armada_listen
     host, _, port = written.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+        beyond = is_beyond(host)
         number = int(port)
     except ValueError:
-        problem = Problem(setting, f"{written!r} is not an address and a port", hint="such as 127.0.0.1:50051")
-        raise InvalidSetting(problems=[problem]) from None
-    if not loopback or not 0 <= number <= HIGHEST_PORT:
-        problem = Problem(setting, f"{written!r} is not a loopback address and a port", hint="such as 127.0.0.1:50051")
+        beyond, number = False, -1
+    if not 0 <= number <= HIGHEST_PORT:
+        problem = Problem(_LISTEN, f"{written!r} is not an address and a port", hint="such as 127.0.0.1:50051")
         raise InvalidSetting(problems=[problem])
+    problems = []
+    if beyond and settings.tls_cert is None:
+        hint = "give HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY, or listen on a loopback address"
+        problems.append(Problem(_LISTEN, f"{written!r} can be reached by other machines, which takes TLS", hint=hint))
+    if beyond and settings.door_anonymous is not None:
+        message = f"cannot be used with {written!r}: calls of everybody who reaches it would be those of one"
+        problems.append(Problem("HOLDFAST_DOOR_ANONYMOUS", message, hint="have clients show tokens"))
+    if problems:
+        raise InvalidSetting(problems=problems)
     return host, number
+
+
+def is_beyond(host: str) -> bool:
+    """Whether other machines reach a door that listens there.
+
+    Raises:
+        ValueError: It is no address.
+    """
+    return host != "localhost" and not ipaddress.ip_address(host).is_loopback

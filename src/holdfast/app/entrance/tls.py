@@ -19,7 +19,7 @@ class Certificates:
     """What a server shows to those who connect."""
 
     def __init__(self, cert: Path, key: Path) -> None:
-        """Read both.
+        """Read both; the pair is the key, and the certificate with those that vouch for it.
 
         Raises:
             Refused: Everybody can read the key.
@@ -32,6 +32,7 @@ class Certificates:
                 message = f"{key} can be read by everybody, who could pretend to be this server"
                 raise Refused(message, hint=f"have another made if somebody may have, and: chmod o= {key}")
             self.context = _loaded(cert, key)
+            self.pair = _read(cert, key)
         except OSError as error:
             problem = Problem("HOLDFAST_TLS_CERT", f"{cert} and {key} cannot be used: {_reason(error)}")
             raise InvalidSetting(problems=[problem]) from error
@@ -45,6 +46,7 @@ class Certificates:
         try:
             _loaded(self._cert, self._key)  # one without the other is not to be taken up
             self.context.load_cert_chain(self._cert, self._key)
+            self.pair = _read(self._cert, self._key)
         except OSError as error:
             _log.warning("the renewed %s and %s cannot be used yet: %s", self._cert, self._key, _reason(error))
         else:
@@ -68,6 +70,10 @@ def _loaded(cert: Path, key: Path) -> ssl.SSLContext:
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(cert, key, password="")
     return context
+
+
+def _read(cert: Path, key: Path) -> tuple[bytes, bytes]:
+    return key.read_bytes(), cert.read_bytes()
 
 
 def _reason(error: OSError) -> str:

@@ -47,6 +47,7 @@ PRINCIPAL = "principal"
 _KNOWN_S = 30.0
 """How long an account is known by its number before its name and groups are looked up again."""
 _FREE_TRIES, _FIRST_WAIT_S, _LONGEST_WAIT_S, _FORGOTTEN_S, _MOST_PEERS = 10, 0.001, 2.0, 60.0, 512
+_MOST_WAITING = 64
 _DOTS = 2
 """In a token of OpenID Connect."""
 REQUEST_ID = "x-request-id"
@@ -198,6 +199,17 @@ class WrongTokens:
         """Begin with nobody."""
         self._now = now
         self._known: dict[str, tuple[float, int]] = {}
+        self._waiting = 0
+
+    async def wait(self, peer: str) -> None:
+        """Have somebody wait who has shown one more wrong token; only so many, as each of them holds a call."""
+        delay_s = self.delay_s(peer)
+        if self._waiting < _MOST_WAITING:
+            self._waiting += 1
+            try:
+                await anyio.sleep(delay_s)
+            finally:
+                self._waiting -= 1
 
     def delay_s(self, peer: str) -> float:
         """Note one more wrong token, and return how long its answer is to wait."""
@@ -243,7 +255,7 @@ class TokenGate:
             await self._app(scope, receive, send)
             return
         if text and isinstance(refusal, Unauthenticated):
-            await anyio.sleep(self._wrong.delay_s((scope.get("client") or ("",))[0]))
+            await self._wrong.wait((scope.get("client") or ("",))[0])
         await respond(refusal)(scope, receive, send)
 
     def _may(self, scope: Scope) -> bool:
