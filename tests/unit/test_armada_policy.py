@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from holdfast.dialects.armada.jobs import policies_of
 from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, Form, read_action, read_bare_policy
 from holdfast.domain.policy.model import Action, AntiAffinity, RetryPolicy
 from holdfast.errors import InvalidManifest, Problem
 from tests.reading import read_manifests
-from tools.cases.armada_pods import annotated_policies, pod_name
+from tools.cases.armada_pods import pod_name
 
 DESIGN = """
 apiVersion: armadaproject.io/v1
@@ -192,5 +193,5 @@ def test_pods_are_named_after_job_and_run(index: int, *, enabled: bool, name: st
 
 @pytest.mark.parametrize(("text", "names"), [("", ()), ("a", ("a",)), (" a, b ,,a", ("a", "b"))])
 def test_an_annotation_adds_policies(text: str, names: tuple[str, ...]) -> None:
-    assert annotated_policies({"armadaproject.io/retry-policy": text}) == names
-    assert annotated_policies({}) == ()
+    assert policies_of({"armadaproject.io/retry-policy": text}) == names
+    assert policies_of({}) == ()

@@ -120,7 +120,9 @@ WRONG: list[dict[str, Any]] = [
     session("SC-905", "two records same phase, error_code, to_status, both attempts", "record", "two rows"),
 ]
 SKIPPED: list[dict[str, Any]] = [
-    armada("scheduler", {}, None, None, {}),
+    armada("scheduler", {}, None, None, {"colour": "green"}),
+    armada("storage", {"steps": ["frobnicate a"]}, None, None, {"action": "Accept"}),
+    armada("cache", {"steps": ["refresh twice"]}, None, None, {"served": []}),
     armada("no-such-kind", {}, None, None, {}),
     engine({"failures": 1}, {"action": "Retry", "colour": "green"}),
     session("RV-001", "a", "b", "c"),
@@ -144,14 +146,14 @@ def last_line(done: subprocess.CompletedProcess[str]) -> str:
 def test_right_expectations_pass_and_the_exit_code_is_0(tmp_path: Path) -> None:
     (tmp_path / "cases.json").write_text(json.dumps(RIGHT))
     done = run(tmp_path)
-    assert done.stdout == f"{len(RIGHT)} passed, 0 failed, 0 skipped\n"
+    assert done.stdout == f"{len(RIGHT)} passed, 0 failed, 0 different, 0 skipped\n"
     assert done.returncode == 0
 
 
 def test_every_wrong_expectation_fails_with_what_was_expected_and_got(tmp_path: Path) -> None:
     (tmp_path / "cases.json").write_text("\n".join(map(json.dumps, WRONG)))
     done = run(tmp_path)
-    assert last_line(done) == f"0 passed, {len(WRONG)} failed, 0 skipped"
+    assert last_line(done) == f"0 passed, {len(WRONG)} failed, 0 different, 0 skipped"
     assert done.returncode == 1
     failures = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
     assert len(failures) == len(WRONG)
@@ -161,7 +163,7 @@ def test_every_wrong_expectation_fails_with_what_was_expected_and_got(tmp_path: 
 def test_what_cannot_be_checked_is_skipped_with_its_reason(tmp_path: Path) -> None:
     (tmp_path / "cases.json").write_text(json.dumps(SKIPPED))
     done = run(tmp_path)
-    assert last_line(done) == f"0 passed, 0 failed, {len(SKIPPED)} skipped"
+    assert last_line(done) == f"0 passed, 0 failed, 0 different, {len(SKIPPED)} skipped"
     assert done.returncode == 0
     assert "part G (Fluster's front door), not built yet" in done.stdout
     assert "no engine here has a leader pod" in done.stdout
@@ -178,8 +180,8 @@ def test_all_files_of_a_folder_count_and_so_does_a_single_file(tmp_path: Path) -
     (tmp_path / "a.json").write_text(json.dumps(RIGHT[:2]))
     (tmp_path / "b.json").write_text(json.dumps(WRONG[:1]))
     (tmp_path / "notes.txt").write_text("not a case file")
-    assert last_line(run(tmp_path)) == "2 passed, 1 failed, 0 skipped"
-    assert last_line(run(tmp_path / "a.json")) == "2 passed, 0 failed, 0 skipped"
+    assert last_line(run(tmp_path)) == "2 passed, 1 failed, 0 different, 0 skipped"
+    assert last_line(run(tmp_path / "a.json")) == "2 passed, 0 failed, 0 different, 0 skipped"
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "{", "not json"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.cases.checkers import check
 from tools.cases.loading import case_files, read_cases
-from tools.cases.results import Case, Mismatch, Skip
+from tools.cases.results import Case, Deviates, Mismatch, Skip
 
 
 def main(arguments: list[str]) -> int:
@@ -29,6 +29,7 @@ def main(arguments: list[str]) -> int:
 def _run(cases: list[Case], *, verbose: bool) -> int:
     passed = failed = 0
     skipped: dict[str, list[str]] = defaultdict(list)
+    different: dict[str, list[str]] = defaultdict(list)
     for case in cases:
         name = str(case.get("id", "?"))
         try:
@@ -36,33 +37,37 @@ def _run(cases: list[Case], *, verbose: bool) -> int:
         except Skip as skip:
             skipped[str(skip)].append(name)
             continue
+        except Deviates as deviates:
+            different[str(deviates)].append(name)
+            continue
         if mismatches:
             failed += 1
             sys.stdout.write(f"FAILED  {name}: {'; '.join(map(str, mismatches))}\n")
         else:
             passed += 1
             sys.stdout.write(f"passed  {name}\n" if verbose else "")
-    _print_skips(skipped, verbose=verbose)
-    total = sum(map(len, skipped.values()))
-    sys.stdout.write(f"{passed} passed, {failed} failed, {total} skipped\n")
+    _print_reasons("different", different, verbose=verbose)
+    _print_reasons("skipped", skipped, verbose=verbose)
+    others, total = (sum(map(len, reasons.values())) for reasons in (different, skipped))
+    sys.stdout.write(f"{passed} passed, {failed} failed, {others} different, {total} skipped\n")
     return 1 if failed else 0
 
 
 def _checked(case: Case) -> list[Mismatch]:
     try:
         return check(case)
-    except Skip:
+    except (Skip, Deviates):
         raise
     except Exception as error:  # noqa: BLE001 - a case must never end the run
         return [Mismatch("checking", "no exception", f"{type(error).__name__}: {error}")]
 
 
-def _print_skips(skipped: dict[str, list[str]], *, verbose: bool) -> None:
-    for reason, names in skipped.items():
+def _print_reasons(word: str, reasons: dict[str, list[str]], *, verbose: bool) -> None:
+    for reason, names in reasons.items():
         if verbose or len(names) == 1:
-            sys.stdout.writelines(f"skipped {name}: {reason}\n" for name in names)
+            sys.stdout.writelines(f"{word} {name}: {reason}\n" for name in names)
         else:
-            sys.stdout.write(f"skipped {len(names)} cases ({names[0]} ... {names[-1]}): {reason}\n")
+            sys.stdout.write(f"{word} {len(names)} cases ({names[0]} ... {names[-1]}): {reason}\n")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.armada.jobs import policies_of
 from holdfast.dialects.native.catalogue import read_settings
 from holdfast.domain.job import Run
 from holdfast.domain.lifecycle import RUN_ACTIVE, RunStatus
@@ -13,7 +14,7 @@ from holdfast.domain.policy.decide import decide, retry_at
 from holdfast.domain.policy.model import RetryHistory
 from tools.cases.armada_facts import failure_of
 from tools.cases.armada_input import read_case_policies
-from tools.cases.armada_pods import annotated_policies, pod_name
+from tools.cases.armada_pods import pod_name
 from tools.cases.controller_world import NOW, ready_at
 from tools.cases.results import Mismatch, Skip, differences
 
@@ -35,7 +36,6 @@ _EXPECTED = {
 
 def check_engine(case: Case) -> list[Mismatch]:
     """Decide a case's failure and compare every part of the decision."""
-    _refuse_superseded(case)
     if unknown := case["expect"].keys() - _EXPECTED:
         msg = f"expects {', '.join(sorted(unknown))}, which no checker knows"
         raise Skip(msg)
@@ -45,24 +45,6 @@ def check_engine(case: Case) -> list[Mismatch]:
         return [Mismatch("policies", "readable", [str(problem) for problem in problems])]
     decision = _decided(case, policies)
     return differences(case["expect"], _described(case, decision))
-
-
-def _refuse_superseded(case: Case) -> None:
-    """Skip what a prototype read in a way that was given up later (design/semantics sections 2 and 8)."""
-    status = str(case.get("status"))
-    policies = [policy for policy in case["policy"]["policies"] if isinstance(policy, dict)]
-    rules = [rule for policy in policies for rule in policy.get("rules") or () if isinstance(rule, dict)]
-    matchers = [sum(key.startswith("on") for key in rule) for rule in rules]
-    limits = [(case["policy"].get("scheduler") or {}).get("globalMaxRetries"), *(p.get("retryLimit") for p in policies)]
-    if status == "prototype-4804" and 0 in limits and case["expect"].get("action") == "Retry":
-        msg = "superseded: this prototype read a limit of 0 as unlimited; an explicit 0 means never"
-        raise Skip(msg)
-    if status == "prototype-4634" and any(count > 1 for count in matchers):
-        msg = "superseded: this prototype looked at one field of a rule; all of them must hold"
-        raise Skip(msg)
-    if status.startswith("prototype") and any(count == 0 for count in matchers):
-        msg = "superseded: a rule without a matcher is refused when it is read"
-        raise Skip(msg)
 
 
 def _decided(case: Case, policies: Sequence[RetryPolicy]) -> Decision:
@@ -182,7 +164,7 @@ def _composed(policy: Mapping[str, Any]) -> list[str]:
     annotations = policy.get("job", {}).get("annotations") or {}
     queue = policy.get("queue", {}).get("retryPolicies") or ()
     default = policy.get("scheduler", {}).get("defaultPolicyName")
-    return list(effective_policies(queue, annotated_policies(annotations), default))
+    return list(effective_policies(queue, policies_of(annotations), default))
 
 
 def _generations(members: Sequence[Mapping[str, Any]]) -> dict[str, object]:

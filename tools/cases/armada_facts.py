@@ -53,7 +53,7 @@ def outcome_of(facts: Mapping[str, Any], node: str | None = None) -> RunOutcome:
         ended_by=next((_ENDED_BY[name] for name in sorted(conditions) if name in _ENDED_BY), EndedBy.ITSELF),
         started="LaunchFailed" not in conditions,
         node=node,
-        message=facts.get("podError", ""),
+        message=facts.get("podError") or facts.get("podMessage", ""),
         events=events,
     )
 

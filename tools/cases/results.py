@@ -13,6 +13,10 @@ class Skip(Exception):
     """This case cannot be checked here; the message is the reason."""
 
 
+class Deviates(Exception):
+    """This case comes out differently on purpose; the message is the reason."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mismatch:
     """One thing that was not as the case expects."""

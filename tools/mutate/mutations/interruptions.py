@@ -131,8 +131,15 @@ MUTATIONS = (
     Mutation(
         "a door's jobs are run again after a preemption that no policy retries",
         "domain/workloads/gang/policies.py",
-        "INFRASTRUCTURE if spec.pod is None else OF_DOORS",
+        "INFRASTRUCTURE if spec.pod is None else _of_doors(named)",
         "INFRASTRUCTURE",
         _PREEMPTED,
+    ),
+    Mutation(
+        "what is lost is retried for a door's job whose policies do not",
+        "domain/workloads/gang/policies.py",
+        "NEVER_STARTED if named else LOST_ONLY",
+        "LOST_ONLY",
+        ("unit/test_armada_cases.py",),
     ),
 )

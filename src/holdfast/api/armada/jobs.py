@@ -9,7 +9,7 @@ from holdfast.api.armada.calls import answers
 from holdfast.api.armada.events import fill_job
 from holdfast.api.armada.refusals import refuse
 from holdfast.api.armada.told import final_reason, run_error
-from holdfast.domain.failure import EndedBy, FailureCondition
+from holdfast.domain.failure import LOST, EndedBy, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.service.manifests import armada
@@ -114,7 +114,9 @@ def _error(asked: Asked, one: Job) -> str:
     exit_code = next((one.exit_code for one in last.failure.containers if one.failed), None)
     told = run_error(last.failure.message, exit_code)
     decision = last.decision
-    return final_reason(decision.reason, told) if decision is not None and decision.policy is not None else told
+    if decision is None or decision.policy is None:
+        return told
+    return final_reason(decision.reason, told, lost=not LOST.isdisjoint(last.failure.conditions))
 
 
 @answers("GetJobRunDetails", "api.Jobs")

@@ -25,7 +25,7 @@ from holdfast.domain.events import (
     JobSucceeded,
     OperatorActed,
 )
-from holdfast.domain.failure import FailureCondition
+from holdfast.domain.failure import LOST, FailureCondition
 from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import Struct, field
@@ -214,7 +214,7 @@ class Translator(Struct, gc=True):
         failed.failure_category, failed.failure_subcategory = happened.category, happened.subcategory
         if happened.policy is not None:
             decided = happened.reason if of.decided is None else of.decided.reason
-            failed.reason = final_reason(decided, failed.reason)
+            failed.reason = final_reason(decided, failed.reason, lost=_is_lost(of.ended))
         elif not failed.reason:
             failed.reason = happened.reason
         return message
@@ -242,6 +242,11 @@ def run_error(message: str, exit_code: int | None) -> str:
     return "\n".join(filter(None, (code, message)))
 
 
-def final_reason(decided: str, failure: str) -> str:
-    """Say why a policy ended a job, and how its last run ended, as upstream does."""
-    return f"Retry policy: {decided}" + (f"\n\nFinal run error:\n{failure}" if failure else "")
+def final_reason(decided: str, failure: str, *, lost: bool = False) -> str:
+    """Say why a policy ended a job, and how its last run, which may be lost, ended, as upstream does."""
+    told = f"Lease expired and not retried by policy: {decided}" if lost else f"Retry policy: {decided}"
+    return told + (f"\n\nFinal run error:\n{failure}" if failure else "")
+
+
+def _is_lost(ended: AttemptEnded | None) -> bool:
+    return ended is not None and not LOST.isdisjoint(ended.conditions)

@@ -59,8 +59,14 @@ others are spread over as long again as they wait: what was lost together must n
 whatever took the place down again and again.
 """
 
-OF_DOORS = evolve(INFRASTRUCTURE, rules=tuple(rule for rule in INFRASTRUCTURE.rules if rule.name != "preempted"))
-"""The same for jobs that came in by another system's door: a preemption is final there unless a policy retries it."""
+_LOST = frozenset({"node-lost", "executor-lost", "launch-failed"})
+LOST_ONLY = evolve(
+    INFRASTRUCTURE, rules=tuple(rule for rule in INFRASTRUCTURE.rules if rule.name in _LOST), retry_limit=3
+)
+"""The part for what was lost with its place, or never started, which other systems retry a few times by themselves."""
+
+NEVER_STARTED = evolve(LOST_ONLY, rules=tuple(rule for rule in LOST_ONLY.rules if rule.name == "launch-failed"))
+"""The part for what never started, which no policy of Armada is asked about: its lease was returned."""
 
 NO_RETRY = RetryPolicy(name="fail-fast", default_action=Action.FAIL)
 """Retries nothing; all there is for a job that says so (Armada's annotation ``armadaproject.io/failFast``)."""

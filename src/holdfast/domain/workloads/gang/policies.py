@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY, OF_DOORS
+from holdfast.domain.policy.builtin import INFRASTRUCTURE, LOST_ONLY, NEVER_STARTED, NO_RETRY
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
@@ -29,8 +29,13 @@ def compiled_for(spec: JobSpec, named: Sequence[RetryPolicy], missing: Sequence[
     policies = [*named, *spec.inline_policies]
     return PolicySet.compile(
         policies,
-        infrastructure=INFRASTRUCTURE if spec.pod is None else OF_DOORS,
+        infrastructure=INFRASTRUCTURE if spec.pod is None else _of_doors(named),
         first=first_policies(spec),
         unknown_end=unknown_end_policy(spec, policies),
         missing=missing,
     )
+
+
+def _of_doors(named: Sequence[RetryPolicy]) -> RetryPolicy:
+    """Return what is built in for jobs of other systems, whose policies alone decide once there are any."""
+    return NEVER_STARTED if named else LOST_ONLY
