@@ -422,6 +422,13 @@ def test_closing_twice_is_fine(store: Store) -> None:
     store.close()
 
 
+def test_jobs_get_other_priorities_and_the_others_keep_theirs(store: Store) -> None:
+    one, other = submit(store, "job00001", "job00002")
+    changed = evolve(one, priority=-7)
+    store.commit(Changes(jobs={one.id: changed}, priorities={one.id: -7}))
+    assert store.jobs_by_id([one.id, other.id]) == [changed, other]
+
+
 def test_a_job_gets_another_specification_and_the_one_it_shared_stays_with_the_others(store: Store) -> None:
     one, other = submit(store, "job00001", "job00002")
     asked = Resources(1000, share_m=250, named=(("licence/matlab", 1000),))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.armada_stage import door
+from tests.e2e.server import wait_until
 
 if TYPE_CHECKING:
     from tests.e2e.armada_stage import DoorServer
@@ -158,3 +159,36 @@ for raw in client.get_job_events_stream("ml", "s", last):
 """.replace(", grace=5))", "))")
     )
     assert found == "ann"
+
+
+def test_jobs_are_reprioritized_by_id_and_by_set_and_a_group_by_the_command_line(door: DoorServer) -> None:
+    stock = door.open("user")
+    a, b, by_id, by_set, events, other = stock(
+        RUNS
+        + """
+a, b, other = [submitted("default", name, item("sleep", "1000"))[0] for name in ("s", "s", "t")]
+by_id = dict(client.reprioritize_jobs(2.0, [a], "s", "default").reprioritization_results)
+by_set = dict(client.reprioritize_jobs(3.0, None, "s", "default").reprioritization_results)
+found = []
+for raw in client.get_job_events_stream("default", "s"):
+    one = client.unmarshal_event_response(raw)
+    found.append([raw.id, one.type.name, one.message.job_id, json_format.MessageToDict(one.message)])
+    if [kind for _, kind, _, _ in found].count("reprioritized") == 3:
+        break
+done([a, b, by_id, by_set, found, other])
+"""
+    )
+    assert (by_id, by_set) == ({a: ""}, {"all jobs in job set s": ""})
+    told = [(kind, of, one["newPriority"], one["requestor"]) for _, kind, of, one in events if "repriorit" in kind]
+    assert [one for one in told if one[1] == a] == [
+        ("reprioritizing", a, 2.0, "ann"),
+        ("reprioritized", a, 2.0, "ann"),
+        ("reprioritizing", a, 3.0, "ann"),
+        ("reprioritized", a, 3.0, "ann"),
+    ]
+    assert [one for one in told if one[1] == b] == [("reprioritizing", b, 3.0, "ann"), ("reprioritized", b, 3.0, "ann")]
+    asked = door.run("reprioritize", "s", "--priority", "-7")
+    assert (asked.returncode, len(asked.stdout.splitlines())) == (0, 2), asked.stderr
+    with door.client() as client:
+        wait_until(lambda: {client.job(one).priority for one in (a, b)} == {-7}, "the whole group has it")
+        assert client.job(other).priority == -1, "another set is left alone"

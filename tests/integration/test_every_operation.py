@@ -44,6 +44,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/v1/jobs": JOB,
     "/api/v1/jobs/{ref}": KUBE,
     "/api/v1/jobs/states": {"ids": []},
+    "/api/v1/jobs/reprioritize": {"priority": 1, "ids": []},
+    "/api/v1/jobs/{ref}/reprioritize": {"priority": 1},
     "/api/v1/secrets": {"value": "s"},
     "/api/v1/dry-run": JOB,
     "/api/v1/arrays": {**JOB, "array": {"indices": "0-1"}},
@@ -91,8 +93,8 @@ def asked(method: str, path: str) -> tuple[Right, Subject]:
     if method == "GET" or last == "states":
         return Right.WATCH, kind
     work = kind in {Subject.JOB, Subject.ARRAY, Subject.JOB_SET}
-    if last == "preempt":
-        return Right.PREEMPT, kind if work else Subject.JOB
+    if last in {"preempt", "reprioritize"}:
+        return Right(last), kind if work else Subject.JOB
     if work and (method == "DELETE" or last == "cancel"):
         return Right.CANCEL, kind
     if work and (last == "rerun" or (len(words) < 3 and (method, kind) != ("PUT", Subject.ARRAY))):

@@ -23,6 +23,7 @@ from holdfast.wire.jobs import (
     JobSummary,
     JobView,
     LogChunk,
+    Reprioritized,
 )
 
 if TYPE_CHECKING:
@@ -238,6 +239,24 @@ class JobCalls:
         path = f"{API}/nodes/{quote(node, safe='')}/preempt"
         page = self._connection.call(JobPage, "POST", path, repeatable=False, json={"reason": reason})
         return list(page.items)
+
+    def reprioritize(self, reference: str, priority: int) -> JobSummary:
+        """Ask for another priority of a job; higher ones go first."""
+        path = _job_path(reference, "/reprioritize")
+        return self._connection.call(JobSummary, "POST", path, repeatable=True, json={"priority": priority})
+
+    def reprioritize_many(
+        self,
+        priority: int,
+        *,
+        ids: Sequence[str] | None = None,
+        queue: str | None = None,
+        group: str | None = None,
+    ) -> int:
+        """Ask for another priority of all jobs of a queue, a group, or with these ids; returns how many there are."""
+        body = {"priority": priority, "queue": queue, "group": group, "ids": None if ids is None else list(ids)}
+        path = f"{API}/jobs/reprioritize"
+        return self._connection.call(Reprioritized, "POST", path, repeatable=True, json=body).count
 
     def _control(self, reference: str, verb: str, reason: str, *, repeatable: bool) -> JobSummary:
         path = _job_path(reference, f"/{verb}")

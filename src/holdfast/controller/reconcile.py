@@ -240,10 +240,18 @@ class Requests:
         job = self._state.jobs.get(key)
         if job is not None:
             kind = self._state.kinds[self._state.kind_of(job)]
+            if request.kind is RequestKind.REPRIORITIZE:
+                change = partial(self._reprioritize, job, int(request.payload), now)
+                self._quarantine.attempt(kind.name, key, now, doing, change)
         if kind is None:  # it is not in memory: new, or over
             self._quarantine.attempt(UNREAD, key, now, doing, partial(self._ask_stored, request, key, now))
         else:
             self._quarantine.attempt(kind.name, key, now, doing, partial(kind.ask, request, key, now))
+
+    def _reprioritize(self, job: Job, priority: int, now: float) -> None:
+        if job.priority != priority:
+            self._state.put_job(evolve(job, priority=priority, updated_at=now))
+            self._state.schedule_needed = True
 
     def _reopen(self, key: str) -> None:
         """Take in a job that has ended; its next attempt gets a number that no step of its history has."""

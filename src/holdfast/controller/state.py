@@ -137,6 +137,7 @@ class ControllerState:
         """Change a job."""
         changes, before = self.changes, self.jobs.get(job.id, job)
         changes.jobs[job.id] = job
+        changes.priorities |= {job.id: job.priority} if job.priority != before.priority else {}
         self.outbox.job_changed(changes.events, before, job, changes.notifications)
         active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:

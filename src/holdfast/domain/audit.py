@@ -65,6 +65,8 @@ class Act(StrEnum):
     """Requested another attempt of a job."""
     PREEMPT = "preempt"
     """Requested the place of a job that runs."""
+    REPRIORITIZE = "reprioritize"
+    """Requested another priority for a job."""
     SUSPEND = "suspend"
     """Requested that a job set be stopped and kept."""
     RESUME = "resume"

@@ -20,6 +20,7 @@ from holdfast.domain.events import (
     JobInterrupted,
     JobQueued,
     JobReleased,
+    JobReprioritized,
     JobRetried,
     JobRetryScheduled,
     JobSetAside,
@@ -270,6 +271,8 @@ class Outbox:
     ) -> None:
         """Note a change of a job, and in ``told``, where its specification can be read, what people are told of it."""
         event = event_of(before, after, ended := self._ended.pop(after.id, None))
+        if before.priority != after.priority:  # which changes nothing else
+            event = JobReprioritized(after.attempt, after.priority, before.priority)
         if event is not None:
             self.emit(events, EventRecord(after.id, after.updated_at, event))
         if told is not None and after.child is None:

@@ -16,6 +16,7 @@ from holdfast.domain.events import (
     JobInterrupted,
     JobQueued,
     JobReleased,
+    JobReprioritized,
     JobRetried,
     JobRetryScheduled,
     JobSetAside,
@@ -145,6 +146,10 @@ def _retried_by_hand(job: Job, at: float, event: JobRetried) -> Job:
     )
 
 
+def _reprioritized(job: Job, _: float, event: JobReprioritized) -> Job:
+    return evolve(job, priority=event.priority)
+
+
 def _cancel_requested(job: Job, _: float, event: JobCancelRequested) -> Job:
     return evolve(job, cancel_requested=True, attempt=event.attempt, reason=event.reason)
 
@@ -189,6 +194,7 @@ _CHANGES: dict[type[Event], Callable[[Job, float, Any], Job]] = {
     JobHeld: _held,
     JobReleased: _released,
     JobRetried: _retried_by_hand,
+    JobReprioritized: _reprioritized,
     JobCancelRequested: _cancel_requested,
     JobInterrupted: _interrupted,
     JobSucceeded: _succeeded,

@@ -26,6 +26,8 @@ class RequestKind(StrEnum):
     """Have a job that has ended or waits make another attempt; ``payload`` is its specification, if that changes."""
     PREEMPT = "preempt"
     """Take the place of what runs; ``payload`` is the node where it does, if it is not to be taken elsewhere."""
+    REPRIORITIZE = "reprioritize"
+    """Give a job another priority, which is ``payload``."""
     CORDON = "cordon"
     """Give devices to nobody; the targets are these, as ``EXECUTOR NODE DEVICE``."""
     UNCORDON = "uncordon"

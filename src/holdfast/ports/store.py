@@ -97,6 +97,8 @@ class Changes(Struct, gc=True):
     """What ``lead`` gave the writer; ``None`` is not checked, for whoever owns the store alone."""
     specs: dict[str, str] = field(default_factory=dict)
     """Specifications that were changed, by the id of the job."""
+    priorities: dict[str, int] = field(default_factory=dict)
+    """Likewise."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""

@@ -72,6 +72,10 @@ class AsyncJob(Generic[T_co]):
         """Ask for its place while it runs; policies decide whether it runs again."""
         await run_sync(self.job.preempt, reason)
 
+    async def reprioritize(self, priority: int) -> None:
+        """Ask for another priority, by which it waits from now on; higher ones go first."""
+        await run_sync(self.job.reprioritize, priority)
+
     async def wait(self, timeout: float | None = None) -> State:  # noqa: ASYNC109 - as the client it mirrors has it
         """Wait until it has ended, and return how.
 

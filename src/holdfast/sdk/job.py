@@ -89,6 +89,10 @@ class Job(Generic[T_co]):
         """Ask for it to be cancelled, also while it runs."""
         self._api.cancel(self.id, reason=reason)
 
+    def reprioritize(self, priority: int) -> None:
+        """Ask for another priority, by which it waits from now on; higher ones go first."""
+        self._api.reprioritize(self.id, priority)
+
     def preempt(self, reason: str = "") -> None:
         """Ask for its place while it runs; policies decide whether it runs again."""
         self._api.preempt(self.id, reason=reason)

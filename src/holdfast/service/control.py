@@ -150,6 +150,20 @@ class Control(Struct, frozen=True):
                 raise Conflict(msg)
             return self._ask(RequestKind.PREEMPT, job, reason, by)
 
+    def reprioritize(self, reference: str, priority: int, *, by: Caller | None = None) -> Job:
+        """Ask for another priority of a job; higher ones go first.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It has ended.
+        """
+        with audited(self.store, by, Act.REPRIORITIZE, Subject.JOB, reference):
+            job = self.store.job(reference)
+            if job.terminal:
+                msg = f"job {job.name!r} ({job.id}) has already ended: {job.state}"
+                raise Conflict(msg)
+            return self._ask(RequestKind.REPRIORITIZE, job, f"priority {priority}", by, str(priority))
+
     def ask_of_all(
         self, kind: RequestKind, ids: Sequence[str], reason: str = "", *, by: Caller | None = None, payload: str = ""
     ) -> None:

@@ -51,6 +51,7 @@ _ACTS = {
     RequestKind.DELETE: Act.DELETE,
     RequestKind.RETRY: Act.RETRY,
     RequestKind.PREEMPT: Act.PREEMPT,
+    RequestKind.REPRIORITIZE: Act.REPRIORITIZE,
     RequestKind.CORDON: Act.CORDON,
     RequestKind.UNCORDON: Act.UNCORDON,
 }

@@ -282,6 +282,32 @@ class RetryRequest(Reason):
     """What it asks for from now on, as a merge patch of its manifest in the short form."""
 
 
+MOST_PRIORITY = 1_000_000
+
+
+class NewPriority(Body):
+    """Another priority."""
+
+    priority: int = Field(ge=-MOST_PRIORITY, le=MOST_PRIORITY)
+    """Higher ones go first."""
+
+
+class NewPriorities(NewPriority):
+    """Another priority for many jobs; all that is given must hold."""
+
+    queue: str | None = Field(default=None, max_length=1000)
+    group: str | None = Field(default=None, min_length=1, max_length=1100)
+    """With a slash at its end also what is below it."""
+    ids: list[str] | None = Field(default=None, max_length=10_000)
+
+
+class Reprioritized(Response):
+    """What was asked of many jobs."""
+
+    count: int
+    """How many jobs."""
+
+
 class StatesQuery(Body):
     """Which jobs' states to return."""
 

@@ -112,6 +112,17 @@ def preempt_jobs(asked: Asked, sent: submit.JobPreemptRequest) -> submit.Preempt
     return submit.PreemptionResult(preemption_results=dict.fromkeys(sent.job_ids, ""))
 
 
+@answers("ReprioritizeJobs", "api.Submit")
+def reprioritize_jobs(asked: Asked, sent: submit.JobReprioritizeRequest) -> submit.JobReprioritizeResponse:
+    """Give jobs another priority; without ids, the whole job set."""
+    _check_job_set(sent.queue, sent.job_set_id)
+    _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
+    where = _meant(asked, sent.queue, sent.job_set_id, sent.job_ids or None)
+    JobBatches(asked.backend).reprioritize(asked.caller, where, -armada.priority_of(sent.new_priority))
+    changed = sent.job_ids or [f"all jobs in job set {sent.job_set_id}"]
+    return submit.JobReprioritizeResponse(reprioritization_results=dict.fromkeys(changed, ""))
+
+
 @answers("PreemptOnQueue", "api.QueueService")
 def preempt_on_queue(asked: Asked, sent: submit.QueuePreemptRequest) -> None:
     """Take the places of what runs in a queue, or of that with some priority classes."""

@@ -19,6 +19,7 @@ from holdfast.domain.events import (
     JobCancelled,
     JobFailed,
     JobQueued,
+    JobReprioritized,
     JobRetryScheduled,
     JobStarted,
     JobSubmitted,
@@ -40,7 +41,11 @@ if TYPE_CHECKING:
 _FREE = frozenset({DecisionCode.INTERRUPTED.value, DecisionCode.SHORTAGE.value})
 """Decisions after which upstream says that the lease was returned."""
 _CAUSES = (("OOMKilled", event.OOM), ("Evicted", event.Evicted), ("DeadlineExceeded", event.DeadlineExceeded))
-REQUESTED = {Act.CANCEL.value: "cancelling", Act.PREEMPT.value: "preempting"}
+REQUESTED = {
+    Act.CANCEL.value: "cancelling",
+    Act.PREEMPT.value: "preempting",
+    Act.REPRIORITIZE.value: "reprioritizing",
+}
 PREEMPTED = "Preempted - preemption requested via API"
 """The reason where nobody gave one."""
 CONTAINER = "main"
@@ -59,10 +64,14 @@ class Remembered(Struct, gc=True):
     requestor: str = ""
     """Who asked last for its end or its place."""
     reason: str = ""
+    reprioritized_by: str = ""
 
     def remember(self, asked: OperatorActed) -> None:
-        """Note who asks for its end or its place, and why."""
-        self.requestor, self.reason = asked.actor, asked.detail
+        """Note who asks for its end, its place or another priority, and why."""
+        if asked.action == Act.REPRIORITIZE:
+            self.reprioritized_by = asked.actor
+        else:
+            self.requestor, self.reason = asked.actor, asked.detail
 
     def preempted(self, attempt: int) -> bool:
         """Whether the place of an attempt was taken."""
@@ -115,7 +124,17 @@ class Translator(Struct, gc=True):
         elif isinstance(happened, JobQueued) and happened.reason and of.run:  # else its retry is due
             yield self._returned(stored, happened.reason, of, ran=False)
         elif isinstance(happened, OperatorActed) and happened.action in REQUESTED:
-            of.remember(happened)
+            yield from self._asked(stored, happened, of)
+        elif isinstance(happened, JobReprioritized):
+            priority = float(-happened.priority)
+            yield self._made(stored, "reprioritized", new_priority=priority, requestor=of.reprioritized_by)
+
+    def _asked(self, stored: StoredEvent, happened: OperatorActed, of: Remembered) -> Iterator[Message]:
+        of.remember(happened)
+        if happened.action == Act.REPRIORITIZE:
+            priority = -float(happened.detail.rpartition(" ")[2])
+            yield self._made(stored, "reprioritizing", new_priority=priority, requestor=happened.actor)
+        else:
             fields = {"reason": happened.detail} if happened.action == Act.PREEMPT else {}
             yield self._made(stored, REQUESTED[happened.action], requestor=happened.actor, **fields)
 
@@ -138,7 +157,7 @@ class Translator(Struct, gc=True):
             found = self.known[job_id] = self.recall(job_id)
         return found
 
-    def _made(self, stored: StoredEvent, kind: str, **fields: str | bool) -> Message:
+    def _made(self, stored: StoredEvent, kind: str, **fields: str | bool | float) -> Message:
         message = event.EventMessage()
         part = getattr(message, kind)
         part.job_id, part.job_set_id, part.queue = stored.job_id, self.job_set, self.queue

@@ -27,14 +27,14 @@ NAMES = (
         "categories",
         "notify",
     ),
-    *("cancel", "hold", "release", "retry", "preempt", "rerun", "suspend", "resume", "restart"),
+    *("cancel", "hold", "release", "retry", "preempt", "reprioritize", "rerun", "suspend", "resume", "restart"),
     *("up", "down", "apply", "create", "update", "delete", "cordon", "drain", "uncordon"),
     *("login", "context", "token", "db", "doctor", "service", "mcp", "man", "version"),
 )
 _FILES = {
     **dict.fromkeys(("cancel", "hold", "release", "retry"), "steering.steer"),
     **dict.fromkeys(("suspend", "resume"), "steering.suspend"),
-    **{name: f"steering.{name}" for name in ("rerun", "restart", "preempt")},
+    **{name: f"steering.{name}" for name in ("rerun", "restart", "preempt", "reprioritize")},
     **dict.fromkeys(("cordon", "drain", "uncordon"), "operate.drain"),
     **{name: f"operate.{name}" for name in ("up", "down", "token", "login", "context", "db", "doctor", "service")},
     **{name: f"operate.{name}" for name in ("mcp", "man", "version")},

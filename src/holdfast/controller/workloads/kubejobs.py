@@ -120,8 +120,8 @@ class KubeJobs:
         job, work = self._state.jobs[key], self.jobs.get(key)
         if request.kind is RequestKind.PREEMPT and key in self._state.active:
             self.drain(key, request.payload, "", now, Interruption.PREEMPT)
-        if work is not None and request.kind is RequestKind.RELEASE:
-            self._pods.release(work)
+        if work is not None and request.kind in {RequestKind.RELEASE, RequestKind.REPRIORITIZE}:
+            self._pods.heed(work, request.kind)
             self._state.queue.add(KUBEJOB, key)
         if job.child is not None or work is None:
             return
@@ -136,7 +136,7 @@ class KubeJobs:
                 self.suspend(job.id, now, suspended=request.kind is RequestKind.HOLD)
             case RequestKind.SUBMIT | RequestKind.UPDATE | RequestKind.RESTART | RequestKind.DELETE | RequestKind.RETRY:
                 pass  # it exists already, and nobody asks these of a job
-            case RequestKind.PREEMPT | RequestKind.CORDON | RequestKind.UNCORDON:
+            case RequestKind.PREEMPT | RequestKind.REPRIORITIZE | RequestKind.CORDON | RequestKind.UNCORDON:
                 pass
             case _:
                 assert_never(request.kind)

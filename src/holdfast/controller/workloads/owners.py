@@ -148,7 +148,7 @@ class Owners(Generic[R, S]):
                 self.delete(work, now)
             case RequestKind.SUBMIT | RequestKind.RETRY | RequestKind.PREEMPT:
                 pass  # finding it has taken it in; its jobs are retried and preempted, not it
-            case RequestKind.CORDON | RequestKind.UNCORDON:
+            case RequestKind.REPRIORITIZE | RequestKind.CORDON | RequestKind.UNCORDON:
                 pass
             case _:
                 assert_never(request.kind)

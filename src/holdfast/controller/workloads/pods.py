@@ -21,6 +21,7 @@ from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
 from holdfast.domain.workloads.kubejob.restarts import Restart, RestartContext, after_failure
 from holdfast.domain.workloads.kubejob.stored import PodRecord
+from holdfast.ports.requests import RequestKind
 
 if TYPE_CHECKING:
     from holdfast.controller.active import Active
@@ -231,10 +232,13 @@ class Pods:
             refusals=judging.shortages.refusals([pod.run]) if pod.run else 0,
         )
 
-    def release(self, work: JobWork) -> None:
-        """Let pods that a policy holds go on."""
+    def heed(self, work: JobWork, asked: RequestKind) -> None:
+        """Let pods that a policy holds go on, or have those that wait take a place in line by a new priority."""
         for pod in work.pods.values():
-            pod.record = evolve(pod.record, held="")
+            if asked is RequestKind.RELEASE:
+                pod.record = evolve(pod.record, held="")
+            else:
+                self.remove(pod)
 
     def _first_in_place(self, job: Job) -> int:
         """Return which restart in place a new pod begins with: the one its set has reached or is gathering for."""

@@ -125,6 +125,16 @@ class JobRetried(Struct, frozen=True):
     named: tuple[tuple[str, int], ...] | None = None
 
 
+class JobReprioritized(Struct, frozen=True):
+    """A job has another priority; it is what it was otherwise."""
+
+    attempt: int
+    """Number of the last attempt."""
+    priority: int
+    """From now on; higher ones go first."""
+    before: int
+
+
 class JobCancelRequested(Struct, frozen=True):
     """A user cancelled a Running job; it ends once its runs have stopped."""
 
@@ -245,6 +255,7 @@ JobEvent = (
     | JobHeld
     | JobReleased
     | JobRetried
+    | JobReprioritized
     | JobCancelRequested
     | JobInterrupted
     | JobSucceeded

@@ -23,6 +23,7 @@ from holdfast.domain.events.jobs import (
     JobInterrupted,
     JobQueued,
     JobReleased,
+    JobReprioritized,
     JobRetried,
     JobRetryScheduled,
     JobSetAside,
@@ -155,6 +156,7 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("attempt.progressed", 1, AttemptProgressed),
     EventType("scheduling.paused", 1, SchedulingPaused),
     EventType("scheduling.resumed", 1, SchedulingResumed),
+    EventType("job.reprioritized", 1, JobReprioritized),
 )
 """Every event there is; names are stored, so a line is never changed, only added."""
 BY_NAME = {entry.name: entry for entry in REGISTRY}

@@ -32,7 +32,7 @@ ACTS = {
     Right.LOGS: Act.READ,
     Right.CANCEL: Act.CANCEL,
     Right.PREEMPT: Act.PREEMPT,
-    Right.REPRIORITIZE: Act.UPDATE,
+    Right.REPRIORITIZE: Act.REPRIORITIZE,
     Right.CHANGE: Act.UPDATE,
 }
 """What the audit log says somebody was refused."""

@@ -47,7 +47,7 @@ def _done(row: JobSet, request: Request) -> JobSet:
             return evolve(row, deleting=True)
         case RequestKind.SUBMIT | RequestKind.RESTART | RequestKind.CANCEL | RequestKind.RETRY:
             return row
-        case RequestKind.PREEMPT | RequestKind.CORDON | RequestKind.UNCORDON:
+        case RequestKind.PREEMPT | RequestKind.REPRIORITIZE | RequestKind.CORDON | RequestKind.UNCORDON:
             return row
         case _:
             assert_never(request.kind)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.armada import queues
 from holdfast.dialects.armada.items import PRIORITY_CLASSES, pod_of
-from holdfast.dialects.armada.jobs import EXTERNAL_URI, POD_NAMES, read_items, request_problems
+from holdfast.dialects.armada.jobs import EXTERNAL_URI, POD_NAMES, priority_of, read_items, request_problems
 from holdfast.dialects.armada.messages import read_policy_message, sentence
 from holdfast.dialects.armada.messages import write_policy_message as policy_of
 from holdfast.errors import InvalidManifest, InvalidPolicy, UnreadableSpec
@@ -27,6 +27,7 @@ __all__ = [
     "pod_of",
     "policy_of",
     "priority_class_of",
+    "priority_of",
     "queue_of",
     "read_policy",
     "read_queue",

@@ -190,6 +190,17 @@ class JobOperations(Struct, frozen=True):
         change = partial(patched, patch=changes) if changes else None
         return self._control().retry(ref, reason, change=change, by=caller)
 
+    @asks(Right.REPRIORITIZE, Subject.JOB)
+    def reprioritize(self, caller: Caller, ref: str, priority: int) -> Job:
+        """Ask for another priority of a job; higher ones go first.
+
+        Raises:
+            NotFound: There is no such job.
+            Conflict: It has ended.
+        """
+        ref = self.backend.seeing(caller).job(Right.REPRIORITIZE, ref)
+        return self._control().reprioritize(ref, priority, by=caller)
+
     @asks(Right.PREEMPT, Subject.JOB)
     def preempt(self, caller: Caller, ref: str, reason: str = "") -> Job:
         """Ask for the place of a job that runs; policies decide whether it runs again.
@@ -223,6 +234,16 @@ class JobBatches(Struct, frozen=True):
             Forbidden: One of them is not for the caller to preempt.
         """
         return self._ask(RequestKind.PREEMPT, Right.PREEMPT, caller, where, reason, payload=node)
+
+    @asks(Right.REPRIORITIZE, Subject.JOB)
+    def reprioritize(self, caller: Caller, where: JobFilter, priority: int) -> Sequence[Job]:
+        """Ask for another priority of jobs; higher ones go first; returns the jobs.
+
+        Raises:
+            Forbidden: One of them is not for the caller to reprioritize.
+        """
+        kind, reason = RequestKind.REPRIORITIZE, f"priority {priority}"
+        return self._ask(kind, Right.REPRIORITIZE, caller, where, reason, payload=str(priority))
 
     @asks(Right.PREEMPT, Subject.JOB)
     def preempt_node(self, caller: Caller, name: str, reason: str = "") -> Sequence[Job]:

@@ -184,6 +184,7 @@ class Batches:
         self.keys = _insert_new(tables.idempotency, tables.idempotency.columns.keys(), dialect)
         self.new_workloads = _insert_new(tables.workloads, tables.workloads.columns.keys(), dialect)
         self.jobs = _update_by_id(job, tables.JOB_CHANGING, dialect)
+        self.priorities = _update_by_id(job, ("priority",), dialect)
         self.reruns = _insert_new(tables.reruns, tables.reruns.columns.keys(), dialect)
         self.workloads = _upsert(tables.workloads, dialect, but=tables.WORKLOAD_FIXED)
         self.quarantined = _upsert(tables.quarantine, dialect)

@@ -209,6 +209,8 @@ class SqlControllerStore:
                 append_jobs(connection, batches, changes.new_jobs.values())
             if changes.specs:
                 change_specs(connection, batches, [changes.jobs[key] for key in changes.specs if key in changes.jobs])
+            if changes.priorities:
+                batches.priorities.run(connection, [(priority, key) for key, priority in changes.priorities.items()])
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
             _require_known(connection, changes)

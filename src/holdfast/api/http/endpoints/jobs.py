@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from holdfast.api.http.endpoints.cursors import read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Group, Ref, User, Word
 from holdfast.domain.audit import Caller
+from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.overview import Latest
 from holdfast.ports.store import JobFilter
 from holdfast.service.operations.backend import Backend
@@ -13,6 +14,7 @@ from holdfast.service.operations.jobs import (
     LARGEST_PAGE,
     LARGEST_PART,
     MOST_LINES,
+    JobBatches,
     JobDetail,
     JobOperations,
     LogQuery,
@@ -29,7 +31,10 @@ from holdfast.wire.jobs import (
     JobSummary,
     JobView,
     LogChunk,
+    NewPriorities,
+    NewPriority,
     Reason,
+    Reprioritized,
     RetryRequest,
     StatesQuery,
 )
@@ -243,6 +248,32 @@ def retry(backend: Backend, by: Caller, ref: Ref, asked: RetryRequest | None = N
 def preempt(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask for the place of a job that runs; it fails as preempted, and policies decide whether it runs again."""
     return job_summary(JobOperations(backend).preempt(by, ref, _text(reason)))
+
+
+@_CONTROL.add(
+    "POST",
+    "/jobs/{ref}/reprioritize",
+    JobSummary,
+    404,
+    409,
+    413,
+    422,
+    summary="Reprioritize a job",
+    status=202,
+)
+def reprioritize(backend: Backend, by: Caller, ref: Ref, asked: NewPriority) -> JobSummary:
+    """Ask for another priority of a job, by which it waits from now on."""
+    return job_summary(JobOperations(backend).reprioritize(by, ref, asked.priority))
+
+
+@_CONTROL.add("POST", "/jobs/reprioritize", Reprioritized, 413, 422, summary="Reprioritize many jobs", status=202)
+def reprioritize_many(backend: Backend, by: Caller, asked: NewPriorities) -> Reprioritized:
+    """Ask for another priority of the jobs of a queue, a group, or with these ids that have not ended: all, or none."""
+    if asked.queue is None and asked.group is None and asked.ids is None:
+        msg = "nothing says which jobs are meant"
+        raise InvalidRequest(msg, problems=[Problem("group", "is required, or queue, or ids")])
+    where = JobOperations(backend).meant(by, Wanted(queue=asked.queue, group=asked.group, ids=asked.ids))
+    return Reprioritized(count=len(JobBatches(backend).reprioritize(by, where, asked.priority)))
 
 
 def full_job(detail: JobDetail) -> JobView:

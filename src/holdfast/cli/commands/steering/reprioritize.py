@@ -1,0 +1,84 @@
+"""``holdfast reprioritize``: change whose turn it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import exit_codes
+from holdfast.cli.command import Command
+from holdfast.cli.flags import Flags
+from holdfast.cli.selection import Selected, SelectOptions, confirm, read_choice, select
+from holdfast.errors import HoldfastError, NotFound
+
+if TYPE_CHECKING:
+    from holdfast.cli.context import Cli
+    from holdfast.client import Client
+
+_STATES = ("Queued", "BackOff", "Held", "Waiting", "Running")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReprioritizeOptions(SelectOptions):
+    """What ``reprioritize`` can be told."""
+
+    jobs: Annotated[
+        list[str], typer.Argument(metavar="[JOB|GROUP]...", help="Jobs, or groups with all of their jobs.")
+    ] = field(default_factory=list)
+    priority: Annotated[int | None, typer.Option("--priority", metavar="N", help="Higher ones go first.")] = None
+
+
+def reprioritize(options: ReprioritizeOptions, cli: Cli) -> int:
+    """Give jobs another priority, by which they wait from now on.
+
+    One that runs keeps its place, and waits by the new priority if it is retried. All jobs of a group, and all that a
+    queue, a label or a state chooses, change together or, if you may not do that to one of them, not at all.
+    """
+    flags = Flags()
+    wanted = read_choice(options, flags, names=options.jobs, every=options.every, states=_STATES)
+    if options.priority is None:
+        flags.wrong("--priority", "is required", hint="holdfast reprioritize train --priority 10")
+    flags.finish()
+    priority, code = options.priority or 0, exit_codes.OK
+    with cli.connect() as client:
+        if wanted is not None:
+            found = select(client, wanted, cli)
+            confirm("reprioritize", found, cli, yes=options.yes)
+            client.reprioritize_many(priority, ids=[one.id for one in found])
+            _tell(found, priority, cli)
+        for name in options.jobs:
+            try:
+                _tell(_named(client, name, priority), priority, cli)
+            except HoldfastError as error:
+                cli.say(f"error: {name}: {error}")
+                code = code or exit_codes.of_error(error)
+    return code
+
+
+def _named(client: Client, name: str, priority: int) -> list[Selected]:
+    """Ask for a job, or for all of a group; returns what was asked."""
+    try:
+        job = client.reprioritize(name, priority)
+    except NotFound:
+        found = [Selected(one.id, one.name) for one in client.jobs(group=name, states=_STATES)]
+        if not found:
+            raise
+        client.reprioritize_many(priority, group=name)
+        return found
+    return [Selected(job.id, job.name)]
+
+
+def _tell(found: list[Selected], priority: int, cli: Cli) -> None:
+    for one in found:
+        cli.output().text(f"{one.id} {one.name} priority {priority} requested")
+
+
+REPRIORITIZE = Command(
+    "reprioritize",
+    ReprioritizeOptions,
+    reprioritize,
+    "Steer",
+    examples=("holdfast reprioritize train --priority 10", "holdfast reprioritize sweep/7 --priority -5"),
+)
