@@ -15,6 +15,7 @@ from holdfast.client import Client
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.dialects.native.patch import patched
 from holdfast.dialects.native.writing import write_job
+from holdfast.domain.access import Principal, Role
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.engines.process.files import launch_message
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 NOW = 1_800_000_000.0
 TOKEN = {"secret": "hub"}
+ANN = Principal("ann", roles=(Role.USER,))
 
 
 @pytest.fixture
@@ -101,7 +103,7 @@ def test_what_is_kept_can_be_read_by_its_owner_only_and_is_exact(files: SecretFi
 @pytest.mark.parametrize("value", ["", "a\0b", "\ud800", "x" * 65_537])
 def test_what_no_variable_can_hold_is_refused_and_not_repeated(files: SecretFiles, value: str) -> None:
     with pytest.raises(InvalidRequest) as raised:
-        kept(value, files, None)
+        kept(value, files, ANN)
     assert not value or value not in str(raised.value.problems)
 
 
@@ -128,11 +130,11 @@ def test_secrets_are_deleted_with_the_last_job_that_names_them_and_an_hour_after
         os.utime(folder / name, (NOW - SPARED_S - 1,) * 2)
     os.utime(folder / young, (NOW - SPARED_S + 1,) * 2)
     assert sweep(files, store, NOW) == 1
-    assert {path.name for path in folder.iterdir()} == {of_job, young, "by-hand"}
+    assert {path.stem for path in folder.iterdir()} == {of_job, young, "by-hand"}
     store.commit(Changes(jobs={"j1": evolve(job, state=JobState.SUCCEEDED, ended_at=NOW)}))
     assert store.delete_finished(["j1"]) == 1
     assert sweep(files, store, NOW) == 1
-    assert {path.name for path in folder.iterdir()} == {young, "by-hand"}
+    assert {path.stem for path in folder.iterdir()} == {young, "by-hand"}
 
 
 def test_a_secret_that_a_job_is_about_to_use_is_fresh_again(files: SecretFiles, tmp_path: Path) -> None:
@@ -164,4 +166,4 @@ def test_servers_that_share_a_database_keep_secrets_only_where_the_operator_says
     assert wiring.secrets(read_settings(data=tmp_path, database=shared), directory) is None
     assert wiring.secrets(read_settings(data=tmp_path, database=shared, secrets=tmp_path / "s"), directory) is not None
     with pytest.raises(Refused, match="keeps no secrets"):
-        kept("value", None, None)
+        kept("value", None, ANN)

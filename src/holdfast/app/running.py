@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import wiring
 from holdfast.app.data.ownership import Ownership
+from holdfast.app.data.secrets import secret_files
 from holdfast.app.entrance.submitters import accounts_of
 from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
 from holdfast.app.time import SystemClock
@@ -24,7 +25,6 @@ from holdfast.engines.devices.watch import DeviceWatch
 from holdfast.engines.process.engine import ProcessEngine, default_nodes
 from holdfast.errors import InvalidSetting, Problem
 from holdfast.ports.engine import NodeInfo
-from holdfast.storage.secrets import SecretFiles
 from holdfast.storage.sql import upkeep
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> Proc
         log_limit=settings.log_limit,
         pids_limit=settings.pids_limit,
         lease_s=terms(settings, ownership).programs_s,
-        secret=SecretFiles(settings.secrets or directory.secrets).value,
+        secret=secret_files(settings, directory).value,
         accounts=accounts_of(settings),
     )
     watch_devices(opened, [device for node in offered for device in node.devices], settings)

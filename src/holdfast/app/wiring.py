@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import require_database
+from holdfast.app.data.secrets import secret_files
 from holdfast.app.entrance.accounts import account, named
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.service.operations.backend import Backend
-from holdfast.storage.secrets import SecretFiles
 from holdfast.storage.sql import open_store, upkeep
 
 if TYPE_CHECKING:
     from holdfast.app.settings import Settings
     from holdfast.ports.notifications import Sender
     from holdfast.ports.store import Store
+    from holdfast.storage.secrets import SecretFiles
 
 
 def data_dir(settings: Settings) -> DataDir:
@@ -66,7 +67,7 @@ def secrets(settings: Settings, directory: DataDir) -> SecretFiles | None:
     """Return where secrets of jobs are; ``None`` where another machine may run jobs and would not find them."""
     if settings.secrets is None and upkeep.file_of(database(settings, directory)) is None:
         return None
-    return SecretFiles(settings.secrets or directory.secrets)
+    return secret_files(settings, directory)
 
 
 def _sender(directory: DataDir) -> Sender:

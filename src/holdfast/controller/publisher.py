@@ -102,6 +102,7 @@ def _order(active: Active, run: Run, now: float) -> RunOrder:
         node_selector=spec.node_selector,
         avoid_node=job.avoid_node,
         separate_logs=spec.logs is Streams.SEPARATE,
+        queue=job.queue,
         submitted_by=job.submitted_by,
         submitter_uid=job.submitter_uid,
         checkpoints_of=spec.checkpoints_of,

@@ -80,6 +80,8 @@ class RunOrder(Struct, frozen=True):
     """The node to stay away from, likewise, unless there is no other."""
     separate_logs: bool = False
     """Whether stdout and stderr are kept apart, by an engine that can; others keep them in one log."""
+    queue: str = ""
+    """Where its job waited; secrets may be that queue's."""
     submitted_by: str = ""
     """Whose it is, for an engine that runs programs as their submitters."""
     submitter_uid: int | None = None

@@ -18,7 +18,7 @@ from holdfast.ports.store import Submission
 from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
 from holdfast.service.admission.limits import check, check_count, check_key
 from holdfast.service.admission.records import new_array, new_job, rerun_of
-from holdfast.service.admission.secrets import unknown_secrets
+from holdfast.service.admission.secrets import unknown_secrets, withheld_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
 
 if TYPE_CHECKING:
@@ -202,6 +202,8 @@ class Submitter(Struct, frozen=True):
                 if isinstance(item, HoldfastError)
                 else _error_of(item, catalogue, self._unknown(item, awaited.get(place, ())), nodes, self.by)
             )
+            if error is None and isinstance(item, Written):
+                error = withheld_secrets(item.spec, self.secrets, self.by) if item.spec.secrets else None
             if error is None and isinstance(item, Written) and item.array is not None:
                 error = self._taken(item.spec.name, arrays)
             if error is not None:

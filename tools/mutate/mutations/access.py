@@ -11,6 +11,34 @@ _ISSUER, _CLAIMS = "integration/test_oidc.py", "unit/test_oidc_claims.py"
 
 MUTATIONS = (
     Mutation(
+        "a job may name anybody's secret",
+        "service/submit.py",
+        "withheld_secrets(item.spec, self.secrets, self.by) if item.spec.secrets else None",
+        "None",
+        ("unit/test_secrets_of_people.py",),
+    ),
+    Mutation(
+        "a run gets a secret that is another's by then",
+        "storage/secrets.py",
+        "if not self._admits(name, owner, user, os.fstat(file.fileno())):",
+        "if False:",
+        ("unit/test_secrets_of_people.py",),
+    ),
+    Mutation(
+        "a secret that is being replaced may be given to the one before",
+        "storage/secrets.py",
+        "if self._owner(name) != owner:",
+        "if False:",
+        ("unit/test_secrets_of_people.py",),
+    ),
+    Mutation(
+        "a secret of an account is that of the next account of its name, too",
+        "storage/secrets.py",
+        "or number == str(user.uid)",
+        "or True",
+        ("unit/test_secrets_of_people.py",),
+    ),
+    Mutation(
         "tokens of every issuer are taken",
         "domain/access/claims.py",
         "if issuer != trust.issuer:",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.devices import Device
     from holdfast.ports.engine import RunOrder, StopReason
+    from holdfast.ports.secrets import SecretUser
 
 DEFAULT_LOG_LIMIT = 256 << 20
 """Bytes of disk the log of one run may take; the newest half is always kept."""
@@ -86,7 +87,7 @@ class ProcessEngine:
         memory_limits: str = "auto",
         shim_idle_s: float = DEFAULT_SHIM_IDLE_S,
         environ: Mapping[str, str] | None = None,
-        secret: Callable[[str, int | None], str | None] = lambda *_: None,
+        secret: Callable[[str, SecretUser], str | None] = lambda *_: None,
         accounts: Mapping[str, str] | None = None,
     ) -> None:
         """Open the directory and connect to its shim, starting one if there is none.
@@ -101,7 +102,7 @@ class ProcessEngine:
             memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
             shim_idle_s: How long a shim without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
-            secret: Returns the value of a secret, by its name, if there is one and an account may have it.
+            secret: Returns the value of a secret, by its name, if there is one and its job may have it.
             accounts: Of submitters that are no accounts, where programs run as who submits them; ``None``: as we do.
 
         Raises:

@@ -27,6 +27,7 @@ from holdfast.engines.process.shim.records import BEGAN_OF, CHECKPOINTS, LOG, PR
 from holdfast.errors import InvalidRequest, Unavailable
 from holdfast.ports.engine import Observation, RunPhase
 from holdfast.ports.logs import LogPart
+from holdfast.ports.secrets import SecretUser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -204,7 +205,7 @@ def launch_message(
     directory: Path,
     order: RunOrder,
     devices: Sequence[Device] = (),
-    secret: Callable[[str, int | None], str | None] = lambda *_: None,
+    secret: Callable[[str, SecretUser], str | None] = lambda *_: None,
     accounts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Build the shim's launch message; ports are the shim's to choose, ``devices`` are all GPUs of the run's node.
@@ -245,8 +246,8 @@ def launch_message(
     if accounts is not None:
         message["account"] = (accounts.get(order.submitted_by, order.submitted_by), order.submitter_uid)
     if main.secrets:
-        whose = None if accounts is None else -1 if order.submitter_uid is None else order.submitter_uid
-        _add_secrets(message, main.secrets, lambda name: secret(name, whose))
+        user = SecretUser(order.submitted_by, order.submitter_uid, order.queue)
+        _add_secrets(message, main.secrets, lambda name: secret(name, user))
     if order.stall is not None:
         _add_limits(message, order.stall, order.gpus)
         identity["HOLDFAST_STACK_SIGNAL"] = str(STACK_SIGNAL)

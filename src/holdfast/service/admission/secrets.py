@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.errors import InvalidRequest, Problem, Refused
-from holdfast.ports.secrets import LARGEST_SECRET
+from holdfast.errors import Forbidden, InvalidRequest, Problem, Refused
+from holdfast.ports.secrets import LARGEST_SECRET, SecretUser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from holdfast.domain.access import Principal
+    from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.secrets import Secrets
 
@@ -31,8 +33,8 @@ class SpecReader(Protocol):
         ...
 
 
-def kept(value: str, secrets: Secrets | None, uid: int | None) -> str:
-    """Keep a secret that an account sent; returns its name.
+def kept(value: str, secrets: Secrets | None, by: Principal) -> str:
+    """Keep a secret that somebody sent, for their jobs alone; returns its name.
 
     Raises:
         Refused: There is nowhere to keep it safely.
@@ -45,7 +47,7 @@ def kept(value: str, secrets: Secrets | None, uid: int | None) -> str:
     if not _is_value(value):
         problem = Problem("value", "is no value of a variable", allowed=(f"UTF-8 text of 1 to {LARGEST_SECRET} bytes",))
         raise InvalidRequest(problems=[problem])
-    return secrets.keep(value, uid)
+    return secrets.keep(value, SecretUser(by.name, by.uid))
 
 
 def _is_value(value: str) -> bool:
@@ -66,6 +68,23 @@ def unknown_secrets(spec: JobSpec, secrets: Secrets | None) -> list[Problem]:
         for variable, name in spec.secrets.items()
         if name not in known
     ]
+
+
+def withheld_secrets(spec: JobSpec, secrets: Secrets | None, by: Caller | None) -> Forbidden | None:
+    """Say which secrets that a job names are not for it, if any: neither its submitter's nor those of its queue."""
+    if secrets is None or by is None:
+        return None
+    user = SecretUser(by.principal.name, by.principal.uid, spec.queue)
+    problems = [
+        Problem(f"spec.env.{variable}.secret", f"secret {name!r} is neither {user.name}'s nor queue {spec.queue}'s")
+        for variable, name in spec.secrets.items()
+        if not secrets.opens(name, user)
+    ]
+    if not problems:
+        return None
+    message = f"job {spec.name!r} names secrets that are not for it"
+    hint = "send your own: holdfast run --secret-env NAME; whoever looks after the server can give one to a queue"
+    return Forbidden(message, problems=problems, hint=hint)
 
 
 def sweep(secrets: Secrets, store: SpecReader, now: float) -> int:

@@ -111,4 +111,4 @@ class Submissions(Struct, frozen=True):
     @asks(Right.SUBMIT, Subject.JOB)
     def keep_secret(self, caller: Caller, value: str) -> str:
         """Keep a secret for what is submitted within an hour, and return its name; see ``kept``."""
-        return kept(value, self.backend.secrets, caller.principal.uid)
+        return kept(value, self.backend.secrets, caller.principal)
