@@ -123,14 +123,14 @@ def refusal_of(principal: Principal, right: Right, kind: Subject) -> Refusal | N
         return None
     if principal.limit is not None and not _in_scope(principal, right, kind):
         scopes = " ".join(map(str, principal.limit.scopes))
-        message = f"{principal.name} may not {right} {_plural(kind)} with this token: its scope is {scopes}"
+        message = f"{principal.name} may not {_verb(right)} {_plural(kind)} with this token: its scope is {scopes}"
         return Refusal(message, "use another token, or none")
     row = TABLE.get(kind, {}).get(right, ())
     least = next((role for role, how_far in zip(ROLES, row, strict=False) if how_far is not Reach.NONE), Role.ADMIN)
     who = f"{principal.name}, whose role here is {_named(principal)}," if principal.roles else principal.name
-    message = f"{who} may not {right} {_plural(kind)}: that takes the role {least}"
+    message = f"{who} may not {_verb(right)} {_plural(kind)}: that takes the role {least}"
     if not principal.roles:
-        message = f"{principal.name} has no role here, and may not {right} {_plural(kind)}"
+        message = f"{principal.name} has no role here, and may not {_verb(right)} {_plural(kind)}"
     return Refusal(message, _by_an_admin(principal, least))
 
 
@@ -168,7 +168,7 @@ def sight_of(principal: Principal, thing: Thing, grants: Grants) -> Sight:
 
 def _in_queue(principal: Principal, right: Right, queue: str, why: str) -> Refusal:
     hint = f"an admin can give it: permissions of queue {queue} with the verb {right} for user:{principal.name}"
-    return Refusal(f"{principal.name} may not {right} this: {why}", hint)
+    return Refusal(f"{principal.name} may not {_verb(right)} this: {why}", hint)
 
 
 def _by_an_admin(principal: Principal, role: Role) -> str:
@@ -177,6 +177,10 @@ def _by_an_admin(principal: Principal, role: Role) -> str:
 
 def _named(principal: Principal) -> str:
     return " and ".join(principal.roles)
+
+
+def _verb(right: Right) -> str:
+    return "read the logs of" if right is Right.LOGS else right.value
 
 
 def _word(kind: Subject) -> str:
