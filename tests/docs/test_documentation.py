@@ -258,6 +258,14 @@ def test_every_test_that_a_page_names_exists() -> None:
     assert named - written == set()
 
 
+def test_each_line_of_the_threat_model_names_the_test_that_shows_it() -> None:
+    text = page("threat-model.md")
+    rows = [line for line in text.splitlines() if line.startswith("|") and not line.startswith(("| ---", "| They try"))]
+    claims = [row for row in rows if not row.startswith(("| It tries", "| Somebody tries"))]
+    assert len(claims) >= 30
+    assert [row for row in claims if not re.search(r"`test_\w+`[^|]*\|$", row)] == []
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_every_link_to_a_file_leads_somewhere(name: str) -> None:
     """The site's own links are checked when it is built."""
