@@ -165,7 +165,7 @@ def test_what_cannot_be_checked_is_skipped_with_its_reason(tmp_path: Path) -> No
     done = run(tmp_path)
     assert last_line(done) == f"0 passed, 0 failed, 0 different, {len(SKIPPED)} skipped"
     assert done.returncode == 0
-    assert "part G (Fluster's front door), not built yet" in done.stdout
+    assert "need Fluster's front door, not built yet" in done.stdout
     assert "no engine here has a leader pod" in done.stdout
     assert "no checker knows the kind 'no-such-kind'" in done.stdout
 

@@ -144,7 +144,7 @@ def check_design(case: Case) -> list[Mismatch]:
         return differences(expect, _generations(members))
     if "scheduling" in expect and "retryAfter" in (case["history"] or {}).get("job", {}):
         return _check_due(str(case["history"]["job"]["retryAfter"]), str(expect["scheduling"]))
-    msg = "is about Armada's scheduler (part E, Armada's front door), not built yet"
+    msg = "is about Armada's scheduler, not built yet"
     raise Skip(msg)
 
 

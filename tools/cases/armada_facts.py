@@ -132,7 +132,7 @@ def check_mutation(case: Case) -> list[Mismatch]:
     """Check how grown memory is spread over a pod's containers."""
     mutations = case["policy"].get("mutations")
     if mutations is None:
-        msg = "how mutations of several retries combine belongs to part E (Armada's front door), not built yet"
+        msg = "how mutations of several retries combine needs Armada's front door, not built yet"
         raise Skip(msg)
     static = mutations.get("memoryStatic")
     sizes = {name: None if memory is None else parse_memory(memory) for name, memory in case["failure"]["containers"]}

@@ -51,8 +51,8 @@ _HANDLERS = {
 _LIMIT_NAMES = {"timeout": "timeout_s", "max_retry_count": "max_retries"}
 _NOT_OURS = {
     "lock": "handlers take no locks of their own: one leader owns lifecycle state (architecture, decision 7)",
-    "resource group": "resource groups belong to part F (Backend.AI's front door), not built yet",
-    "broadcast": "broadcast events belong to part F (Backend.AI's front door), not built yet",
+    "resource group": "resource groups need Backend.AI's front door, not built yet",
+    "broadcast": "broadcast events need Backend.AI's front door, not built yet",
     "marks": "loops are level-triggered and need no marks (architecture, decision 5)",
     "allocations reset": "runs are not reset: an attempt that goes back gets new runs with fresh uids (decision 8)",
 }

@@ -32,7 +32,7 @@ def check(case: Case) -> list[Mismatch]:
     given = _GIVEN.search(case["given"])
     row = next((row for name, row in _ROWS.items() if case["when"].startswith(name)), None)
     if given is None or row is None:
-        msg = "is about hooks and agents of Backend.AI (part F, not built yet), not about a promotion"
+        msg = "is about hooks and agents of Backend.AI (its front door is not built yet), not a promotion"
         raise Skip(msg)
     status = AttemptStatus(given[1])
     runs = [RunStatus(word) for word in re.findall(r"[A-Z]+", given[2] or given[3])]

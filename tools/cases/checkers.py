@@ -56,12 +56,12 @@ def _checker(case: Case) -> Callable[[Case], list[Mismatch]]:
         return _armada
     if {"given", "when", "expect"} <= case.keys() and isinstance(case["given"], str):
         if str(case.get("id", "")).startswith("FL-"):
-            msg = "Fluster's jobs belong to part G (Fluster's front door), not built yet"
+            msg = "Fluster's jobs need Fluster's front door, not built yet"
             raise Skip(msg)
         if _SESSION_CASE.fullmatch(str(case.get("id", ""))):
             return backendai.check
     if str(case.get("id", "")).startswith("FL-"):
-        msg = "Fluster's jobs belong to part G (Fluster's front door), not built yet"
+        msg = "Fluster's jobs need Fluster's front door, not built yet"
         raise Skip(msg)
     msg = "no checker knows cases of this form"
     raise Skip(msg)
