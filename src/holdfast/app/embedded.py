@@ -21,6 +21,7 @@ from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.controller.mailbox import Mailbox
 from holdfast.domain.record import evolve
+from holdfast.domain.units import format_instant
 from holdfast.engines.process.client import require_compatible
 from holdfast.errors import Conflict, HoldfastError, Unavailable
 from holdfast.executor.executor import Executor
@@ -116,6 +117,8 @@ class Embedded:
         self._epoch: int | None = None
         """Under which the controller's memory was loaded."""
         self._failure: HoldfastError | None = None
+        self._failing_since = 0.0
+        """When it began to fail, as long as it has."""
         self._told = ""
         self._hinted = False
         self.on_told: Callable[[], None] = lambda: None
@@ -163,7 +166,10 @@ class Embedded:
     def trouble(self) -> str | None:
         """Say what keeps the loops from working, if anything."""
         failure = self._failure
-        return self._leadership.trouble() or (failure.message if failure else None) or self._engine.trouble()
+        why = self._leadership.trouble() or (failure.message if failure else None)
+        if why is not None and isinstance(failure, Unavailable):
+            return f"{why}, since {format_instant(self._failing_since)}"
+        return why or self._engine.trouble()
 
     def refusal(self) -> Unavailable | None:
         """Say why this process may write nothing, also not what only asks for something, if it may not."""
@@ -188,6 +194,7 @@ class Embedded:
         """Remember what keeps the controller from working; told once, however often and in which words it comes."""
         if self._failure is None or event != self._told:
             _log.warning("%s: %s", event, error, exc_info=not isinstance(error, Conflict | Unavailable))
+        self._failing_since = self._clock.now() if self._failure is None else self._failing_since
         self._failure, self._told = error, event
 
     def _led(self, epoch: int) -> float:

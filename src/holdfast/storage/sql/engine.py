@@ -353,7 +353,8 @@ def _explain_sqlite(original: sqlite3.Error) -> HoldfastError:
 
 
 def _passing(what: str, original: BaseException | None) -> Unavailable:
-    return Unavailable(f"{what} ({original})", hint=_TRY_AGAIN)
+    why = str(original).partition("\n")[0]  # a server repeats the statement in lines of its own
+    return Unavailable(f"{what} ({why})", hint=_TRY_AGAIN)
 
 
 def damaged(what: object) -> Internal:
