@@ -51,7 +51,7 @@ MATRIX = {
     "device change": "no no all all",
     "notifier watch": "no no all all",
     "notifier change": "no no all all",
-    "notification watch": "no no all all",
+    "notification watch": "own own all all",
     "notification change": "no no all all",
     "settings watch": "all all all all",
     "settings change": "no no no all",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from holdfast.domain.audit import Act, on_notification
-from holdfast.domain.job import JobState
+from holdfast.domain.audit import Act, Subject, on_notification
+from holdfast.domain.job import Job, JobState
 from holdfast.domain.notifications.notification import DeliveryState, what_of
 from holdfast.domain.record import evolve
+from holdfast.domain.rights import Thing
+from holdfast.domain.workloads.base import Owner
 from holdfast.storage.rules import no_such_notification, settled_events
 from tools.memory_store.catalogue import MemoryCatalogueStore
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from threading import RLock
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.audit import Caller
     from holdfast.domain.notifications.notification import Notification
     from holdfast.ports.notifications import NotificationFilter
@@ -85,8 +88,17 @@ class MemoryNotificationStore(MemoryCatalogueStore):
                 and where.state in {None, one.state}
                 and where.to in {None, one.to}
                 and where.about in {None, one.report.id}
+                and where.id in {None, one.id}
+                and (where.of is None or self._is_about_work_of(where.of, one.report.id))
             ]
         return found[:limit]
+
+    def _is_about_work_of(self, who: Principal, about: str) -> bool:
+        table = self._told_about
+        one = table.by_id.get(about) or table.workloads.get(about)
+        if not isinstance(one, Job | Owner):
+            return False
+        return Thing(Subject.JOB, "", one.submitted_by, one.submitter_uid).is_own(who)
 
     def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
         """Have those that are delivered or given up tried again under their ids; returns how many."""

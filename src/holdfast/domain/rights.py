@@ -44,6 +44,7 @@ _OF_WORK = {
     Right.CHANGE: (_NO, _OWN, _ALL, _ALL),
 }
 _READ_BY_ALL = {Right.WATCH: (_ALL, _ALL, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
+_OWN_READ = {Right.WATCH: (_OWN, _OWN, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
 _READ_BY_OPERATORS = {Right.WATCH: (_NO, _NO, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
 TABLE: Mapping[Subject, Mapping[Right, tuple[Reach, Reach, Reach, Reach]]] = {
     **dict.fromkeys(WORK, _OF_WORK),
@@ -53,7 +54,7 @@ TABLE: Mapping[Subject, Mapping[Right, tuple[Reach, Reach, Reach, Reach]]] = {
     Subject.NODE: _READ_BY_ALL,
     Subject.DEVICE: _READ_BY_ALL,
     Subject.NOTIFIER: _READ_BY_OPERATORS,
-    Subject.NOTIFICATION: _READ_BY_OPERATORS,
+    Subject.NOTIFICATION: _OWN_READ,
     Subject.SETTINGS: {Right.WATCH: (_ALL, _ALL, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _NO, _ALL)},
     Subject.AUDIT: {Right.WATCH: (_NO, _NO, _ALL, _ALL)},
     Subject.TOKEN: {Right.WATCH: (_OWN, _OWN, _OWN, _ALL), Right.CHANGE: (_OWN, _OWN, _OWN, _ALL)},

@@ -9,6 +9,7 @@ from holdfast.domain.record import Struct
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.audit import Caller
     from holdfast.domain.notifications.notification import DeliveryState, Notification
     from holdfast.domain.notifier import Notifier
@@ -22,6 +23,9 @@ class NotificationFilter(Struct, frozen=True):
     to: str | None = None
     about: str | None = None
     """Id of a job or array."""
+    of: Principal | None = None
+    """Only about this one's work that is still there."""
+    id: str | None = None
 
 
 class NotificationStore(Protocol):

@@ -11,6 +11,13 @@ _ISSUER, _CLAIMS = "integration/test_oidc.py", "unit/test_oidc_claims.py"
 
 MUTATIONS = (
     Mutation(
+        "everybody reads everybody's notifications",
+        "service/operations/notifiers.py",
+        "return where if everybodys else evolve(where, of=caller.principal)",
+        "return where",
+        ("integration/test_notifications_of_people.py",),
+    ),
+    Mutation(
         "a job may name anybody's secret",
         "service/submit.py",
         "withheld_secrets(item.spec, self.secrets, self.by) if item.spec.secrets else None",

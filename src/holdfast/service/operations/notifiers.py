@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, AuditEntry, Subject
 from holdfast.domain.notifications.notification import Notification, Report
-from holdfast.domain.record import Struct
-from holdfast.errors import Conflict, InvalidManifest
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.rights import Reach, reach
+from holdfast.errors import Conflict, InvalidManifest, NotFound
 from holdfast.ports import presence
+from holdfast.ports.notifications import NotificationFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.naming import not_found
 from holdfast.service.refusals import audited, put_act
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.notifier import Notifier
     from holdfast.ports.clock import Clock, Ids
-    from holdfast.ports.notifications import NotificationFilter, Sender, Sent
+    from holdfast.ports.notifications import Sender, Sent
     from holdfast.ports.store import Store
 
 LARGEST_PAGE = 1000
@@ -92,20 +94,27 @@ class Notifications(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.NOTIFICATION)
     def page(
-        self, _caller: Caller, where: NotificationFilter, *, after: int = 0, limit: int = LARGEST_PAGE
+        self, caller: Caller, where: NotificationFilter, *, after: int = 0, limit: int = LARGEST_PAGE
     ) -> tuple[Sequence[Notification], int | None]:
-        """List notifications in order of commits, and say after which the list continues, if it does."""
-        found = self.store.notifications(where, after=after, limit=limit + 1)
+        """List notifications in order of commits, and say after which the list continues, if it does.
+
+        Who is no operator is shown those about their own work.
+        """
+        found = self.store.notifications(_seen_by(caller, where), after=after, limit=limit + 1)
         shown = found[:limit]
         return shown, shown[-1].seq if len(found) > limit else None
 
     @asks(Right.WATCH, Subject.NOTIFICATION)
-    def get(self, _caller: Caller, notification_id: str) -> Notification:
+    def get(self, caller: Caller, notification_id: str) -> Notification:
         """Read one.
 
         Raises:
-            NotFound: There is none of that id.
+            NotFound: There is none of that id that they may know of.
         """
+        where = _seen_by(caller, NotificationFilter(id=notification_id))
+        if where.of is not None and not self.store.notifications(where, limit=1):
+            message = f"no notification of yours has the id {notification_id!r}"
+            raise NotFound(message, hint="list them with: holdfast notify list")
         return self.store.notification(notification_id)
 
     @asks(Right.CHANGE, Subject.NOTIFICATION)
@@ -141,7 +150,11 @@ class Notifications(Struct, frozen=True):
         )
         told = Notification(id=f"msg_{ids.new()}", to=notifier.name, report=report, created_at=now)
         sent = sender.send(notifier, told, now)
-        if True:
-            entry = AuditEntry(caller, Act.TEST, Subject.NOTIFIER, notifier.name, detail=sent.error)
-            self.store.record(entry)
+        self.store.record(AuditEntry(caller, Act.TEST, Subject.NOTIFIER, notifier.name, detail=sent.error))
         return told.id, sent
+
+
+def _seen_by(caller: Caller, where: NotificationFilter) -> NotificationFilter:
+    """Return which of the notifications that are asked for somebody may read."""
+    everybodys = reach(caller.principal, Right.WATCH, Subject.NOTIFICATION) is Reach.ALL
+    return where if everybodys else evolve(where, of=caller.principal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, exists, func, select, true, update
 
 from holdfast.compiled.records import dump_record, load_json, load_record, record_of
 from holdfast.domain.audit import Act, on_notification
@@ -21,8 +21,9 @@ from holdfast.storage.sql.query import chunks
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row, Table
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.audit import Caller
     from holdfast.ports.notifications import NotificationFilter
     from holdfast.storage.sql.batch import Batches
@@ -80,6 +81,16 @@ def _without(ids: Collection[str], notifiers: Collection[str]) -> list[ColumnEle
 def _write(connection: Connection, one: Notification, *where: ColumnElement[bool]) -> bool:
     values = dict(zip(_CHANGING, _changing(one), strict=True))
     return connection.execute(update(_table).where(_table.c.id == one.id, *where).values(values)).rowcount > 0
+
+
+def _is_about_work_of(who: Principal) -> ColumnElement[bool]:
+    """Say that a notification is about somebody's work; an account that was made again is somebody else."""
+
+    def theirs(table: Table) -> ColumnElement[bool]:
+        account = true() if who.uid is None else table.c.submitter_uid.is_(None) | (table.c.submitter_uid == who.uid)
+        return exists().where(table.c.id == _table.c.about, table.c.submitted_by == storable(who.name), account)
+
+    return theirs(tables.jobs) | theirs(tables.workloads)
 
 
 def _settle(connection: Connection, one: Notification) -> bool:
@@ -140,6 +151,9 @@ class SqlNotificationStore:
         """List them in order of commits, those with ``seq > after``."""
         query = _ALL.order_by(_table.c.seq)
         asked = {_table.c.state: where.state, _table.c.notifier: where.to, _table.c.about: where.about}
+        asked[_table.c.id] = where.id
+        if where.of is not None:
+            query = query.where(_is_about_work_of(where.of))
         for column, value in asked.items():
             if value is not None:
                 query = query.where(column == storable(str(value)))
