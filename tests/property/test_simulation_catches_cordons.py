@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.controller.policy_catalog import PolicyCatalog
+from holdfast.controller.workloads.gangs import Gangs
+from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang import interruption
-from tools.simulate.operators import CORDONS_EVERY, FIRST_WITH_CORDONS
+from holdfast.domain.workloads.gang.reconcile import Asked
+from holdfast.ports.requests import Request, RequestKind
+from tools.simulate.operators import CORDONS_EVERY, FIRST_WITH_CORDONS, FIRST_WITH_PREEMPTIONS, PREEMPTIONS_EVERY
 from tools.simulate.run import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 SEEDS = 40
 
@@ -45,10 +49,28 @@ def what_a_drain_stops_is_not_judged(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(interruption, "interrupted", lambda *known: evolve(interrupted(*known), decision=None))
 
 
+def a_place_is_taken_again_and_again(patch: pytest.MonkeyPatch) -> None:
+    ask, reconcile, asked = Gangs.ask, Gangs.reconcile, set[str]()
+
+    def remembering(self: Gangs, request: Request, key: str, now: float) -> None:
+        asked.update({key} if request.kind is RequestKind.PREEMPT else ())
+        ask(self, request, key, now)
+
+    def again(self: Gangs, keys: Sequence[str], now: float) -> None:
+        reconcile(self, keys, now)
+        for key in asked.intersection(keys, self._state.active):
+            if self._state.active[key].attempt.status is AttemptStatus.RUNNING:
+                self._settle(self._state.jobs[key], now, asked=Asked.PREEMPT, reason="asked by nobody")
+
+    patch.setattr(Gangs, "ask", remembering)
+    patch.setattr(Gangs, "reconcile", again)
+
+
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "cordons are not looked at": (cordons_are_not_looked_at, {"closed-stays"}),
     "a new controller knows no cordons": (a_new_controller_knows_no_cordons, {"closed-stays"}),
     "what a drain stops is not judged": (what_a_drain_stops_is_not_judged, {"asked-for", "judged-once"}),
+    "a place is taken again and again": (a_place_is_taken_again_and_again, {"taken-when-asked"}),
 }
 
 
@@ -56,7 +78,10 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
 def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     break_it, expected = BREAKS[name]
     break_it(monkeypatch)
-    for seed in range(FIRST_WITH_CORDONS, SEEDS * CORDONS_EVERY, CORDONS_EVERY):
+    first, every = FIRST_WITH_CORDONS, CORDONS_EVERY
+    if expected & {"taken-when-asked"}:
+        first, every = FIRST_WITH_PREEMPTIONS, PREEMPTIONS_EVERY
+    for seed in range(first, SEEDS * every, every):
         report = simulate(seed)
         if report.broken:
             assert report.broken in expected, report.message

@@ -93,6 +93,7 @@ INVARIANTS: dict[str, str] = {
         "talks never is."
     ),
     "warned-first": "Nobody who asks for a warning is ended for a deadline or for preemption without it.",
+    "taken-when-asked": "The place of a job is taken at most as often as somebody asks for it.",
     "told-once": (
         "Whoever asks to be told of what becomes of a job or a job set is told of each outcome once, by the commit "
         "that makes it true."

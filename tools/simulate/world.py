@@ -137,7 +137,7 @@ class World:
         self._dependencies = DependencyChecks(self.record, self._arrays, self.sets)
         self._dependent_people = DependentPeople(scene, Chance(f"{seed}/dependents"), self._arrays)
         self._cordons = CordonChecks(self.sets)
-        self._operators = Operators(scene, Chance(f"{seed}/operators"))
+        self._operators = Operators(scene, Chance(f"{seed}/operators"), self.record)
 
     def _build_controllers(self) -> None:
         self._leases = Leases()

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
-from holdfast.domain.failure import Cause
+from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tools.simulate.machines.programs import Programs
 
 _HELD_ENDINGS = {Ending.CANCELLED, Ending.NEVER_STARTED}
+_PREEMPTED = frozenset({FailureCondition.PREEMPTED})
 _AFTER_CANCEL = {JobState.RUNNING, JobState.CANCELLED, JobState.SUCCEEDED}
 
 
@@ -54,6 +55,7 @@ class CommitChecks:
             self._job(job)
         for attempt in changes.attempts.values():
             self._attempt(attempt)
+            self._taken(attempt.job_id)
         for attempt in judged:
             self._due(attempt)
             self._in_total_time(attempt)
@@ -134,6 +136,14 @@ class CommitChecks:
             return
         if not before.decision.grants_retry and before.decision.action is not Action.HOLD:
             refuse("asked-for", f"attempt {attempt.key} follows a decision to {before.decision.action}")
+
+    def _taken(self, job_id: str) -> None:
+        """Check that a place was not taken more often than somebody asked for it; some programs only act as if."""
+        failures = [one.failure for one in self._record.attempts[job_id].values() if one.failure is not None]
+        taken = [one for one in failures if one.conditions >= _PREEMPTED and one.message.startswith("asked by")]
+        asked = self._record.places_asked[job_id]
+        if len(taken) > asked:
+            refuse("taken-when-asked", f"the place of {job_id} was taken {len(taken)} times, and asked for {asked}")
 
     def _stops_together(self, attempt: Attempt) -> None:
         live = self._record.live_runs.get(attempt.job_id, {}).values()

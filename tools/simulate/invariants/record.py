@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.event_mapping import submitted
@@ -35,6 +36,8 @@ class Record:
         """Jobs that a person held."""
         self.released: set[str] = set()
         """Jobs that a person released, whose retries therefore need not wait."""
+        self.places_asked: Counter[str] = Counter()
+        """How often the place of each job was asked for."""
         self._written: dict[int, EventRecord | SetLogEntry] = {}
         """By identity, the committed events and log entries; kept, so that no identity is reused."""
         self.decisions = 0
