@@ -22,6 +22,7 @@ from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.operations.filters import Wanted, read_filter
+from holdfast.service.operations.seeing import Seeing
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
 from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
@@ -295,11 +296,12 @@ def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: SetCont
     lab.pass_s(60)
     with pytest.raises(NotFound):
         sets.get("short")
-    where = read_filter(lab.store, Wanted(job_set=set_id))
+    seeing = Seeing(lab.store, None, Caller(Principal("lab", roles=(Role.ADMIN,)), 0.0))
+    where = read_filter(seeing, Wanted(job_set=set_id))
     assert where == JobFilter(job_set=set_id)
     assert {job.state for job in lab.store.jobs(where)} == {JobState.CANCELLED}
     with pytest.raises(NotFound):
-        read_filter(lab.store, Wanted(job_set="short"))
+        read_filter(seeing, Wanted(job_set="short"))
 
 
 def test_what_is_asked_of_the_controller_names_the_set_who_and_why(

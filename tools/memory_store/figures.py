@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import RUN_TERMINAL, Ending
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
+from tools.memory_store.jobs import is_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -102,7 +103,7 @@ class MemoryFigureStore:
 
     def _jobs(self, scope: Scope) -> list[Job]:
         labels, every = frozenset(scope.labels), self._table.by_id.values()
-        of_queue = [job for job in every if scope.queue in {None, job.queue} and scope.user in {None, job.submitted_by}]
+        of_queue = [job for job in every if scope.queue in {None, job.queue} and is_seen(job, scope.seen)]
         return [job for job in of_queue if labels <= self._table.labels.get(job.id, {}).items()]
 
     def _attempts(self, scope: Scope) -> list[Attempt]:

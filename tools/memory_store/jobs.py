@@ -94,20 +94,21 @@ class JobTable:
         """List all runs that have not ended, in the same order."""
         return [run for run in self.sorted_runs() if run.status not in RUN_TERMINAL]
 
-    def find(self, reference: str) -> Job:
-        """Find a job by id, newest name, unique id prefix, or name and prefix.
+    def find(self, reference: str, seen: Seen | None = None) -> Job:
+        """Find a job by id, newest name, unique id prefix, or name and prefix, among those that somebody may know of.
 
         Raises:
             NotFound: None matches, or a prefix is ambiguous.
         """
-        if reference in self.by_id:
-            return self.by_id[reference]
-        named = [job for job in self.by_id.values() if job.name == reference]
+        known = {key: job for key, job in self.by_id.items() if is_seen(job, seen)}
+        if reference in known:
+            return known[reference]
+        named = [job for job in known.values() if job.name == reference]
         if named:
             return named[-1]
-        ids = self._with_prefix(reference) or self._named_with_prefix(reference)
+        ids = [one for one in self._with_prefix(reference) or self._named_with_prefix(reference) if one in known]
         if not ids:
-            raise no_such_job(reference, self.names_like(reference[:1])[:MOST_NEAR])
+            raise no_such_job(reference, () if seen else self.names_like(reference[:1])[:MOST_NEAR])
         if len(ids) > 1:
             raise ambiguous_job(reference, ids)
         return self.by_id[ids[0]]
@@ -157,4 +158,6 @@ def in_set(job: Job, set_id: str) -> bool:
 
 def is_seen(job: Job, seen: Seen | None) -> bool:
     """Whether somebody may know of a job."""
-    return seen is None or job.submitted_by == seen.owner or job.queue in seen.queues
+    if seen is None or job.queue in seen.queues:
+        return True
+    return job.submitted_by == seen.owner and (seen.uid is None or job.submitter_uid in {None, seen.uid})

@@ -7,11 +7,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.ports.overview import MOST_RANKS, Latest
+from tools.memory_store.jobs import is_seen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from threading import RLock
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Job, JobState
     from tools.memory_store.jobs import JobTable
 
@@ -24,21 +26,26 @@ class MemoryOverviewStore:
         self._lock = lock
         self._table = table
 
-    def queue_load(self) -> Mapping[tuple[str, JobState], int]:
-        """Count the jobs that have not ended by their queue and state."""
+    def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:
+        """Count the jobs that have not ended by their queue and state; those that somebody may know of."""
         with self._lock:
-            return Counter((job.queue, job.state) for job in self._table.by_id.values() if not job.terminal)
+            known = (job for job in self._table.by_id.values() if is_seen(job, seen))
+            return Counter((job.queue, job.state) for job in known if not job.terminal)
 
     def job_names(self, prefix: str, *, limit: int) -> Sequence[str]:
         """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
         with self._lock:
             return self._table.names_like(prefix)[:limit]
 
-    def newest(self, states: Collection[JobState], *, limit: int, named: str = "") -> Sequence[Job]:
+    def newest(
+        self, states: Collection[JobState], *, limit: int, named: str = "", seen: Seen | None = None
+    ) -> Sequence[Job]:
         """List jobs in these states whose names contain a text, in either case; the last submitted first."""
         with self._lock:
             found = [
-                job for job in self._table.by_id.values() if job.state in states and named.lower() in job.name.lower()
+                job
+                for job in self._table.by_id.values()
+                if job.state in states and named.lower() in job.name.lower() and is_seen(job, seen)
             ]
         return sorted(found, key=attrgetter("seq"), reverse=True)[:limit]
 

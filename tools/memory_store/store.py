@@ -23,6 +23,7 @@ from holdfast.storage.rules import (
     gone_awaited,
     gone_job,
     ids_of,
+    kept_key,
     known_jobs,
     newer_job,
     overtaken,
@@ -46,6 +47,7 @@ from tools.memory_store.workloads import MemoryWorkloadStore
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
@@ -142,7 +144,8 @@ class MemoryStore(
             known = self._known_answer(submission)
             if known is not None:
                 return known
-            claimed = {job_id: self._keys[key][1][0] for job_id, key in submission.claims.items() if key in self._keys}
+            claims = {job_id: kept_key(key, submission.by) for job_id, key in submission.claims.items()}
+            claimed = {job_id: self._keys[key][1][0] for job_id, key in claims.items() if key in self._keys}
             ids = tuple(claimed.get(each, each) for each in ids)
             submission = without(submission, claimed.keys())
             if not ids_of(submission) and submission.owner is None:
@@ -161,8 +164,9 @@ class MemoryStore(
             self._append_jobs(submission.jobs)
             self._table.labels.update(submission.labels)
             if submission.idempotency_key is not None:
-                self._keys[submission.idempotency_key] = (submission.fingerprint, ids, request.created_at)
-            for job_id, key in submission.claims.items():
+                kept = kept_key(submission.idempotency_key, submission.by)
+                self._keys[kept] = (submission.fingerprint, ids, request.created_at)
+            for job_id, key in claims.items():
                 self._keys.setdefault(key, ("", (job_id,), request.created_at))
             self._intake += intake
             self._append(request)
@@ -205,9 +209,10 @@ class MemoryStore(
 
     def _known_answer(self, submission: Submission) -> tuple[str, ...] | None:
         key = submission.idempotency_key
-        if key is None or key not in self._keys:
+        known = None if key is None else self._keys.get(kept_key(key, submission.by))
+        if key is None or known is None:
             return None
-        fingerprint, ids, _ = self._keys[key]
+        fingerprint, ids, _ = known
         if fingerprint != submission.fingerprint:
             raise reused_key(key)
         return ids
@@ -257,10 +262,10 @@ class MemoryStore(
         self._requested += 1
         self._requests[self._requested] = evolve(request, id=self._requested)
 
-    def job(self, reference: str) -> Job:
-        """Find a job by id, newest name, or unique id prefix."""
+    def job(self, reference: str, *, seen: Seen | None = None) -> Job:
+        """Find a job by id, newest name, or unique id prefix, among those that somebody may know of."""
         with self._lock:
-            return self._table.find(reference)
+            return self._table.find(reference, seen)
 
     def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
         """List jobs in order of submission, those with ``seq > after``."""

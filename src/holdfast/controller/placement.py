@@ -5,22 +5,25 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from holdfast.domain.access.grants import Sight
 from holdfast.domain.job import Resources, job_of
 from holdfast.domain.placement.assignment import all_well
 from holdfast.domain.placement.cordon import and_closed
 from holdfast.domain.placement.fit import Usage, fit_alone, why_not
 from holdfast.domain.placement.scheduling import Round, RoundLimits
+from holdfast.domain.rights import ANOTHERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.shortages import Shortages
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.job import Amounts, Queue
+    from holdfast.domain.job import Amounts, Job, Queue
     from holdfast.domain.placement.fit import Place, PlaceKey, Shape
     from holdfast.domain.placement.scheduling import Placement as Given
+    from holdfast.domain.placement.scheduling import Waiting
 
 
 class Placement:
@@ -133,22 +136,41 @@ class Placement:
             found[key].jobs += 1
         return found
 
-    def _users(self, placed: Sequence[Given]) -> dict[tuple[PlaceKey, str], list[str]]:
-        """Name the jobs that have devices, by place and device, in the order they got them."""
+    def _users(self, waiting: Waiting, placed: Sequence[Given]) -> dict[tuple[PlaceKey, str], list[str]]:
+        """Name the jobs that have devices, by place and device, in order, as far as one that waits may know."""
+        known = self._known_to(self._job(waiting.job_id))
         found: dict[tuple[PlaceKey, str], list[str]] = {}
         for uid, (place, devices, _) in self._state.capacity.devices.held.items():
             for device in devices:
-                found.setdefault((place, device), []).append(self._name(uid.partition("/")[0]))
+                found.setdefault((place, device), []).append(self._name(uid.partition("/")[0], known))
         for one in placed:
             for place, devices in zip(one.places, one.devices, strict=False):
                 for device in devices:
-                    found.setdefault((place, device), []).append(self._name(one.job_id))
+                    found.setdefault((place, device), []).append(self._name(one.job_id, known))
         return found
 
-    def _name(self, key: str) -> str:
-        """Name a job by its id, or by that of a run or a placement of it."""
-        job = self._state.jobs.get(self._state.owner.get(key, key))
+    def _job(self, key: str) -> Job | None:
+        """Find a job by its id, or by that of a run or a placement of it."""
+        return self._state.jobs.get(self._state.owner.get(key, key))
+
+    def _name(self, key: str, known: Callable[[Job | None], bool]) -> str:
+        job = self._job(key)
+        if not known(job):
+            return ANOTHERS
         return key if job is None else job.name
+
+    def _known_to(self, waiting: Job | None) -> Callable[[Job | None], bool]:
+        """Return which other jobs may be named to all who see why a job waits, whoever that is."""
+        catalogue = self._catalog.catalogue
+        if catalogue.access.others_see in {None, Sight.DETAILS, Sight.EVERYTHING}:
+            return lambda _: True
+        if waiting is None:
+            return lambda _: False
+        owner, queue = (waiting.submitted_by, waiting.submitter_uid), catalogue.queues.get(waiting.queue)
+        alone = queue is None or not queue.permissions  # else others may see this queue's jobs, and only those
+        return lambda job: (
+            job is not None and (job.submitted_by, job.submitter_uid) == owner and (alone or job.queue == waiting.queue)
+        )
 
 
 def _gets_work(place: Place, now: float) -> bool:

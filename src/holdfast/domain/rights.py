@@ -31,6 +31,8 @@ class Reach(StrEnum):
     ALL = "all"
 
 
+ANOTHERS = "another user's job"
+"""What a job is called where somebody may know no more than that it is there."""
 WORK = (Subject.JOB, Subject.ARRAY, Subject.JOB_SET)
 """What is submitted; those of queues."""
 _NO, _OWN, _ALL = Reach.NONE, Reach.OWN, Reach.ALL

@@ -10,6 +10,7 @@ from holdfast.domain.record import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 
 MOST_RANKS = 4
@@ -37,8 +38,8 @@ class Scope(Struct, frozen=True):
     """When what goes on is taken to end."""
     queue: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
-    user: str | None = None
-    """Only that one's."""
+    seen: Seen | None = None
+    """Only those that somebody may know of; ``None``: all."""
 
 
 class FailureFigures(Struct, frozen=True):
@@ -122,16 +123,25 @@ class OverviewStore(Protocol):
         """Sum up the attempts that started in that time after one that failed."""
         ...
 
-    def queue_load(self) -> Mapping[tuple[str, JobState], int]:
-        """Count the jobs that have not ended by their queue and state."""
+    def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:
+        """Count the jobs that have not ended by their queue and state; those that somebody may know of."""
         ...
 
     def job_names(self, prefix: str, *, limit: int) -> Sequence[str]:
         """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
         ...
 
-    def newest(self, states: Collection[JobState], *, limit: int, named: str = "") -> Sequence[Job]:
-        """List jobs in these states whose names contain a text, in either case; the last submitted first."""
+    def newest(
+        self, states: Collection[JobState], *, limit: int, named: str = "", seen: Seen | None = None
+    ) -> Sequence[Job]:
+        """List jobs in these states whose names contain a text, in either case; the last submitted first.
+
+        Args:
+            states: The states.
+            limit: How many at most.
+            named: What their names contain.
+            seen: Only those that somebody may know of; ``None``: all.
+        """
         ...
 
     def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:

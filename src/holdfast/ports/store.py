@@ -298,10 +298,11 @@ class JobFilter(Struct, frozen=True):
 class QueryStore(Protocol):
     """Readers' queries; every answer is a consistent snapshot."""
 
-    def job(self, reference: str) -> Job:
+    def job(self, reference: str, *, seen: Seen | None = None) -> Job:
         """Find a job by id, by name (the newest of that name), or by a unique id prefix of 6 or more characters.
 
-        ``NAME@PREFIX`` is the one job of that name whose id begins so, however few characters that takes.
+        ``NAME@PREFIX`` is the one job of that name whose id begins so, however few characters that takes. With ``seen``
+        there are only those that somebody may know of.
 
         Raises:
             NotFound: None matches, or a prefix is ambiguous.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import AlreadyExists, InvalidManifest, NotFound, Problem
+from holdfast.errors import AlreadyExists, InvalidManifest, Problem
+from holdfast.service.admission.finding import Everything
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
@@ -57,15 +58,13 @@ class Applier(Struct, frozen=True):
         return AppliedJob(there, result, written.warnings)
 
     def _there(self, spec: JobSpec) -> tuple[Job | None, str]:
-        """Return the newest job of a name, if it is the same, and its id, whether it is or not."""
-        try:
-            job = self.submitter.store.job(spec.name)
-        except NotFound:
-            return None, ""
-        if job.name != spec.name:
-            return None, ""
-        same = job.child is None and _suspended(load_spec(job.spec)) == _suspended(spec)
-        return (job if same else None), job.id
+        """Return the newest job of a name that is one's own, if it is the same; and the id of the newest of all."""
+        store = self.submitter.store
+        newest = Everything(store).find_own(spec.name)
+        finder = self.submitter.finder
+        job = newest if finder is None else finder.find_own(spec.name)
+        same = job is not None and job.child is None and _suspended(load_spec(job.spec)) == _suspended(spec)
+        return (job if same else None), "" if newest is None else newest.id
 
 
 def _suspended(spec: JobSpec) -> JobSpec:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
     from holdfast.ports.workloads import Unreadable, WorkloadFilter
+    from holdfast.service.admission.finding import Finder
     from holdfast.service.submit import Written
 
 G = TypeVar("G", "FailureGroup", "CancelGroup")
@@ -143,6 +144,8 @@ class Arrays(Struct, frozen=True):
     """Lists the nodes that jobs can count on; by default those that were reported."""
     secrets: Secrets | None = None
     """Where the values of secret variables are; ``None``: nowhere."""
+    finder: Finder | None = None
+    """Finds what who submits may know of; by default everything."""
 
     def create(
         self, written: Written, *, by: Caller | None = None, key: str | None = None, dry_run: bool = False
@@ -167,7 +170,9 @@ class Arrays(Struct, frozen=True):
         self, written: Written, *, by: Caller | None = None, key: str | None = None, dry_run: bool = False
     ) -> Array:
         """Submit an array as ``create`` does, for a caller who tells the audit log of a refusal."""
-        submitter = Submitter(self.store, self.clock, self.ids, nodes=self.nodes, secrets=self.secrets, by=by)
+        submitter = Submitter(
+            self.store, self.clock, self.ids, nodes=self.nodes, secrets=self.secrets, by=by, finder=self.finder
+        )
         if not dry_run:
             return submitter.submit_array(written, key=key)
         for error in submitter.refusals([written]).values():

@@ -22,7 +22,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.policies import compiled_for
 from holdfast.errors import NotFound, UnreadableSpec
-from holdfast.service.access.hiding import without_logs
+from holdfast.service.access.hiding import unquoted, without_logs
 from holdfast.service.naming import find_attempt
 from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import reason_of
@@ -31,6 +31,7 @@ from holdfast.service.summary import awaited_lines, cancelled_line, failed_pods,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.policy.model import Decision, RetryPolicy, RetrySettings
@@ -71,13 +72,23 @@ class Explainer:
         """Complete the decisions of all of a job's attempts with the rules that were considered."""
         return [self._complete(job, attempts, attempt) for attempt in attempts]
 
-    def why(self, reference: str, number: int | None = None, *, quoting: bool = True) -> Explanation:
-        """Explain a job by one attempt, or by its last one that was judged; ``quoting`` also what it printed.
+    def why(
+        self, reference: str, number: int | None = None, *, quoting: bool = True, seen: Seen | None = None
+    ) -> Explanation:
+        """Explain a job by one attempt, or by its last one that was judged.
+
+        Args:
+            reference: The job.
+            number: Of the attempt.
+            quoting: Also what it printed.
+            seen: Of which other jobs to say how they stand; ``None``: of all.
 
         Raises:
             NotFound: There is no such job or attempt.
         """
         job = self._store.job(reference)
+        if not quoting:
+            job = evolve(job, reason=unquoted(job.reason))
         attempts = self._store.attempts(job.id)
         quarantined = self._store.quarantined().get(job.id)
         if quarantined is not None and number is None:
@@ -92,7 +103,7 @@ class Explainer:
         if chosen is None:
             pods = failed_pods(self._store, job, number or job.attempt)
             pods = pods if quoting else [*map(without_logs, pods)]
-            told = awaited_lines(self._store, job) or pod_lines(self._store, job, failed=pods)
+            told = awaited_lines(self._store, job, seen) or pod_lines(self._store, job, failed=pods)
             return Explanation(job, None, job_line(job), (*told, *paused), pods)
         complete = self._complete(job, attempts, chosen)
         pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)

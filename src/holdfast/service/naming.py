@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from holdfast.domain.containers import LOCAL
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
-from holdfast.domain.workloads.array.model import Array
-from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import NotFound, Problem
 from holdfast.ports.store import JobFilter
 
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.notifier import Notify
+    from holdfast.domain.workloads.array.model import Array
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.store import Store
 
 MOST_LISTED = 20
@@ -75,28 +75,14 @@ def engines_of(store: Store) -> Sequence[EngineInfo]:
     return [evolve(engine, offers=names) for engine, names in offers.items()]
 
 
-def array_id_of(store: Store, reference: str) -> str:
-    """Find an array's id, also of one that is gone and whose tasks are still known by it.
+def owner_id_of(store: Store, kind: type[Array | JobSet], reference: str) -> str:
+    """Find the id of an array or a job set, also of one that is gone and whose jobs are still known by it.
 
     Raises:
-        NotFound: There is no such array, and no job was a task of it.
+        NotFound: There is none, and no job was of it.
     """
     try:
-        return store.left_of(Array, reference).id
-    except NotFound:
-        if store.jobs(JobFilter(job_set=reference), limit=1):
-            return reference
-        raise
-
-
-def set_id_of(store: Store, reference: str) -> str:
-    """Find a set's id, also of one that is gone and whose jobs are still known by it.
-
-    Raises:
-        NotFound: There is no such set, and no job was of it.
-    """
-    try:
-        return store.left_of(JobSet, reference).id
+        return store.left_of(kind, reference).id
     except NotFound:
         if store.jobs(JobFilter(job_set=reference), limit=1):
             return reference

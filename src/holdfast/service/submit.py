@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
+    from holdfast.service.admission.finding import Finder
 
 
 class Written(Struct, frozen=True):
@@ -83,6 +84,8 @@ class Submitter(Struct, frozen=True):
     """Where the values of secret variables are; ``None``: nowhere."""
     by: Caller | None = None
     """Who submits, and whose it is from then on; ``None`` where nobody is known."""
+    finder: Finder | None = None
+    """Finds what that one may know of; by default everything."""
 
     def submit(self, item: JobSpec | Written, *, key: str | None = None, newest: str | None = None) -> Job:
         """Submit one job.
@@ -188,7 +191,7 @@ class Submitter(Struct, frozen=True):
 
     def _resolver(self, items: Sequence[Written | HoldfastError]) -> Resolver:
         known = [Submitted(item.spec, item.array) if isinstance(item, Written) else None for item in items]
-        return Resolver(self.store, [*known, *self.sets])
+        return Resolver(self.store, [*known, *self.sets], self.finder)
 
     def _refused(self, items: Sequence[Written | HoldfastError], resolver: Resolver) -> dict[int, HoldfastError]:
         check_count(len(items))

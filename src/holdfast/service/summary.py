@@ -19,11 +19,13 @@ from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER
 from holdfast.errors import Internal, NotFound
+from holdfast.ports.store import JobFilter
 from holdfast.service.quarantined import known_pods, kube_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, ChildOf, Job, Run
     from holdfast.domain.policy.model import Decision
@@ -60,12 +62,13 @@ def job_line(job: Job, told: Attempt | None = None) -> str:
     return f"Job {job.name} {words}" + (f": {reason}" if reason else "")
 
 
-def awaited_lines(store: Store, job: Job) -> tuple[str, ...]:
-    """Say how each thing stands that a job still waits for; nothing of a job that waits for none."""
+def awaited_lines(store: Store, job: Job, seen: Seen | None = None) -> tuple[str, ...]:
+    """Say how each thing stands that a job still waits for, and that somebody may know of; nothing if there is none."""
     if job.ready_at is not None or job.terminal or job.of_set is not None or '"after":' not in job.spec:
         return ()
     left = [one for place, one in enumerate(load_spec(job.spec).after) if place not in job.met]
-    known = {each.id: each for each in store.jobs_by_id([one.id for one in left[:_TOLD_AWAITED]])}
+    ids = frozenset(one.id for one in left[:_TOLD_AWAITED])
+    known = {each.id: each for each in store.jobs(JobFilter(ids=ids, seen=seen))}
     lines = [_awaited(one, known.get(one.id)) for one in left[:_TOLD_AWAITED]]
     more = len(left) - len(lines)
     return (*lines, f"It waits for {more} more.") if more else tuple(lines)

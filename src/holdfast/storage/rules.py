@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.workloads import arrays_needed_by, queue_of
+from holdfast.domain.access.people import Role
 from holdfast.domain.audit import Act, on_device, on_job, on_submission, on_workload
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
@@ -162,6 +163,13 @@ def unknown_job() -> Internal:
 def unknown_workload() -> Internal:
     """Say that a commit changes a workload that was never submitted, or is gone."""
     return Internal("a change is about a workload that does not exist")
+
+
+def kept_key(key: str, by: Caller | None) -> str:
+    """Return what an idempotency key is kept as: of users each has its own ones, and admins see whatever there is."""
+    if by is None or Role.ADMIN in by.principal.roles:
+        return key
+    return f"{by.actor}\n{key}"  # no key has a line break
 
 
 def reused_key(key: str) -> Conflict:

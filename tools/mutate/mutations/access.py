@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.mutate.mutation import Mutation
 
 _TOKENS, _WHOSE = "integration/test_api_tokens.py", "integration/test_whose_it_is.py"
+_OTHERS = "integration/test_what_others_see.py"
 _UNIT, _PEOPLE = "unit/test_rights.py", "integration/test_rights_of_people.py"
 
 _ISSUER, _CLAIMS = "integration/test_oidc.py", "unit/test_oidc_claims.py"
@@ -132,8 +133,8 @@ MUTATIONS = (
     Mutation(
         "pages of jobs hold hidden ones",
         "service/operations/jobs.py",
-        "page = self._queries().page(evolve(where, seen=seeing.only()), after=after, limit=limit)",
-        "page = self._queries().page(evolve(where, seen=None), after=after, limit=limit)",
+        "page = self._queries().page(seeing.listed(where), after=after, limit=limit)",
+        "page = self._queries().page(where, after=after, limit=limit)",
         (_PEOPLE,),
     ),
     Mutation(
@@ -202,8 +203,43 @@ MUTATIONS = (
     Mutation(
         "a report names those whose work is hidden",
         "service/operations/overview.py",
-        "if alone and share is Share.USER else found",
-        "if not alone and share is Share.USER else found",
+        "found if seen is None or share is not Share.USER else",
+        "found if caller.actor or seen is None or share is not Share.USER else",
         (_PEOPLE,),
+    ),
+    Mutation(
+        "lists find others' hidden work by its name",
+        "service/operations/seeing.py",
+        "return evolve(where, seen=self.known() if hidden else self.only())",
+        "return evolve(where, seen=self.only())",
+        (_OTHERS,),
+    ),
+    Mutation(
+        "what has a GPU is named to everybody who waits for it",
+        "controller/placement.py",
+        "if not known(job):",
+        "if job is not None and job.id == '':",
+        (_OTHERS,),
+    ),
+    Mutation(
+        "somebody changes what another's job set runs",
+        "service/jobsets/sets.py",
+        "self._finder.require_own(there, must_exist=must_exist)",
+        "pass",
+        (_OTHERS,),
+    ),
+    Mutation(
+        "an idempotency key answers with somebody else's job",
+        "storage/rules.py",
+        "if by is None or Role.ADMIN in by.principal.roles:",
+        "if by is not None:",
+        (_OTHERS,),
+    ),
+    Mutation(
+        "events quote the log of others' work",
+        "service/operations/events.py",
+        "events = seeing.events(self.store.events(after=after, limit=limit, where=where))",
+        "events = self.store.events(after=after, limit=limit, where=where)",
+        (_OTHERS,),
     ),
 )

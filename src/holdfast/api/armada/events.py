@@ -68,7 +68,7 @@ class _Told:
         """Check that the queue and, where that is asked for, the job set are there."""
         self._asked, self._queue, self._group = asked, sent.queue, sent.id
         self._jobs = JobOperations(asked.backend)
-        self._log = EventLog(asked.backend.store)
+        self._log = EventLog(asked.backend.store, asked.backend.access)
         self._require_queue()
         if sent.errorIfMissing and not self._exists():
             told = f"[GetJobSetEvents] Jobset {sent.id} for queue {sent.queue} does not exist"

@@ -65,6 +65,8 @@ class Seen(Struct, frozen=True):
 
     owner: str
     queues: frozenset[str] = frozenset()
+    uid: int | None = None
+    """The number of the owner's Unix account, where there is one: an earlier account of its name was somebody else."""
 
 
 Permissions: TypeAlias = tuple[Permission, ...]

@@ -200,8 +200,8 @@ class Round(Struct, gc=True):
     """Why nothing is to start at all, if so."""
     by_user: dict[tuple[str, str], Usage] = field(default_factory=dict)
     """What users use, by queue and name, where those limit it."""
-    users: Callable[[Sequence[Placement]], Users] = lambda _: {}
-    """Says who has those that are not free, given what this round has placed so far."""
+    users: Callable[[Waiting, Sequence[Placement]], Users] = lambda _waiting, _placed: {}
+    """Tells a waiting job who has those that are not free, given what this round has placed so far."""
     _heaps: dict[str, list[_Rank]] = field(default_factory=dict)
     _reserved: bool = False
     _first_room: dict[Resources, int] = field(default_factory=dict)
@@ -283,7 +283,7 @@ class Round(Struct, gc=True):
         reason = self._queue_refuses(key, asked) or (self._cluster_lacks(asked) if asked.request.named else "")
         chosen = None if reason else fit(shape, self.places, self.free, self.devices, self._start(shape.request))
         if chosen is None:
-            plan.blocked.append(Blocked(head, key, reason or self._why_not(shape, plan)))
+            plan.blocked.append(Blocked(head, key, reason or self._why_not(shape, plan, head)))
             if not reason:
                 self._maybe_reserve(shape, head)
             return None
@@ -336,10 +336,10 @@ class Round(Struct, gc=True):
             granted.append(given or ())
         return tuple(granted)
 
-    def _why_not(self, shape: Shape, plan: RoundResult) -> str:
+    def _why_not(self, shape: Shape, plan: RoundResult, head: Waiting) -> str:
         if not self.devices or not shape.wants_gpus:
             return why_not(shape, self.places, self.free)
-        return why_not(shape, self.places, self.free, self.devices, self.users(plan.placements))
+        return why_not(shape, self.places, self.free, self.devices, self.users(head, plan.placements))
 
     def _start(self, request: Resources) -> int:
         index, places = self._first_room.get(request, 0), self.places

@@ -3,31 +3,64 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.compiled.codec import dump_spec
+from holdfast.domain.events import AttemptProgressed
 from holdfast.domain.job import Attempt
 from holdfast.domain.record import evolve
+from holdfast.domain.rights import ANOTHERS
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
+    from holdfast.domain.events import StoredEvent
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.job import Job, Run
 
 T = TypeVar("T", Attempt, "Run")
 F = TypeVar("F", "Failure", "RunOutcome")
-ANOTHERS = "another user's job"
 _HIDDEN = dump_spec(JobSpec(command=("hidden",), name="hidden"))
 _CACHED = 1024
+_QUOTES = re.compile(r"\b(exit code -?\d+|killed by (?:SIG[A-Z0-9+-]+|signal \d+)): .*", re.DOTALL)
+"""Where ``domain.failure.in_words`` puts the telling line, and all that follows, as that line may be of any form."""
+_SAID = ("reason", "message", "detail")
+"""The fields of events that say why something is so."""
 _WORDS = ('"env', '"secrets"')
 
 
 def masked(job: Job) -> Job:
     """Return a job of which only shows that it is there, where and how much it uses."""
+    # The id of a job of an array has that array's name in it.
+    key = job.id if job.child is None else f"{job.child.set_id}-{job.seq}"
     return evolve(
-        job, name=ANOTHERS, spec=_HIDDEN, reason="", counters={}, child=None, submitted_by="", submitter_uid=None
+        job,
+        id=key,
+        name=ANOTHERS,
+        spec=_HIDDEN,
+        reason="",
+        counters={},
+        child=None,
+        submitted_by="",
+        submitter_uid=None,
+        group="",
     )
+
+
+def unquoted(text: str) -> str:
+    """Return why a job is where it is without the line of its log that tells."""
+    return _QUOTES.sub(r"\1", text)
+
+
+def event_without_logs(told: StoredEvent) -> StoredEvent:
+    """Return an event without what a program printed."""
+    event: Any = told.event
+    if isinstance(event, AttemptProgressed):
+        return told._replace(event=evolve(event, progress=""))
+    said = {name: getattr(event, name, "") for name in _SAID}
+    changed = {name: short for name, text in said.items() if (short := unquoted(text)) != text}
+    return told._replace(event=evolve(event, **changed)) if changed else told
 
 
 def without_logs(told: T) -> T:

@@ -17,6 +17,7 @@ from holdfast.domain.workloads.dependencies import Condition, Standing, Target, 
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import NotFound, Problem
+from holdfast.service.admission.finding import Everything
 from holdfast.service.naming import MOST_LISTED
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import Store
+    from holdfast.service.admission.finding import Finder
 
 _LONGEST_REASON = 200
 _OWNERS: Mapping[Target, type[Array | JobSet]] = {Target.ARRAY: Array, Target.JOB_SET: JobSet}
@@ -83,14 +85,15 @@ NOTHING = Resolved(())
 class Resolver:
     """Finds what the jobs, arrays and job sets of one submission wait for."""
 
-    def __init__(self, store: Store, items: Sequence[Submitted | None]) -> None:
+    def __init__(self, store: Store, items: Sequence[Submitted | None], finder: Finder | None = None) -> None:
         """Remember what is submitted together.
 
         Args:
             store: Where everything else is.
             items: What is submitted; ``None`` where that could not even be read.
+            finder: Finds that, as far as who submits may know of it; by default all.
         """
-        self._store = store
+        self._finder = finder or Everything(store)
         self._items = items
         self.catalogue = store.catalogue()
         """As it was when this began."""
@@ -188,7 +191,7 @@ class Resolver:
         told: NotFound | None = None
         if one.target in {None, Target.JOB}:
             try:
-                job = self._store.job(one.name)
+                job = self._finder.find_job(one.name)
                 found.append(Found(Target.JOB, job.id, job.name, standing_of(job)))
             except NotFound as error:
                 told = error
@@ -208,7 +211,7 @@ class Resolver:
 
     def _owner(self, kind: type[Array | JobSet], reference: str) -> Owner | None:
         try:
-            return self._store.workload(kind, reference)
+            return self._finder.find_workload(kind, reference)
         except NotFound:
             return None
 
@@ -216,7 +219,7 @@ class Resolver:
         own = self._items[place]
         known = dict.fromkeys(name for name in self._named if own is None or name != own.spec.name)
         for kind in _OWNERS.values():
-            known |= dict.fromkeys(row.name for row in self._store.workloads(kind, limit=MOST_LISTED))
+            known |= dict.fromkeys(self._finder.names(kind, limit=MOST_LISTED))
         noun = "job, array or job set" if one.target is None else one.target.noun
         message = f"no {noun} has the id or name {one.name!r}"
         if told is not None and "more than one" in told.message:

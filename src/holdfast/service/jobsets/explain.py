@@ -18,6 +18,7 @@ from holdfast.domain.workloads.jobset.rules import Budget
 from holdfast.domain.workloads.jobset.state import FAILED_JOBS, SetDecision, Terminal
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
+from holdfast.service.access.hiding import unquoted, without_logs
 from holdfast.service.pausing import paused_lines
 from holdfast.service.summary import job_line
 
@@ -59,8 +60,8 @@ class SetExplainer(Struct, frozen=True):
 
     sets: JobSets
 
-    def why(self, reference: str, *, job: str | None = None) -> SetExplanation:
-        """Explain a set; with a job's name, only what was decided about that job.
+    def why(self, reference: str, *, job: str | None = None, quoting: bool = True) -> SetExplanation:
+        """Explain a set; with a job's name, only what was decided about that job; ``quoting`` also what it printed.
 
         Raises:
             NotFound: There is no such set, or nothing of that name in it.
@@ -70,7 +71,7 @@ class SetExplainer(Struct, frozen=True):
         if job is not None and not self.sets.store.jobs(JobFilter(name=job, job_set=job_set.id), limit=1):
             msg = f"job set {job_set.name!r} has no job {job!r}"
             raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")
-        traces, omitted = self.traces(job_set, job=job)
+        traces, omitted = self.traces(job_set, job=job, quoting=quoting)
         now = self.sets.clock.now()
         summary = [*standing(job_set, spec, now), *self._without_a_place(job_set)]
         summary += paused_lines(self.sets.store, ended=bool(job_set.ended), said=" ".join(summary))
@@ -80,11 +81,13 @@ class SetExplainer(Struct, frozen=True):
         """Name the jobs that wait for a place, and what for; a set that stands still may do so only because of them."""
         queued = JobFilter(states=frozenset({JobState.QUEUED}), job_set=job_set.id)
         waiting = self.sets.store.jobs(queued, limit=_MOST_NAMED + 1)
-        yield from (f"{job_line(job)}." for job in waiting[:_MOST_NAMED])
+        yield from (unquoted(f"{job_line(job)}.") for job in waiting[:_MOST_NAMED])
         if len(waiting) > _MOST_NAMED:
             yield "More of its jobs are queued."
 
-    def traces(self, job_set: JobSet, *, job: str | None = None) -> tuple[Sequence[DecisionTrace], int]:
+    def traces(
+        self, job_set: JobSet, *, job: str | None = None, quoting: bool = True
+    ) -> tuple[Sequence[DecisionTrace], int]:
         """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
         newest: deque[DecisionTrace] = deque(maxlen=MOST_TRACES)
         count = 0
@@ -95,7 +98,9 @@ class SetExplainer(Struct, frozen=True):
         failures: dict[str, dict[int, Failure | None]] = {}
         for name in {one.decision.job for one in newest}:
             for found in self.sets.store.jobs(JobFilter(name=name, job_set=job_set.id), limit=1):
-                failures[name] = {each.number: each.failure for each in self.sets.store.attempts(found.id)}
+                attempts = self.sets.store.attempts(found.id)
+                attempts = attempts if quoting else [*map(without_logs, attempts)]
+                failures[name] = {each.number: each.failure for each in attempts}
         told = [evolve(one, summary=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
         return told, count - len(told)
 

@@ -25,6 +25,7 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.ports.workloads import EVERY
 from holdfast.service.admission.dependencies import Resolver, Submitted
+from holdfast.service.admission.finding import Everything
 from holdfast.service.admission.limits import check_key
 from holdfast.service.jobsets.accepted import accepted, as_accepted, require_match
 from holdfast.service.jobsets.checks import check_set
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
     from holdfast.ports.workloads import AskedOf, Unreadable, WorkloadFilter
+    from holdfast.service.admission.finding import Finder
     from holdfast.service.turns import Versions
 
 Sent: TypeAlias = "Document | Mapping[str, Any]"
@@ -107,6 +109,12 @@ class JobSets(Struct, frozen=True):
     ids: Ids
     alone: bool = True
     """Whether what it waits for must be stored already; else the caller sees to that."""
+    finder: Finder | None = None
+    """Finds what who asks may know of; by default everything."""
+
+    @property
+    def _finder(self) -> Finder:
+        return self.finder or Everything(self.store)
 
     def create(
         self,
@@ -178,6 +186,7 @@ class JobSets(Struct, frozen=True):
             if there is None and must_exist:
                 raise not_found(name, (), "job set")
             if there is not None:
+                self._finder.require_own(there, must_exist=must_exist)
                 require_match(there, if_match)
                 return self._changed(there, written, lenient=lenient, by=by, dry_run=dry_run)
             read = self._read_new(written, lenient=lenient, by=by)
@@ -263,7 +272,7 @@ class JobSets(Struct, frozen=True):
         read = self._read(written, lenient=lenient, by=by)
         if not read.spec.after or not self.alone:
             return read
-        resolver = Resolver(self.store, [Submitted(read.spec)])
+        resolver = Resolver(self.store, [Submitted(read.spec)], self.finder)
         if problems := resolver.problems():
             raise cannot_wait(written, read.spec.name, problems[0])
         awaited = resolver.resolved(0, {})

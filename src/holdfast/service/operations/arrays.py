@@ -53,10 +53,10 @@ class ArrayOperations(Struct, frozen=True):
 
     backend: Backend
 
-    def _arrays(self) -> Arrays:
-        return Arrays(
-            self.backend.store, self.backend.clock, self.backend.ids, self.backend.nodes, self.backend.secrets
-        )
+    def _arrays(self, caller: Caller | None = None) -> Arrays:
+        server = self.backend
+        finder = None if caller is None else server.seeing(caller)
+        return Arrays(server.store, server.clock, server.ids, server.nodes, server.secrets, finder)
 
     def _named(self, caller: Caller, right: Right, ref: str) -> str:
         return self.backend.seeing(caller).workload(right, Array, ref)
@@ -89,7 +89,7 @@ class ArrayOperations(Struct, frozen=True):
     def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> Submitted:
         """Submit an array, whose name must be new; see ``Arrays.create``."""
         written = written_array(one_document(body), partial(engines_of, self.backend.store))
-        row = self._arrays().create(written, by=caller, key=key, dry_run=dry_run)
+        row = self._arrays(caller).create(written, by=caller, key=key, dry_run=dry_run)
         if not dry_run:
             self.backend.count(1, 0)
         return Submitted(row, load_array(row.spec), written.warnings)
@@ -121,9 +121,11 @@ class ArrayOperations(Struct, frozen=True):
             NotFound: There is no such array.
         """
         found = self._arrays().explain(self._named(caller, Right.WATCH, ref))
-        array = found.progress.array
+        array, seeing = found.progress.array, self.backend.seeing(caller)
+        groups = [evolve(group, tasks=tuple(seeing.jobs(group.tasks))) for group in found.groups]
         paused = paused_lines(self.backend.store, ended=bool(array.ended))
-        return found, reruns_of(self.backend.store, array), paused
+        reruns = [one for one in reruns_of(self.backend.store, array) if seeing.knows(one)]
+        return evolve(found, groups=groups), reruns, paused
 
     @asks(Right.SUBMIT, Subject.ARRAY)
     def rerun(  # noqa: PLR0913 - what there is to say of a rerun
@@ -159,7 +161,7 @@ class ArrayOperations(Struct, frozen=True):
         if indices is not None:
             wanted = evolve(wanted, indexes=read_some_indexes(indices))
         ref = self._named(caller, Right.LOGS, ref)  # the new one is its own, and so what it is told
-        found = run_again(self._arrays(), ref, wanted, changed, by=caller, dry_run=dry_run)
+        found = run_again(self._arrays(caller), ref, wanted, changed, by=caller, dry_run=dry_run)
         if not dry_run:
             self.backend.count(1, 0)
         return found

@@ -10,10 +10,10 @@ from holdfast.domain.events import BY_NAME, OperatorActed
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import refusal_of
 from holdfast.domain.workloads.group import Grouped
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
 from holdfast.service.access.asking import asks
-from holdfast.service.naming import set_id_of
 from holdfast.service.operations.seeing import Seeing
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class EventLog(Struct, frozen=True):
             NotFound: There is no such job or set.
         """
         wanted = _read_types(types) if types else None
-        of_set = None if job_set is None else set_id_of(self.store, job_set)
         grouped = None if group is None else Grouped.read(group)
         seeing = Seeing(self.store, self.access, caller)
+        of_set = None if job_set is None else seeing.owner(JobSet, job_set)
         of_job = None if job is None else self.store.job(seeing.job(Right.WATCH, job)).id
         return EventFilter(of_job, wanted, queue, of_set, grouped)
 
@@ -85,8 +85,9 @@ class EventLog(Struct, frozen=True):
         """Read the events after a place."""
         last = self.store.last_event_seq()  # first: then everything up to it is seen by the next question
         acts = refusal_of(caller.principal, Right.WATCH, Subject.AUDIT) is None
-        where = evolve(where, seen=Seeing(self.store, self.access, caller).known(), acts=acts)
-        events = self.store.events(after=after, limit=limit, where=where)
+        seeing = Seeing(self.store, self.access, caller)
+        where = evolve(where, seen=seeing.known(), acts=acts)
+        events = seeing.events(self.store.events(after=after, limit=limit, where=where))
         events = events if acts else [*map(_without_origin, events)]
         full = len(events) == limit
         seen = events[-1].seq if events else after

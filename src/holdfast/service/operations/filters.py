@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, asdict
+from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.group import Grouped
+from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY, WorkloadFilter
-from holdfast.service.naming import array_id_of, set_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.ports.store import Store
+    from holdfast.service.operations.seeing import Seeing
 
 _STATES = {state.lower(): state for state in JobState}
 T = TypeVar("T")
@@ -48,19 +49,19 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """Name of who submitted them."""
 
 
-def read_filter(store: Store, wanted: Wanted) -> JobFilter:
-    """Read the filter of a list of jobs; ``store`` has the set that is named.
+def read_filter(seeing: Seeing, wanted: Wanted) -> JobFilter:
+    """Read the filter of a list of jobs, for somebody.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
         NotFound: There is no such job set.
     """
     states, labels = read_states(wanted.states, wanted.labels, _STATES)
-    return JobFilter(
+    where = JobFilter(
         states=states or None,
         queue=wanted.queue,
         name=wanted.name,
-        job_set=_owner_of(store, wanted),
+        job_set=_owner_of(seeing, wanted),
         labels=labels,
         quarantined=wanted.quarantined,
         tasks=wanted.tasks or wanted.array is not None,
@@ -68,16 +69,17 @@ def read_filter(store: Store, wanted: Wanted) -> JobFilter:
         submitted_by=wanted.user,
         group=None if wanted.group is None else Grouped.read(wanted.group),
     )
+    return seeing.listed(where)
 
 
-def _owner_of(store: Store, wanted: Wanted) -> str | None:
+def _owner_of(seeing: Seeing, wanted: Wanted) -> str | None:
     """Find what the jobs must belong to."""
     if wanted.array is not None and wanted.job_set is not None:
         msg = "a job belongs to a job set or to an array"
         raise InvalidRequest(msg, problems=[Problem("query.array", "cannot be set together with job_set")])
     if wanted.array is not None:
-        return array_id_of(store, wanted.array)
-    return None if wanted.job_set is None else set_id_of(store, wanted.job_set)
+        return seeing.owner(Array, wanted.array)
+    return None if wanted.job_set is None else seeing.owner(JobSet, wanted.job_set)
 
 
 def read_states(

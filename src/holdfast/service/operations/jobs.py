@@ -55,13 +55,13 @@ class JobOperations(Struct, frozen=True):
     @asks(Right.WATCH, Subject.JOB)
     def meant(self, caller: Caller, wanted: Wanted) -> JobFilter:
         """Return the filter of a list; see ``read_filter``."""
-        return evolve(read_filter(self.backend.store, wanted), seen=self.backend.seeing(caller).only())
+        return read_filter(self.backend.seeing(caller), wanted)
 
     @asks(Right.WATCH, Subject.JOB)
     def page(self, caller: Caller, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
         seeing = self.backend.seeing(caller)
-        page = self._queries().page(evolve(where, seen=seeing.only()), after=after, limit=limit)
+        page = self._queries().page(seeing.listed(where), after=after, limit=limit)
         return Page(seeing.jobs(page.jobs), page.next_after)
 
     @asks(Right.WATCH, Subject.JOB)
@@ -77,7 +77,7 @@ class JobOperations(Struct, frozen=True):
             InvalidRequest: There are too many.
         """
         found = self._queries().states(ids)
-        seen = self.backend.seeing(caller).only()
+        seen = self.backend.seeing(caller).known()
         if seen is None:
             return found
         known = {job.id for job in self.backend.store.jobs(JobFilter(ids=frozenset(found), seen=seen))}
@@ -139,7 +139,8 @@ class JobOperations(Struct, frozen=True):
         if seeing.everything():
             return self.backend.explainer.why(ref, number)
         job = self.backend.store.job(seeing.job(Right.WATCH, ref))
-        return self.backend.explainer.why(job.id, number, quoting=seeing.sight(job) is Sight.EVERYTHING)
+        quoting = seeing.sight(job) is Sight.EVERYTHING
+        return self.backend.explainer.why(job.id, number, quoting=quoting, seen=seeing.known())
 
     @asks(Right.CANCEL, Subject.JOB)
     def cancel(self, caller: Caller, ref: str, reason: str = "") -> Job:
@@ -266,7 +267,7 @@ class JobBatches(Struct, frozen=True):
         self, kind: RequestKind, right: Right, caller: Caller, where: JobFilter, reason: str, *, payload: str = ""
     ) -> Sequence[Job]:
         store, seeing = self.backend.store, self.backend.seeing(caller)
-        where = evolve(where, seen=seeing.only(), states=where.states or ACTIVE)
+        where = evolve(seeing.listed(where), states=where.states or ACTIVE)
         cancels = kind is RequestKind.CANCEL
         meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
         found = [job for job in meant if job.of_set is None] if cancels else meant

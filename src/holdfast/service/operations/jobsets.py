@@ -36,8 +36,9 @@ class JobSetOperations(Struct, frozen=True):
 
     backend: Backend
 
-    def _sets(self) -> JobSets:
-        return JobSets(self.backend.store, self.backend.clock, self.backend.ids)
+    def _sets(self, caller: Caller | None = None) -> JobSets:
+        finder = None if caller is None else self.backend.seeing(caller)
+        return JobSets(self.backend.store, self.backend.clock, self.backend.ids, finder=finder)
 
     def _control(self) -> SetControl:
         return SetControl(self.backend.store, self.backend.clock)
@@ -59,7 +60,7 @@ class JobSetOperations(Struct, frozen=True):
     ) -> Applied:
         """Create a job set with all of its jobs; it must be new. See ``JobSets.create``."""
         [document] = with_names([one_document(body, lenient=lenient)], self.backend.ids, key)
-        found = self._sets().create(document, lenient=lenient, by=caller, key=key, dry_run=dry_run)
+        found = self._sets(caller).create(document, lenient=lenient, by=caller, key=key, dry_run=dry_run)
         if found.result == "created":
             self.backend.count(found.spec.replicas, 0)
         return found
@@ -78,7 +79,9 @@ class JobSetOperations(Struct, frozen=True):
     ) -> Applied:
         """Create a job set, or change the one of that name; see ``JobSets.put``."""
         document, create = document_named(body, ref, lenient=lenient), False if must_exist else None
-        return self._sets().put(document, lenient=lenient, create=create, by=caller, dry_run=dry_run, if_match=if_match)
+        return self._sets(caller).put(
+            document, lenient=lenient, create=create, by=caller, dry_run=dry_run, if_match=if_match
+        )
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def get(self, caller: Caller, ref: str) -> JobSet:
@@ -119,7 +122,9 @@ class JobSetOperations(Struct, frozen=True):
     @asks(Right.WATCH, Subject.JOB_SET)
     def why(self, caller: Caller, ref: str, *, job: str | None = None) -> SetExplanation:
         """Explain why a set is where it is; see ``SetExplainer.why``."""
-        return SetExplainer(self._sets()).why(self._named(caller, Right.WATCH, ref), job=job)
+        ref = self._named(caller, Right.WATCH, ref)
+        quoting = self.backend.seeing(caller).reads(self.backend.store.left_of(JobSet, ref))
+        return SetExplainer(self._sets()).why(ref, job=job, quoting=quoting)
 
     @asks(Right.CHANGE, Subject.JOB_SET)
     def suspend(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:

@@ -30,29 +30,32 @@ class Overview(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.JOB)
     def summary(
-        self, _caller: Caller, *, within_s: float, queue: str | None = None, labels: Sequence[tuple[str, str]] = ()
+        self, caller: Caller, *, within_s: float, queue: str | None = None, labels: Sequence[tuple[str, str]] = ()
     ) -> Figures:
-        """Sum up jobs of so long ago, their failures, what these cost, and how fast jobs recovered."""
-        now = self.backend.clock.now()
-        return summed_up(self.backend.store, Scope(max(0.0, now - within_s), now, queue, tuple(labels)))
+        """Sum up jobs of so long ago, their failures, what these cost, and how fast jobs recovered.
+
+        Of others' work it counts what who calls sees the details of.
+        """
+        now, seen = self.backend.clock.now(), self.backend.seeing(caller).known()
+        return summed_up(self.backend.store, Scope(max(0.0, now - within_s), now, queue, tuple(labels), seen))
 
     @asks(Right.WATCH, Subject.JOB)
     def usage(self, caller: Caller, share: Share, *, within_s: float, label: str = "") -> tuple[Scope, Sequence[Usage]]:
         """Report who had how much of the machines in so long, and how much of that failed attempts wasted.
 
-        Who sees nothing of others' work sees what others had together, and only groups and labels of their own.
+        Who does not see the details of others' work sees what all others had together, and else only what it sees.
         """
-        now, alone = self.backend.clock.now(), not self.backend.seeing(caller).details()
-        scope = Scope(max(0.0, now - within_s), now)
-        if alone and share in {Share.GROUP, Share.LABEL}:
-            scope = evolve(scope, user=caller.actor)
+        now, seen = self.backend.clock.now(), self.backend.seeing(caller).known()
+        scope = Scope(max(0.0, now - within_s), now, seen=None if share is Share.USER else seen)
         found = usage(self.backend.store, scope, share, label)
-        return scope, with_others_together(found, caller.actor) if alone and share is Share.USER else found
+        return scope, found if seen is None or share is not Share.USER else with_others_together(found, caller.actor)
 
     @asks(Right.WATCH, Subject.JOB)
     def now(self, caller: Caller, *, limit: int, named: str = "") -> Now:
         """Look at everything as it is; see ``seen_now``."""
-        found, seeing = seen_now(self.backend.store, limit=limit, named=named), self.backend.seeing(caller)
+        seeing = self.backend.seeing(caller)
+        counted, listed = seeing.only(), seeing.known() if named else seeing.only()
+        found = seen_now(self.backend.store, limit=limit, named=named, counted=counted, listed=listed)
         if seeing.everything():
             return found
         held_by = found.held_by

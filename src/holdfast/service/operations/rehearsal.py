@@ -22,6 +22,7 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import HoldfastError, NotFound, Problem
 from holdfast.service.access.asking import asks
 from holdfast.service.admission.dependencies import Resolver, Submitted
+from holdfast.service.admission.finding import Everything
 from holdfast.service.arrays import Arrays
 from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
 from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
+    from holdfast.service.admission.finding import Finder
     from holdfast.service.jobsets.sets import Applied
     from holdfast.service.submit import Written
 
@@ -101,6 +103,12 @@ class Rehearsal(Struct, frozen=True):
     """Lists the nodes that jobs can count on; by default those that were reported."""
     secrets: Secrets | None = None
     """Where the values of secret variables are; ``None``: nowhere."""
+    finder: Finder | None = None
+    """Finds what who asks may know of; by default everything."""
+
+    @property
+    def _finder(self) -> Finder:
+        return self.finder or Everything(self.store)
 
     @asks(Right.SUBMIT, Subject.JOB)
     def check(self, caller: Caller, items: Sequence[Item], *, verb: Verb, lenient: bool = False) -> list[Checked]:
@@ -137,7 +145,9 @@ class Rehearsal(Struct, frozen=True):
             errors.setdefault(place, cannot_wait(items[place], sets[place].spec.name, problems))
         if jobs:
             nodes, together = self.nodes or self.store.nodes, list(sets.values())
-            submitter = Submitter(cast("Store", pretended), self.clock, self.ids, together, nodes, self.secrets, caller)
+            submitter = Submitter(
+                cast("Store", pretended), self.clock, self.ids, together, nodes, self.secrets, caller, self._finder
+            )
             refused = submitter.refusals(list(jobs.values()))
             errors |= {list(jobs)[place]: error for place, error in refused.items()}
         if errors:
@@ -149,7 +159,7 @@ class Rehearsal(Struct, frozen=True):
     ) -> Iterator[tuple[int, Sequence[Problem]]]:
         """Say what is wrong with what job sets wait for, which may be among the jobs."""
         known = [Submitted(job.spec, job.array) for job in jobs.values()]
-        for at, problems in Resolver(self.store, [*known, *sets.values()]).problems().items():
+        for at, problems in Resolver(self.store, [*known, *sets.values()], self.finder).problems().items():
             if at >= len(known):
                 yield list(sets)[at - len(known)], problems
 
@@ -158,6 +168,7 @@ class Rehearsal(Struct, frozen=True):
         arrays, found = Arrays(self.store, self.clock, self.ids), {}
         for place, job in [(place, job) for place, job in jobs.items() if job.array is not None and job.error is None]:
             try:
+                self._finder.require_own(arrays.get(job.spec.name).array)
                 reshape(arrays, job.spec.name, job, dry_run=True)
                 found[place] = Checked(job.spec.name, job.warnings)
             except NotFound:
@@ -168,7 +179,7 @@ class Rehearsal(Struct, frozen=True):
         return found
 
     def _check_set(self, caller: Caller, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Applied:
-        sets = JobSets(cast("Store", pretended), self.clock, self.ids, alone=False)
+        sets = JobSets(cast("Store", pretended), self.clock, self.ids, alone=False, finder=self._finder)
         if verb is Verb.CREATE:
             return sets.create(item, lenient=lenient, by=caller, dry_run=True)
         create = False if verb is Verb.UPDATE else None

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.compiled.codec import load_array, load_set_spec
 from holdfast.domain.access.grants import Right, Seen, Sight
-from holdfast.domain.audit import Subject
+from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import evolve
-from holdfast.domain.rights import Grants, Reach, Thing, decide, reach, sight_of
+from holdfast.domain.rights import ANOTHERS, Grants, Reach, Thing, decide, reach, sight_of
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.errors import NotFound, UnreadableSpec
+from holdfast.errors import AlreadyExists, Forbidden, NotFound, UnreadableSpec
 from holdfast.ports.overview import Latest
+from holdfast.ports.store import JobFilter
+from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import ACTS, forbidden
-from holdfast.service.access.hiding import ANOTHERS, masked, without_environment, without_logs
+from holdfast.service.access.hiding import (
+    event_without_logs,
+    masked,
+    unquoted,
+    without_environment,
+    without_logs,
+)
+from holdfast.service.naming import owner_id_of
 from holdfast.service.query import JobDetail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job, Run
     from holdfast.ports.store import Store
     from holdfast.ports.workloads import WorkloadFilter
@@ -67,7 +78,35 @@ class Seeing:
             for queue in self._grants.permissions
             if self._grants.gives(self._who, Right.WATCH, queue) or self._grants.gives(self._who, Right.LOGS, queue)
         ]
-        return Seen(self._who.name, frozenset(queues))
+        return evolve(self._own, queues=frozenset(queues))
+
+    @property
+    def _own(self) -> Seen:
+        return Seen(self._who.name, uid=self._who.uid)
+
+    def listed(self, where: JobFilter) -> JobFilter:
+        """Return which of the jobs that are asked for it may know of.
+
+        Where it knows of others' jobs no more than that they are there, none is found by anything that is hidden.
+        """
+        by_what = (where.name, where.job_set, where.ids, where.group, where.submitted_by)
+        hidden = bool(where.labels) or any(each is not None for each in by_what)
+        return evolve(where, seen=self.known() if hidden else self.only())
+
+    def owner(self, kind: type[W], reference: str) -> str:
+        """Return the id of an array or a job set whose jobs are asked for, also of one that is gone.
+
+        Raises:
+            NotFound: There is none that it may know of, nor a job of it.
+        """
+        if self.details():
+            return owner_id_of(self._store, kind, reference)
+        try:
+            return self.workload(Right.WATCH, kind, reference)
+        except (NotFound, Forbidden):
+            if self._store.jobs(JobFilter(job_set=reference, seen=self.known()), limit=1):
+                return reference
+            raise _no_such(_KINDS[kind], reference) from None
 
     def workloads(self, where: WorkloadFilter) -> WorkloadFilter | None:
         """Return which of the arrays or job sets that are asked for it sees; ``None``: none."""
@@ -86,11 +125,8 @@ class Seeing:
         """
         if reach(self._who, right, Subject.JOB) is Reach.ALL:
             return reference
-        try:
-            job = self._store.job(reference)
-        except NotFound as error:
-            raise error if self.details() else _no_such(Subject.JOB, reference) from None
-        self._require(right, thing_of(job), reference)
+        job = self._found(reference)
+        self._require(right, thing_of(job), reference, plainly=reference == job.id)
         return job.id
 
     def require(self, right: Right, jobs: Iterable[Job]) -> None:
@@ -100,7 +136,79 @@ class Seeing:
             Forbidden: It has no such right to one of them.
         """
         for job in jobs if reach(self._who, right, Subject.JOB) is not Reach.ALL else ():
-            self._require(right, thing_of(job), job.id)
+            self._require(right, thing_of(job), job.id, plainly=False)
+
+    def _found(self, reference: str) -> Job:
+        """Find a job: of several that a name or a prefix may mean, its own comes first, whoever made others since."""
+        with suppress(NotFound):
+            return self._store.job(reference, seen=self._own)
+        try:
+            return self._store.job(reference, seen=self.known())
+        except NotFound:
+            if self.details():
+                raise
+        if self._grants.others_see is Sight.EXISTENCE:
+            for job in self._store.jobs(JobFilter(ids=frozenset({reference})), limit=1):
+                if masked(job).id == reference:
+                    return job
+        raise _no_such(Subject.JOB, reference)
+
+    def find_job(self, reference: str) -> Job:
+        """Find a job that it may watch; see ``Finder``."""
+        if reach(self._who, Right.WATCH, Subject.JOB) is Reach.ALL:
+            return self._store.job(reference)
+        job = self._found(reference)
+        if sight_of(self._who, thing_of(job), self._grants) not in _OPEN:
+            raise _no_such(Subject.JOB, reference)
+        return job
+
+    def find_own(self, name: str) -> Job | None:
+        """Return the newest job of a name that is its own to change; see ``Finder``."""
+        try:
+            found = self._store.job(name, seen=None if self.everything() else self._own)
+        except NotFound:
+            return None
+        return found if found.name == name else None
+
+    def find_workload(self, kind: type[Array | JobSet], reference: str) -> Array | JobSet:
+        """Find an array or a job set that it may watch; see ``Finder``."""
+        try:
+            found = self._store.workload(kind, reference)
+        except NotFound:
+            raise _no_such(_KINDS[kind], reference) from None
+        if not self.knows(found):
+            raise _no_such(_KINDS[kind], reference)
+        return found
+
+    def knows(self, found: Array | JobSet) -> bool:
+        """Whether it may know more of an array or a job set than that it is there."""
+        return self.sight_of(found) in _OPEN
+
+    def names(self, kind: type[Array | JobSet], *, limit: int) -> Sequence[str]:
+        """List some names of arrays or of job sets; see ``Finder``."""
+        where = self.workloads(EVERY)
+        return [] if where is None else [each.name for each in self._store.workloads(kind, where, limit=limit)]
+
+    def reads(self, found: Array | JobSet) -> bool:
+        """Whether it may read what an array or a job set printed."""
+        return self.sight_of(found) is Sight.EVERYTHING
+
+    def require_own(self, there: Array | JobSet, *, must_exist: bool = False) -> None:
+        """Check that it may change what an array or a job set runs; see ``Finder``."""
+        thing = _thing_of(there)
+        refused = decide(self._who, Right.SUBMIT, thing, self._grants)
+        if refused is None:
+            return
+        if self.knows(there):
+            raise forbidden(self._store, self._caller, Act.UPDATE, thing.kind, there.name, refused)
+        if must_exist:
+            raise _no_such(thing.kind, there.name)
+        msg = f"{there.noun} {there.name!r} exists already"
+        raise AlreadyExists(msg, hint="use another name")
+
+    def sight_of(self, found: Array | JobSet) -> Sight:
+        """Return how much it sees of an array or a job set."""
+        return Sight.EVERYTHING if self.everything() else sight_of(self._who, _thing_of(found), self._grants)
 
     def workload(self, right: Right, kind: type[W], reference: str) -> str:
         """Return what names an array or a job set, for whoever may do so to it; see ``job``."""
@@ -111,16 +219,17 @@ class Seeing:
             found = self._store.workload(kind, reference)
         except NotFound as error:
             raise error if self.details() else _no_such(subject, reference) from None
-        self._require(right, Thing(subject, _queue_of(found), found.submitted_by, found.submitter_uid), reference)
+        self._require(right, _thing_of(found), reference, plainly=reference == found.id)
         return found.id
 
-    def _require(self, right: Right, thing: Thing, reference: str) -> None:
+    def _require(self, right: Right, thing: Thing, reference: str, *, plainly: bool) -> None:
+        """Refuse who may not do so; ``plainly`` where it may know of what it named, by its id."""
         refused = decide(self._who, right, thing, self._grants)
         sight = sight_of(self._who, thing, self._grants)
         enough = {Right.WATCH: _OPEN, Right.LOGS: {Sight.EVERYTHING}}.get(right, set())
         if refused is None or sight in enough:
             return
-        if sight is Sight.NOTHING:
+        if sight is Sight.NOTHING or (sight is Sight.EXISTENCE and not plainly):
             raise _no_such(thing.kind, reference)
         raise forbidden(self._store, self._caller, ACTS[right], thing.kind, reference, refused)
 
@@ -136,14 +245,25 @@ class Seeing:
         sight = self.sight(job)
         if sight is Sight.EVERYTHING:
             return job
-        return evolve(job, spec=without_environment(job.spec)) if sight is Sight.DETAILS else masked(job)
+        if sight is not Sight.DETAILS:
+            return masked(job)
+        return evolve(job, spec=without_environment(job.spec), reason=unquoted(job.reason))
+
+    def events(self, events: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+        """Return events as it sees them, of jobs that it may know of."""
+        if self.everything() or self._grants.others_see is Sight.EVERYTHING:
+            return events
+        silent = [event_without_logs(one) for one in events]
+        ids = {one.job_id for one, other in zip(events, silent, strict=True) if one is not other}
+        of_jobs = JobFilter(ids=frozenset(each for each in ids if each is not None))
+        whole = {job.id for job in self._store.jobs(of_jobs) if self.sight(job) is Sight.EVERYTHING} if ids else set()
+        return [one if one.job_id in whole else other for one, other in zip(events, silent, strict=True)]
 
     def job_set(self, found: JobSet) -> JobSet:
         """Return a job set as it sees that."""
         if self.everything():
             return found
-        thing = Thing(Subject.JOB_SET, _queue_of(found), found.submitted_by, found.submitter_uid)
-        if sight_of(self._who, thing, self._grants) is Sight.EVERYTHING:
+        if self.reads(found):
             return found
         spec, manifest = without_environment(found.spec), without_environment(found.manifest)
         return evolve(found, spec=spec, manifest=manifest)
@@ -186,6 +306,10 @@ class Seeing:
 def thing_of(job: Job) -> Thing:
     """Return what rights to a job depend on."""
     return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid)
+
+
+def _thing_of(found: Array | JobSet) -> Thing:
+    return Thing(_KINDS[type(found)], _queue_of(found), found.submitted_by, found.submitter_uid)
 
 
 def _queue_of(workload: Array | JobSet) -> str:

@@ -39,7 +39,15 @@ class Submissions(Struct, frozen=True):
 
     def _submitter(self, caller: Caller) -> Submitter:
         server = self.backend
-        return Submitter(server.store, server.clock, server.ids, nodes=server.nodes, secrets=server.secrets, by=caller)
+        return Submitter(
+            server.store,
+            server.clock,
+            server.ids,
+            nodes=server.nodes,
+            secrets=server.secrets,
+            by=caller,
+            finder=server.seeing(caller),
+        )
 
     @asks(Right.SUBMIT, Subject.JOB)
     def read(
@@ -105,7 +113,8 @@ class Submissions(Struct, frozen=True):
             documents = with_names(documents, self.backend.ids)
         items = several(documents)
         server = self.backend
-        rehearsal = Rehearsal(server.store, server.clock, server.ids, nodes=server.nodes, secrets=server.secrets)
+        finder = server.seeing(caller)
+        rehearsal = Rehearsal(server.store, server.clock, server.ids, server.nodes, server.secrets, finder)
         return rehearsal.check(caller, documents if items is None else items, verb=verb, lenient=lenient)
 
     @asks(Right.SUBMIT, Subject.JOB)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct
+from holdfast.ports.overview import Scope
 from holdfast.ports.store import JobFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Job, Node, Run
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.ports.overview import Latest
@@ -41,26 +43,30 @@ class Now(Struct, frozen=True):
     """Of those jobs."""
 
 
-def seen_now(store: Store, *, limit: int, named: str = "") -> Now:
+def seen_now(
+    store: Store, *, limit: int, named: str = "", counted: Seen | None = None, listed: Seen | None = None
+) -> Now:
     """Look at everything: a few questions to the store, however many jobs there are.
 
     Args:
         store: Where it is.
         limit: How many jobs each list has at most.
         named: What the names of these jobs contain.
+        counted: Which jobs are counted; ``None``: all.
+        listed: Which jobs are listed; ``None``: all.
     """
     queues: dict[str, dict[str, int]] = defaultdict(dict)
-    for (queue, state), count in sorted(store.queue_load().items()):
+    for (queue, state), count in sorted(store.queue_load(seen=counted).items()):
         queues[queue][str(state)] = count
-    running = store.newest([JobState.RUNNING], limit=limit, named=named)
+    running = store.newest([JobState.RUNNING], limit=limit, named=named, seen=listed)
     failing = [
-        *store.newest([JobState.BACKOFF, JobState.HELD], limit=limit, named=named),
-        *sorted(store.newest([JobState.FAILED], limit=_LOOKED_AT, named=named), key=_since, reverse=True),
+        *store.newest([JobState.BACKOFF, JobState.HELD], limit=limit, named=named, seen=listed),
+        *sorted(store.newest([JobState.FAILED], limit=_LOOKED_AT, named=named, seen=listed), key=_since, reverse=True),
     ][:limit]
     runs = list(store.running())
     with_devices = frozenset(run.job_id for run in runs if run.devices)
     return Now(
-        jobs=store.count_by_state(),
+        jobs=store.count_by_state() if counted is None else store.job_figures(Scope(0.0, 0.0, seen=counted)),
         queues=queues,
         nodes=store.nodes(),
         cordons=store.catalogue().cordons,

@@ -9,6 +9,7 @@ from sqlalchemy import JSON, and_, case, cast, func, or_, select, union_all
 from holdfast.domain.lifecycle import Ending
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
 from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql.query import seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,8 +142,8 @@ def _span(table: Table, scope: Scope) -> ColumnElement[float]:
 def _jobs_of(query: Select[Any], scope: Scope) -> Select[Any]:
     if scope.queue is not None:
         query = query.where(_JOBS.queue == scope.queue)
-    if scope.user is not None:
-        query = query.where(_JOBS.submitted_by == codec.storable(scope.user))
+    if scope.seen is not None:
+        query = query.where(seen_by(scope.seen))
     for key, value in scope.labels:
         named = select(_LABELS.job_id).where(_LABELS.key == key, _LABELS.value == value)
         query = query.where(_JOBS.id.in_(named))
@@ -151,6 +152,6 @@ def _jobs_of(query: Select[Any], scope: Scope) -> Select[Any]:
 
 def _of_jobs(table: Table, scope: Scope) -> ColumnElement[bool]:
     """Match what belongs to the jobs in question; without a filter everything does."""
-    if scope.queue is None and scope.user is None and not scope.labels:
+    if scope.queue is None and scope.seen is None and not scope.labels:
         return table.c.job_id.is_not(None)
     return table.c.job_id.in_(_jobs_of(select(_JOBS.id), scope))

@@ -12,13 +12,14 @@ from holdfast.domain.job import JobState
 from holdfast.ports.overview import MOST_RANKS, Latest
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, sound
-from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, names_like
+from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, JOBS, RUNS, chunks, names_like, seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection
 
+    from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.storage.sql.engine import Database
 
@@ -38,9 +39,11 @@ class SqlOverviewStore:
         """Work on an open database whose schema is current."""
         self._database = database
 
-    def queue_load(self) -> Mapping[tuple[str, JobState], int]:
-        """Count the jobs that have not ended by their queue and state."""
+    def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:
+        """Count the jobs that have not ended by their queue and state; those that somebody may know of."""
         query = select(_JOBS.queue, _JOBS.state, func.count()).where(_JOBS.state.in_(ACTIVE_STATES))
+        if seen is not None:
+            query = query.where(seen_by(seen))
         with self._database.reading() as connection:
             rows = connection.execute(query.group_by(_JOBS.queue, _JOBS.state)).all()
         return {(queue, JobState(state)): int(count) for queue, state, count in rows}
@@ -50,10 +53,14 @@ class SqlOverviewStore:
         with self._database.reading() as connection:
             return names_like(connection, prefix, limit=limit, is_sqlite=self._database.is_sqlite)
 
-    def newest(self, states: Collection[JobState], *, limit: int, named: str = "") -> Sequence[Job]:
+    def newest(
+        self, states: Collection[JobState], *, limit: int, named: str = "", seen: Seen | None = None
+    ) -> Sequence[Job]:
         """List jobs in these states whose names contain a text, in either case; the last submitted first."""
         read, found = codec.Reader(), []
         query = JOBS.order_by(_JOBS.seq.desc()).limit(limit)
+        if seen is not None:
+            query = query.where(seen_by(seen))
         if named:
             query = query.where(_JOBS.name.icontains(codec.storable(named), autoescape=True))
         with self._database.reading() as connection:

@@ -110,25 +110,27 @@ class SqlQueryStore:
         """Work on an open database whose schema is current."""
         self._database = database
 
-    def job(self, reference: str) -> Job:
-        """Find a job by id, newest name, unique id prefix, or name and prefix.
+    def job(self, reference: str, *, seen: Seen | None = None) -> Job:
+        """Find a job by id, newest name, unique id prefix, or name and prefix; among those that somebody may know of.
 
         Raises:
             NotFound: None matches, or a prefix is ambiguous.
         """
         jobs, wanted = tables.jobs, codec.storable(reference)
+        known = JOBS if seen is None else JOBS.where(seen_by(seen))
         with self._database.reading() as connection:
-            row = connection.execute(JOBS.where(jobs.c.id == wanted)).first()
+            row = connection.execute(known.where(jobs.c.id == wanted)).first()
             if row is None:
-                newest = JOBS.where(jobs.c.name == wanted).order_by(jobs.c.seq.desc()).limit(1)
+                newest = known.where(jobs.c.name == wanted).order_by(jobs.c.seq.desc()).limit(1)
                 row = connection.execute(newest).first()
             if row is None and len(wanted) >= SHORTEST_PREFIX and wanted.isascii():
-                row = _find_by_prefix(connection, wanted)
+                row = _find_by_prefix(connection, known, wanted)
             if row is None and "@" in wanted and wanted.isascii():
                 name, _, prefix = wanted.rpartition("@")
-                row = _find_by_prefix(connection, prefix, name) if name and prefix else None
+                named = known.where(jobs.c.name == name)
+                row = _find_by_prefix(connection, named, prefix) if name and prefix else None
         if row is None:
-            raise no_such_job(reference, self._near(wanted))
+            raise no_such_job(reference, self._near(wanted) if seen is None else ())
         return left_of_job(codec.Reader(), row)
 
     def _near(self, reference: str) -> Sequence[str]:
@@ -293,9 +295,11 @@ def _by_state(base: Select[Any], where: JobFilter) -> list[Select[Any]]:
 
 def seen_by(seen: Seen) -> ColumnElement[bool]:
     """Match the jobs that somebody may know of."""
-    jobs = tables.jobs
-    own = jobs.c.submitted_by == codec.storable(seen.owner)
-    return or_(own, jobs.c.queue.in_(sorted(seen.queues))) if seen.queues else own
+    jobs = tables.jobs.c
+    own = jobs.submitted_by == codec.storable(seen.owner)
+    if seen.uid is not None:
+        own = and_(own, or_(jobs.submitter_uid.is_(None), jobs.submitter_uid == seen.uid))
+    return or_(own, jobs.queue.in_(sorted(seen.queues))) if seen.queues else own
 
 
 def _filtered(where: JobFilter) -> Select[Any]:
@@ -328,12 +332,10 @@ def in_group(column: ColumnElement[str], group: Grouped) -> ColumnElement[bool]:
     return or_(same, and_(column >= codec.storable(group.begins), column < codec.storable(group.beyond)))
 
 
-def _find_by_prefix(connection: Connection, prefix: str, name: str | None = None) -> Row[*tuple[Any, ...]] | None:
+def _find_by_prefix(connection: Connection, known: Select[Any], prefix: str) -> Row[*tuple[Any, ...]] | None:
     column = tables.jobs.c.id
     beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-    some = JOBS.where(column >= prefix, column < beyond).order_by(column).limit(_SHOWN)
-    if name is not None:
-        some = some.where(tables.jobs.c.name == name)
+    some = known.where(column >= prefix, column < beyond).order_by(column).limit(_SHOWN)
     rows = connection.execute(some).all()
     if len(rows) > 1:
         raise ambiguous_job(prefix, [row.id for row in rows])

@@ -15,6 +15,7 @@ from holdfast.storage.rules import (
     first_jobs,
     gone_workload,
     ids_of,
+    kept_key,
     known_workload,
     queues_of,
     request_of,
@@ -86,7 +87,8 @@ class SqlSubmissionStore:
             known = self._claim_key(connection, submission, ids, now)
             if known is not None:
                 return known
-            claimed = self._claim_each(connection, submission.claims, now) if submission.claims else {}
+            claims = {job_id: kept_key(key, submission.by) for job_id, key in submission.claims.items()}
+            claimed = self._claim_each(connection, claims, now) if claims else {}
             ids = tuple(claimed.get(each, each) for each in ids)
             submission = without(submission, claimed.keys())
             if not ids_of(submission) and owner is None:
@@ -129,11 +131,12 @@ class SqlSubmissionStore:
         key = submission.idempotency_key
         if key is None:
             return None
-        row = (key, submission.fingerprint, dump_json(ids), now)
+        kept = kept_key(key, submission.by)
+        row = (kept, submission.fingerprint, dump_json(ids), now)
         if self._batches.keys.run(connection, [row]) == 1:
             return None
         table = tables.idempotency
-        known = connection.execute(select(table).where(table.c.key == key)).one()
+        known = connection.execute(select(table).where(table.c.key == kept)).one()
         if known.fingerprint != submission.fingerprint:
             raise reused_key(key)
         return tuple(load_json(known.job_ids))
