@@ -87,6 +87,26 @@ def test_joblib_retries_by_policy(client: holdfast.Client) -> None:
         assert joblib.Parallel(n_jobs=2)([joblib.delayed(attempt)()]) == [2]
 
 
+def test_joblib_runs_no_more_calls_at_a_time_than_it_was_told_to(client: holdfast.Client, tmp_path: Path) -> None:
+    """There are places for eight, and joblib sends twice as many as it was told to have at a time."""
+    joblib_backend.register()
+    here = tmp_path / "here"
+    here.mkdir()
+
+    def met(number: int) -> int:
+        mine = here / str(number)
+        mine.touch()
+        threading.Event().wait(0.5)
+        seen = len(list(here.iterdir()))
+        mine.unlink()
+        return seen
+
+    for most in (1, 2):
+        with joblib.parallel_config(backend="holdfast", client=client, cpus=0.5, n_jobs=most):
+            seen = joblib.Parallel(batch_size=1, pre_dispatch="all")(joblib.delayed(met)(number) for number in range(6))
+        assert max(seen) == most
+
+
 def add(first: int, second: int) -> int:
     return first + second
 

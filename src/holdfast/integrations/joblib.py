@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
+from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from joblib.parallel import AutoBatchingMixin, ParallelBackendBase, register_parallel_backend
@@ -14,7 +18,6 @@ from holdfast.sdk.executor import Executor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
 
 def register() -> None:
@@ -52,6 +55,11 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
         self._client = client
         self._options = options
         self._executor: Executor | None = None
+        self._turn = threading.Lock()
+        self._most = 1
+        """Jobs at a time: joblib itself sends twice as many, so that none of its own processes waits for the next."""
+        self._out = 0
+        self._waiting: deque[tuple[Callable[[], Any], Callable[[Future[Any]], None]]] = deque()
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """Say how many jobs to have at a time: of -1 as many as there are places for.
@@ -71,20 +79,48 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
     def configure(self, n_jobs: int = 1, parallel: Any = None, **_: Any) -> int:
         """Make ready for a ``Parallel``."""
         self.parallel = parallel
-        workers = self.effective_n_jobs(n_jobs)
+        workers = self._most = self.effective_n_jobs(n_jobs)
         if self._executor is None:
             env = {**self._prepare_worker_env(workers), **self._options.get("env", {})}
             self._executor = Executor(self._connected(), **{"name": "joblib", **self._options, "env": env})
         return workers
 
     def submit(self, func: Callable[[], Any], callback: Callable[[Future[Any]], None] | None = None) -> Future[Any]:
-        """Submit a batch."""
+        """Submit a batch, or keep it until one of ``n_jobs`` is over."""
         if self._executor is None:
             self.configure(parallel=self.parallel)
-        future: Future[Any] = self._ready().submit(func)
-        if callback is not None:
-            future.add_done_callback(callback)
+        called = callback or (lambda _: None)
+        with self._turn:
+            if self._out >= self._most:
+                self._waiting.append((func, called))
+                return Future()  # which joblib only keeps: it takes the result from what it is called with
+            self._out += 1
+        return self._start(func, called)
+
+    def _start(self, func: Callable[[], Any], callback: Callable[[Future[Any]], None]) -> Future[Any]:
+        """Submit a batch whose turn it is."""
+        try:
+            future: Future[Any] = self._ready().submit(func)
+        except BaseException:
+            with self._turn:
+                self._out -= 1
+            raise
+        future.add_done_callback(partial(self._ended, callback))
         return future
+
+    def _ended(self, callback: Callable[[Future[Any]], None], future: Future[Any]) -> None:
+        """Let the next batch begin, and tell joblib of this one."""
+        with self._turn:
+            following = self._waiting.popleft() if self._waiting else None
+            self._out -= following is None
+        if following is not None:
+            try:
+                self._start(*following)
+            except Exception as error:
+                failed: Future[Any] = Future()
+                failed.set_exception(error)
+                following[1](failed)
+        callback(future)
 
     def retrieve_result_callback(self, out: Future[Any]) -> Any:
         """Return what a batch returned, or raise what it raised."""
@@ -92,6 +128,8 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
         """Cancel what is not over, also what runs."""
+        with self._turn:
+            self._waiting.clear()
         if self._executor is not None:
             self._executor.abort()
             self._executor = None
