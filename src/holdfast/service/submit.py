@@ -17,6 +17,7 @@ from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFo
 from holdfast.ports.store import Submission
 from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
 from holdfast.service.admission.limits import check, check_count, check_key
+from holdfast.service.admission.many import all_of
 from holdfast.service.admission.records import new_array, new_job, rerun_of
 from holdfast.service.admission.secrets import unknown_secrets, withheld_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
@@ -144,14 +145,14 @@ class Submitter(Struct, frozen=True):
         again = {} if key is None else {at: one for at, one in errors.items() if isinstance(one, AlreadyExists)}
         refused = {at: one for at, one in errors.items() if at not in again}
         if refused and atomic:
-            raise _all_of(errors, len(items))
+            raise all_of(errors, len(items))
         try:
             return self._stored(written, resolver, refused, key)
         except AlreadyExists:
             if not again:
                 raise
             if atomic:
-                raise _all_of(again, len(items)) from None
+                raise all_of(again, len(items)) from None
         return self._stored(written, resolver, errors, key)
 
     def _stored(
@@ -177,7 +178,7 @@ class Submitter(Struct, frozen=True):
         """
         errors = self.refusals(items)
         if errors:
-            raise _all_of(errors, len(items))
+            raise all_of(errors, len(items))
         return [_name(_written(item)) for item in items]
 
     def refusals(self, items: Sequence[Item]) -> dict[int, HoldfastError]:
@@ -340,29 +341,6 @@ def _placed(problem: Problem, item: Written) -> Problem:
     if item.spec.kube is not None:
         return in_kubernetes(problem, JOB_POD)
     return evolve(problem, path=problem.path.removeprefix("spec.")) if item.flat else problem
-
-
-def _all_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
-    """Make one error of many, with paths that tell the items apart."""
-    if count == 1:
-        return errors[0]
-    problems = problems_of(errors)
-    msg = f"{len(errors)} of {count} manifests are not valid; nothing was submitted"
-    return InvalidManifest(msg, problems=problems)
-
-
-def problems_of(errors: Mapping[int, HoldfastError]) -> list[Problem]:
-    """List the problems of many items, with paths that tell them apart."""
-    return [_within(index, problem) for index, error in errors.items() for problem in _problems_of(error)]
-
-
-def _problems_of(error: HoldfastError) -> Sequence[Problem]:
-    return error.problems or (Problem("", error.message, hint=error.hint),)
-
-
-def _within(index: int, problem: Problem) -> Problem:
-    path = f"items[{index}].{problem.path}" if problem.path else f"items[{index}]"
-    return Problem(path, problem.message, allowed=problem.allowed, hint=problem.hint, line=problem.line)
 
 
 def _fingerprint(accepted: Mapping[int, Written]) -> str:

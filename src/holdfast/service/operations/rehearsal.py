@@ -23,6 +23,7 @@ from holdfast.errors import HoldfastError, NotFound, Problem
 from holdfast.service.access.asking import asks
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.admission.finding import Everything
+from holdfast.service.admission.many import problems_of
 from holdfast.service.arrays import Arrays
 from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
 from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
@@ -32,7 +33,7 @@ from holdfast.service.operations.notifiers import Notifiers
 from holdfast.service.operations.policies import Policies
 from holdfast.service.operations.queues import Queues
 from holdfast.service.reshape import reshape
-from holdfast.service.submit import Submitter, problems_of
+from holdfast.service.submit import Submitter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
