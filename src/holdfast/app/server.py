@@ -133,6 +133,7 @@ def _entrance(host: str, settings: Settings, token: str) -> Entrance:
         partial(accounts.named, table=settings.accounts),
         settings.run_as == "submitter",
         network.names(host, settings),
+        accounts.is_group,
         issuer.issued(settings, SystemClock()),
     )
 

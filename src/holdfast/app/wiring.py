@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import require_database
 from holdfast.app.data.secrets import secret_files
-from holdfast.app.entrance.accounts import account, named
+from holdfast.app.entrance.accounts import account, is_group, named
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
@@ -60,6 +60,7 @@ def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:
         sender=lambda: _sender(directory),
         secrets=secrets(settings, directory),
         account=named,
+        is_group=is_group,
     )
 
 

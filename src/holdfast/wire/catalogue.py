@@ -63,6 +63,8 @@ class SettingsView(Response):
     """Who has which role: by role, people and groups as ``user:NAME`` and ``group:NAME``."""
     others_see: str = Field(default="details", alias="othersSee")
     """What people see of others' jobs: nothing, existence, details or everything."""
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious, such as a role of a group that the machine has not."""
 
 
 class NodeView(Response):

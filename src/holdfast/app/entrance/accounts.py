@@ -68,6 +68,15 @@ def named(name: str, table: Mapping[str, str] = MappingProxyType({})) -> Princip
     return evolve(principal_of(uid), name=name)
 
 
+def is_group(name: str) -> bool:
+    """Whether there is a group of a name."""
+    try:
+        grp.getgrnam(name)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
 def principal_of(uid: int) -> Principal:
     """Return who has a number, with all groups; where the number has no name, it is the name.
 

@@ -14,6 +14,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import plain
+from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.render.catalogue import settings_table
 from holdfast.cli.things import READERS, WRITTEN
 from holdfast.cli.writing import Written, dry_run_of, require_names, write_each
@@ -33,8 +34,8 @@ _OF_SETTINGS = (
     "--others-see",
 )
 _SIGHTS = ("nothing", "existence", "details", "everything")
-_STAYS = frozenset({"access", "othersSee"})
-"""What a server keeps as it is if nothing is said of it; an older one does not know it."""
+_STAYS = frozenset({"access", "othersSee", "warnings"})
+"""What a server keeps as it is if nothing is said of it, and an older one does not know; or what it only says."""
 _UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
 
 
@@ -157,10 +158,12 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changed["resources"] = {**changed["resources"], **resources}
         changed |= others_see | ({"access": {**before["access"], **roles}} if roles else {})
         if options.dry_run:
-            client.put_settings(changed, dry_run=True)
+            tell_warnings(client.put_settings(changed, dry_run=True).warnings, None, cli)
             cli.output().document(changed, "yaml")
             return exit_codes.OK
-        cli.output().table(*settings_table(client.put_settings(changed)))
+        put = client.put_settings(changed)
+        tell_warnings(put.warnings, None, cli)
+        cli.output().table(*settings_table(put))
     return exit_codes.OK
 
 

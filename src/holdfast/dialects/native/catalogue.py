@@ -189,6 +189,7 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, 
     if part is not None:
         part.finish()
     access = read_access(fields)
+    fields.raw("warnings")  # what was read can be sent back
     fields.finish()
     if problems:
         msg = "the settings are not valid"

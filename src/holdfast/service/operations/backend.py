@@ -52,6 +52,8 @@ class Backend:
     """Where the values of secret variables are; ``None`` where they cannot be kept safely."""
     account: Callable[[str], Principal | None] = lambda _: None
     """Finds the Unix account of a name, with its groups; it may take a while."""
+    is_group: Callable[[str], bool] = lambda _: True
+    """Whether the machine has a group of a name; it may take a while."""
     as_submitters: bool = False
     """Whether programs run as who submits them."""
 

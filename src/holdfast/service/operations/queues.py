@@ -10,6 +10,7 @@ from holdfast.domain.record import Struct
 from holdfast.errors import InvalidManifest
 from holdfast.ports import presence
 from holdfast.service.access.asking import asks
+from holdfast.service.access.strangers import strange_in_permissions
 from holdfast.service.admission.offers import unknown_ceilings
 from holdfast.service.naming import not_found, unknown_names, unknown_notifiers
 from holdfast.service.refusals import audited, put_act
@@ -75,7 +76,11 @@ class Queues(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.QUEUE)
     def warnings(
-        self, _caller: Caller, queue: Queue, nodes: Callable[[], Sequence[Node]] | None = None
+        self,
+        _caller: Caller,
+        queue: Queue,
+        nodes: Callable[[], Sequence[Node]] | None = None,
+        is_group: Callable[[str], bool] = lambda _: True,
     ) -> Sequence[Problem]:
         """Say what is dubious about a queue, although it is valid: limits on what nobody has, though somebody may yet.
 
@@ -83,11 +88,13 @@ class Queues(Struct, frozen=True):
             _caller: Who reads.
             queue: The queue.
             nodes: Lists the nodes that jobs can count on; by default those that were reported.
+            is_group: Whether the machine has a group of a name.
         """
+        strange = strange_in_permissions(queue.permissions, is_group)
         if not queue.max_running.named and not queue.per_user.max_running.named:
-            return ()
+            return strange
         listed = (nodes or self.store.nodes)()
-        return unknown_ceilings(queue, self.store.catalogue().settings.resources, listed)
+        return [*strange, *unknown_ceilings(queue, self.store.catalogue().settings.resources, listed)]
 
     @asks(Right.CHANGE, Subject.QUEUE)
     def delete(self, caller: Caller, name: str) -> None:

@@ -106,6 +106,8 @@ class Rehearsal(Struct, frozen=True):
     """Where the values of secret variables are; ``None``: nowhere."""
     finder: Finder | None = None
     """Finds what who asks may know of; by default everything."""
+    is_group: Callable[[str], bool] = lambda _: True
+    """Whether the machine has a group of a name."""
 
     @property
     def _finder(self) -> Finder:
@@ -205,7 +207,7 @@ class Rehearsal(Struct, frozen=True):
             pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
         warnings = manifest_warnings(manifest)
         if isinstance(manifest, Queue):
-            warnings = (*warnings, *Queues(store).warnings(caller, manifest, self.nodes))
+            warnings = (*warnings, *Queues(store).warnings(caller, manifest, self.nodes, self.is_group))
         return Checked(manifest.name, warnings)
 
 

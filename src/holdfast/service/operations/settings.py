@@ -9,13 +9,17 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidSetting
 from holdfast.service.access.asking import asks
+from holdfast.service.access.strangers import strange_in_roles
 from holdfast.service.naming import unknown_names
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from holdfast.domain.access.grants import Access
     from holdfast.domain.audit import Caller
     from holdfast.domain.policy.model import RetrySettings
+    from holdfast.errors import Problem
     from holdfast.ports.store import Store
 
 
@@ -29,6 +33,11 @@ class Settings(Struct, frozen=True):
         """Read the settings, the default policy's name and who has which rights."""
         catalogue = self.store.catalogue()
         return catalogue.settings, catalogue.default_policy, catalogue.access
+
+    @asks(Right.WATCH, Subject.SETTINGS)
+    def warnings(self, _caller: Caller, access: Access, is_group: Callable[[str], bool]) -> Sequence[Problem]:
+        """Say what is dubious about who has which rights, although it is valid: groups that the machine has not."""
+        return strange_in_roles(access, is_group)
 
     @asks(Right.CHANGE, Subject.SETTINGS)
     def put(

@@ -114,7 +114,9 @@ class Submissions(Struct, frozen=True):
         items = several(documents)
         server = self.backend
         finder = server.seeing(caller)
-        rehearsal = Rehearsal(server.store, server.clock, server.ids, server.nodes, server.secrets, finder)
+        rehearsal = Rehearsal(
+            server.store, server.clock, server.ids, server.nodes, server.secrets, finder, server.is_group
+        )
         return rehearsal.check(caller, documents if items is None else items, verb=verb, lenient=lenient)
 
     @asks(Right.SUBMIT, Subject.JOB)

@@ -1,5 +1,7 @@
 """What operators write: retry policies, queues, failure categories and settings, each under its address."""
 
+from collections.abc import Sequence
+
 from holdfast.api.http.endpoints.endpoint import (
     DryRun,
     Endpoints,
@@ -17,6 +19,7 @@ from holdfast.domain.category import FailureCategory
 from holdfast.domain.failure_catalogue import BUILT_IN
 from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.errors import Problem
 from holdfast.service.manifests.reading import manifest_of, read_settings
 from holdfast.service.manifests.showing import settings_of, spec_of, warnings_of
 from holdfast.service.manifests.text import Text
@@ -123,7 +126,7 @@ def delete_policy(backend: Backend, by: Caller, name: Name, *, if_match: IfMatch
 
 
 def _queue_view(backend: Backend, by: Caller, queue: Queue) -> QueueView:
-    warnings = Queues(backend.store).warnings(by, queue, backend.nodes)
+    warnings = Queues(backend.store).warnings(by, queue, backend.nodes, backend.is_group)
     return QueueView(name=queue.name, spec=spec_of(queue), warnings=list(map(problem_entry, warnings)))
 
 
@@ -221,14 +224,18 @@ def delete_category(backend: Backend, by: Caller, name: Name) -> None:
     Categories(backend.store).delete(by, name)
 
 
-def _settings_view(settings: RetrySettings, default_policy: str | None, access: Access) -> SettingsView:
-    return SettingsView.model_validate(settings_of(settings, default_policy, access))
+def _settings_view(
+    settings: RetrySettings, default_policy: str | None, access: Access, warnings: Sequence[Problem]
+) -> SettingsView:
+    told = [problem_entry(one) for one in warnings]
+    return SettingsView.model_validate({**settings_of(settings, default_policy, access), "warnings": told})
 
 
 @_SETTINGS.add("GET", "/settings", SettingsView, summary="Read the settings")
 def get_settings(backend: Backend, by: Caller) -> SettingsView:
     """Read what the operator set for everyone."""
-    return _settings_view(*Settings(backend.store).get(by))
+    settings, policy, access = Settings(backend.store).get(by)
+    return _settings_view(settings, policy, access, Settings(backend.store).warnings(by, access, backend.is_group))
 
 
 @_SETTINGS.add("PUT", "/settings", SettingsView, summary="Replace the settings", takes=_ALL_SETTINGS)
@@ -236,4 +243,4 @@ def put_settings(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = 
     """Replace the settings; they apply to what is judged from now on."""
     settings, policy, access = read_settings(body)
     access = Settings(backend.store).put(by, settings, policy, access, dry_run=dry_run)
-    return _settings_view(settings, policy, access)
+    return _settings_view(settings, policy, access, Settings(backend.store).warnings(by, access, backend.is_group))

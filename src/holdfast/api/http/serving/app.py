@@ -101,6 +101,7 @@ def create_app(
         sender=probes.sender,
         secrets=probes.secrets,
         account=entrance.account,
+        is_group=entrance.is_group,
         as_submitters=entrance.as_submitters,
     )
     app.state.entrance = entrance

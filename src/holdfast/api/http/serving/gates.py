@@ -76,6 +76,8 @@ class Entrance(Struct, frozen=True):
     """Whether programs run as who submits them, so that whoever does needs a Unix account."""
     hosts: frozenset[str] | None = None
     """What the server may be called, besides addresses; ``None``: anything, as only this machine reaches it."""
+    is_group: Callable[[str], bool] = lambda _: True
+    """Whether the machine has a group of a name; it may take a while."""
     issued: Callable[[str], Awaitable[Principal]] | None = None
     """Says whose a token of the trusted issuer is, if one is trusted."""
 
