@@ -26,6 +26,7 @@ from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStra
 from holdfast.domain.workloads.kubejob.model import PodAction
 from holdfast.domain.workloads.kubejob.standing import END_PODS, POD_MOVES
 from holdfast.errors import InvalidManifest, all_errors
+from holdfast.service.manifests.armada import read_configuration
 from holdfast.wire.jobsets import JobSetSummary
 from holdfast.wire.problems import ProblemDetails, details_of, read_problem
 from tests.reading import read_all, read_manifests
@@ -184,6 +185,8 @@ def test_every_handler_promotion_and_transition_is_in_the_lifecycle_page() -> No
 def test_every_manifest_in_the_documentation_can_be_read(text: str) -> None:
     if SETTINGS_KEYS & set(yaml.safe_load(text.partition("\n---")[0])):
         read_settings(yaml.safe_load(text))
+    elif {"scheduling", "application"} & set(yaml.safe_load(text)):
+        assert read_configuration(text, "armada.yaml").retries
     else:
         assert read_manifests(text)
 

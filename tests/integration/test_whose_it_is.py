@@ -17,7 +17,7 @@ from holdfast.app.inprocess import in_process
 from holdfast.app.settings import Settings
 from holdfast.client import Client
 from holdfast.domain.access import Principal, Via
-from holdfast.domain.rebuild import rebuild
+from holdfast.domain.events.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from holdfast.domain.events import StoredEvent
+from holdfast.domain.events.rebuild import rebuild
 from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import (
@@ -21,7 +22,6 @@ from holdfast.domain.policy.model import (
     RetryPolicy,
     Rule,
 )
-from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable

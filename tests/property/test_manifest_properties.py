@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, dump_spec, load_entry, load_spec
+from holdfast.dialects.armada.categories import read_error_categories
 from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, read_bare_policy
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest
@@ -23,7 +24,6 @@ from holdfast.domain.job import Queue
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.errors import InvalidRequest, Problem
 from tests.reading import read_job_mapping, read_manifests
-from tools.cases.armada_categories import read_error_categories
 
 if TYPE_CHECKING:
     from collections.abc import Callable

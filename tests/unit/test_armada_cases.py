@@ -15,6 +15,7 @@ from tools.cases.results import Deviates, Skip
 ROOT = Path(__file__).resolve().parents[2]
 CASES: list[dict[str, Any]] = json.loads((ROOT / "tests/data/cases/armada.json").read_text())
 DIFFERENT = {
+    "design-pod-name-flag-off",
     "head-delete-action-failed-pod",
     "head-delete-action-legacy-check-also-matches",
     "head-delete-action-running-pod",

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.dialects.armada.categories import ErrorCategories, read_error_categories
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
-from tools.cases.armada_categories import ErrorCategories, read_error_categories
 
 if TYPE_CHECKING:
     from holdfast.errors import Problem

@@ -184,11 +184,9 @@ def test_a_file_of_another_kind_is_refused() -> None:
         read_manifests("apiVersion: armadaproject.io/v1beta1\nkind: Queue\nname: q1\n")
 
 
-@pytest.mark.parametrize(
-    ("index", "enabled", "name"), [(0, True, "armada-j1-0"), (1, True, "armada-j1-0-1"), (1, False, "armada-j1-0")]
-)
-def test_pods_are_named_after_job_and_run(index: int, *, enabled: bool, name: str) -> None:
-    assert pod_name("j1", index, enabled=enabled) == name
+@pytest.mark.parametrize(("index", "name"), [(0, "armada-j1-0"), (1, "armada-j1-0-1")])
+def test_pods_are_named_after_job_and_run(index: int, name: str) -> None:
+    assert pod_name("j1", index) == name
 
 
 @pytest.mark.parametrize(("text", "names"), [("", ()), ("a", ("a",)), (" a, b ,,a", ("a", "b"))])

@@ -107,7 +107,7 @@ WRONG: list[dict[str, Any]] = [
     armada("validation", {"policies": [POLICY]}, None, None, {"action": "Reject", "reason": ""}),
     armada("validation", {"policies": [{"name": "A"}]}, None, None, {"action": "Reject", "reason": "too loud"}),
     armada("engine", {"policies": [{}]}, EVICTED, {"failures": 1}, {"action": "Fail"}),
-    armada("design", {"scheduler": {"enabled": False}}, None, {"runIndex": 2}, {"podName": "armada-<jobId>-0-2"}),
+    armada("design", {"scheduler": {"enabled": True}}, None, {"runIndex": 2}, {"podName": "armada-<jobId>-0"}),
     session(
         "SB-902",
         "one session PREPARED, kernels PREPARED; handler reports success",

@@ -34,11 +34,11 @@ from holdfast.domain.events import (
     PolicyCreated,
     StoredEvent,
 )
+from holdfast.domain.events.rebuild import rebuild
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
-from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest
 from holdfast.service.operations.events import EventLog

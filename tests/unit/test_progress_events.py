@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from holdfast.controller.observations import PROGRESS_WRITTEN_EVERY_S
 from holdfast.controller.progress import PROGRESS_TOLD_EVERY_S, ProgressEvents
 from holdfast.domain.events import AttemptProgressed
+from holdfast.domain.events.rebuild import rebuild
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.job import ChildOf
-from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.ports.engine import Observation, RunPhase
 from holdfast.ports.exchange import ExchangeRequest

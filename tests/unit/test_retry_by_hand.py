@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_spec
+from holdfast.domain.events.rebuild import rebuild
 from holdfast.domain.job import JobState, Resources
-from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.ports.requests import Request, RequestKind
 from tests.unit.conftest import Lab, exits, job_named, retrying

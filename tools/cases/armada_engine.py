@@ -138,8 +138,7 @@ def check_design(case: Case) -> list[Mismatch]:
     if "effectivePolicies" in expect:
         return differences(expect, {"effectivePolicies": _composed(policy)})
     if "podName" in expect:
-        enabled = bool(policy["scheduler"]["enabled"])
-        return differences(expect, {"podName": pod_name("<jobId>", case["history"]["runIndex"], enabled=enabled)})
+        return differences(expect, {"podName": pod_name("<jobId>", case["history"]["runIndex"])})
     if members := (case["history"] or {}).get("members"):
         return differences(expect, _generations(members))
     if "scheduling" in expect and "retryAfter" in (case["history"] or {}).get("job", {}):

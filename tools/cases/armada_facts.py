@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.armada.categories import read_error_categories
 from holdfast.dialects.armada.policy import CONDITION_ALIASES, read_bare_policy
 from holdfast.domain.classify import CompiledCategories, classify
 from holdfast.domain.failure import ContainerResult, EndedBy, Failure, FailureCondition, PodEvent, RunOutcome
@@ -12,7 +13,6 @@ from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import RetryHistory, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_memory, parse_memory
-from tools.cases.armada_categories import read_error_categories
 from tools.cases.armada_pods import RunEnding, count_failures, grow_containers
 from tools.cases.results import Mismatch, Skip, differences
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.armada.categories import read_error_categories
 from holdfast.dialects.armada.policy import BARE, FLAT, NESTED, Form, read_action, read_bare_policy
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.manifests import read_manifest
 from holdfast.errors import HoldfastError, Problem
-from tools.cases.armada_categories import read_error_categories
 from tools.cases.results import Mismatch, Skip
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-def pod_name(job_id: str, run_index: int, *, enabled: bool) -> str:
-    """Name the pod of a run: the legacy name for the first run, or for all when retry policies are off."""
-    return names.pod_name(POD_NAMES, job_id, run_index + 1) if enabled else POD_NAMES.replace("{id}", job_id)
+def pod_name(job_id: str, run_index: int) -> str:
+    """Name the pod of a run."""
+    return names.pod_name(POD_NAMES, job_id, run_index + 1)
 
 
 @dataclass(frozen=True, slots=True)

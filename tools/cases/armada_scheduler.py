@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from holdfast.api.armada.told import final_reason, run_error
 from holdfast.compiled.codec import dump_spec
 from holdfast.controller.policy_catalog import PolicyCatalog
+from holdfast.dialects.armada.configuration import read_configuration
 from holdfast.dialects.armada.items import CARDINALITY, GANG
 from holdfast.dialects.armada.jobs import read_items
-from holdfast.dialects.native.catalogue import read_settings
 from holdfast.domain.failure import LOST
 from holdfast.domain.job import Job, Queue
 from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY
@@ -91,16 +91,15 @@ def _decided(case: Case, failure: Failure | None) -> Decision:
     scheduler = case["policy"].get("scheduler") or {}
     store = MemoryStore()
     problems: list[Problem] = []
-    for policy in read_case_policies(case, problems) if scheduler.get("enabled", True) else ():
+    for policy in read_case_policies(case, problems):
         store.put_policy(policy)
     if problems:
         raise AssertionError([str(problem) for problem in problems])
-    operator = {key: scheduler[key] for key in ("globalMaxRetries", "defaultBackoff") if key in scheduler}
-    settings, _, _ = read_settings(operator)
-    default = scheduler.get("defaultPolicyName")
-    store.put_settings(settings, default if default in store.catalogue().policies else None)
-    history = _history(case, policies := _compiled(case, store))
-    return decide(policies, failure, history, settings, draw=0.0)
+    store.put_configured(read_configuration({"scheduling": {"retryPolicy": scheduler}}, file="case", problems=problems))
+    if problems:
+        raise AssertionError([str(problem) for problem in problems])
+    policies = _compiled(case, store)
+    return decide(policies, failure, _history(case, policies), store.catalogue().settings, draw=0.0)
 
 
 def _compiled(case: Case, store: MemoryStore) -> PolicySet:

@@ -90,6 +90,10 @@ def _retries_what_is_lost(case: Case) -> bool:
     return _scheduler(case).get("enabled") is False and "LeaseExpired" in conditions
 
 
+def _names_pods(case: Case) -> bool:
+    return _scheduler(case).get("enabled") is False and "podName" in case["expect"]
+
+
 def _is_gang(case: Case) -> bool:
     job = (case["policy"] or {}).get("job") or {}
     annotated = (job.get("annotations") or {}).get(CARDINALITY, "1")
@@ -109,6 +113,7 @@ DEVIATIONS = (
         "memory grows by each rule that says so; upstream's release keeps to the first kind of growth", _mixes_growth
     ),
     Deviation("what is lost with a machine is retried while policies are switched off, too", _retries_what_is_lost),
+    Deviation("the pod of a retry has a name of its own while policies are switched off, too", _names_pods),
     Deviation("gangs of several jobs are not built yet", _is_gang),
     Deviation(
         "there are no pods to delete: all processes of a run are gone before its failure is judged",

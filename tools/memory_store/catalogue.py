@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.category import FailureCategory
+    from holdfast.domain.configured import Configured
     from holdfast.domain.notifier import Notifier
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.placement.pause import Pause
@@ -56,6 +57,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         self._default_policy: str | None = None
         self._access = Access()
         self._tokens: dict[str, ApiToken] = {}
+        self._configured: Configured | None = None
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version, cheaply."""
@@ -64,18 +66,22 @@ class MemoryCatalogueStore(MemoryLogStore):
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
         with self._lock:
+            own = (self._settings, self._default_policy)
+            settings, default_policy = own if self._configured is None else self._configured.over(*own)
             return Catalogue(
                 self._version,
                 dict(self._queues),
                 dict(self._policies),
                 sorted(self._categories.values(), key=lambda category: (category.precedence, category.name)),
-                self._settings,
-                self._default_policy,
+                settings,
+                default_policy,
                 dict(self._notifiers),
                 dict(self._cordons),
                 self._paused,
                 access=self._access,
                 tokens=dict(self._tokens),
+                configured=self._configured,
+                own=None if self._configured is None else own,
             )
 
     def put_policy(
@@ -244,11 +250,24 @@ class MemoryCatalogueStore(MemoryLogStore):
     ) -> None:
         """Store the operator's settings."""
         with self._lock:
-            references.require_default_policy(default_policy, self._policies)
+            if self._configured is None or default_policy != self.catalogue().default_policy:
+                references.require_default_policy(default_policy, self._policies)
             before, access = self._access, access.over(self._access)
+            if self._configured is not None:
+                own = self._settings, self._default_policy
+                settings, default_policy = self._configured.beside(settings, default_policy, own)
             if (settings, default_policy, access) != (self._settings, self._default_policy, before):
                 self._settings, self._default_policy, self._access = settings, default_policy, access
                 self._edited(audit.on_settings(by, settings, default_policy, None if access == before else access))
+
+    def put_configured(self, configured: Configured | None, *, by: Caller | None = None) -> bool:
+        """Store what a file says over the settings; ``None``: there is no file. Returns whether that is new."""
+        with self._lock:
+            if configured == self._configured:
+                return False
+            self._configured, own = configured, (self._settings, self._default_policy)
+            self._edited(audit.on_settings(by, *(own if configured is None else configured.over(*own))))
+            return True
 
     def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
         """Store a token in the place of none, or of one of its name that opens nothing any more."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
 from holdfast.app import running, wiring
 from holdfast.app.loops import collector
+from holdfast.app.loops.configuring import Configuring
 from holdfast.app.loops.sweeping import Sweeping
 from holdfast.app.loops.telling import Telling
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
@@ -119,6 +121,9 @@ class Embedded:
         self._failure: HoldfastError | None = None
         self._failing_since = 0.0
         """When it began to fail, as long as it has."""
+        self.configuring: Configuring | None = None
+        """Keeps to a configuration file, if there is one."""
+        self.reserve: Loop | None = None
         self._told = ""
         self._hinted = False
         self.on_told: Callable[[], None] = lambda: None
@@ -169,7 +174,14 @@ class Embedded:
         why = self._leadership.trouble() or (failure.message if failure else None)
         if why is not None and isinstance(failure, Unavailable):
             return f"{why}, since {format_instant(self._failing_since)}"
-        return why or self._engine.trouble()
+        of_file = None if self.configuring is None else self.configuring.trouble()
+        return why or self._engine.trouble() or of_file
+
+    def reconfigure(self) -> None:
+        """Read the configuration file again, if there is one."""
+        if self.configuring is not None and self.reserve is not None:
+            self.configuring.again()
+            self.reserve.wake()
 
     def refusal(self) -> Unavailable | None:
         """Say why this process may write nothing, also not what only asks for something, if it may not."""
@@ -347,6 +359,11 @@ def start_embedded(
         telemetry,
         ControllerSettings(places=places, pods=running.pods(settings)),
     )
+    if settings.armada_config is not None:
+        embedded.configuring = Configuring(settings.armada_config, store, leadership)
+        embedded.configuring.step()
+    elif store.catalogue().configured is not None:
+        store.put_configured(None)
     telling = Telling(store, settings, directory, leadership, telemetry)
     tell = Loop("holdfast-notify", telling.step)
     embedded.on_told = telling.wake = tell.wake
@@ -360,7 +377,14 @@ def start_embedded(
         sweeping = Loop("holdfast-secrets", Sweeping(kept, store, leadership).step)
         stack.callback(sweeping.stop)
         sweeping.start()
-    reserve = Loop("holdfast-reserve", directory.reserve.keep)
+    keep = directory.reserve.keep
+    if embedded.configuring is not None:
+        keep = partial(_both, keep, embedded.configuring.step)
+    embedded.reserve = reserve = Loop("holdfast-reserve", keep)
     stack.callback(reserve.stop)
     reserve.start()
     return embedded
+
+
+def _both(one: Callable[[], float], other: Callable[[], float]) -> float:
+    return min(one(), other())

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+    from holdfast.app.embedded import Embedded
     from holdfast.app.settings import Settings
     from holdfast.ports.engine import NodeInfo
 
@@ -101,6 +102,7 @@ def serve(
         places = listening(stack, config, settings, directory)
         embedded = start_embedded(stack, settings, directory, ownership, readiness.telemetry)
         readiness.started(embedded)
+        _reread_by_sighup(embedded)
         warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
         doors = open_doors(stack, settings, visitors(settings, entrance, app.state.backend), probes, shown)
@@ -186,6 +188,12 @@ def warn_of_weak_containment(nodes: Sequence[NodeInfo]) -> None:
             "no control groups can be created here: memory is watched, not limited, processes are not counted, and a"
             " program that kills its supervisor and the shim can leave processes behind"
         )
+
+
+def _reread_by_sighup(embedded: Embedded) -> None:
+    """Read the configuration file again on SIGHUP; where there is none, the signal does what it did."""
+    if embedded.configuring is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGHUP, lambda *_: embedded.reconfigure())
 
 
 class _ToldToEnd(BaseException):

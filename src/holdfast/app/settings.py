@@ -142,6 +142,8 @@ class Settings(BaseModel):
     """Other systems' protocols that a server speaks, such as ``armada``; their clients come in by them."""
     armada_listen: str = "127.0.0.1:50051"
     """Where Armada's clients come in over gRPC; others by TLS; port 0: any free one, see ``server.json``."""
+    armada_config: Path | None = None
+    """A file of Armada's with `scheduling.retryPolicy` and `application.errorCategories`; read again if changed."""
     door_anonymous: str | None = None
     """Whose calls of a door are that show no token, from this machine; unset: nobody's, and they are refused."""
     door_watches: int = Field(default=1000, ge=1)

@@ -19,6 +19,7 @@ from holdfast.domain.access.grants import Access
 from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.classify import CompiledCategories
+from holdfast.domain.configured import Configured  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.placement.cordon import Cordon
@@ -58,6 +59,8 @@ class OperatorSettings(Struct, frozen=True):
     settings: RetrySettings = field(default_factory=RetrySettings)
     default_policy: str | None = None
     access: Access = Access()
+    configured: Configured | None = None
+    """What a file says over these."""
 
 
 E = TypeVar("E", RetryPolicy, Queue, FailureCategory, Notifier, Cordon, OperatorSettings, Pause, ApiToken)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from holdfast.domain import failure_catalogue
 from holdfast.domain.classify import CompiledCategories
+from holdfast.domain.configured import Configured
 from holdfast.domain.evidence import LogPatterns, asked_for
 from holdfast.domain.policy.builtin import unknown_end
 from holdfast.domain.policy.compiled import PolicySet
@@ -89,9 +90,16 @@ class PolicyCatalog:
         self.catalogue = self._store.catalogue()
         queues = self.catalogue.queues.values()
         self.queue_notify = {queue.name: queue.notify for queue in queues if queue.notify}
-        own = self.catalogue.categories
-        built_in = failure_catalogue.beside(own)
-        self.categories = CompiledCategories.compile(own, built_in=built_in)
+        configured = self.catalogue.configured or Configured("")
+        own = (*configured.categories, *self.catalogue.categories)
+        built_in = () if configured.default_category else failure_catalogue.beside(own)
+        self.categories = CompiledCategories.compile(
+            own,
+            built_in=built_in,
+            default_category=configured.default_category,
+            default_subcategory=configured.default_subcategory,
+            last=[failure_catalogue.INTERNAL],
+        )
         self._stored_patterns = LogPatterns(asked_for(self.catalogue.policies.values(), [*own, *built_in]))
         for entry, why in self.catalogue.unreadable.items():
             _log.error("%s of the catalogue cannot be read: %s", entry, why)

@@ -68,6 +68,7 @@ class CompiledCategories(Struct, frozen=True):
         built_in: Sequence[FailureCategory] = (),
         default_category: str = "",
         default_subcategory: str = "",
+        last: Sequence[FailureCategory] = (),
     ) -> CompiledCategories:
         """Compile categories.
 
@@ -77,6 +78,7 @@ class CompiledCategories(Struct, frozen=True):
                 in the whole output, where what was tried again and overcome may have left its lines, too.
             default_category: For failures that match none.
             default_subcategory: Likewise.
+            last: Looked at after all others, whatever failed.
 
         Raises:
             InvalidPolicy: A pattern is not RE2; readers check that before.
@@ -86,7 +88,8 @@ class CompiledCategories(Struct, frozen=True):
         listed = [(category, rule) for category in built_in for rule in category.rules]
         told = [_told(category, rule, rule.log) for category, rule in listed if rule.log is not None]
         anywhere = [_compiled(category, rule, _is_programs) for category, rule in listed]
-        return cls((*rules, *told, *anywhere), CategoryMatch(default_category, default_subcategory))
+        ending = [_compiled(category, rule) for category in last for rule in category.rules]
+        return cls((*rules, *told, *anywhere, *ending), CategoryMatch(default_category, default_subcategory))
 
     def match(self, failure: Failure, outcome: RunOutcome) -> CategoryMatch:
         """Find the category of a failure and of the outcome it was made of."""

@@ -18,6 +18,29 @@ if TYPE_CHECKING:
 
 LAST = 1_000_000
 """The precedence of built-in categories, the largest that can be written."""
+_LOST = (FailureCondition.EXECUTOR_LOST, FailureCondition.NODE_LOST)
+INTERNAL = FailureCategory(
+    "internal",
+    (
+        CategoryRule(
+            conditions=frozenset(_LOST),
+            subcategory="lease-expired",
+            hint="Its machine, or what watched it there, is gone: holdfast get nodes shows which are there.",
+        ),
+        CategoryRule(
+            conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
+            subcategory="job-creation-failed",
+            hint="It could not be started: the failure says why.",
+        ),
+        CategoryRule(
+            conditions=frozenset({FailureCondition.DEADLINE_EXCEEDED}),
+            subcategory="active-deadline",
+            hint="It ran for longer than its deadline allows.",
+        ),
+    ),
+    LAST,
+)
+"""What Armada says of failures that come from the system itself, where nothing else says more."""
 _RETRY, _FAIL, _HOLD = Action.RETRY, Action.FAIL, Action.HOLD
 
 

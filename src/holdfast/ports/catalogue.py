@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
+    from holdfast.domain.configured import Configured
     from holdfast.domain.job import Queue
     from holdfast.domain.notifier import Notifier
     from holdfast.domain.placement.cordon import Cordon
@@ -48,9 +49,15 @@ class Catalogue(Struct, frozen=True):
     """Who has which role, and what people see of others' jobs."""
     tokens: Mapping[str, ApiToken] = field(default_factory=dict)
     """By name."""
+    configured: Configured | None = None
+    """What a file says, which is in ``settings`` and ``default_policy`` already."""
+    own: tuple[RetrySettings, str | None] | None = None
+    """What these would be without the file, if there is one."""
 
     def policies_for(self, queue: str, spec: JobSpec) -> tuple[list[RetryPolicy], list[str]]:
         """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""
+        if spec.pod is not None and self.configured is not None and not self.configured.enabled:
+            return [], []
         known = self.queues.get(queue)
         default = None if spec.inline_policies else self.default_policy
         names = effective_policies(known.retry_policies if known else (), spec.retry_policies, default)
@@ -214,9 +221,13 @@ class CatalogueStore(Protocol):
         *,
         by: Caller | None = None,
     ) -> None:
-        """Store the operator's settings; what ``access`` does not say stays as it is.
+        """Store the operator's settings; what ``access`` or a file does not leave to them stays as it is.
 
         Raises:
             InvalidRequest: The default policy does not exist.
         """
+        ...
+
+    def put_configured(self, configured: Configured | None, *, by: Caller | None = None) -> bool:
+        """Store what a file says over the settings; ``None``: there is no file. Returns whether that is new."""
         ...

@@ -6,13 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
+from holdfast.domain.events.rebuild import rebuild
 from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
 from holdfast.domain.policy.model import Action, DecisionCode
-from holdfast.domain.rebuild import rebuild
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from tools.simulate.invariants.watching import WatchChecks

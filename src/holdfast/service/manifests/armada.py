@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import load_spec
-from holdfast.dialects.armada import queues
+from holdfast.dialects.armada import configuration, queues
 from holdfast.dialects.armada.items import PRIORITY_CLASSES, pod_of
 from holdfast.dialects.armada.jobs import EXTERNAL_URI, POD_NAMES, priority_of, read_items, request_problems
 from holdfast.dialects.armada.messages import read_policy_message, sentence
 from holdfast.dialects.armada.messages import write_policy_message as policy_of
-from holdfast.errors import InvalidManifest, InvalidPolicy, UnreadableSpec
+from holdfast.dialects.documents import read_documents
+from holdfast.domain.record import evolve
+from holdfast.errors import InvalidManifest, InvalidPolicy, InvalidSetting, Problem, UnreadableSpec
 from holdfast.service.submit import Written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.dialects.jobset.wording import Engines
+    from holdfast.domain.configured import Configured
     from holdfast.domain.job import Job, Queue
     from holdfast.domain.policy.model import RetryPolicy
-    from holdfast.errors import Problem
 
 __all__ = [
     "EXTERNAL_URI",
@@ -29,6 +31,7 @@ __all__ = [
     "priority_class_of",
     "priority_of",
     "queue_of",
+    "read_configuration",
     "read_policy",
     "read_queue",
     "written_jobs",
@@ -99,4 +102,24 @@ def read_policy(value: Mapping[str, Any]) -> RetryPolicy:
     found = read_policy_message(value, problems)
     if found is None:
         raise InvalidPolicy(sentence(str(value.get("name") or ""), problems[0]), problems=problems)
+    return found
+
+
+def read_configuration(text: str, file: str) -> Configured:
+    """Read a configuration file.
+
+    Raises:
+        InvalidSetting: It is not valid; with every problem found.
+    """
+    msg, problems = f"{file} is not a valid configuration", list[Problem]()
+    try:
+        documents = read_documents(text, name=file)
+    except InvalidManifest as error:
+        raise InvalidSetting(msg, problems=error.problems or [Problem("", error.message)]) from error
+    if len(documents) != 1:
+        raise InvalidSetting(msg, problems=[Problem("", f"has {len(documents)} documents, not one")])
+    found = configuration.read_configuration(documents[0].value, file=file, problems=problems)
+    if found is None:
+        lines = (evolve(one, line=documents[0].line_of(one.path)) for one in problems)
+        raise InvalidSetting(msg, problems=list(lines))
     return found

@@ -29,8 +29,9 @@ class Categories(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.CATEGORY)
     def list(self, _caller: Caller) -> Sequence[FailureCategory]:
-        """List all, in order of evaluation: the operator's own, then the built-in ones that they do not replace."""
-        own = self._own()
+        """List all, in order of evaluation: those of a file, the operator's own, and built-in ones not replaced."""
+        catalogue = self.store.catalogue()
+        own = [*(catalogue.configured.categories if catalogue.configured else ()), *catalogue.categories]
         return [*own, *failure_catalogue.beside(own)]
 
     def _own(self) -> Sequence[FailureCategory]:
@@ -72,11 +73,20 @@ class Categories(Struct, frozen=True):
 
         Raises:
             NotFound: There is none of that name.
-            Conflict: It is built in.
+            Conflict: It is built in, or a configuration file's.
         """
         with audited(self.store, caller, Act.DELETE, Subject.CATEGORY, name):
             self.get(caller, name)
-            if name not in {category.name for category in self._own()}:
-                msg = f"failure category {name!r} is built in"
-                raise Conflict(msg, hint="a category of that name of your own takes its place")
+            self._require_own(name)
             self.store.delete_category(name, by=caller)
+
+    def _require_own(self, name: str) -> None:
+        catalogue = self.store.catalogue()
+        configured = catalogue.configured
+        if name in {category.name for category in catalogue.categories}:
+            return
+        if configured is not None and name in {category.name for category in configured.categories}:
+            msg = f"failure category {name!r} is set by {configured.file}"
+            raise Conflict(msg, hint="edit that file, which is read again when it changes")
+        msg = f"failure category {name!r} is built in"
+        raise Conflict(msg, hint="a category of that name of your own takes its place")

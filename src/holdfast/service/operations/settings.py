@@ -54,11 +54,13 @@ class Settings(Struct, frozen=True):
         What ``access`` does not say stays as it is.
 
         Raises:
-            InvalidSetting: The default policy does not exist.
+            InvalidSetting: The default policy does not exist, or a configuration file says something else.
         """
         named = () if default_policy is None else (default_policy,)
         catalogue = self.store.catalogue()
         problems = unknown_names(named, catalogue.policies, "retry policy", lambda _: "defaultPolicyName")
+        if catalogue.configured is not None:
+            problems = catalogue.configured.problems(settings, default_policy)
         with audited(self.store, None if dry_run else caller, Act.UPDATE, Subject.SETTINGS, "settings"):
             if problems:
                 msg = "the settings are not valid"

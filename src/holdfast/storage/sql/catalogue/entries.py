@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.category import FailureCategory
+    from holdfast.domain.configured import Configured
     from holdfast.domain.job import Queue
     from holdfast.domain.notifier import Notifier
     from holdfast.domain.placement.cordon import Cordon
@@ -269,21 +270,38 @@ class SqlCatalogueStore:
         *,
         by: Caller | None = None,
     ) -> None:
-        """Store the operator's settings; what ``access`` does not say stays as it is.
+        """Store the operator's settings; what ``access`` or a file does not leave to them stays as it is.
 
         Raises:
             InvalidRequest: The default policy does not exist.
         """
         with self._editing() as (connection, before):
-            references.require_default_policy(default_policy, before.policies.keys())
-            access = access.over(before.access)
+            if default_policy != before.default_policy or before.configured is None:
+                references.require_default_policy(default_policy, before.policies.keys())
+            access, configured = access.over(before.access), before.configured
             known = (before.settings, before.default_policy, before.access)
             if (settings, default_policy, access) != known or SETTINGS in before.unreadable:
-                body = dump_entry(OperatorSettings(settings, default_policy, access))
+                own = settings, default_policy
+                if configured is not None and before.own is not None:
+                    own = configured.beside(settings, default_policy, before.own)
+                body = dump_entry(OperatorSettings(*own, access, configured))
                 connection.execute(update(declared.settings).values(body=body))
                 _move_version(connection)
                 changed = None if access == before.access else access
                 self._tell(connection, audit.on_settings(by, settings, default_policy, changed))
+
+    def put_configured(self, configured: Configured | None, *, by: Caller | None = None) -> bool:
+        """Store what a file says over the settings; ``None``: there is no file. Returns whether that is new."""
+        with self._editing() as (connection, before):
+            if configured == before.configured:
+                return False
+            own = before.own or (before.settings, before.default_policy)
+            body = dump_entry(OperatorSettings(*own, before.access, configured))
+            connection.execute(update(declared.settings).values(body=body))
+            _move_version(connection)
+            ruled = own if configured is None else configured.over(*own)
+            self._tell(connection, audit.on_settings(by, *ruled))
+            return True
 
     def _tell(self, connection: Connection, change: AuditedChange | None) -> None:
         append_audited(connection, self._batches, [change] if change is not None else [])

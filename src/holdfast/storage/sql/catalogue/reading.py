@@ -84,19 +84,23 @@ def read_catalogue(connection: Connection) -> Catalogue:
         name: read.entry(Cordon, text, f"cordon {name}", Cordon(name, 0.0))
         for name, text in connection.execute(select(declared.cordons).order_by(declared.cordons.c.name))
     }
+    own = (set_.settings, set_.default_policy)
+    settings, default_policy = own if set_.configured is None else set_.configured.over(*own)
     return Catalogue(
         version,
         queues,
         policies,
         categories,
-        set_.settings,
-        set_.default_policy,
+        settings,
+        default_policy,
         notifiers,
         cordons,
         _pause(pause, read),
         read.unreadable,
         set_.access,
         _tokens(connection, read),
+        set_.configured,
+        None if set_.configured is None else own,
     )
 
 

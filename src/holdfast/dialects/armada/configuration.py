@@ -1,0 +1,65 @@
+"""Reads the part of Armada's configuration that is about retries and failures; the rest of it is left alone.
+
+``scheduling.retryPolicy`` is the scheduler's, ``application.errorCategories`` the executor's; one file can have both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.armada.categories import MOST_CATEGORIES, ErrorCategories, read_error_categories
+from holdfast.dialects.native.policy import HIGHEST_LIMIT, read_backoff
+from holdfast.dialects.reading import Fields
+from holdfast.domain.configured import Configured, Retries
+from holdfast.domain.policy.model import Backoff
+from holdfast.domain.record import evolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.errors import Problem
+
+DEFAULT_MAX_RETRIES = 20
+DEFAULT_BACKOFF = Backoff(initial_s=0.0, max_s=600.0, multiplier=2.0)
+"""Those of the design document."""
+_RETRIES, _CATEGORIES = "scheduling.retryPolicy", "application.errorCategories"
+
+
+def read_configuration(value: Mapping[str, Any], *, file: str, problems: list[Problem]) -> Configured | None:
+    """Read a configuration; ``None`` when anything was wrong.
+
+    Args:
+        value: The whole file.
+        file: Its name.
+        problems: Where to note what is wrong.
+    """
+    before = len(problems)
+    root = Fields(value, "", problems)
+    scheduling, application = root.nested("scheduling"), root.nested("application")
+    retries = scheduling.nested("retryPolicy") if scheduling is not None else None
+    categories = application.nested("errorCategories") if application is not None else None
+    if len(problems) == before and retries is None and categories is None:
+        root.problem("", f"has neither {_RETRIES} nor {_CATEGORIES}", allowed=(_RETRIES, _CATEGORIES))
+    read = None
+    if categories is not None:
+        read = read_error_categories(categories.value, path=categories.path, problems=problems)
+    told = _read_retries(retries) if retries is not None else None
+    if len(problems) > before:
+        return None
+    found = read if read is not None and read.enabled else ErrorCategories()
+    first = tuple(evolve(one, precedence=place - MOST_CATEGORIES) for place, one in enumerate(found.categories))
+    return Configured(file, told, first, found.default_category, found.default_subcategory)
+
+
+def _read_retries(fields: Fields) -> Retries:
+    """Read ``retryPolicy``; without ``enabled`` it is off, as upstream has it."""
+    limit = fields.integer("globalMaxRetries", low=0, high=HIGHEST_LIMIT)
+    backoff = read_backoff(fields, "defaultBackoff")
+    found = Retries(
+        fields.flag("enabled"),
+        DEFAULT_MAX_RETRIES if limit is None else limit,
+        DEFAULT_BACKOFF if backoff is None else backoff,
+        fields.name("defaultPolicyName"),
+    )
+    fields.finish()
+    return found
