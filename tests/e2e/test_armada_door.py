@@ -166,6 +166,11 @@ def test_jobs_are_cancelled_by_id_by_set_and_by_state_and_the_events_name_who_as
             "INVALID_ARGUMENT",
             "container c has no resources specified",
         ),
+        (
+            'client.create_queue(submit_pb2.Queue(name="q", priority_factor=float("inf")))',
+            "INVALID_ARGUMENT",
+            f"error validating queue: failed to map priority factor. {FACTOR.partition(':')[0]}: inf",
+        ),
         ('client.get_queue("none")', "NOT_FOUND", 'error: could not find queue "none"'),
         (
             'next(client.get_job_events_stream("none", "s"))',
@@ -324,3 +329,23 @@ def test_watches_have_a_budget_of_their_own_and_who_leaves_makes_room(door: Door
         """
     )
     assert found == [["RESOURCE_EXHAUSTED", "2 clients follow events already"], None]
+
+
+def test_a_node_is_cordoned_by_its_name_by_operators_only(door: DoorServer) -> None:
+    cordon = """
+    from armada_client.armada import binoculars_pb2, binoculars_pb2_grpc
+    nodes = binoculars_pb2_grpc.BinocularsStub(channel)
+    def cordon(name): nodes.Cordon(binoculars_pb2.CordonRequest(node_name=name))
+    done([refused(lambda: cordon(name)) for name in names])
+    """
+    stock = door.open("user")
+    with door.client() as client:
+        [node] = client.nodes()
+        [refused] = stock(cordon, names=[node.name])
+        assert refused[0] == "PERMISSION_DENIED"
+        client.put_settings({"access": {"operator": ["user:ann"]}})
+        wait_until(lambda: stock(cordon, names=[node.name]) == [None], "the new role is known")
+        [cordoned] = client.nodes()
+        assert (cordoned.state, cordoned.reason) == ("Cordoned", "cordoned by ann")
+    [unknown] = stock(cordon, names=["n7"])
+    assert unknown == ["NOT_FOUND", 'failed to cordon node n7: nodes "n7" not found']

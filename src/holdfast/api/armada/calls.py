@@ -1,6 +1,6 @@
 """What a call of the door is: a service and a method, and the function that answers it.
 
-The functions are in ``queues``, ``submissions``, ``policies``, ``jobs``, ``events`` and ``logs``, one each; what the
+The functions are in ``queues``, ``submissions``, ``policies``, ``jobs``, ``events`` and ``nodes``, one each; what the
 services declare beside them is not implemented, and says so. ``serving`` answers gRPC with them, ``gateway`` HTTP.
 """
 

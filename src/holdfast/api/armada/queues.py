@@ -130,7 +130,7 @@ def uncordon_queue(asked: Asked, sent: submit.QueueUncordonRequest) -> None:
 def _cordoned(asked: Asked, name: str, *, cordon: bool) -> None:
     if not name:
         verb = "cordon" if cordon else "uncordon"
-        raise Rejected(grpc.StatusCode.UNKNOWN, f"cannot {verb} queue with empty name")
+        refuse(f"cannot {verb} queue with empty name")
     queue = _found(asked, name)
     if queue is None:
         raise Rejected(grpc.StatusCode.NOT_FOUND, f'could not find queue "{name}"')

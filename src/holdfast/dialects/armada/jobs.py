@@ -6,6 +6,7 @@ refused, with the reason.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def policies_of(annotations: Mapping[str, str]) -> tuple[str, ...]:
 
 def priority_of(value: object) -> int:
     """Round a priority as upstream does; lower ones go first."""
-    number = float(value) if isinstance(value, (int, float)) else 0.0
+    number = float(value) if isinstance(value, (int, float)) and not math.isnan(value) else 0.0
     return round(min(max(number, 0.0), float(_LARGEST_PRIORITY)))
 
 

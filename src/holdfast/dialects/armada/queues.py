@@ -7,6 +7,7 @@ written and given back, and limit nothing.
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.job import Queue
@@ -30,7 +31,7 @@ def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list
     """
     noted = len(problems)
     name, factor = str(value.get("name") or ""), float(value.get("priorityFactor") or 0.0)
-    if factor < 1.0:
+    if not 1.0 <= factor < math.inf:  # nor is it a number, if it is none
         message = f"failed to map priority factor. priority factor cannot be lower than 1.0. Value: {factor:f}"
         problems.append(Problem("priorityFactor", message))
     labels = {str(key): str(text) for key, text in (value.get("labels") or {}).items()}
@@ -73,4 +74,4 @@ def _factor(weight: float) -> float:
     """Return the priority factor of a weight; dividing twice must not make 3 into 3.0000000000000004."""
     factor = 1.0 / weight
     nearest = round(factor, 9)
-    return nearest if 1.0 / nearest == weight else factor
+    return nearest if nearest and 1.0 / nearest == weight else factor
