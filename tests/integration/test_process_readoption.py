@@ -257,12 +257,13 @@ def test_what_ended_after_the_death_of_all_of_us_is_lost_and_said_to_be(machine:
     order = machine.start(*waiting(machine))
     machine.until_logged(order, "up")
     machine.engine.close()
-    for process in ours(machine.directory):
+    killed = ours(machine.directory)
+    for process in killed:
         process.kill()
     let_go(machine, 8)
     until(machine, lambda: not machine.survivors())
     time_to_be_reaped = time.monotonic() + 3.0  # by whoever is the last resort's parent on this machine
-    while time.monotonic() < time_to_be_reaped:
+    while time.monotonic() < time_to_be_reaped and any(process.is_running() for process in killed):
         machine.changed.wait(0.1)
     machine.open()
     outcome = machine.finish(order)

@@ -71,8 +71,9 @@ def test_what_opens_nothing_says_why(changed: dict[str, Any], said: str) -> None
 
 
 def test_clocks_may_be_apart_by_a_minute() -> None:
-    bearer({**CLAIMS, "exp": NOW - LEEWAY_S + 1, "iat": NOW - HOUR_S}, TRUST, NOW)
-    bearer({**CLAIMS, "iat": NOW + LEEWAY_S, "nbf": NOW + LEEWAY_S}, TRUST, NOW)
+    late, early = {"exp": NOW - LEEWAY_S + 1, "iat": NOW - HOUR_S}, {"iat": NOW + LEEWAY_S, "nbf": NOW + LEEWAY_S}
+    names = {bearer({**CLAIMS, **times}, TRUST, NOW).name for times in ({}, late, early)}
+    assert names == {bearer(CLAIMS, TRUST, NOW).name}
 
 
 def test_an_address_counts_only_if_it_is_its_bearers() -> None:
