@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from holdfast.domain.access import Principal
+from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, attempt_id
 from holdfast.domain.record import evolve
@@ -201,3 +203,14 @@ def test_specifications_that_hold_a_text_are_read_once_each_those_of_workloads_t
     assert sorted(store.specs_with('"j1"')) == ['{"name":"j1","kind":"w"}', '{"name":"j1"}']
     assert list(store.specs_with("50%_")) == ['{"name":"50%_"}']
     assert list(store.specs_with("50__")) == []
+
+
+def test_old_entries_of_the_audit_log_are_forgotten_in_bounded_steps_and_places_in_it_stay(store: Store) -> None:
+    for number in range(5):
+        caller = Caller(Principal("ann"), NOON + number)
+        store.record(AuditEntry(caller, Act.READ, Subject.JOB, f"j{number}"))
+    seqs = [one.seq for one in store.audit(limit=9)]
+    assert [store.delete_audit(before=NOON + 3, limit=2) for _ in range(3)] == [2, 1, 0]
+    assert [(one.seq, one.entry.name) for one in store.audit(limit=9)] == [(seqs[3], "j3"), (seqs[4], "j4")]
+    store.record(AuditEntry(Caller(Principal("ann"), NOON + 9), Act.READ, Subject.JOB, "j5"))
+    assert [one.entry.name for one in store.audit(after=seqs[3], limit=9)] == ["j4", "j5"]

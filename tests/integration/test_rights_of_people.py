@@ -266,3 +266,14 @@ def test_a_report_names_nobody_whose_work_is_hidden_and_still_adds_up(people: Pe
     assert {one.name for one in people.ben.report("label", label="env").items} == {"prod"}
     assert people.ben.report("label", label="env").items[0].runs == 1
     assert {one.name for one in people.ops.report("group").items} == {"hers", "his"}
+
+
+def test_the_audit_log_says_who_reads_it_once_a_minute_and_admins_aside(people: People) -> None:
+    for _ in range(3):
+        list(people.ops.audit())
+        list(people.lab_client.audit())
+    with pytest.raises(Forbidden):
+        list(people.ben.audit())
+    audit = people.lab_client.audit()
+    read = [(one.actor, one.outcome) for one in audit if (one.action, one.kind) == ("read", "audit")]
+    assert read == [("ops", "accepted"), ("ben", "forbidden")]

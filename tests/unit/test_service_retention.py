@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.app.upkeep import Forgetter
+from holdfast.domain.access import Principal
+from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArrayState, Origin
@@ -198,3 +200,13 @@ def test_files_of_an_expired_job_that_cannot_be_deleted_are_tried_again_later_an
     clock.at += 60.0
     steps(forgetter)
     assert files.discarded == ["j1", "j0"]
+
+
+def test_the_audit_log_is_kept_for_as_long_as_the_settings_say_whether_or_not_jobs_are_forgotten() -> None:
+    store, clock = store_of([]), Hand()
+    for at in (NOW - 100.0, NOW - 50.0, NOW):
+        store.record(AuditEntry(Caller(Principal("ann"), at), Act.READ, Subject.JOB, f"{at - NOW:g}"))
+    steps(Forgetter(Retention(store, Shelf()), None, clock))
+    assert len(store.audit(limit=9)) == 3
+    steps(Forgetter(Retention(store, Shelf()), None, clock, acts_age_s=60.0))
+    assert [one.entry.name for one in store.audit(limit=9)] == ["-50", "0"]

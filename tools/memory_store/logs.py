@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import StoredAuditEntry
@@ -30,6 +31,7 @@ class MemoryLogStore:
         self._jobs_told_of = jobs
         self._events: list[StoredEvent] = []
         self._audit: list[StoredAuditEntry] = []
+        self._entries = count(1)
         self._by_job: Counter[str] = Counter()
 
     def append_events(self, records: Iterable[EventRecord]) -> None:
@@ -45,7 +47,7 @@ class MemoryLogStore:
         """Append the audit entries of operators' actions."""
         for change in audited:
             self.append_events(change.records)
-            self._audit.append(StoredAuditEntry(len(self._audit) + 1, change.entry))
+            self._audit.append(StoredAuditEntry(next(self._entries), change.entry))
 
     def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
         """Read the oldest events with ``seq > after``, in order."""
@@ -87,9 +89,16 @@ class MemoryLogStore:
     def record(self, entry: AuditEntry) -> None:
         """Append the entry of a refusal, which goes with no other write."""
         with self._lock:
-            self._audit.append(StoredAuditEntry(len(self._audit) + 1, entry))
+            self._audit.append(StoredAuditEntry(next(self._entries), entry))
+
+    def delete_audit(self, *, before: float, limit: int) -> int:
+        """Forget entries of the audit log from before that time, among the ``limit`` oldest; returns how many."""
+        with self._lock:
+            old = {one.seq for one in self._audit[:limit] if one.entry.caller.at < before}
+            self._audit = [one for one in self._audit if one.seq not in old]
+            return len(old)
 
     def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
         """Read the oldest entries with ``seq > after``, in order."""
         with self._lock:
-            return self._audit[max(0, after) :][:limit]
+            return [one for one in self._audit if one.seq > after][:limit]

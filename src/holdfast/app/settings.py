@@ -110,6 +110,8 @@ class Settings(BaseModel):
     """On PostgreSQL: how long a silent server keeps others out; it stops its programs after 2/3 of that."""
     retention: Annotated[float | None, BeforeValidator(_age)] = None
     """How long a server keeps jobs that have ended, with their logs, e.g. ``30d``; unset: forever."""
+    audit_retention: Annotated[float | None, BeforeValidator(_age)] = Field(default="365d", validate_default=True)
+    """How long a server keeps the entries of the audit log, e.g. ``90d``; empty: forever."""
     nodes: int = Field(default=1, ge=1, le=64)
     """How many nodes the local executor divides this machine into; more than one lets anti-affinity act."""
     cpus: float | None = Field(default=None, gt=0)

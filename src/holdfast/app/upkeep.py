@@ -180,7 +180,7 @@ def refuse_damage(settings: Settings, directory: DataDir) -> None:
 def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, store: RetentionStore) -> None:
     """Forget in the background what the settings say is old, and what expires by itself, until the stack ends it."""
     retention = Retention(store, ProcessFiles(directory.runs), word_of(directory))
-    forgetter = Forgetter(retention, settings.retention, SystemClock())
+    forgetter = Forgetter(retention, settings.retention, SystemClock(), acts_age_s=settings.audit_retention)
     loop = Loop("holdfast-retention", forgetter.step)
     stack.callback(loop.stop)
     loop.start()
@@ -189,8 +189,18 @@ def forget_regularly(stack: ExitStack, settings: Settings, directory: DataDir, s
 class Forgetter:
     """Forgets jobs that expire soon after they do, and goes through all others again and again, in bounded steps."""
 
-    def __init__(self, retention: Retention, age_s: float | None, clock: Clock) -> None:
-        """Begin with a sweep; without an age, only jobs that expire by themselves are forgotten."""
+    def __init__(
+        self, retention: Retention, age_s: float | None, clock: Clock, *, acts_age_s: float | None = None
+    ) -> None:
+        """Begin with a sweep; without an age, only jobs that expire by themselves are forgotten.
+
+        Args:
+            retention: Forgets.
+            age_s: Of jobs that have ended.
+            clock: Says what is how old.
+            acts_age_s: Of entries of the audit log; without one they stay.
+        """
+        self._acts_age_s, self._acts_at = acts_age_s, 0.0
         self._retention = retention
         self._age_s = age_s
         self._clock = clock
@@ -201,7 +211,7 @@ class Forgetter:
     def step(self) -> float:
         """Take one step; returns how long to wait for the next."""
         now = self._clock.now()
-        went_on = [self._tried(part, now) for part in (self._expired, self._swept)]
+        went_on = [self._tried(part, now) for part in (self._expired, self._swept, self._acts_forgotten)]
         return _BETWEEN_STEPS_S if any(went_on) else _EXPIRE_EVERY_S
 
     def _tried(self, part: Callable[[float], bool], now: float) -> bool:
@@ -219,6 +229,16 @@ class Forgetter:
         forgotten = self._retention.expire(now)
         self._expire_at = now
         return forgotten > 0
+
+    def _acts_forgotten(self, now: float) -> bool:
+        """Take one step at the audit log, if it is due; returns whether there may be more of it."""
+        if self._acts_age_s is None or now < self._acts_at:
+            return False
+        self._acts_at = now + _SWEEP_EVERY_S
+        more = next(self._retention.forget_acts(now - self._acts_age_s), None) is not None
+        if more:
+            self._acts_at = now
+        return more
 
     def _swept(self, now: float) -> bool:
         """Take one step of the sweep that is going on or due; returns whether there may be more of it."""

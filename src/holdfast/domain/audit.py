@@ -86,7 +86,7 @@ class Act(StrEnum):
     TEST = "test"
     """Sent a test notification through a notifier."""
     READ = "read"
-    """Tried to read something; only recorded if it was refused."""
+    """Tried to read something; only recorded if it was refused, or of the audit log itself by who is no admin."""
 
 
 class Subject(StrEnum):

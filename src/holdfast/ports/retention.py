@@ -77,6 +77,10 @@ class RetentionStore(Protocol):
         """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
         ...
 
+    def delete_audit(self, *, before: float, limit: int) -> int:
+        """Forget entries of the audit log from before that time, among the ``limit`` oldest; returns how many."""
+        ...
+
     def delete_notifications(self, *, settled_before: float, limit: int) -> int:
         """Forget up to ``limit`` notifications that were delivered or given up before; returns how many."""
         ...

@@ -74,6 +74,14 @@ class Retention:
         if failed is not None:
             raise failed
 
+    def forget_acts(self, before: float) -> Iterator[int]:
+        """Forget what the audit log has from before that time; yields after each step that may not have been the last.
+
+        Raises:
+            Unavailable: The database cannot be written.
+        """
+        yield from self._forget_all_of(self._store.delete_audit, before=before)
+
     def expire(self, now: float) -> int:
         """Take one step at the jobs whose own time to live is over.
 

@@ -19,6 +19,20 @@ MUTATIONS = (
         ("integration/test_notifications_of_people.py",),
     ),
     Mutation(
+        "a refusal that is repeated fills the audit log",
+        "service/access/repeats.py",
+        "if known is None:",
+        "if known is None or known.more >= 0:",
+        ("unit/test_repeated_refusals.py",),
+    ),
+    Mutation(
+        "the audit log loses what is not old",
+        "storage/sql/retention.py",
+        "old = select(oldest.c.seq).where(oldest.c.at < before)",
+        "old = select(oldest.c.seq)",
+        ("contract/test_store_retention.py",),
+    ),
+    Mutation(
         "a job may name anybody's secret",
         "service/submit.py",
         "withheld_secrets(item.spec, self.secrets, self.by) if item.spec.secrets else None",

@@ -13,6 +13,7 @@ from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, AuditEntry
 from holdfast.domain.rights import refusal_of
 from holdfast.errors import Forbidden, Refused
+from holdfast.service.access.repeats import record_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ def asks(
 def forbidden(store: AuditStore, caller: Caller, act: Act, kind: Subject, name: str, refused: Refusal) -> Forbidden:
     """Write a refusal to the audit log, and return it as an error."""
     error = Forbidden(refused.message, hint=refused.hint)
-    store.record(AuditEntry(caller, act, kind, name, outcome=error.code, detail=error.message))
+    record_once(store, AuditEntry(caller, act, kind, name, outcome=error.code, detail=error.message))
     return error
 
 

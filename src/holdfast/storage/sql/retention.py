@@ -110,6 +110,14 @@ class SqlRetentionStore:
         with self._database.writing() as connection:
             return connection.execute(delete(table).where(table.c.key.in_(old))).rowcount
 
+    def delete_audit(self, *, before: float, limit: int) -> int:
+        """Forget entries of the audit log from before that time, among the ``limit`` oldest; returns how many."""
+        table = tables.audit
+        oldest = select(table.c.seq, table.c.at).order_by(table.c.seq).limit(limit).subquery()
+        old = select(oldest.c.seq).where(oldest.c.at < before)
+        with self._database.writing() as connection:
+            return connection.execute(delete(table).where(table.c.seq.in_(old))).rowcount
+
     def specs_with(self, part: str) -> Iterator[str]:
         """Read the specifications of all jobs and workloads that hold a text, in parts of one transaction each."""
         workloads, specs = tables.workloads.c, tables.specs.c

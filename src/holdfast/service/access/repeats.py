@@ -1,0 +1,82 @@
+"""Keeps what is refused again and again from filling the audit log: it is counted, and told once a minute."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakKeyDictionary
+
+from holdfast.domain.record import Struct, evolve
+
+if TYPE_CHECKING:
+    from holdfast.domain.audit import AuditEntry
+    from holdfast.ports.events import AuditStore
+
+TOLD_EVERY_S = 60.0
+MOST_NAMES = 20
+"""So many names one caller is told to have tried in a minute, of each kind; others are counted together."""
+_MOST_KEPT = 4096
+_Key: TypeAlias = tuple[str, str, str, str, str]
+"""Who, what they did, to which kind, in words, and the name; that is empty for all beyond ``MOST_NAMES``."""
+
+
+class _Told(Struct):
+    """What was written of something, and what has happened since."""
+
+    since: float
+    last: AuditEntry
+    more: int = 0
+
+
+class Repeats:
+    """Writes refusals to the audit log: each at once when it is new, and what is repeated once a minute, counted."""
+
+    def __init__(self) -> None:
+        """Start with nothing told."""
+        self._told: dict[_Key, _Told] = {}
+        self._lock = Lock()
+
+    def record(self, store: AuditStore, entry: AuditEntry) -> None:
+        """Take note of a refusal."""
+        for each in self._to_write(entry):
+            store.record(each)
+
+    def _to_write(self, entry: AuditEntry) -> list[AuditEntry]:
+        now = entry.caller.at
+        found: list[AuditEntry] = []
+        with self._lock:
+            due = [key for key, told in self._told.items() if not 0.0 <= now - told.since < TOLD_EVERY_S]
+            for key in due:
+                told = self._told.pop(key)
+                found += [_summed(told)] if told.more else []
+            key = self._key(entry)
+            known = self._told.get(key)
+            if known is None:
+                if len(self._told) < _MOST_KEPT:
+                    self._told[key] = _Told(now, entry)
+                found.append(entry)
+            else:
+                known.last, known.more = entry, known.more + 1
+        return found
+
+    def _key(self, entry: AuditEntry) -> _Key:
+        key = (entry.caller.actor, entry.act, entry.subject, entry.detail, entry.name)
+        if key in self._told:
+            return key
+        return key if sum(each[:-1] == key[:-1] for each in self._told) < MOST_NAMES else (*key[:-1], "")
+
+
+def _summed(told: _Told) -> AuditEntry:
+    """Return the last refusal with how many there were since the first, which was written."""
+    return evolve(told.last, detail=f"{told.last.detail} ({told.more} more within a minute, this is the last)".lstrip())
+
+
+_OF_STORES: WeakKeyDictionary[AuditStore, Repeats] = WeakKeyDictionary()
+
+
+def record_once(store: AuditStore, entry: AuditEntry) -> None:
+    """Write to the audit log of a store what was refused or read, unless it is the same again."""
+    repeats = _OF_STORES.get(store)
+    if repeats is None:
+        repeats = _OF_STORES.setdefault(store, Repeats())
+    repeats.record(store, entry)
