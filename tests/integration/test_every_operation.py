@@ -13,7 +13,7 @@ from holdfast.api.http.endpoints.endpoint import groups
 from holdfast.api.http.serving.app import create_app
 from holdfast.api.http.serving.gates import Entrance
 from holdfast.domain.access.grants import Right
-from holdfast.domain.access.people import ROLES
+from holdfast.domain.access.people import ROLES, Role
 from holdfast.domain.audit import Subject
 from holdfast.domain.rights import TABLE, Reach
 from holdfast.service.access.book import FRESH_S
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from holdfast.domain.access import Role
 
 OPEN = {"GET /healthz", "GET /readyz", "GET /api/v1/version", "GET /api/v1/me"}
 """What everybody who is let in may ask."""
@@ -151,3 +150,22 @@ def test_each_call_is_refused_to_the_roles_the_table_says(call: str, server: dic
             method, address, content=body, headers={"Content-Type": "application/json"} if body else {}
         )
         require_as_the_table_says(call, role, answer.status_code, answer.text)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_each_refusal_says_which_right_is_missing_and_who_can_give_it_and_is_audited(
+    call: str, server: dict[Role, httpx.Client]
+) -> None:
+    method, address, body = request_of(call)
+    right, kind = asked(*call.split())
+    refused = [role for role, how_far in zip(ROLES, TABLE[kind][right], strict=True) if how_far is Reach.NONE]
+    for role in refused:
+        headers = {"Content-Type": "application/json"} if body else {}
+        told = server[role].request(method, address, content=body, headers=headers).json()
+        assert f"may not {right} " in told["detail"], told
+        assert f"whose role here is {role}" in told["detail"], told
+        assert told["hint"].startswith("an admin can give it: holdfast update settings --access "), told
+    audit = server[Role.ADMIN].get("/api/v1/audit", params={"limit": 1000}).json()["items"]
+    told_of = {one["detail"] for one in audit if (one["kind"], one["outcome"]) == (kind, "forbidden")}
+    for role in refused:
+        assert any(f"role here is {role}, may not {right} " in detail for detail in told_of), (role, told_of)

@@ -17,7 +17,7 @@ from holdfast.service.naming import not_found
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.notifier import Notifier
@@ -134,9 +134,14 @@ class Notifications(Struct, frozen=True):
             return self.get(caller, notification_id)
 
     @asks(Right.CHANGE, Subject.NOTIFIER)
-    def test(self, caller: Caller, notifier: Notifier, sender: Sender, ids: Ids) -> tuple[str, Sent]:
-        """Tell something at a notifier at once, with one try; returns its id, and what became of it."""
-        now = self.clock.now()
+    def test(self, caller: Caller, name: str, telling: Callable[[], Sender], ids: Ids) -> tuple[str, Sent]:
+        """Tell something at a notifier at once, with one try; returns its id, and what became of it.
+
+        Raises:
+            NotFound: There is none of that name.
+            Unavailable: Nobody can be told from here.
+        """
+        notifier, now = Notifiers(self.store).get(caller, name), self.clock.now()
         report = Report(
             event="notifier.test",
             kind="job",
@@ -149,7 +154,7 @@ class Notifications(Struct, frozen=True):
             complete=True,
         )
         told = Notification(id=f"msg_{ids.new()}", to=notifier.name, report=report, created_at=now)
-        sent = sender.send(notifier, told, now)
+        sent = telling().send(notifier, told, now)
         self.store.record(AuditEntry(caller, Act.TEST, Subject.NOTIFIER, notifier.name, detail=sent.error))
         return told.id, sent
 
