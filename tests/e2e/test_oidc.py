@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -10,9 +11,10 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from holdfast.app.entrance.issuer import trust_of
+from holdfast.app.entrance.issuer import issued, trust_of
 from holdfast.app.settings import read_settings
-from holdfast.errors import InvalidSetting
+from holdfast.app.time import SystemClock
+from holdfast.errors import InvalidSetting, Unavailable
 from tests.e2e import people
 from tests.e2e.issuer import AUDIENCE, Issuer
 from tests.e2e.server import PATIENCE_S, Server
@@ -157,6 +159,17 @@ def test_a_door_takes_the_issuers_tokens(server: Server, issuer: Issuer) -> None
 def foreign_key(issuer: Issuer) -> str:
     claims = {"iss": issuer.url, "aud": AUDIENCE, "sub": "ann", "email": "a@b", "exp": 9_999_999_999}
     return jwt.encode(claims, rsa.generate_private_key(65537, 2048), "RS256", {"kid": "unknown"})
+
+
+def test_without_its_library_a_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("holdfast.app.entrance.oidc.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    assert issued(read_settings(), SystemClock()) is None
+    trusted = read_settings(oidc_issuer="https://login.example", oidc_audience=AUDIENCE)
+    with pytest.raises(Unavailable, match="need a library that is not installed") as caught:
+        issued(trusted, SystemClock())
+    assert caught.value.hint == "pip install 'holdfast-scheduler[oidc]'"
 
 
 @pytest.mark.parametrize(

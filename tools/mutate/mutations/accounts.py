@@ -103,7 +103,7 @@ MUTATIONS = (
         "api/http/serving/gates.py",
         'scope["state"][PRINCIPAL] = await self._who(uid)',
         "await self._who(uid)",
-        ("e2e/test_every_operation_by_socket.py",),
+        ("unit/test_principals.py",),
     ),
     Mutation(
         "a name of an attacker's leads to a server",
