@@ -177,8 +177,16 @@ class _Fading(MemoryStore):
 
 def check_cache(case: Case) -> list[Mismatch]:
     """Have the controller read policies as a case says, and compare what it goes by then."""
-    logging.getLogger("holdfast").setLevel(logging.CRITICAL)
-    store = _Fading()
+    log, store = logging.getLogger("holdfast"), _Fading()
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        return _cached(case, store)
+    finally:
+        log.setLevel(before)
+
+
+def _cached(case: Case, store: _Fading) -> list[Mismatch]:
     catalog = PolicyCatalog(store)
     failed = False
     for step in case["policy"].get("steps") or ():

@@ -22,21 +22,9 @@ _LOST = (FailureCondition.EXECUTOR_LOST, FailureCondition.NODE_LOST)
 INTERNAL = FailureCategory(
     "internal",
     (
-        CategoryRule(
-            conditions=frozenset(_LOST),
-            subcategory="lease-expired",
-            hint="Its machine, or what watched it there, is gone: holdfast get nodes shows which are there.",
-        ),
-        CategoryRule(
-            conditions=frozenset({FailureCondition.LAUNCH_FAILED}),
-            subcategory="job-creation-failed",
-            hint="It could not be started: the failure says why.",
-        ),
-        CategoryRule(
-            conditions=frozenset({FailureCondition.DEADLINE_EXCEEDED}),
-            subcategory="active-deadline",
-            hint="It ran for longer than its deadline allows.",
-        ),
+        CategoryRule(conditions=frozenset(_LOST), subcategory="lease-expired"),
+        CategoryRule(conditions=frozenset({FailureCondition.LAUNCH_FAILED}), subcategory="job-creation-failed"),
+        CategoryRule(conditions=frozenset({FailureCondition.DEADLINE_EXCEEDED}), subcategory="active-deadline"),
     ),
     LAST,
 )

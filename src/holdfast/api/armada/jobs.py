@@ -12,6 +12,7 @@ from holdfast.api.armada.told import final_reason, run_error
 from holdfast.domain.failure import LOST, EndedBy, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RunStatus
+from holdfast.domain.policy.model import DecisionCode
 from holdfast.service.manifests import armada
 from holdfast.service.operations.filters import Wanted
 from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations
@@ -114,7 +115,7 @@ def _error(asked: Asked, one: Job) -> str:
     exit_code = next((one.exit_code for one in last.failure.containers if one.failed), None)
     told = run_error(last.failure.message, exit_code)
     decision = last.decision
-    if decision is None or decision.policy is None:
+    if decision is None or (decision.policy is None and decision.code is not DecisionCode.GLOBAL_LIMIT):
         return told
     return final_reason(decision.reason, told, lost=not LOST.isdisjoint(last.failure.conditions))
 

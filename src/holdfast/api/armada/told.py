@@ -221,7 +221,7 @@ class Translator(Struct, gc=True):
 
     def _preempted(self, stored: StoredEvent, happened: JobFailed, of: Remembered) -> Message:
         reason = of.reason or PREEMPTED
-        if happened.policy is not None and of.decided is not None:
+        if of.decided is not None and (happened.policy is not None or happened.code == DecisionCode.GLOBAL_LIMIT):
             reason = final_reason(of.decided.reason, reason)
         return self._made(
             stored, "preempted", cluster_id=of.executor, run_id=of.run, reason=reason, requestor=of.requestor
@@ -231,7 +231,7 @@ class Translator(Struct, gc=True):
         message = self._of_failure(stored, happened.attempt, of)
         failed = message.failed
         failed.failure_category, failed.failure_subcategory = happened.category, happened.subcategory
-        if happened.policy is not None:
+        if happened.policy is not None or happened.code == DecisionCode.GLOBAL_LIMIT:
             decided = happened.reason if of.decided is None else of.decided.reason
             failed.reason = final_reason(decided, failed.reason, lost=_is_lost(of.ended))
         elif not failed.reason:
