@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench import decisions, engine, floor, jobs, jobset, latency, memory, peers, scale, standing, storage
+from bench import armada, decisions, engine, floor, jobs, jobset, latency, memory, peers, scale, standing, storage
 from bench.baseline import IN_FLIGHT, directory_s, spawn_rate
 from holdfast.domain.policy.model import SetAction
 
@@ -45,6 +45,18 @@ def _jobs(_: float) -> Iterator[Figure]:
     yield Figure(what, found["jobs_per_s"], "/s", found["ratio"], ">= 500 /s, >= 0.2 x")
     ratio = found["submitted_per_s"] / found["spawn_per_s"]
     yield Figure("their submission in bulk", found["submitted_per_s"], "/s", ratio, ">= 5,000 /s")
+
+
+def _armada(_: float) -> Iterator[Figure]:
+    found = armada.measure()
+    if found is None:
+        yield Figure("jobs by Armada's door", "its client is not installed: ./dev clients", "")
+        return
+    rest, door = found
+    yield Figure("10,000 jobs by REST in bulk, until their client is told of the last end", rest.ended, "/s")
+    yield Figure("the same by Armada's door and client", door.ended, "/s", door.ended / rest.ended, ">= 0.7 x REST")
+    yield Figure("their submission by REST", rest.submitted, "/s")
+    yield Figure("their submission by SubmitJobs", door.submitted, "/s", door.submitted / rest.submitted)
 
 
 def _peers(_: float) -> Iterator[Figure]:
@@ -140,6 +152,7 @@ PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
     "latency": _latency,
     "storage": _storage,
     "scale": _scale,
+    "armada": _armada,
 }
 
 

@@ -22,7 +22,7 @@ _PATIENCE_S = 60.0
 
 
 @contextmanager
-def serving(data: Path) -> Iterator[tuple[dict[str, str], psutil.Process]]:
+def serving(data: Path, **settings: str) -> Iterator[tuple[dict[str, str], psutil.Process]]:
     """Run a server of its own; ends what holds programs, too."""
     inherited = {  # without what would have each process compile the package anew
         name: value
@@ -30,7 +30,7 @@ def serving(data: Path) -> Iterator[tuple[dict[str, str], psutil.Process]]:
         if not name.startswith("HOLDFAST_") and name != "PYTHONDONTWRITEBYTECODE"
     }
     offered = {"HOLDFAST_CPUS": str(IN_FLIGHT), "HOLDFAST_MEMORY": "1Ti"}
-    environment = {**inherited, **offered, "HOLDFAST_DATA": str(data)}
+    environment = {**inherited, **offered, **settings, "HOLDFAST_DATA": str(data)}
     with subprocess.Popen((*HOLDFAST, "up", "--port", "0"), env=environment, stderr=subprocess.DEVNULL) as process:
         try:
             _await(data / "server.json", process)

@@ -239,6 +239,8 @@ class Submitter(Struct, frozen=True):
         now = self.clock.now()
         ids = {place: self.ids.new() for place in accepted}
         jobs: dict[int, Job] = {}
+        made: dict[int, Job] = {}
+        """By the identity of its specification, which those of equal items share."""
         arrays: dict[int, Array] = {}
         others = set[str]()
         by = None if self.by is None else self.by.principal
@@ -246,8 +248,14 @@ class Submitter(Struct, frozen=True):
             awaited = resolver.resolved(place, ids) if item.spec.after else NOTHING
             others.update(one.id for one in awaited.after if not one.outcome)
             if item.array is None:
-                spec = evolve(item.spec, after=awaited.after) if awaited.after else item.spec
-                jobs[place] = awaited.applied(new_job(spec, ids[place], now, by))
+                alike = id(item.spec)
+                if awaited.after:
+                    job = new_job(evolve(item.spec, after=awaited.after), ids[place], now, by)
+                elif alike in made:
+                    job = evolve(made[alike], id=ids[place])
+                else:
+                    job = made[alike] = new_job(item.spec, ids[place], now, by)
+                jobs[place] = awaited.applied(job)
             else:
                 arrays[place] = evolve(
                     new_array(item.array, awaited, item.manifest, ids[place], now, by), origins=item.origins

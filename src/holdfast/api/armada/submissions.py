@@ -39,7 +39,7 @@ _STATES = {submit.QUEUED: _WAITING, submit.PENDING: ("Running",), submit.RUNNING
 def submit_jobs(asked: Asked, sent: submit.JobSubmitRequest) -> submit.JobSubmitResponse:
     """Submit jobs, all or none; one whose client id is known is answered with its job."""
     _require_queue(asked, sent.queue, grpc.StatusCode.PERMISSION_DENIED)
-    items = [_item(item) for item in sent.job_request_items]
+    items = _items(sent)
     sizes = [_size(item) for item in sent.job_request_items]
     submissions = Submissions(asked.backend)
     try:
@@ -56,6 +56,18 @@ def submit_jobs(asked: Asked, sent: submit.JobSubmitRequest) -> submit.JobSubmit
     for outcome in outcomes:
         answer.job_response_items.add(job_id="" if outcome.made is None else outcome.made.id)
     return answer
+
+
+def _items(sent: submit.JobSubmitRequest) -> list[dict[str, Any]]:
+    """Return what JSON has of each item; of equal ones it is one object, which is read once."""
+    known: dict[bytes, dict[str, Any]] = {}
+    found = []
+    for item in sent.job_request_items:
+        key = item.SerializeToString()
+        if key not in known:
+            known[key] = _item(item)
+        found.append(known[key])
+    return found
 
 
 def _item(sent: submit.JobSubmitRequestItem) -> dict[str, Any]:

@@ -70,18 +70,21 @@ def read_items(
     Args:
         queue: The queue's name.
         job_set: The id of the job set.
-        items: The items, as JSON has them.
+        items: The items, as JSON has them; one that is there several times is read once.
         sizes: Of each, the bytes of its pod as it was sent; where they are not known, none is too large.
         engines: Lists those that may run them.
     """
     gangs: dict[int, list[Finding]] = {}
     for place, finding in gang_findings(items):
         gangs.setdefault(place, []).append(finding)
-    found = []
+    found, known = [], dict[int, ArmadaItem]()
     for place, item in enumerate(items):
-        findings = (*item_findings(item, sizes[place] if place < len(sizes) else 0), *gangs.get(place, ()))
-        problems = [Problem(one.path, one.message, hint=one.hint) for one in findings]
-        found.append(_read_item(item, (queue, job_set), problems, engines))
+        read = known.get(id(item))
+        if read is None:
+            findings = (*item_findings(item, sizes[place] if place < len(sizes) else 0), *gangs.get(place, ()))
+            problems = [Problem(one.path, one.message, hint=one.hint) for one in findings]
+            read = known[id(item)] = _read_item(item, (queue, job_set), problems, engines)
+        found.append(read)
     return found
 
 

@@ -1,0 +1,81 @@
+"""Jobs by Armada's door beside jobs by REST, on one server: submitted at once, and followed until all have ended.
+
+Each client is a process of its own: Armada's, unmodified, where it is installed (``./dev clients``), and ours.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.server import serving
+from holdfast.client import Client
+from tools.clients import python_of
+
+_BY_DOOR = """
+import sys, time, grpc
+from armada_client.client import ArmadaClient
+from armada_client.k8s.io.api.core.v1 import generated_pb2 as core
+from armada_client.k8s.io.apimachinery.pkg.api.resource import generated_pb2 as amount
+client, count = ArmadaClient(grpc.insecure_channel(sys.argv[1])), int(sys.argv[2])
+client.create_queue(client.create_queue_request(name="ml", priority_factor=1.0))
+some = {"cpu": amount.Quantity(string="1"), "memory": amount.Quantity(string="1Mi")}
+asked = core.ResourceRequirements(requests=some, limits=some)
+pod = core.PodSpec(containers=[core.Container(name="main", command=["/bin/true"], resources=asked)])
+items = [client.create_job_request_item(pod_spec=pod, namespace="default") for _ in range(count)]
+began = time.perf_counter()
+client.submit_jobs("ml", "bench", items)
+submitted, over = time.perf_counter(), 0
+for raw in client.get_job_events_stream("ml", "bench"):
+    over += raw.message.WhichOneof("events") == "succeeded"
+    if over == count:
+        break
+print(submitted - began, time.perf_counter() - began)
+"""
+_BY_REST = """
+import sys, time
+from holdfast.client import Client
+client, count = Client(sys.argv[1], token=sys.argv[2]), int(sys.argv[3])
+items = [{"name": "bench", "command": ["/bin/true"], "resources": {"cpu": 1, "memory": "1Mi"}, "group": "rest"}] * count
+began = time.perf_counter()
+client.submit_bulk(items)
+submitted, over = time.perf_counter(), 0
+for event in client.events(follow=True, group="rest"):
+    over += event.type == "dev.holdfast.job.succeeded.v1"
+    if over == count:
+        break
+print(submitted - began, time.perf_counter() - began)
+"""
+
+
+class Rates(NamedTuple):
+    """Jobs in a second."""
+
+    submitted: float
+    ended: float
+    """From the submission on, until the client has been told of the last end."""
+
+
+def measure(count: int = 10_000) -> tuple[Rates, Rates] | None:
+    """Return the rates by REST and by the door; ``None`` where Armada's client is not installed."""
+    stock = python_of("armada")
+    if not stock.exists():
+        return None
+    opened = {"HOLDFAST_DOORS": "armada", "HOLDFAST_ARMADA_LISTEN": "127.0.0.1:0", "HOLDFAST_DOOR_ANONYMOUS": "bench"}
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder, serving(Path(folder), **opened):
+        server = json.loads((Path(folder) / "server.json").read_text())
+        with Client(server["url"], token=server["token"]) as client:
+            client.put_settings({"access": {"operator": ["user:bench"]}})
+        by_rest = _run(sys.executable, _BY_REST, server["url"], server["token"], str(count))
+        by_door = _run(str(stock), _BY_DOOR, server["doors"]["armada"], str(count))
+    return Rates(*(count / each for each in by_rest)), Rates(*(count / each for each in by_door))
+
+
+def _run(python: str, script: str, *words: str) -> tuple[float, float]:
+    ran = subprocess.run([python, "-c", script, *words], capture_output=True, text=True, check=True)
+    submitted_s, ended_s = map(float, ran.stdout.split())
+    return submitted_s, ended_s
