@@ -33,8 +33,8 @@ VICTIMS: Mapping[str, Callable[[str], ColumnElement[bool]]] = {
 }
 """Which rows are a workload's, by the tables that have such rows."""
 SHARED = frozenset({
-    "api_tokens", "audit", "categories", "cordons", "discards", "idempotency", "leadership", "nodes", "notifications",
-    "notifiers",
+    "api_tokens", "audit", "categories", "cordons", "discards", "idempotency", "intake", "leadership", "nodes",
+    "notifications", "notifiers",
     "places", "policies", "policy_revisions", "quarantine", "queues", "requests", "reruns", "settings",
 })  # fmt: skip
 """Tables whose rows belong to nobody in particular: all of them are damaged."""
@@ -139,6 +139,8 @@ def damage(url: str, victims: Mapping[Damage, list[str]]) -> None:
     """Damage every text there is, those of workloads in the rows of these; there is a row for each."""
     engine = create_engine(url)
     with engine.begin() as connection:
+        taken_in = {"queue": "other", "submitted_by": "ann", "at": 1.0, "count": 1}
+        connection.execute(insert(tables.metadata.tables["intake"]).values(taken_in))
         connection.execute(insert(tables.quarantine).values(id="nobody", kind="gang", since=1.0, message="gone"))
         asked = {"kind": "hold", "job_ids": '["nobody"]', "created_at": 1.0, "actor": "", "reason": ""}
         connection.execute(insert(tables.requests).values(asked))
