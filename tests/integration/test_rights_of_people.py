@@ -277,3 +277,17 @@ def test_the_audit_log_says_who_reads_it_once_a_minute_and_admins_aside(people: 
     audit = people.lab_client.audit()
     read = [(one.actor, one.outcome) for one in audit if (one.action, one.kind) == ("read", "audit")]
     assert read == [("ops", "accepted"), ("ben", "forbidden")]
+
+
+def test_a_rehearsal_refuses_what_writing_it_would_and_nothing_else(people: People) -> None:
+    people.ann.submit_array(ARRAY)
+    changed = {**ARRAY, "array": {"indices": "0-1", "maxRunning": 1}}
+    for may, who in ((True, people.ann), (True, people.ops), (False, people.ben)):
+        if may:
+            assert [one.status for one in who.check([changed]).items] == ["valid"]
+            who.put_array("sweep", changed)
+            continue
+        with pytest.raises(Forbidden):
+            who.check([changed])
+        with pytest.raises(Forbidden):
+            who.put_array("sweep", changed)

@@ -139,7 +139,7 @@ class Settings(BaseModel):
     connections: int = Field(default=1000, ge=1)
     """Connections to the API at a time; fewer if the server may not open that many files (``ulimit -n``)."""
     streams: int = Field(default=100, ge=0)
-    """Clients that follow events at a time; 0: none, they read pages instead. Each holds one of the connections."""
+    """Clients that follow events at a time, nobody but an admin with over half; 0: none, they read pages instead."""
     doors: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
     """Other systems' protocols that a server speaks, such as ``armada``; their clients come in by them."""
     armada_listen: str = "127.0.0.1:50051"

@@ -7,17 +7,21 @@ lock.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
+from holdfast.domain.access.people import Role
 from holdfast.domain.record import Struct, field
 from holdfast.errors import HoldfastError, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from holdfast.domain.access.people import Principal
 
 NEWS_S = 0.05
 """The shortest time between two looks at the store, and for each listener, as all of them read after each."""
@@ -38,27 +42,38 @@ class Listeners(Struct, gc=True):
     """How many may listen at a time."""
     stopping: Callable[[], bool] = lambda: False
     count: int = 0
+    _of: Counter[str] = field(default_factory=Counter)
+    """How many those have who are no admins, by their names."""
     _seen: int = -1
     _turn: asyncio.Event = field(default_factory=asyncio.Event)
     _watching: asyncio.Task[None] | None = None
 
     @contextmanager
-    def admitted(self) -> Iterator[None]:
-        """Let one more client listen, until the context ends.
+    def admitted(self, principal: Principal) -> Iterator[None]:
+        """Let one more client listen, until the context ends; nobody but an admin has more than half of all.
 
         Raises:
             Unavailable: Too many do.
         """
+        hint = "read pages instead: Accept: application/json"
         if self.count >= self.most:
             msg = f"{self.most} clients follow events already"
-            raise Unavailable(msg, hint="read pages instead: Accept: application/json")
+            raise Unavailable(msg, hint=hint)
+        who, share = "" if Role.ADMIN in principal.roles else principal.name, max(1, self.most // 2)
+        if who and self._of[who] >= share:
+            msg = f"{share} clients of {who} follow events already, and the others are for other people"
+            raise Unavailable(msg, hint=hint)
         self.count += 1
+        self._of[who] += 1
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
         try:
             yield
         finally:
             self.count -= 1
+            self._of[who] -= 1
+            if not self._of[who]:
+                del self._of[who]
 
     async def news(self, after: int, within_s: float) -> None:
         """Wait until there is an event after this one, all are to go, or so much time has passed."""

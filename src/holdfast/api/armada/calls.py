@@ -47,8 +47,8 @@ class Following(Protocol):
         """Call something that takes its time, in a thread."""
         ...
 
-    def admitted(self) -> AbstractContextManager[None]:
-        """Count as one that follows for as long as the context lasts; too many are refused."""
+    def admitted(self, caller: Caller) -> AbstractContextManager[None]:
+        """Count as one of somebody's that follows for as long as the context lasts; too many are refused."""
         ...
 
     def stopping(self) -> bool:

@@ -49,7 +49,7 @@ async def job_set_events(
 ) -> AsyncIterator[event.EventStreamMessage]:
     """Read what happened to the jobs of a set; with ``watch`` it does not end."""
     told = await following.run(_Told, asked, sent)
-    with following.admitted():
+    with following.admitted(asked.caller):
         while not following.stopping():
             messages, part = await following.run(told.next)
             for message in messages:

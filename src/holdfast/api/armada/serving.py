@@ -152,14 +152,14 @@ class Door:
         return await self._loop.run_in_executor(self._threads, lambda: call(*args, **kwargs))
 
     @contextmanager
-    def admitted(self) -> Iterator[None]:
-        """Count as one that follows for as long as the context lasts.
+    def admitted(self, caller: Caller) -> Iterator[None]:
+        """Count as one of somebody's that follows for as long as the context lasts.
 
         Raises:
             Rejected: Too many do.
         """
         try:
-            admitted = self._listeners.admitted()
+            admitted = self._listeners.admitted(caller.principal)
             admitted.__enter__()
         except Unavailable as error:
             raise Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, error.message) from error

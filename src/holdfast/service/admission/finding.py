@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.domain.access.grants import Right
 from holdfast.domain.record import Struct
 from holdfast.errors import NotFound
 
@@ -43,11 +44,11 @@ class Finder(Protocol):
         """List some names of arrays or of job sets."""
         ...
 
-    def require_own(self, there: Array | JobSet, *, must_exist: bool = False) -> None:
-        """Check that they may change what an array or a job set of a name runs.
+    def require_own(self, there: Array | JobSet, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
+        """Check that they may change what an array or a job set of a name runs, or have another right to it.
 
         Raises:
-            Forbidden: It would run as somebody else.
+            Forbidden: They have no such right; what is changed would run as somebody else.
             AlreadyExists: It is nothing that they may know of, and the name is taken; or with ``must_exist``
             NotFound: there is none that they may know of.
         """
@@ -87,5 +88,5 @@ class Everything(Struct, frozen=True):
         """List some names of arrays or of job sets."""
         return [each.name for each in self.store.workloads(kind, limit=limit)]
 
-    def require_own(self, there: Array | JobSet, *, must_exist: bool = False) -> None:
+    def require_own(self, there: Array | JobSet, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Allow it."""

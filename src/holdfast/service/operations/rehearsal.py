@@ -171,7 +171,7 @@ class Rehearsal(Struct, frozen=True):
         arrays, found = Arrays(self.store, self.clock, self.ids), {}
         for place, job in [(place, job) for place, job in jobs.items() if job.array is not None and job.error is None]:
             try:
-                self._finder.require_own(arrays.get(job.spec.name).array)
+                self._finder.require_own(arrays.get(job.spec.name).array, Right.CHANGE)
                 reshape(arrays, job.spec.name, job, dry_run=True)
                 found[place] = Checked(job.spec.name, job.warnings)
             except NotFound:

@@ -193,10 +193,10 @@ class Seeing:
         """Whether it may read what an array or a job set printed."""
         return self.sight_of(found) is Sight.EVERYTHING
 
-    def require_own(self, there: Array | JobSet, *, must_exist: bool = False) -> None:
+    def require_own(self, there: Array | JobSet, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Check that it may change what an array or a job set runs; see ``Finder``."""
         thing = _thing_of(there)
-        refused = decide(self._who, Right.SUBMIT, thing, self._grants)
+        refused = decide(self._who, right, thing, self._grants)
         if refused is None:
             return
         if self.knows(there):

@@ -198,7 +198,10 @@ def _followed(
         group=values["group"],
     )
     begin = events.begin_of(values["after"], values["last_event_id"])
-    return EventStream(listeners, lambda after: log.part(by, where, after=after, limit=_PART_OF_STREAM), begin)
+    principal = by.principal
+    return EventStream(
+        listeners, principal, lambda after: log.part(by, where, after=after, limit=_PART_OF_STREAM), begin
+    )
 
 
 _EVENTS = next(one for one in events.ENDPOINTS[0] if one.path == events.PATH)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from starlette.types import Receive, Scope, Send
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.events import StoredEvent
     from holdfast.service.listeners import Listeners
     from holdfast.service.operations.events import EventPart
@@ -43,8 +44,11 @@ class EventStream(Response):
 
     media_type = EVENT_STREAM
 
-    def __init__(self, listeners: Listeners, read: Callable[[int], EventPart], after: int) -> None:
-        """Remember how to read the events after a place, and where to begin."""
+    def __init__(
+        self, listeners: Listeners, principal: Principal, read: Callable[[int], EventPart], after: int
+    ) -> None:
+        """Remember who follows, how to read the events after a place, and where to begin."""
+        self._principal = principal
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._listeners = listeners
@@ -56,7 +60,7 @@ class EventStream(Response):
         """Send events until somebody ends it."""
         with ExitStack() as stack:
             try:
-                stack.enter_context(self._listeners.admitted())
+                stack.enter_context(self._listeners.admitted(self._principal))
             except Unavailable as error:
                 await respond(error)(scope, receive, send)
                 return
