@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.app.loops.configuring import read_file
 from holdfast.compiled.codec import dump_spec
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.dialects.armada.jobs import read_items
@@ -24,6 +26,8 @@ from holdfast.service.operations.settings import Settings
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast.domain.configured import Configured
 
 DOCUMENT = """
@@ -93,6 +97,15 @@ def test_what_is_wrong_is_said_with_the_files_name(text: str, wrong: str) -> Non
         read(text)
     assert "armada.yaml" in caught.value.message
     assert wrong in "; ".join(map(str, caught.value.problems))
+
+
+@pytest.mark.timeout(10)
+def test_what_is_no_file_is_refused_and_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "latin").write_bytes(b"a: \xe4")
+    for name, why in (("pipe", "no file"), ("", "no file"), ("gone", "No such file"), ("latin", "not UTF-8")):
+        with pytest.raises(InvalidSetting, match=why):
+            read_file(tmp_path / name)
 
 
 def test_the_file_stands_over_the_settings_and_leaves_them_as_they_were_when_it_is_gone() -> None:

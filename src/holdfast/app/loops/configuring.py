@@ -32,6 +32,9 @@ def read_file(path: Path) -> Configured:
     Raises:
         InvalidSetting: It cannot be read, or is not valid; with every problem found.
     """
+    if path.exists() and not path.is_file():  # to open a pipe would wait for who writes into it
+        msg = f"{path} cannot be read: it is no file"
+        raise InvalidSetting(msg)
     try:
         with path.open("rb") as file:
             text = file.read(_LARGEST + 1).decode()
