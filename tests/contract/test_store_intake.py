@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,7 @@ from tests.unit.jobset_service import Counting
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
+    from tests.contract.conftest import SqlPlace
 
 
 def caller(name: str) -> Caller:
@@ -205,3 +208,15 @@ def test_what_came_before_a_queue_had_a_limit_does_not_count(store: Store) -> No
     desk.jobs("ann", "later")
     with pytest.raises(RateLimited):
         desk.jobs("ann", "too-soon")
+
+
+def test_a_damaged_row_of_a_minute_keeps_nobody_out(sqlite: SqlPlace) -> None:
+    store = sqlite.open()
+    store.put_queue(Queue("q", submissions_per_minute=2))
+    desk = Desk(store)
+    desk.jobs("ann", "a")
+    with closing(sqlite3.connect(sqlite.url)) as raw, raw:
+        raw.execute("UPDATE intake SET at = 'garbage', count = x'00ff'")
+    desk.jobs("ann", "b", "c")
+    with pytest.raises(RateLimited):
+        desk.jobs("ann", "d")

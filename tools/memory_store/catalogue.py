@@ -58,6 +58,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         self._access = Access()
         self._tokens: dict[str, ApiToken] = {}
         self._configured: Configured | None = None
+        self._submitters: dict[str, str] = {}
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version, cheaply."""
@@ -82,6 +83,7 @@ class MemoryCatalogueStore(MemoryLogStore):
                 tokens=dict(self._tokens),
                 configured=self._configured,
                 own=None if self._configured is None else own,
+                submitters={what: who for what, who in self._submitters.items() if who},
             )
 
     def put_policy(
@@ -102,6 +104,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             revisions = self._revisions.setdefault(policy.name, [])
             stored = evolve(policy, revision=len(revisions) + 1)
             revisions.append(stored)
+            self._submitters.setdefault(f"{presence.POLICY} {policy.name}", "" if by is None else by.principal.name)
             self._policies[policy.name] = stored
             self._edited(audit.on_policy(by, _put_act(current), stored))
             return stored
@@ -132,6 +135,7 @@ class MemoryCatalogueStore(MemoryLogStore):
                 self._queues[queue.name] = queue
                 self._edited(audit.on_queue(by, Act.UPDATE, queue.name))
             gone = self._policies.pop(name)
+            self._submitters.pop(f"{presence.POLICY} {name}", None)
             self._edited(audit.on_policy(by, Act.DELETE, gone))
 
     def _work_with(self, policy: str) -> Iterator[str]:
@@ -155,6 +159,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             current = self._queues.get(queue.name)
             permissions.require_right_to_permissions(by, current, queue)
             if current != queue:
+                self._submitters.setdefault(f"{presence.QUEUE} {queue.name}", "" if by is None else by.principal.name)
                 self._queues[queue.name] = queue
                 self._edited(audit.on_queue(by, _put_act(current), queue.name))
 
@@ -171,6 +176,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             every = self._jobs_waiting.workloads.values()
             references.require_no_owners(name, [each for each in every if isinstance(each, Owner)])
             del self._queues[name]
+            self._submitters.pop(f"{presence.QUEUE} {name}", None)
             self._edited(audit.on_queue(by, Act.DELETE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
@@ -179,6 +185,9 @@ class MemoryCatalogueStore(MemoryLogStore):
             presence.require_presence(presence.CATEGORY, category.name, known=self._categories, create=create)
             current = self._categories.get(category.name)
             if current != category:
+                self._submitters.setdefault(
+                    f"{presence.CATEGORY} {category.name}", "" if by is None else by.principal.name
+                )
                 self._categories[category.name] = category
                 self._edited(audit.on_category(by, _put_act(current), category.name))
 
@@ -187,6 +196,7 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             presence.require_presence(presence.CATEGORY, name, known=self._categories, create=False)
             del self._categories[name]
+            self._submitters.pop(f"{presence.CATEGORY} {name}", None)
             self._edited(audit.on_category(by, Act.DELETE, name))
 
     def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
@@ -195,6 +205,9 @@ class MemoryCatalogueStore(MemoryLogStore):
             presence.require_presence(presence.NOTIFIER, notifier.name, known=self._notifiers, create=create)
             current = self._notifiers.get(notifier.name)
             if current != notifier:
+                self._submitters.setdefault(
+                    f"{presence.NOTIFIER} {notifier.name}", "" if by is None else by.principal.name
+                )
                 self._notifiers[notifier.name] = notifier
                 self._edited(audit.on_notifier(by, _put_act(current), notifier.name))
 
@@ -204,6 +217,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             presence.require_presence(presence.NOTIFIER, name, known=self._notifiers, create=False)
             references.require_unused_notifier(name, queues=self._queues.values())
             del self._notifiers[name]
+            self._submitters.pop(f"{presence.NOTIFIER} {name}", None)
             self._edited(audit.on_notifier(by, Act.DELETE, name))
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:

@@ -53,6 +53,8 @@ class Catalogue(Struct, frozen=True):
     """What a file says, which is in ``settings`` and ``default_policy`` already."""
     own: tuple[RetrySettings, str | None] | None = None
     """What these would be without the file, if there is one."""
+    submitters: Mapping[str, str] = field(default_factory=dict)
+    """Who first wrote each policy, queue, category and notifier, by its kind and name, where that is known."""
 
     def policies_for(self, queue: str, spec: JobSpec) -> tuple[list[RetryPolicy], list[str]]:
         """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""

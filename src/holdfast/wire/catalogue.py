@@ -17,6 +17,8 @@ class PolicyView(Response):
 
     name: str
     revision: int
+    submitted_by: str = Field(default="", alias="submittedBy")
+    """Who first wrote it; empty where nobody is known."""
     spec: dict[str, Any]
     """As in a manifest of kind RetryPolicy."""
     warnings: list[ProblemEntry] = Field(default_factory=list)
@@ -27,6 +29,8 @@ class QueueView(Response):
     """A queue."""
 
     name: str
+    submitted_by: str = Field(default="", alias="submittedBy")
+    """Who first wrote it; empty where nobody is known."""
     spec: dict[str, Any]
     """As in a manifest of kind Queue."""
     warnings: list[ProblemEntry] = Field(default_factory=list)
@@ -37,6 +41,8 @@ class CategoryView(Response):
     """A failure category."""
 
     name: str
+    submitted_by: str = Field(default="", alias="submittedBy")
+    """Who first wrote it; empty where nobody is known."""
     spec: dict[str, Any]
     """As in a manifest of kind FailureCategory."""
     built_in: bool = False

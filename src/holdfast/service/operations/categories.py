@@ -15,7 +15,7 @@ from holdfast.service.naming import not_found
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.category import FailureCategory
@@ -36,6 +36,13 @@ class Categories(Struct, frozen=True):
 
     def _own(self) -> Sequence[FailureCategory]:
         return self.store.catalogue().categories
+
+    @asks(Right.WATCH, Subject.CATEGORY)
+    def submitters(self, _caller: Caller) -> Mapping[str, str]:
+        """Say who first wrote each, by its name, where that is known."""
+        kind = f"{presence.CATEGORY} "
+        found = self.store.catalogue().submitters
+        return {what.removeprefix(kind): who for what, who in found.items() if what.startswith(kind)}
 
     @asks(Right.WATCH, Subject.CATEGORY)
     def get(self, _caller: Caller, name: str) -> FailureCategory:

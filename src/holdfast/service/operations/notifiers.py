@@ -17,7 +17,7 @@ from holdfast.service.naming import not_found
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.notifier import Notifier
@@ -40,6 +40,13 @@ class Notifiers(Struct, frozen=True):
         """List all, by name."""
         found = self.store.catalogue().notifiers
         return [found[name] for name in sorted(found)]
+
+    @asks(Right.WATCH, Subject.NOTIFIER)
+    def submitters(self, _caller: Caller) -> Mapping[str, str]:
+        """Say who first wrote each, by its name, where that is known."""
+        kind = f"{presence.NOTIFIER} "
+        found = self.store.catalogue().submitters
+        return {what.removeprefix(kind): who for what, who in found.items() if what.startswith(kind)}
 
     @asks(Right.WATCH, Subject.NOTIFIER)
     def get(self, _caller: Caller, name: str) -> Notifier:

@@ -13,7 +13,7 @@ from holdfast.service.naming import not_found
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.policy.model import RetryPolicy
@@ -30,6 +30,13 @@ class Policies(Struct, frozen=True):
         """List the newest revision of each, by name."""
         policies = self.store.catalogue().policies
         return [policies[name] for name in sorted(policies)]
+
+    @asks(Right.WATCH, Subject.POLICY)
+    def submitters(self, _caller: Caller) -> Mapping[str, str]:
+        """Say who first wrote each, by its name, where that is known."""
+        kind = f"{presence.POLICY} "
+        found = self.store.catalogue().submitters
+        return {what.removeprefix(kind): who for what, who in found.items() if what.startswith(kind)}
 
     @asks(Right.WATCH, Subject.POLICY)
     def get(self, _caller: Caller, name: str) -> RetryPolicy:

@@ -16,7 +16,7 @@ from holdfast.service.naming import not_found, unknown_names, unknown_notifiers
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Node, Queue
@@ -34,6 +34,13 @@ class Queues(Struct, frozen=True):
         """List all, by name."""
         queues = self.store.catalogue().queues
         return [queues[name] for name in sorted(queues)]
+
+    @asks(Right.WATCH, Subject.QUEUE)
+    def submitters(self, _caller: Caller) -> Mapping[str, str]:
+        """Say who first wrote each, by its name, where that is known."""
+        kind = f"{presence.QUEUE} "
+        found = self.store.catalogue().submitters
+        return {what.removeprefix(kind): who for what, who in found.items() if what.startswith(kind)}
 
     @asks(Right.WATCH, Subject.QUEUE)
     def get(self, _caller: Caller, name: str) -> Queue:

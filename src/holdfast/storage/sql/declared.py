@@ -25,6 +25,7 @@ policies = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("revision", Integer, nullable=False),
+    Column("submitted_by", Text, nullable=False, server_default=""),
     ForeignKeyConstraint(["name", "revision"], ["policy_revisions.name", "policy_revisions.revision"]),
 )
 
@@ -37,9 +38,19 @@ policy_revisions = Table(
     CheckConstraint("revision >= 1", name="revision"),
 )
 
-queues, categories, notifiers, cordons, api_tokens = (
+queues, categories, notifiers = (
+    Table(
+        name,
+        metadata,
+        Column("name", Text, primary_key=True),
+        Column("body", Text, nullable=False),
+        Column("submitted_by", Text, nullable=False, server_default=""),
+    )
+    for name in ("queues", "categories", "notifiers")
+)
+cordons, api_tokens = (
     Table(name, metadata, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
-    for name in ("queues", "categories", "notifiers", "cordons", "api_tokens")
+    for name in ("cordons", "api_tokens")
 )
 
 intake = Table(

@@ -1,6 +1,6 @@
 """What operators write: retry policies, queues, failure categories and settings, each under its address."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from holdfast.api.http.endpoints.endpoint import (
     DryRun,
@@ -67,36 +67,40 @@ _ALL_SETTINGS = Takes(
 )
 
 
-def _policy_view(policy: RetryPolicy) -> PolicyView:
+def _policy_view(policy: RetryPolicy, submitters: Mapping[str, str]) -> PolicyView:
     return PolicyView(
         name=policy.name,
+        submittedBy=submitters.get(policy.name, ""),
         revision=policy.revision,
         spec=spec_of(policy),
         warnings=list(map(problem_entry, warnings_of(policy))),
     )
 
 
-def _policy(policy: RetryPolicy, *, status: int = 200) -> Reply:
-    return Reply(_policy_view(policy), status, version=str(policy.revision))
+def _policy(backend: Backend, by: Caller, policy: RetryPolicy, *, status: int = 200) -> Reply:
+    submitters = Policies(backend.store).submitters(by)
+    return Reply(_policy_view(policy, submitters), status, version=str(policy.revision))
 
 
 @_POLICIES.add("GET", "/retry-policies", PolicyPage, summary="List retry policies")
 def list_policies(backend: Backend, by: Caller) -> PolicyPage:
     """List all, by name."""
-    return PolicyPage(items=list(map(_policy_view, Policies(backend.store).list(by))))
+    policies = Policies(backend.store)
+    submitters = policies.submitters(by)
+    return PolicyPage(items=[_policy_view(policy, submitters) for policy in policies.list(by)])
 
 
 @_POLICIES.add("POST", "/retry-policies", PolicyView, 409, summary="Create a retry policy", status=201, takes=_POLICY)
 def create_policy(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a retry policy; it must be new."""
     policy = Policies(backend.store).put(by, manifest_of(body, RetryPolicy), create=True, dry_run=dry_run)
-    return _policy(policy, status=created(dry_run=dry_run))
+    return _policy(backend, by, policy, status=created(dry_run=dry_run))
 
 
 @_POLICIES.add("GET", "/retry-policies/{name}", PolicyView, 404, summary="Read a retry policy")
 def get_policy(backend: Backend, by: Caller, name: Name) -> Reply:
     """Read one."""
-    return _policy(Policies(backend.store).get(by, name))
+    return _policy(backend, by, Policies(backend.store).get(by, name))
 
 
 @_POLICIES.add(
@@ -116,7 +120,9 @@ def put_policy(  # noqa: PLR0913 - the parameters of an address
     match = read_match(if_match)
     policy = manifest_of(body, RetryPolicy, name=name)
     create = False if must_exist or match.exists else None
-    return _policy(Policies(backend.store).put(by, policy, create=create, if_match=match.versions, dry_run=dry_run))
+    return _policy(
+        backend, by, Policies(backend.store).put(by, policy, create=create, if_match=match.versions, dry_run=dry_run)
+    )
 
 
 @_POLICIES.add("DELETE", "/retry-policies/{name}", None, 404, 409, summary="Delete a retry policy", status=204)
@@ -125,15 +131,23 @@ def delete_policy(backend: Backend, by: Caller, name: Name, *, if_match: IfMatch
     Policies(backend.store).delete(by, name, if_match=read_match(if_match).versions)
 
 
-def _queue_view(backend: Backend, by: Caller, queue: Queue) -> QueueView:
-    warnings = Queues(backend.store).warnings(by, queue, backend.nodes, backend.is_group)
-    return QueueView(name=queue.name, spec=spec_of(queue), warnings=list(map(problem_entry, warnings)))
+def _queue_view(backend: Backend, by: Caller, queue: Queue, submitters: Mapping[str, str] | None = None) -> QueueView:
+    queues = Queues(backend.store)
+    warnings = queues.warnings(by, queue, backend.nodes, backend.is_group)
+    return QueueView(
+        name=queue.name,
+        submittedBy=(queues.submitters(by) if submitters is None else submitters).get(queue.name, ""),
+        spec=spec_of(queue),
+        warnings=list(map(problem_entry, warnings)),
+    )
 
 
 @_QUEUES.add("GET", "/queues", QueuePage, summary="List queues")
 def list_queues(backend: Backend, by: Caller) -> QueuePage:
     """List all, by name."""
-    return QueuePage(items=[_queue_view(backend, by, queue) for queue in Queues(backend.store).list(by)])
+    queues = Queues(backend.store)
+    submitters = queues.submitters(by)
+    return QueuePage(items=[_queue_view(backend, by, queue, submitters) for queue in queues.list(by)])
 
 
 @_QUEUES.add("POST", "/queues", QueueView, 409, summary="Create a queue", status=201, takes=_QUEUE)
@@ -164,9 +178,10 @@ def delete_queue(backend: Backend, by: Caller, name: Name) -> None:
     Queues(backend.store).delete(by, name)
 
 
-def _category_view(category: FailureCategory) -> CategoryView:
+def _category_view(category: FailureCategory, submitters: Mapping[str, str]) -> CategoryView:
     return CategoryView(
         name=category.name,
+        submittedBy=submitters.get(category.name, ""),
         spec=spec_of(category),
         built_in=category in BUILT_IN,
         warnings=list(map(problem_entry, warnings_of(category))),
@@ -176,7 +191,9 @@ def _category_view(category: FailureCategory) -> CategoryView:
 @_CATEGORIES.add("GET", "/failure-categories", CategoryPage, summary="List failure categories")
 def list_categories(backend: Backend, by: Caller) -> CategoryPage:
     """List all, in order of evaluation."""
-    return CategoryPage(items=list(map(_category_view, Categories(backend.store).list(by))))
+    categories = Categories(backend.store)
+    submitters = categories.submitters(by)
+    return CategoryPage(items=[_category_view(category, submitters) for category in categories.list(by)])
 
 
 @_CATEGORIES.add(
@@ -191,13 +208,15 @@ def list_categories(backend: Backend, by: Caller) -> CategoryPage:
 def create_category(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a failure category; it must be new."""
     category = Categories(backend.store).put(by, manifest_of(body, FailureCategory), create=True, dry_run=dry_run)
-    return Reply(_category_view(category), created(dry_run=dry_run))
+    submitters = Categories(backend.store).submitters(by)
+    return Reply(_category_view(category, submitters), created(dry_run=dry_run))
 
 
 @_CATEGORIES.add("GET", "/failure-categories/{name}", CategoryView, 404, summary="Read a failure category")
 def get_category(backend: Backend, by: Caller, name: Name) -> CategoryView:
     """Read one."""
-    return _category_view(Categories(backend.store).get(by, name))
+    categories = Categories(backend.store)
+    return _category_view(categories.get(by, name), categories.submitters(by))
 
 
 @_CATEGORIES.add(
@@ -213,7 +232,9 @@ def put_category(
 ) -> CategoryView:
     """Create or replace a failure category."""
     category, create = manifest_of(body, FailureCategory, name=name), False if must_exist else None
-    return _category_view(Categories(backend.store).put(by, category, create=create, dry_run=dry_run))
+    categories = Categories(backend.store)
+    stored = categories.put(by, category, create=create, dry_run=dry_run)
+    return _category_view(stored, categories.submitters(by))
 
 
 @_CATEGORIES.add(

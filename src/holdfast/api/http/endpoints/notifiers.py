@@ -40,27 +40,28 @@ def _notifiers(backend: Backend) -> Notifiers:
     return Notifiers(backend.store, None if backend.sender is None else backend.sender())
 
 
-def _view(notifier: Notifier) -> NotifierView:
-    return NotifierView(name=notifier.name, spec=spec_of(notifier))
+def _view(backend: Backend, by: Caller, notifier: Notifier) -> NotifierView:
+    submitter = Notifiers(backend.store).submitters(by).get(notifier.name, "")
+    return NotifierView(name=notifier.name, submittedBy=submitter, spec=spec_of(notifier))
 
 
 @_NOTIFIERS.add("GET", "/notifiers", NotifierPage, summary="List notifiers")
 def list_notifiers(backend: Backend, by: Caller) -> NotifierPage:
     """List all, by name."""
-    return NotifierPage(items=[*map(_view, Notifiers(backend.store).list(by))])
+    return NotifierPage(items=[_view(backend, by, each) for each in Notifiers(backend.store).list(by)])
 
 
 @_NOTIFIERS.add("POST", "/notifiers", NotifierView, 409, summary="Create a notifier", status=201, takes=_NOTIFIER)
 def create_notifier(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a notifier; it must be new."""
     notifier = _notifiers(backend).put(by, manifest_of(body, Notifier), create=True, dry_run=dry_run)
-    return Reply(_view(notifier), created(dry_run=dry_run))
+    return Reply(_view(backend, by, notifier), created(dry_run=dry_run))
 
 
 @_NOTIFIERS.add("GET", "/notifiers/{name}", NotifierView, 404, summary="Read a notifier")
 def get_notifier(backend: Backend, by: Caller, name: Name) -> NotifierView:
     """Read one."""
-    return _view(Notifiers(backend.store).get(by, name))
+    return _view(backend, by, Notifiers(backend.store).get(by, name))
 
 
 @_NOTIFIERS.add("PUT", "/notifiers/{name}", NotifierView, 404, summary="Create or replace a notifier", takes=_NOTIFIER)
@@ -69,7 +70,7 @@ def put_notifier(
 ) -> NotifierView:
     """Create or replace a notifier."""
     notifier, create = manifest_of(body, Notifier, name=name), False if must_exist else None
-    return _view(_notifiers(backend).put(by, notifier, create=create, dry_run=dry_run))
+    return _view(backend, by, _notifiers(backend).put(by, notifier, create=create, dry_run=dry_run))
 
 
 @_NOTIFIERS.add("DELETE", "/notifiers/{name}", None, 404, 409, summary="Delete a notifier", status=204)

@@ -84,7 +84,7 @@ class SqlCatalogueStore:
             row = {"name": name, "revision": stored.revision}
             connection.execute(insert(revisions).values(**row, body=dump_entry(stored)))
             if current is None:
-                connection.execute(insert(pointers).values(row))
+                connection.execute(insert(pointers).values(**row, submitted_by=_name_of(by)))
             else:
                 connection.execute(update(pointers).where(pointers.c.name == name).values(row))
             _move_version(connection)
@@ -127,7 +127,7 @@ class SqlCatalogueStore:
                 work=work_with_policy(connection, name),
             )
             for queue in references.detached(name, queues) if detach else ():
-                put_entry(connection, declared.queues, queue.name, dump_entry(queue))
+                put_entry(connection, declared.queues, queue.name, dump_entry(queue), submitted_by=_name_of(by))
                 self._tell(connection, audit.on_queue(by, Act.UPDATE, queue.name))
             self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
 
@@ -145,7 +145,7 @@ class SqlCatalogueStore:
             current = before.queues.get(queue.name)
             permissions.require_right_to_permissions(by, current, queue)
             if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
-                put_entry(connection, declared.queues, queue.name, dump_entry(queue))
+                put_entry(connection, declared.queues, queue.name, dump_entry(queue), submitted_by=_name_of(by))
                 self._tell(connection, audit.on_queue(by, _put_act(current), queue.name))
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
@@ -178,7 +178,9 @@ class SqlCatalogueStore:
             presence.require_presence(presence.CATEGORY, category.name, known=known.keys(), create=create)
             current = known.get(category.name)
             if current != category or f"{presence.CATEGORY} {category.name}" in before.unreadable:
-                put_entry(connection, declared.categories, category.name, dump_entry(category))
+                put_entry(
+                    connection, declared.categories, category.name, dump_entry(category), submitted_by=_name_of(by)
+                )
                 self._tell(connection, audit.on_category(by, _put_act(current), category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
@@ -206,7 +208,7 @@ class SqlCatalogueStore:
             presence.require_presence(presence.NOTIFIER, name, known=known, create=create)
             current = before.notifiers.get(name)
             if current != notifier:
-                put_entry(connection, declared.notifiers, name, dump_entry(notifier))
+                put_entry(connection, declared.notifiers, name, dump_entry(notifier), submitted_by=_name_of(by))
                 self._tell(connection, audit.on_notifier(by, _put_act(current), name))
 
     def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
@@ -318,10 +320,14 @@ def _put_act(current: object) -> Act:
     return Act.CREATE if current is None else Act.UPDATE
 
 
-def put_entry(connection: Connection, table: Table, name: str, body: str) -> None:
-    """Store an entry of the catalogue, whose version moves."""
+def _name_of(by: Caller | None) -> str:
+    return "" if by is None else by.principal.name
+
+
+def put_entry(connection: Connection, table: Table, name: str, body: str, **fixed: str) -> None:
+    """Store an entry of the catalogue, whose version moves; what is fixed is written once."""
     if connection.execute(update(table).where(table.c.name == name).values(body=body)).rowcount == 0:
-        connection.execute(insert(table).values(name=name, body=body))
+        connection.execute(insert(table).values(name=name, body=body, **fixed))
     _move_version(connection)
 
 

@@ -58,7 +58,8 @@ def _loads(connection: Connection, queue: Queue, user: str) -> Iterator[tuple[st
             intake = declared.intake.c
             theirs = () if whose is None else (intake.submitted_by == whose,)
             rows = connection.execute(select(intake.at, intake.count).where(intake.queue == queue.name, *theirs))
-            taken = [(at, count) for at, count in rows]
+            # One that is damaged counts for nothing, and goes with the next.
+            taken = [(at, count) for at, count in rows if isinstance(at, float) and isinstance(count, int)]
         yield whose, Load(waiting, taken)
 
 

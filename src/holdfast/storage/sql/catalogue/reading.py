@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from holdfast.compiled.codec import E
 
 SETTINGS = "settings"
-_POLICIES = select(declared.policies.c.name, declared.policies.c.revision, declared.policy_revisions.c.body).join(
-    declared.policy_revisions
-)
+_POLICIES = select(
+    declared.policies.c.name,
+    declared.policies.c.revision,
+    declared.policy_revisions.c.body,
+    declared.policies.c.submitted_by,
+).join(declared.policy_revisions)
 
 
 def read_pause(connection: Connection) -> Pause | None:
@@ -45,8 +48,11 @@ class _Reader:
 
     def __init__(self) -> None:
         self.unreadable: dict[str, str] = {}
+        self.submitters: dict[str, str] = {}
 
-    def entry(self, kind: type[E], text: str, what: str, instead: E) -> E:
+    def entry(self, kind: type[E], text: str, what: str, instead: E, whose: str = "") -> E:
+        if whose:
+            self.submitters[what] = whose
         try:
             return load_entry(kind, text)
         except UnreadableSpec as error:
@@ -68,15 +74,16 @@ def read_catalogue(connection: Connection) -> Catalogue:
     if body is not None:
         set_ = read.entry(OperatorSettings, body, SETTINGS, set_)
     policies = {
-        name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision))
-        for name, revision, text in connection.execute(_POLICIES.order_by(declared.policies.c.name))
+        name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision), whose)
+        for name, revision, text, whose in connection.execute(_POLICIES.order_by(declared.policies.c.name))
     }
     queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
-    for name, text in connection.execute(select(declared.queues).order_by(declared.queues.c.name)):
-        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", Queue(name, paused=True, permissions=NOBODY))
+    for name, text, whose in connection.execute(select(declared.queues).order_by(declared.queues.c.name)):
+        instead = Queue(name, paused=True, permissions=NOBODY)
+        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", instead, whose)
     categories = [
-        read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()))
-        for name, text in connection.execute(select(declared.categories))
+        read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()), whose)
+        for name, text, whose in connection.execute(select(declared.categories))
     ]
     categories.sort(key=attrgetter("precedence", "name"))
     notifiers = _notifiers(connection, read)
@@ -101,6 +108,7 @@ def read_catalogue(connection: Connection) -> Catalogue:
         _tokens(connection, read),
         set_.configured,
         None if set_.configured is None else own,
+        read.submitters,
     )
 
 
@@ -119,9 +127,9 @@ def _tokens(connection: Connection, read: _Reader) -> dict[str, ApiToken]:
 def _notifiers(connection: Connection, read: _Reader) -> dict[str, Notifier]:
     """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
     found = {}
-    for name, text in connection.execute(select(declared.notifiers).order_by(declared.notifiers.c.name)):
+    for name, text, whose in connection.execute(select(declared.notifiers).order_by(declared.notifiers.c.name)):
         what = f"{presence.NOTIFIER} {name}"
-        notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK))
+        notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK), whose)
         if what not in read.unreadable:
             found[name] = notifier
     return found

@@ -1,0 +1,49 @@
+"""Whose what operators write is: its first writer's, whoever changes it, until it is deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.access import Principal, Role
+from holdfast.domain.audit import Caller
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Medium, Notifier
+from holdfast.domain.policy.model import RetryPolicy
+
+if TYPE_CHECKING:
+    from holdfast.ports.store import Store
+
+ANN, BOB = (Caller(Principal(name, roles=(Role.ADMIN,)), 1.0) for name in ("ann", "bob"))
+KINDS = ("retry policy", "queue", "failure category", "notifier")
+
+
+def _write(store: Store, by: Caller | None, seed: int) -> None:
+    store.put_policy(RetryPolicy("one", (), retry_limit=seed), by=by)
+    store.put_queue(Queue("one", weight=1.0 + seed), by=by)
+    store.put_category(FailureCategory("one", (), precedence=seed), by=by)
+    store.put_notifier(Notifier("one", Medium.WEBHOOK, url="https://example.org", timeout_s=1.0 + seed), by=by)
+
+
+def test_it_stays_its_first_writers_until_it_is_deleted(store: Store) -> None:
+    _write(store, ANN, 1)
+    _write(store, BOB, 2)
+    assert store.catalogue().submitters == {f"{kind} one": "ann" for kind in KINDS}
+    store.delete_policy("one")
+    store.delete_queue("one")
+    store.delete_category("one")
+    store.delete_notifier("one")
+    assert store.catalogue().submitters == {}
+    _write(store, BOB, 3)
+    assert store.catalogue().submitters == {f"{kind} one": "bob" for kind in KINDS}
+
+
+def test_what_nobody_known_wrote_is_nobodys(store: Store) -> None:
+    _write(store, None, 1)
+    _write(store, BOB, 2)
+    assert store.catalogue().submitters == {}
+
+
+def test_equal_content_of_somebody_else_is_no_new_revision(store: Store) -> None:
+    first = store.put_policy(RetryPolicy("one", (), retry_limit=1), by=ANN)
+    assert store.put_policy(RetryPolicy("one", (), retry_limit=1), by=BOB) == first

@@ -1,0 +1,78 @@
+"""Over REST everything that operators write says who first did."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from alembic import command
+from sqlalchemy import column, insert, table
+
+from holdfast.compiled.codec import dump_entry
+from holdfast.domain.job import Queue
+from holdfast.storage.sql import migrations, open_store
+from holdfast.storage.sql.engine import Database
+from holdfast.storage.sql.migrations import steps
+from tests.integration.test_rights_of_people import ANN, people
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.integration.test_rights_of_people import People
+
+__all__ = ["people"]
+SPECS: dict[str, dict[str, Any]] = {
+    "RetryPolicy": {"retryLimit": 1, "rules": []},
+    "Queue": {"weight": 2},
+    "FailureCategory": {"rules": [{"onLog": {"pattern": "x"}}]},
+    "Notifier": {"type": "webhook", "url": "https://example.org"},
+}
+
+
+def _manifest(kind: str) -> dict[str, Any]:
+    return {"apiVersion": "holdfast.dev/v1", "kind": kind, "metadata": {"name": "one"}, "spec": SPECS[kind]}
+
+
+def test_what_somebody_wrote_stays_theirs_when_another_changes_it(people: People) -> None:
+    ops, lab = people.ops, people.lab_client
+    made = [
+        ops.create_policy(_manifest("RetryPolicy")),
+        ops.create_queue(_manifest("Queue")),
+        ops.create_category(_manifest("FailureCategory")),
+        ops.create_notifier(_manifest("Notifier")),
+    ]
+    changed = [
+        lab.put_policy("one", {**_manifest("RetryPolicy"), "spec": {"retryLimit": 2, "rules": []}}),
+        lab.put_queue("one", {**_manifest("Queue"), "spec": {"weight": 3}}),
+        lab.put_category(
+            "one", {**_manifest("FailureCategory"), "spec": {**SPECS["FailureCategory"], "precedence": 2}}
+        ),
+        lab.put_notifier("one", {**_manifest("Notifier"), "spec": {**SPECS["Notifier"], "timeout": "3s"}}),
+    ]
+    read = [lab.policy("one"), lab.queue("one"), lab.category("one"), lab.notifier("one")]
+    listed = [
+        *(one for one in lab.policies() if one.name == "one"),
+        *(one for one in lab.queues() if one.name == "one"),
+        *(one for one in lab.categories() if one.name == "one"),
+        *(one for one in lab.notifiers() if one.name == "one"),
+    ]
+    assert len(listed) == len(SPECS)
+    shown = [one.model_dump(by_alias=True)["submittedBy"] for one in (*made, *changed, *read, *listed)]
+    assert shown == ["ops"] * 4 * len(SPECS)
+    assert lab.queue("default").submitted_by == ""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_was_written_before_belongs_to_the_account_that_upgrades(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(tmp_path / "h.db") if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
+    with closing(Database(url)) as database, database.writing() as connection:
+        command.upgrade(steps.configuration(connection), "0032")
+        row = {"name": "old", "body": dump_entry(Queue("old", weight=2.0))}
+        connection.execute(insert(table("queues", *map(column, row))).values(row))
+    migrations.upgrade(url, owner=ANN)
+    with closing(open_store(url)) as store:
+        assert store.catalogue().submitters == {"queue old": "ann"}
+        assert store.catalogue().queues["old"].weight == 2.0
