@@ -117,7 +117,7 @@ def _peer(connection: socket.socket, address: Any) -> Peer:  # noqa: ANN401 - as
     return ip_network((found, _SITE_BITS if is_site else found.max_prefixlen), strict=False)
 
 
-class _Had(Struct):
+class _Had(Struct, gc=True):
     """The connections of one caller; the oldest first."""
 
     new: dict[Connection, None] = field(default_factory=dict)

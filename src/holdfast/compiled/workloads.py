@@ -89,8 +89,10 @@ def queue_of(workload: Workload) -> str:
 
 def stands_in(workload: Workload | None, job: ChildOf) -> bool:
     """Whether a job that says where it stands in a job set is a job of that one; by damage it may say anything."""
-    if not isinstance(workload, JobSet):
+    if workload is None or isinstance(workload, Array):
         return False
+    if not isinstance(workload, JobSet):
+        return True  # of another kind, which alone knows what it is made of
     try:
         return job.group in set_spec_of(workload).by_name
     except UnreadableSpec:

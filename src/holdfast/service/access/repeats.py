@@ -20,7 +20,7 @@ _Key: TypeAlias = tuple[str, str, str, str, str]
 """Who, what they did, to which kind, in words, and the name; that is empty for all beyond ``MOST_NAMES``."""
 
 
-class _Told(Struct):
+class _Told(Struct, gc=True):
     """What was written of something, and what has happened since."""
 
     since: float
