@@ -207,12 +207,18 @@ def test_lines_within_a_cell_become_one() -> None:
     assert plain_table(("MESSAGE",), [("two\nlines",)])[1] == "two lines"
 
 
+ML = {"name": "ml", "submittedBy": "", "spec": {}, "warnings": []}
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [
         ("name", "ml\n"),
-        ("yaml", "items:\n- name: ml\n  spec: {}\n  warnings: []\n"),
-        ("json", json.dumps({"items": [{"name": "ml", "spec": {}, "warnings": []}]}, indent=2) + "\n"),
+        ("yaml", "items:\n- name: ml\n  submittedBy: ''\n  spec: {}\n  warnings: []\n"),
+        (
+            "json",
+            json.dumps({"items": [ML]}, indent=2) + "\n",
+        ),
     ],
 )
 def test_a_list_can_be_printed_for_programs(form: str, text: str) -> None:
@@ -226,7 +232,7 @@ def test_a_single_thing_is_not_wrapped_in_a_list() -> None:
     stream = io.StringIO()
     queue = QueueView(name="ml", spec={})
     print_thing(Output(stream), queue, "json", table=queue_table, name=lambda one: one.name)
-    assert json.loads(stream.getvalue()) == {"name": "ml", "spec": {}, "warnings": []}
+    assert json.loads(stream.getvalue()) == ML
 
 
 def test_on_a_narrow_terminal_only_free_text_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:

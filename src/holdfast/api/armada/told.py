@@ -94,6 +94,8 @@ class Translator(Struct, gc=True):
         """Return what an event is to Armada's users; often nothing."""
         if stored.job_id is None:
             return
+        if isinstance(stored.event, JobSubmitted):  # nothing was told before
+            self.known.setdefault(stored.job_id, Remembered())
         of = self._of(stored.job_id)
         if isinstance(stored.event, JobSucceeded | JobFailed | JobCancelled):
             del self.known[stored.job_id]

@@ -10,6 +10,7 @@ from holdfast.api.http.endpoints.endpoint import (
     Name,
     Reply,
     Takes,
+    as_if,
     created,
 )
 from holdfast.api.http.endpoints.versions import read_match
@@ -77,9 +78,9 @@ def _policy_view(policy: RetryPolicy, submitters: Mapping[str, str]) -> PolicyVi
     )
 
 
-def _policy(backend: Backend, by: Caller, policy: RetryPolicy, *, status: int = 200) -> Reply:
-    submitters = Policies(backend.store).submitters(by)
-    return Reply(_policy_view(policy, submitters), status, version=str(policy.revision))
+def _policy(backend: Backend, by: Caller, policy: RetryPolicy, *, status: int = 200, dry_run: bool = False) -> Reply:
+    view = _policy_view(policy, Policies(backend.store).submitters(by))
+    return Reply(as_if(view, by, dry_run=dry_run), status, version=str(policy.revision))
 
 
 @_POLICIES.add("GET", "/retry-policies", PolicyPage, summary="List retry policies")
@@ -94,7 +95,7 @@ def list_policies(backend: Backend, by: Caller) -> PolicyPage:
 def create_policy(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a retry policy; it must be new."""
     policy = Policies(backend.store).put(by, manifest_of(body, RetryPolicy), create=True, dry_run=dry_run)
-    return _policy(backend, by, policy, status=created(dry_run=dry_run))
+    return _policy(backend, by, policy, status=created(dry_run=dry_run), dry_run=dry_run)
 
 
 @_POLICIES.add("GET", "/retry-policies/{name}", PolicyView, 404, summary="Read a retry policy")
@@ -120,9 +121,8 @@ def put_policy(  # noqa: PLR0913 - the parameters of an address
     match = read_match(if_match)
     policy = manifest_of(body, RetryPolicy, name=name)
     create = False if must_exist or match.exists else None
-    return _policy(
-        backend, by, Policies(backend.store).put(by, policy, create=create, if_match=match.versions, dry_run=dry_run)
-    )
+    stored = Policies(backend.store).put(by, policy, create=create, if_match=match.versions, dry_run=dry_run)
+    return _policy(backend, by, stored, dry_run=dry_run)
 
 
 @_POLICIES.add("DELETE", "/retry-policies/{name}", None, 404, 409, summary="Delete a retry policy", status=204)
@@ -154,7 +154,7 @@ def list_queues(backend: Backend, by: Caller) -> QueuePage:
 def create_queue(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a queue; it must be new."""
     queue = Queues(backend.store).put(by, manifest_of(body, Queue), create=True, dry_run=dry_run)
-    return Reply(_queue_view(backend, by, queue), created(dry_run=dry_run))
+    return Reply(as_if(_queue_view(backend, by, queue), by, dry_run=dry_run), created(dry_run=dry_run))
 
 
 @_QUEUES.add("GET", "/queues/{name}", QueueView, 404, summary="Read a queue")
@@ -169,7 +169,8 @@ def put_queue(
 ) -> QueueView:
     """Create or replace a queue."""
     queue, create = manifest_of(body, Queue, name=name), False if must_exist else None
-    return _queue_view(backend, by, Queues(backend.store).put(by, queue, create=create, dry_run=dry_run))
+    stored = Queues(backend.store).put(by, queue, create=create, dry_run=dry_run)
+    return as_if(_queue_view(backend, by, stored), by, dry_run=dry_run)
 
 
 @_QUEUES.add("DELETE", "/queues/{name}", None, 404, 409, summary="Delete a queue", status=204)
@@ -208,8 +209,8 @@ def list_categories(backend: Backend, by: Caller) -> CategoryPage:
 def create_category(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a failure category; it must be new."""
     category = Categories(backend.store).put(by, manifest_of(body, FailureCategory), create=True, dry_run=dry_run)
-    submitters = Categories(backend.store).submitters(by)
-    return Reply(_category_view(category, submitters), created(dry_run=dry_run))
+    view = _category_view(category, Categories(backend.store).submitters(by))
+    return Reply(as_if(view, by, dry_run=dry_run), created(dry_run=dry_run))
 
 
 @_CATEGORIES.add("GET", "/failure-categories/{name}", CategoryView, 404, summary="Read a failure category")
@@ -234,7 +235,7 @@ def put_category(
     category, create = manifest_of(body, FailureCategory, name=name), False if must_exist else None
     categories = Categories(backend.store)
     stored = categories.put(by, category, create=create, dry_run=dry_run)
-    return _category_view(stored, categories.submitters(by))
+    return as_if(_category_view(stored, categories.submitters(by)), by, dry_run=dry_run)
 
 
 @_CATEGORIES.add(

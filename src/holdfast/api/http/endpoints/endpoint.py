@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from holdfast.domain.workloads.group import BELOW, LONGEST
 from holdfast.wire.base import API
@@ -17,7 +17,12 @@ from holdfast.wire.base import API
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from holdfast.domain.audit import Caller
     from holdfast.wire.base import Response
+    from holdfast.wire.catalogue import CategoryView, PolicyView, QueueView
+    from holdfast.wire.notifications import NotifierView
+
+V = TypeVar("V", "PolicyView", "QueueView", "CategoryView", "NotifierView")
 
 LONGEST_NAME = 255
 MOST_FILTERS = 64
@@ -157,6 +162,13 @@ def _groups_of(name: str) -> tuple[Endpoints, ...]:
 def created(*, dry_run: bool) -> int:
     """Return the status of something created, or only checked."""
     return 200 if dry_run else 201
+
+
+def as_if(view: V, by: Caller, *, dry_run: bool) -> V:
+    """Return what is shown of something: in a dry run what is new would be the caller's."""
+    if not dry_run or view.submitted_by:
+        return view
+    return view.model_copy(update={"submitted_by": by.principal.name})
 
 
 Word = Annotated[str | None, Asked(max_length=LONGEST_NAME)]

@@ -12,6 +12,7 @@ from holdfast.api.http.endpoints.endpoint import (
     Reply,
     Takes,
     Word,
+    as_if,
     created,
 )
 from holdfast.domain.audit import Caller
@@ -55,7 +56,7 @@ def list_notifiers(backend: Backend, by: Caller) -> NotifierPage:
 def create_notifier(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
     """Create a notifier; it must be new."""
     notifier = _notifiers(backend).put(by, manifest_of(body, Notifier), create=True, dry_run=dry_run)
-    return Reply(_view(backend, by, notifier), created(dry_run=dry_run))
+    return Reply(as_if(_view(backend, by, notifier), by, dry_run=dry_run), created(dry_run=dry_run))
 
 
 @_NOTIFIERS.add("GET", "/notifiers/{name}", NotifierView, 404, summary="Read a notifier")
@@ -70,7 +71,8 @@ def put_notifier(
 ) -> NotifierView:
     """Create or replace a notifier."""
     notifier, create = manifest_of(body, Notifier, name=name), False if must_exist else None
-    return _view(backend, by, _notifiers(backend).put(by, notifier, create=create, dry_run=dry_run))
+    stored = _notifiers(backend).put(by, notifier, create=create, dry_run=dry_run)
+    return as_if(_view(backend, by, stored), by, dry_run=dry_run)
 
 
 @_NOTIFIERS.add("DELETE", "/notifiers/{name}", None, 404, 409, summary="Delete a notifier", status=204)
