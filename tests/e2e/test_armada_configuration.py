@@ -63,6 +63,7 @@ def test_an_edit_counts_within_a_second_and_a_broken_one_changes_nothing_and_is_
         assert cap(client) == 1000
 
 
+@pytest.mark.slow
 def test_without_the_file_the_settings_are_those_from_before(server: Server) -> None:
     with server.start() as client:
         assert cap(client) == 1000
@@ -72,6 +73,7 @@ def test_without_the_file_the_settings_are_those_from_before(server: Server) -> 
         assert cap(client) is None
 
 
+@pytest.mark.slow
 def test_a_storm_of_five_hundred_jobs_is_stopped_by_editing_the_file(server: Server, file: Path) -> None:
     with server.start() as client:
         backoff = {"initialDelay": "200ms", "multiplier": 1}

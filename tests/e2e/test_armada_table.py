@@ -78,6 +78,7 @@ def counters(door: DoorServer, job: str) -> dict[str, int]:
         return dict(client.job(job).counters)
 
 
+@pytest.mark.slow
 def test_a_job_is_preempted_ten_times_and_out_of_memory_three_times_and_the_fourth_fails_it(
     set_up: DoorServer,
 ) -> None:

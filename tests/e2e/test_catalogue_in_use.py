@@ -45,6 +45,7 @@ def waiting(client: Client, gate: Path, **spec: object) -> str:
     return job
 
 
+@pytest.mark.slow
 def test_a_policy_stays_while_running_work_names_it_and_a_change_of_it_decides(server: Server, tmp_path: Path) -> None:
     with server.start() as client:
         client.create_policy(policy("patient"))
@@ -66,6 +67,7 @@ def test_a_policy_stays_while_running_work_names_it_and_a_change_of_it_decides(s
             client.submit(job_of("late", "true", retryPolicies=["patient"]))
 
 
+@pytest.mark.slow
 def test_notifiers_categories_and_secrets_that_are_gone_when_a_job_fails_are_told_of(
     server: Server, tmp_path: Path
 ) -> None:
@@ -99,6 +101,7 @@ def test_notifiers_categories_and_secrets_that_are_gone_when_a_job_fails_are_tol
         assert "notifier 'ops' does not exist" in server.run("notify", "show", dead.id).stdout
 
 
+@pytest.mark.slow
 def test_submissions_and_deletions_at_one_moment_leave_no_work_that_names_what_is_gone(anywhere: Server) -> None:
     """Everything that names what is gone would have failed for want of it, or waited without a word."""
     with anywhere.start() as client, ThreadPoolExecutor(CALLERS) as callers:

@@ -32,6 +32,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     shell.clean_up()
 
 
+@pytest.mark.slow
 def test_a_sweep_is_one_thing_to_look_at_and_its_failures_are_grouped(shell: Shell) -> None:
     script = 'echo "lr {lr} seed {seed}"; test {seed} != 2'
     command = ("run", "--name", "sweep", "--matrix", "lr=0.1,0.01", "seed=1..3", "--max-running", "4", "--")

@@ -229,6 +229,7 @@ def test_a_job_of_kubernetes_that_is_applied_again_is_left_alone_until_it_is_ano
     assert shell.run("apply", "-f", str(path)).stdout.endswith(" again submitted\n")
 
 
+@pytest.mark.slow
 def test_one_set_is_listed_read_and_deleted_by_its_file(shell: Shell) -> None:
     met = shell.folder / "met"
     met.mkdir()

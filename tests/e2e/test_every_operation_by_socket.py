@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.e2e.people import Person
 
+pytestmark = pytest.mark.slow  # over HTTP it is tried each time
+
 ASKING = """
 import http.client, json, socket, sys
 

@@ -44,6 +44,7 @@ def _submit(who: Shell, name: str, **fields: object) -> str:
     return said.out.split()[0]
 
 
+@pytest.mark.slow
 def test_one_users_jobs_wait_at_the_limit_while_anothers_run(served: Shell, person: Callable[[str], Shell]) -> None:
     ann, bob = person("ann"), person("bob")
     flags = ("--per-user", "maxRunningJobs=1", "--per-user", "maxRunning.cpu=1")

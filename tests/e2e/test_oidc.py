@@ -66,6 +66,7 @@ def test_who_logs_in_with_a_token_of_the_issuer_works_as_its_bearer(server: Serv
         assert issuer.token("ann") not in server.log.read_text()
 
 
+@pytest.mark.slow
 def test_tokens_of_a_real_issuer_open_nothing_where_they_should_not(server: Server, issuer: Issuer) -> None:
     with server.start() as admin:
         admin.put_settings({"access": {"user": ["group:oidc:ml"]}})

@@ -27,6 +27,7 @@ def _says(client: Client, job: str, who: Shell) -> str:
     return client.logs(job).text
 
 
+@pytest.mark.slow
 def test_a_secret_opens_to_its_owner_and_to_its_queue_alone(served: Shell, person: Callable[[str], Shell]) -> None:
     at_ann, at_bob = person("ann"), person("bob")
     folder = served.folder / "data" / "secrets"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from holdfast.domain.access.grants import Access, Permission, Right
 from holdfast.domain.access.people import Role
 from holdfast.service.access.strangers import strange_in_permissions, strange_in_roles
@@ -29,6 +31,7 @@ def test_groups_that_are_not_there_are_named_with_their_place() -> None:
     assert strange_in_roles(Access(), {"ml"}.__contains__) == []
 
 
+@pytest.mark.slow
 def test_a_role_of_a_group_that_is_not_there_is_given_and_warned_of(shell: Shell) -> None:
     said = shell.run("update", "settings", "--access", f"operator=group:{NONE},group:root")
     assert (said.code, f"group:{NONE}, group:root" in said.out) == (0, True), said
@@ -41,6 +44,7 @@ def test_a_role_of_a_group_that_is_not_there_is_given_and_warned_of(shell: Shell
     assert found["access"] == {"operator": [f"group:{NONE}", "group:root"]}
 
 
+@pytest.mark.slow
 def test_a_queue_of_a_group_that_is_not_there_is_made_and_warned_of(shell: Shell) -> None:
     (shell.folder / "queue.json").write_text(json.dumps(QUEUE))
     for words in (("create", "--dry-run"), ("create",), ("apply",)):
