@@ -89,7 +89,7 @@ def test_a_copy_of_a_directory_in_use_is_refused_and_works_once_the_original_is_
     copy = Machine(tmp_path / "copy")
     with machine.serving() as client:
         job = client.submit({"name": "stays", "shell": "sleep 60"}).id
-        wait_until(lambda: client.job(job).state == "Running")
+        wait_until(lambda: client.job(job).state == "Running" and bool(machine.programs()))
         subprocess.run(["cp", "-a", machine.data, copy.data], check=True)
         running = [process.pid for process in machine.programs()]
         writing = [

@@ -145,13 +145,6 @@ MUTATIONS = (
         (_PEOPLE,),
     ),
     Mutation(
-        "pages of jobs hold hidden ones",
-        "service/operations/jobs.py",
-        "page = self._queries().page(seeing.listed(where), after=after, limit=limit)",
-        "page = self._queries().page(where, after=after, limit=limit)",
-        (_PEOPLE,),
-    ),
-    Mutation(
         "an operator may give itself rights in a queue",
         "storage/permissions.py",
         "refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)",
