@@ -21,7 +21,8 @@ def test_the_calls_of_a_kept_connection_do_not_wait_for_acknowledgements(tmp_pat
     server = Server(tmp_path)
     try:
         with server.start() as client:
-            assert min(took_s(client) for _ in range(CALLS)) < DELAYED_S
+            took = sorted(took_s(client) for _ in range(CALLS))
+            assert took[CALLS // 3] < DELAYED_S, took  # a few are not held back on any new connection
     finally:
         server.clean_up()
 

@@ -195,3 +195,20 @@ def test_an_address_of_ipv6_is_in_brackets_and_flags_count_more(tmp_path: Path) 
     assert read_settings(listen="[::1]:8443").listen == ("::1", 8443)
     said = Shell(tmp_path).run("up", "--listen", "127.0.0.1:0", "--port", "1")
     assert (said.code, "--listen: says both already" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("host", "given", "is_warned"),
+    [
+        ("127.0.0.1", {}, False),
+        ("0.0.0.0", {}, True),  # noqa: S104 - nothing listens
+        ("127.0.0.1", {"oidc_issuer": "https://id.example", "oidc_audience": "holdfast"}, True),
+        ("0.0.0.0", {"run_as": "submitter"}, False),  # noqa: S104 - as above
+    ],
+)
+def test_who_lets_others_in_is_warned_that_all_programs_run_as_one_account(
+    host: str, given: dict[str, str], caplog: pytest.LogCaptureFixture, *, is_warned: bool
+) -> None:
+    with caplog.at_level("WARNING"):
+        network.warn_of_one_account(host, read_settings(**given))
+    assert ["programs run as this server's own account" in each for each in caplog.messages] == [True] * is_warned

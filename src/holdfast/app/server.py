@@ -126,6 +126,7 @@ def _announce(stack: ExitStack, directory: DataDir, address: ServerAddress) -> N
 
 def _entrance(host: str, settings: Settings, token: str) -> Entrance:
     """Say who is let in, and begin to read an issuer's keys."""
+    network.warn_of_one_account(host, settings)
     peer = accounts.own_peers() if settings.run_as == "self" else accounts.every_peer
     owner = evolve(accounts.account(), via=Via.TOKEN)
     return Entrance(

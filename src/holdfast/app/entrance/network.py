@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from holdfast.errors import InvalidSetting, Problem, Refused
 if TYPE_CHECKING:
     from holdfast.app.settings import Settings
 
+_log = logging.getLogger(__name__)
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -49,6 +51,15 @@ def require_token(host: str, settings: Settings, *, has_api_tokens: bool) -> Non
         message = f"refusing to listen on {host}: the only token is that of the data directory, which is its owner's"
         hint = "first make one for somebody: holdfast token create NAME --user USER; or trust the issuer of others'"
         raise Refused(message, hint=f"{hint}: HOLDFAST_OIDC_ISSUER")
+
+
+def warn_of_one_account(host: str, settings: Settings) -> None:
+    """Say so where others are let in and everybody's programs run as the server's own account."""
+    if settings.run_as == "self" and (is_beyond(host) or settings.oidc_issuer):
+        _log.warning(
+            "programs run as this server's own account whoever submits them, so that a program can read what the server"
+            " and other programs can; started by root with --run-as submitter, each runs as its submitter's account"
+        )
 
 
 def certificates(settings: Settings) -> Certificates | None:
