@@ -1,6 +1,7 @@
 """Jobs by Armada's door beside jobs by REST, on one server: submitted at once, and followed until all have ended.
 
-Each client is a process of its own: Armada's, unmodified, where it is installed (``./dev clients``), and ours.
+Each client is a process of its own: Armada's, unmodified, where it is installed (``./dev clients``), and ours. Jobs may
+have far more memory than a start takes: with 1Mi a few of thousands ended for want of it, and were waited for in vain.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from armada_client.k8s.io.api.core.v1 import generated_pb2 as core
 from armada_client.k8s.io.apimachinery.pkg.api.resource import generated_pb2 as amount
 client, count = ArmadaClient(grpc.insecure_channel(sys.argv[1])), int(sys.argv[2])
 client.create_queue(client.create_queue_request(name="ml", priority_factor=1.0))
-some = {"cpu": amount.Quantity(string="1"), "memory": amount.Quantity(string="1Mi")}
+some = {"cpu": amount.Quantity(string="1"), "memory": amount.Quantity(string="64Mi")}
 asked = core.ResourceRequirements(requests=some, limits=some)
 pod = core.PodSpec(containers=[core.Container(name="main", command=["/bin/true"], resources=asked)])
 items = [client.create_job_request_item(pod_spec=pod, namespace="default") for _ in range(count)]
@@ -40,7 +41,8 @@ _BY_REST = """
 import sys, time
 from holdfast.client import Client
 client, count = Client(sys.argv[1], token=sys.argv[2]), int(sys.argv[3])
-items = [{"name": "bench", "command": ["/bin/true"], "resources": {"cpu": 1, "memory": "1Mi"}, "group": "rest"}] * count
+item = {"name": "bench", "command": ["/bin/true"], "resources": {"cpu": 1, "memory": "64Mi"}, "group": "rest"}
+items = [item] * count
 began = time.perf_counter()
 client.submit_bulk(items)
 submitted, over = time.perf_counter(), 0
