@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
     from holdfast.api.armada.calls import Asked
     from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.ports.overview import Latest
     from holdfast.service.operations.jobs import JobDetail
 
 MOST_IDS = 500
 """In one question, as the shipped configuration has it."""
 _WAITING = frozenset({JobState.QUEUED, JobState.WAITING, JobState.BACKOFF, JobState.HELD})
+_UNSURE = frozenset({JobState.RUNNING, JobState.FAILED})
+"""What these are to Armada depends on the last attempt."""
 _ENDED = {
     JobState.SUCCEEDED: submit.SUCCEEDED,
     JobState.FAILED: submit.FAILED,
@@ -42,8 +45,7 @@ _NANOSECONDS = 1_000_000_000
 def job_status(asked: Asked, sent: job.JobStatusRequest) -> job.JobStatusResponse:
     """Say which states jobs are in; one that is not known is in an unknown one."""
     _check_count(sent.job_ids, "jobIds")
-    found = _by_id(asked, sent.job_ids)
-    states = _states(asked, found.values())
+    states = _states_of(asked, list(_by_id(asked, sent.job_ids).values()))
     return job.JobStatusResponse(job_states={each: states.get(each, submit.UNKNOWN) for each in sent.job_ids})
 
 
@@ -56,7 +58,7 @@ def job_status_by_uri(asked: Asked, sent: job.JobStatusUsingExternalJobUriReques
     label = f"{armada.EXTERNAL_URI}={sent.external_job_uri}"
     where = jobs.meant(asked.caller, Wanted(queue=sent.queue, group=sent.jobset, labels=[label]))
     found = jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs
-    return job.JobStatusResponse(job_states=_states(asked, found))
+    return job.JobStatusResponse(job_states=_states_of(asked, found))
 
 
 @answers("GetJobDetails", "api.Jobs")
@@ -64,17 +66,22 @@ def job_details(asked: Asked, sent: job.JobDetailsRequest) -> job.JobDetailsResp
     """Describe jobs, and with ``expand_job_run`` their runs, newest first."""
     _check_count(sent.job_ids, "jobIds")
     found = _by_id(asked, sent.job_ids)
-    states = _states(asked, found.values())
+    latest = JobOperations(asked.backend).latest(asked.caller, list(found.values()))
+    states = _states(found.values(), latest)
     answer = job.JobDetailsResponse()
     for each in found.values():
-        details = answer.job_details[each.id]
-        _describe(asked, details, each, states[each.id], sent)
+        details, last = answer.job_details[each.id], latest.get(each.id)
+        _describe(details, each, states[each.id], sent)
+        if last is not None and last.runs:
+            details.latest_run_id = last.runs[0].uid
+        if each.attempt and sent.expand_job_run:
+            detail = JobOperations(asked.backend).detail(asked.caller, each)
+            for run in sorted(detail.runs, key=lambda run: (run.attempt, run.dispatch), reverse=True):
+                _run(details.job_runs.add(), run, detail)
     return answer
 
 
-def _describe(
-    asked: Asked, details: job.JobDetails, one: Job, state: submit.JobState, sent: job.JobDetailsRequest
-) -> None:
+def _describe(details: job.JobDetails, one: Job, state: submit.JobState, sent: job.JobDetailsRequest) -> None:
     written = armada.written_of(one)
     details.job_id, details.queue, details.jobset, details.state = one.id, one.queue, one.group, state
     details.namespace = str(written.get("namespace") or "")
@@ -85,31 +92,20 @@ def _describe(
         _at(details.cancel_ts, one.ended_at)
     if sent.expand_job_spec:
         fill_job(details.job_spec, one, one.group)
-    if not one.attempt:
-        return
-    detail = JobOperations(asked.backend).get(asked.caller, one.id)
-    newest = sorted(detail.runs, key=lambda run: (run.attempt, run.dispatch), reverse=True)
-    if newest:
-        details.latest_run_id = newest[0].uid
-    for run in newest if sent.expand_job_run else ():
-        _run(details.job_runs.add(), run, detail)
 
 
 @answers("GetJobErrors", "api.Jobs")
 def job_errors(asked: Asked, sent: job.JobErrorsRequest) -> job.JobErrorsResponse:
     """Say why jobs failed; one that did not has an empty text."""
     _check_count(sent.job_ids, "JobIds")
-    answer = job.JobErrorsResponse()
-    for one in _by_id(asked, sent.job_ids).values():
-        answer.job_errors[one.id] = _error(asked, one)
-    return answer
+    found = _by_id(asked, sent.job_ids)
+    failed = [one for one in found.values() if one.state is JobState.FAILED]
+    latest = JobOperations(asked.backend).latest(asked.caller, failed)
+    errors = {one.id: _error(one, latest[one.id].attempt if one.id in latest else None) for one in failed}
+    return job.JobErrorsResponse(job_errors={each: errors.get(each, "") for each in found})
 
 
-def _error(asked: Asked, one: Job) -> str:
-    if one.state is not JobState.FAILED:
-        return ""
-    attempts = JobOperations(asked.backend).get(asked.caller, one.id).attempts
-    last = attempts[-1] if attempts else None
+def _error(one: Job, last: Attempt | None) -> str:
     if last is None or last.failure is None:
         return one.reason
     exit_code = next((one.exit_code for one in last.failure.containers if one.failed), None)
@@ -161,15 +157,17 @@ def _by_id(asked: Asked, ids: Sequence[str]) -> dict[str, Job]:
     return {one.id: one for one in jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs} if ids else {}
 
 
-def _states(asked: Asked, found: Iterable[Job]) -> Mapping[str, submit.JobState]:
-    listed = list(found)
-    unsure = [one for one in listed if one.state in {JobState.RUNNING, JobState.FAILED}]
-    latest = JobOperations(asked.backend).latest(asked.caller, unsure) if unsure else {}
+def _states_of(asked: Asked, found: Sequence[Job]) -> Mapping[str, submit.JobState]:
+    unsure = [one for one in found if one.state in _UNSURE]
+    return _states(found, JobOperations(asked.backend).latest(asked.caller, unsure))
+
+
+def _states(found: Iterable[Job], latest: Mapping[str, Latest]) -> Mapping[str, submit.JobState]:
     states: dict[str, submit.JobState] = {}
-    for one in listed:
+    for one in found:
         if one.state in _WAITING:
             states[one.id] = submit.QUEUED
-        elif one.id in latest:
+        elif one.state in _UNSURE and one.id in latest:
             states[one.id] = _last(one, latest[one.id].attempt)
         elif one.state is JobState.RUNNING:
             states[one.id] = submit.PENDING
