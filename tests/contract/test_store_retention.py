@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from holdfast.compiled.codec import dump_spec
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
-from holdfast.domain.job import Attempt, Job, JobState, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, attempt_id
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import NotFound
 from holdfast.ports.retention import FinishedJob
 from holdfast.ports.store import Changes, JobFilter, Submission
@@ -94,6 +97,20 @@ def test_jobs_whose_time_to_live_is_over_are_listed_the_earliest_first_and_only_
     assert store.expired_jobs(until=999.0, limit=1) == ["j3"]
     assert store.delete_finished(["j3"]) == 1
     assert store.expired_jobs(until=999.0, limit=9) == ["j1"]
+
+
+@pytest.mark.parametrize("reason", ["", 'held: "status": "Failed"'])
+def test_tasks_stay_until_their_array_has_ended_as_who_restarts_counts_them(store: Store, reason: str) -> None:
+    spec = ArraySpec(JobSpec("sweep", ("true",)), (Indexes(0, 1),))
+    going = Array(id="sweep", name="sweep", spec=dump_spec(spec), state=ArrayState(made=2, held=reason), created_at=1.0)
+    store.submit(Submission([], owner=going))
+    store.submit(Submission([job("sweep-0", child=ChildOf("sweep", "", 0)), job("lost", child=ChildOf("gone", "", 0))]))
+    store.commit(Changes({one.id: evolve(one, state=JobState.FAILED) for one in store.jobs_by_id(["sweep-0", "lost"])}))
+    assert store.delete_finished(["sweep-0", "lost"], dry_run=True) == 1
+    assert store.delete_finished(["sweep-0", "lost"]) == 1
+    assert store.count_by_state("sweep") == {"Failed": 1}
+    store.commit(Changes(workloads={"sweep": evolve(going, state=ArrayState(made=2, failed=1, status="Failed"))}))
+    assert store.delete_finished(["sweep-0"]) == 1
 
 
 def test_a_place_in_the_order_is_never_given_again(store: Store) -> None:

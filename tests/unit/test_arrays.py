@@ -16,6 +16,7 @@ from holdfast.domain.workloads.dependencies import Dependency, Target
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
+from holdfast.service.retention import Retention
 from holdfast.storage.sql import open_store
 from tests import databases
 from tests.unit.conftest import Lab, exits, retrying
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 
     from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
+
+
+class NoFiles:
+    """Files of runs, of which there are none."""
+
+    def discard(self, job_id: str) -> None:
+        """Delete nothing."""
 
 
 class ArrayLab(Lab):
@@ -90,6 +98,16 @@ def test_never_more_exist_than_may_run_however_often_the_controller_is_restarted
     lab.pass_s(3)
     assert lab.counts() == (7, 0, 0)
     assert lab.started() == {f"sweep-{index}": 1 for index in range(7)}
+
+
+def test_tasks_count_after_a_restart_whatever_retention_was_to_delete_before(lab: ArrayLab) -> None:
+    lab.plan = lambda _: exits(0, after_s=2.0)
+    lab.submit_array(sweep(5, max_running=1))
+    for _ in range(5):
+        lab.pass_s(3)
+        list(Retention(lab.store, NoFiles()).sweep(ended_before=lab.clock.now()))
+        lab.restart_controller()
+    assert (lab.array().ended, lab.counts()) == ("Succeeded", (5, 0, 0))
 
 
 def test_a_task_is_retried_by_its_own_policy_and_counts_when_it_is_over(lab: ArrayLab) -> None:

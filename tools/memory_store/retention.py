@@ -8,6 +8,7 @@ from holdfast.compiled.codec import load_spec
 from holdfast.compiled.workloads import awaited_by
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob, Place
 from holdfast.storage.rules import may_have_files, tasks_among
@@ -67,6 +68,7 @@ class MemoryRetentionStore:
         with self._retention_lock:
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
             asked |= tasks_among(job_ids, self._finished_among.workloads.values())
+            asked |= {key for key in job_ids if self._is_counted(key)}
             new = {key for one in self._requests.values() if one.kind is RequestKind.SUBMIT for key in one.targets}
             waiting = [job for job in self._finished_among.by_id.values() if job.state is JobState.WAITING]
             asked |= {one.id for job in waiting if job.id in new for one in load_spec(job.spec).after}
@@ -80,6 +82,12 @@ class MemoryRetentionStore:
                     self._discards |= {(place, job.id) for place in found}
                 self._finished_among.drop(gone)
             return len(gone)
+
+    def _is_counted(self, key: str) -> bool:
+        """Whether a job is a task of an array in progress."""
+        job = self._finished_among.by_id.get(key)
+        array = self._finished_among.workloads.get(job.child.set_id) if job is not None and job.child else None
+        return isinstance(array, Array) and not array.ended
 
     def come_to(self, place: str, now: float) -> None:
         """Note in which data directory files of jobs are made from now on."""

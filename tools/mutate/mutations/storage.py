@@ -230,6 +230,13 @@ MUTATIONS = (
         ("contract/test_store_races.py",),
     ),
     Mutation(
+        "tasks of an array in progress are deleted, and do not count any more once a server restarts",
+        "storage/sql/retention.py",
+        "        needed |= _counted(connection, tasks)\n",
+        "",
+        ("contract/test_store_retention.py", "unit/test_arrays.py"),
+    ),
+    Mutation(
         "tasks that an array waits for one by one are deleted",
         "storage/sql/retention.py",
         " | tables.workloads.c.spec.contains('\"after\"')",

@@ -20,7 +20,7 @@ from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of, owne
 from holdfast.storage.sql.submission import delete_unused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Row, Select
 
@@ -32,6 +32,8 @@ _MAY_NEED_TASKS = (tables.workloads.c.kind == ARRAY) & (
     tables.workloads.c.state.contains('"origins"') | tables.workloads.c.spec.contains('"after"')
 )
 """Of many arrays that are stored most are over and take nothing over: not worth being read in every step."""
+_IN_PROGRESS = (tables.workloads.c.kind == ARRAY) & ~tables.workloads.c.state.contains('"status"')
+"""Arrays that have not ended, as far as anybody can read: a text within what is stored has no bare quotes."""
 _SPECS_PER_PART = 1000
 _DISCARDS = declared.discards.c
 
@@ -141,8 +143,9 @@ def _delete(connection: Connection, ids: Sequence[str], *, dry_run: bool) -> int
     # Held first, and asked for then: who wants a job to run again holds it, too.
     found = connection.execute(chosen.with_for_update()).all()
     needed = _asked_for(connection, ids) | _awaited(connection)
-    if tasks := [row.id for row in found if row.set_id is not None]:
+    if tasks := {row.id: row.set_id for row in found if row.set_id is not None}:
         needed |= tasks_among(tasks, owners(connection, _MAY_NEED_TASKS))
+        needed |= _counted(connection, tasks)
     going = [row for row in found if row.id not in needed]
     if dry_run or not going:
         return len(going)
@@ -173,6 +176,15 @@ def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:
     wanted = [dump_json((job_id,)) for job_id in ids]
     asked = select(table.job_ids).where(table.kind == RequestKind.RETRY.value, table.job_ids.in_(wanted))
     return {load_json(text)[0] for text in connection.execute(asked).scalars()}
+
+
+def _counted(connection: Connection, tasks: Mapping[str, str]) -> set[str]:
+    """Return which of some tasks, by id with their arrays, are of arrays in progress: whoever restarts counts them."""
+    workloads = tables.workloads.c
+    going = set(
+        connection.execute(select(workloads.id).where(workloads.id.in_({*tasks.values()}), _IN_PROGRESS)).scalars()
+    )
+    return {task for task, array in tasks.items() if array in going}
 
 
 def _awaited(connection: Connection) -> set[str]:
