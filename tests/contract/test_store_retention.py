@@ -191,6 +191,8 @@ def test_a_place_that_led_before_or_after_a_job_has_no_files_of_it_whatever_the_
         store.delete_finished([f"j{number}"])
     assert store.files_to_discard("former", limit=9) == ["j0", "j1", "j2"], "one of which nobody knows"
     assert store.files_to_discard("latter", limit=9) == ["j0", "j1", "j2", "j3"]
+    assert store.files_to_discard("former", limit=2) == ["j0", "j1"]
+    assert store.files_to_discard("former", limit=2, after="j0") == ["j1", "j2"]
     store.files_discarded("", ["j0"])
     assert store.files_to_discard("former", limit=9) == ["j1", "j2"]
 

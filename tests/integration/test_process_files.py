@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from holdfast.engines.process.files import ProcessFiles
-from holdfast.errors import InvalidRequest
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from holdfast.errors import InvalidRequest, Unavailable
 
 SEALED = """
 import os, sys
@@ -63,3 +62,70 @@ def test_what_is_no_job_id_deletes_nothing(tmp_path: Path, job_id: str) -> None:
 def test_directories_a_program_sealed_are_opened_and_deleted(tmp_path: Path) -> None:
     """Seals mean nothing to root, so the program becomes nobody where it can."""
     assert subprocess.run([sys.executable, "-c", SEALED], check=False, cwd=tmp_path).returncode == 0
+
+
+def test_a_tree_of_any_depth_and_width_goes_and_links_in_it_lead_nowhere(tmp_path: Path) -> None:
+    work = tmp_path / "jobs" / "j1" / "1.0" / "work"
+    work.mkdir(parents=True)
+    for number in range(10_100):
+        (work / str(number)).touch()
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o755)
+    (outside / "kept").touch()
+    with contextlib.chdir(work):
+        for _ in range(3_000):  # more than a path, or a recursion, can have
+            Path("deep").mkdir()
+            Path("link").symlink_to(outside)
+            os.chdir("deep")
+    ProcessFiles(tmp_path).discard("j1")
+    assert [path.name for path in (tmp_path / "jobs").iterdir()] == []
+    assert [path.name for path in outside.iterdir()] == ["kept"]
+    assert outside.stat().st_mode & 0o777 == 0o755
+
+
+def test_what_somebody_still_writes_into_goes_all_the_same(tmp_path: Path) -> None:
+    """As a login of the account may, which the end of its programs does not end."""
+    if os.geteuid() != 0:
+        pytest.skip("only root deletes what is another account's")
+    tmp_path.chmod(0o711)
+    work = tmp_path / "jobs" / "j1" / "1.0"
+    work.mkdir(parents=True)
+    os.chown(work, 65534, 65534)
+    code = "import itertools, os; [os.makedirs(f'{n}/deep', exist_ok=True) for n in itertools.count()]"
+    writing = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import os; os.chdir({str(work)!r}); os.setgroups([]); os.setuid(65534); print(flush=True); {code}",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert writing.stdout is not None
+    with writing:
+        writing.stdout.readline()
+        ProcessFiles(tmp_path).discard("j1")
+        assert writing.wait() == 1, "it may not any more"
+    assert list((tmp_path / "jobs").iterdir()) == []
+
+
+def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
+    mounted = tmp_path / "jobs" / "j1" / "1.0" / "mounted"
+    mounted.mkdir(parents=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "none", mounted], check=False, capture_output=True).returncode != 0:
+        pytest.skip("file systems cannot be mounted here")
+    aside = tmp_path / "jobs" / ".j1"
+    os.chown(mounted.parent, 65534, 65534)
+    mounted.parent.chmod(0o777)
+    try:
+        with pytest.raises(Unavailable, match=r"cannot delete all of .*/jobs/\.j1: mounted: Device or resource busy"):
+            ProcessFiles(tmp_path).discard("j1")
+    finally:
+        [place] = aside.rglob("mounted")
+        found = place.parent.stat()
+        assert (found.st_uid, found.st_mode & 0o777) == (os.geteuid(), 0o700), (
+            "so that nobody else can put more into it"
+        )
+        subprocess.run(["umount", place], check=True)
+    ProcessFiles(tmp_path).discard("j1")
+    assert not aside.exists()

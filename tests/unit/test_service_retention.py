@@ -28,12 +28,12 @@ NOW = 1000.0
 class Shelf:
     """Remembers whose files were deleted; some cannot be."""
 
-    def __init__(self, *, stuck: str | None = None) -> None:
+    def __init__(self, *stuck: str) -> None:
         self.discarded: list[str] = []
         self.stuck = stuck
 
     def discard(self, job_id: str) -> None:
-        if job_id == self.stuck:
+        if job_id in self.stuck:
             raise Unavailable
         self.discarded.append(job_id)
 
@@ -84,13 +84,20 @@ def test_a_dry_run_counts_and_deletes_nothing() -> None:
 
 
 def test_files_that_cannot_be_deleted_are_tried_again_and_keep_no_others() -> None:
-    store, files = store_of([50.0, 50.0, 50.0]), Shelf(stuck="j1")
+    store, files = store_of([50.0, 50.0, 50.0]), Shelf("j1")
     with pytest.raises(Unavailable):
         list(Retention(store, files).sweep(ended_before=NOW))
     assert (left(store), files.discarded, store.files_to_discard("", limit=9)) == ([], ["j0", "j2"], ["j1"])
-    files.stuck = None
+    files.stuck = ()
     Retention(store, files).expire(NOW)
     assert (files.discarded, store.files_to_discard("", limit=9)) == (["j0", "j2", "j1"], [])
+
+
+def test_any_number_of_jobs_whose_files_cannot_be_deleted_keep_no_others() -> None:
+    store, files = store_of([50.0] * 1000), Shelf(*(f"j{number}" for number in range(900)))
+    with pytest.raises(Unavailable):
+        list(Retention(store, files).sweep(ended_before=NOW))
+    assert sorted(files.discarded) == [f"j{number}" for number in range(900, 1000)]
 
 
 def test_no_file_is_deleted_before_its_job_is_and_those_of_an_interruption_are_the_next_time() -> None:
@@ -190,11 +197,11 @@ def test_with_an_age_old_jobs_are_looked_for_at_long_intervals_and_expired_ones_
 
 
 def test_files_of_an_expired_job_that_cannot_be_deleted_are_tried_again_later_and_hold_up_no_sweep() -> None:
-    store, clock, files = expiring(store_of([5.0, 50.0]), j0=NOW), Hand(), Shelf(stuck="j0")
+    store, clock, files = expiring(store_of([5.0, 50.0]), j0=NOW), Hand(), Shelf("j0")
     forgetter = Forgetter(Retention(store, files), 10.0, clock)
     steps(forgetter)
     assert (left(store), files.discarded) == ([], ["j1"])
-    files.stuck = None
+    files.stuck = ()
     assert steps(forgetter) == [2.0], "not again at once"
     assert files.discarded == ["j1"]
     clock.at += 60.0

@@ -96,10 +96,10 @@ class MemoryRetentionStore:
                 self._places[each.id] = evolve(each, left_at=now)
         self._places[place] = evolve(self._places.get(place, Place(place, now)), left_at=None)
 
-    def files_to_discard(self, place: str, *, limit: int) -> Sequence[str]:
-        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where."""
+    def files_to_discard(self, place: str, *, limit: int, after: str = "") -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where, in order."""
         with self._retention_lock:
-            return [job_id for at, job_id in sorted(self._discards) if at in {place, ""}][:limit]
+            return sorted({job_id for at, job_id in self._discards if at in {place, ""} and job_id > after})[:limit]
 
     def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
         """Forget that the files of deleted jobs were there."""

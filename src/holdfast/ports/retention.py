@@ -57,8 +57,8 @@ class RetentionStore(Protocol):
         """
         ...
 
-    def files_to_discard(self, place: str, *, limit: int) -> Sequence[str]:
-        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where."""
+    def files_to_discard(self, place: str, *, limit: int, after: str = "") -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where, in order."""
         ...
 
     def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:

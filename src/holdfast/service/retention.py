@@ -101,8 +101,9 @@ class Retention:
     def _discard_files(self) -> Unavailable | None:
         """Delete the files of jobs that are forgotten, of as many as can be; returns what keeps the others."""
         failed: Unavailable | None = None
-        while failed is None and (left := self._store.files_to_discard(self._place, limit=_JOBS_PER_STEP)):
-            gone = []
+        last = ""
+        while left := self._store.files_to_discard(self._place, after=last, limit=_JOBS_PER_STEP):
+            gone, last = [], left[-1]
             for job_id in left:
                 try:
                     self._files.discard(job_id)

@@ -13,6 +13,20 @@ MUTATIONS = (
         ("contract/test_store_races.py",),
     ),
     Mutation(
+        "what cannot be deleted keeps what others left on the disk",
+        "service/retention.py",
+        "                    failed = error\n",
+        "                    failed = error\n                    break\n",
+        ("unit/test_service_retention.py",),
+    ),
+    Mutation(
+        "an account can put more into what is being deleted",
+        "engines/process/removal.py",
+        "            os.fchown(opened, os.geteuid(), -1)\n            os.fchmod(opened, _OURS)",
+        "            os.fchmod(opened, _OURS)",
+        ("integration/test_process_files.py",),
+    ),
+    Mutation(
         "what a job left is deleted before the job",
         "service/logs.py",
         "if finished:",

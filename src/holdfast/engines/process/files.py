@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 from bisect import bisect
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
 from holdfast.engines.devices.visible import visible
+from holdfast.engines.process.removal import remove
 from holdfast.engines.process.shim import files
 from holdfast.engines.process.shim.records import BEGAN_OF, CHECKPOINTS, LOG, PROGRESS, STDERR, STOP, TERMINATION
 from holdfast.errors import InvalidRequest, Unavailable
@@ -41,7 +41,6 @@ _MOST_BEGINNINGS = 64 << 10
 """Bytes; some ten thousand programs. Of more, the newest are told apart."""
 _NO_LOG = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL)
 """There is none yet or no more, or the program put something else in its place."""
-_OWNERS = 0o700
 
 
 def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
@@ -147,34 +146,15 @@ class ProcessFiles:
             Unavailable: Something cannot be deleted.
         """
         directory = Path(job_directory(self._directory, job_id))
-        aside = directory.with_name(f".{job_id}")
+        aside = os.fspath(directory.with_name(f".{job_id}"))
         try:
-            _remove(aside)  # what an interruption left
+            remove(aside)  # what an interruption left
             with suppress(FileNotFoundError):
                 directory.rename(aside)
-            _remove(aside)
+            remove(aside)
         except OSError as error:
-            msg = f"cannot delete {error.filename}: {error.strerror}"
+            msg = f"cannot delete all of {aside}: {error.filename}: {error.strerror}"
             raise Unavailable(msg) from error
-
-
-def _remove(directory: Path) -> None:
-    """Delete a directory, if it is there, with all that is in it."""
-    with suppress(FileNotFoundError):
-        try:
-            shutil.rmtree(directory)
-        except PermissionError:
-            _open_up(directory)
-            shutil.rmtree(directory)
-
-
-def _open_up(directory: Path) -> None:
-    """Make every directory writable: programs may leave some that not even their owner may write."""
-    for folder, _, _ in os.walk(directory):
-        Path(folder).chmod(_OWNERS)
-        for entry in Path(folder).iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                entry.chmod(_OWNERS)
 
 
 STACK_SIGNAL = 49

@@ -79,11 +79,12 @@ class SqlRetentionStore:
             lock_specs(connection)
             return sum(_delete(connection, ids, dry_run=dry_run) for ids in chunks(job_ids))
 
-    def files_to_discard(self, place: str, *, limit: int) -> Sequence[str]:
-        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where."""
-        query = select(_DISCARDS.job_id).where(_DISCARDS.place.in_({place, ""})).limit(limit)
+    def files_to_discard(self, place: str, *, limit: int, after: str = "") -> Sequence[str]:
+        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where, in order."""
+        query = select(_DISCARDS.job_id).where(_DISCARDS.job_id > after).order_by(_DISCARDS.job_id).limit(limit)
         with self._database.reading() as connection:
-            return connection.execute(query.order_by(_DISCARDS.place, _DISCARDS.job_id)).scalars().all()
+            found = [connection.execute(query.where(_DISCARDS.place == one)).scalars() for one in {place, ""}]
+            return sorted(set().union(*found))[:limit]
 
     def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
         """Forget that the files of deleted jobs were there."""
