@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,6 +93,25 @@ def test_a_queue_is_kept_whole_and_replaced(store: Store) -> None:
     assert store.catalogue().queues["gpu"] == queue
     store.put_queue(Queue("gpu"), create=False)
     assert store.catalogue().queues["gpu"] == Queue("gpu")
+
+
+def test_edits_of_a_queue_at_the_same_time_do_not_undo_each_other(store: Store) -> None:
+    def heavier(queue: Queue | None) -> Queue:
+        found = queue or Queue("gpu")
+        return evolve(found, weight=found.weight + 1.0)
+
+    with ThreadPoolExecutor(4) as threads:
+        edited = list(threads.map(lambda _: store.edit_queue("gpu", heavier), range(20)))
+    assert sorted(queue.weight for queue in edited) == [float(weight) for weight in range(2, 22)]
+    assert store.catalogue().queues["gpu"].weight == 21.0
+
+
+def test_an_edit_that_is_refused_changes_nothing(store: Store) -> None:
+    with pytest.raises(NotFound):
+        store.edit_queue("gpu", lambda _: Queue("gpu"), create=False)
+    with pytest.raises(InvalidRequest):
+        store.edit_queue("gpu", lambda _: Queue("gpu", retry_policies=("x",)))
+    assert set(store.catalogue().queues) == {"default"}
 
 
 def test_a_queue_may_name_only_policies_that_exist(store: Store) -> None:

@@ -21,7 +21,7 @@ from holdfast.storage import permissions, references, rules
 from tools.memory_store.logs import MemoryLogStore
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from threading import RLock
 
     from holdfast.domain.access.tokens import ApiToken
@@ -152,16 +152,24 @@ class MemoryCatalogueStore(MemoryLogStore):
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue."""
+        self.edit_queue(queue.name, lambda _: queue, create=create, by=by)
+
+    def edit_queue(
+        self, name: str, edit: Callable[[Queue | None], Queue], *, create: bool | None = None, by: Caller | None = None
+    ) -> Queue:
+        """Store what ``edit`` makes of a queue."""
         with self._lock:
-            presence.require_presence(presence.QUEUE, queue.name, known=self._queues, create=create)
+            presence.require_presence(presence.QUEUE, name, known=self._queues, create=create)
+            current = self._queues.get(name)
+            queue = edit(current)
             references.require_policies(queue, self._policies)
             references.require_notifiers(queue, self._notifiers)
-            current = self._queues.get(queue.name)
             permissions.require_right_to_permissions(by, current, queue)
             if current != queue:
-                self._submitters.setdefault(f"{presence.QUEUE} {queue.name}", "" if by is None else by.principal.name)
-                self._queues[queue.name] = queue
-                self._edited(audit.on_queue(by, _put_act(current), queue.name))
+                self._submitters.setdefault(f"{presence.QUEUE} {name}", "" if by is None else by.principal.name)
+                self._queues[name] = queue
+                self._edited(audit.on_queue(by, _put_act(current), name))
+            return queue
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue."""

@@ -9,7 +9,7 @@ from holdfast.domain.policy.compiled import effective_policies
 from holdfast.domain.record import Struct, field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import Caller
@@ -126,6 +126,22 @@ class CatalogueStore(Protocol):
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+            InvalidRequest: It names a policy or a notifier that does not exist.
+        """
+        ...
+
+    def edit_queue(
+        self,
+        name: str,
+        edit: Callable[[Queue | None], Queue],
+        *,
+        create: bool | None = None,
+        by: Caller | None = None,
+    ) -> Queue:
+        """Store what ``edit`` makes of a queue as it is in the transaction, so that no other edit is lost; returns it.
 
         Raises:
             AlreadyExists, NotFound: As for policies.

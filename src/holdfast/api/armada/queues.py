@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -10,16 +11,17 @@ from holdfast.api.armada._generated import submit
 from holdfast.api.armada.calls import answers
 from holdfast.api.armada.plain import fill, plain
 from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
 from holdfast.errors import HoldfastError, InvalidManifest, NotFound
 from holdfast.service.manifests import armada
+from holdfast.service.operations.policies import Policies
 from holdfast.service.operations.queues import Queues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from holdfast.api.armada.calls import Asked
-    from holdfast.domain.job import Queue
 
 _BOTH = ("api.QueueService", "api.Submit")
 
@@ -39,23 +41,19 @@ def update_queue(asked: Asked, sent: submit.Queue) -> None:
 
 
 def _put(asked: Asked, sent: submit.Queue, *, invalid_as: str, else_as: str) -> None:
-    queues = Queues(asked.backend.store)
+    known = {policy.name for policy in Policies(asked.backend.store).list(asked.caller)}
+    unknown = [name for name in sent.retry_policies if name not in known]
     try:
-        before = _found(asked, sent.name)
-        queue = armada.read_queue(plain(sent), before)
+        armada.read_queue(plain(sent), None)
+        if unknown:
+            quoted = ", ".join(f'"{name}"' for name in unknown)
+            refuse(else_as.format(f"retry policies do not exist: {quoted}"))
+        Queues(asked.backend.store).edit(asked.caller, sent.name, partial(armada.read_queue, plain(sent)))
     except InvalidManifest as error:
         refuse(invalid_as.format(error.problems[0].message), error.problems)
-    known = asked.backend.store.catalogue().policies
-    unknown = [name for name in queue.retry_policies if name not in known]
-    if unknown:
-        quoted = ", ".join(f'"{name}"' for name in unknown)
-        refuse(else_as.format(f"retry policies do not exist: {quoted}"))
-    try:
-        queues.put(asked.caller, queue)
     except HoldfastError as error:
-        raise Rejected.of(
-            error, else_as.format(error.problems[0].message if error.problems else error.message)
-        ) from error
+        told = error.problems[0].message if error.problems else error.message
+        raise Rejected.of(error, else_as.format(told)) from error
 
 
 @answers("CreateQueues", *_BOTH)
@@ -131,10 +129,12 @@ def _cordoned(asked: Asked, name: str, *, cordon: bool) -> None:
     if not name:
         verb = "cordon" if cordon else "uncordon"
         refuse(f"cannot {verb} queue with empty name")
-    queue = _found(asked, name)
-    if queue is None:
-        raise Rejected(grpc.StatusCode.NOT_FOUND, f'could not find queue "{name}"')
-    Queues(asked.backend.store).put(asked.caller, evolve(queue, paused=cordon), create=False)
+    try:
+        Queues(asked.backend.store).edit(
+            asked.caller, name, lambda queue: evolve(queue or Queue(name), paused=cordon), create=False
+        )
+    except NotFound as error:
+        raise Rejected(grpc.StatusCode.NOT_FOUND, f'could not find queue "{name}"') from error
 
 
 def _found(asked: Asked, name: str) -> Queue | None:

@@ -81,6 +81,20 @@ class Queues(Struct, frozen=True):
                 self.store.put_queue(queue, create=create, by=caller)
         return queue
 
+    @asks(Right.CHANGE, Subject.QUEUE)
+    def edit(
+        self, caller: Caller, name: str, change: Callable[[Queue | None], Queue], *, create: bool | None = None
+    ) -> Queue:
+        """Store what ``change`` makes of a queue, or of none, so that edits at the same time do not undo each other.
+
+        Raises:
+            InvalidRequest: It names a policy or a notifier that does not exist.
+            NotFound: It is not there, and ``create`` is false.
+            AlreadyExists: It is there, and ``create`` is true.
+        """
+        with audited(self.store, caller, put_act(create=create), Subject.QUEUE, name):
+            return self.store.edit_queue(name, change, create=create, by=caller)
+
     @asks(Right.WATCH, Subject.QUEUE)
     def warnings(
         self,

@@ -26,7 +26,7 @@ from holdfast.storage.sql.logs import append_audited
 from holdfast.storage.sql.query import ACTIVE_STATES, owners
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from sqlalchemy import Connection, Table
 
@@ -138,15 +138,28 @@ class SqlCatalogueStore:
             AlreadyExists, NotFound: As for policies.
             InvalidRequest: It names a policy or a notifier that does not exist.
         """
+        self.edit_queue(queue.name, lambda _: queue, create=create, by=by)
+
+    def edit_queue(
+        self, name: str, edit: Callable[[Queue | None], Queue], *, create: bool | None = None, by: Caller | None = None
+    ) -> Queue:
+        """Store what ``edit`` makes of a queue as it is in the transaction; returns it.
+
+        Raises:
+            AlreadyExists, NotFound: As for policies.
+            InvalidRequest: It names a policy or a notifier that does not exist.
+        """
         with self._editing() as (connection, before):
-            presence.require_presence(presence.QUEUE, queue.name, known=before.queues.keys(), create=create)
+            presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=create)
+            current = before.queues.get(name)
+            queue = edit(current)
             references.require_policies(queue, before.policies.keys())
             references.require_notifiers(queue, before.notifiers.keys())
-            current = before.queues.get(queue.name)
             permissions.require_right_to_permissions(by, current, queue)
-            if current != queue or f"{presence.QUEUE} {queue.name}" in before.unreadable:
-                put_entry(connection, declared.queues, queue.name, dump_entry(queue), submitted_by=_name_of(by))
-                self._tell(connection, audit.on_queue(by, _put_act(current), queue.name))
+            if current != queue or f"{presence.QUEUE} {name}" in before.unreadable:
+                put_entry(connection, declared.queues, name, dump_entry(queue), submitted_by=_name_of(by))
+                self._tell(connection, audit.on_queue(by, _put_act(current), name))
+            return queue
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue.
