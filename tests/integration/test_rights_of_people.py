@@ -251,6 +251,17 @@ def test_operators_change_queues_but_not_who_may_use_them(people: People) -> Non
     people.ops.put_queue("gpu", closed)
 
 
+def test_operators_say_who_works_in_a_queue_they_create_but_not_who_reads_others_logs(people: People) -> None:
+    def made(name: str, *verbs: str) -> dict[str, Any]:
+        spec = {"permissions": [{"subjects": ["user:ann", "user:ops"], "verbs": list(verbs)}]}
+        return {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+    people.ops.create_queue(made("hers", "submit", "watch", "cancel"))
+    assert people.ann.submit({**JOB, "queue": "hers"}).queue == "hers"
+    with pytest.raises(Forbidden, match="may not change the permissions of queue spied"):
+        people.ops.create_queue(made("spied", "submit", "logs"))
+
+
 def test_a_report_names_nobody_whose_work_is_hidden_and_still_adds_up(people: People) -> None:
     for who, name in ((people.ann, "hers"), (people.ben, "his")):
         who.submit({**JOB, "name": name, "group": name})

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 def require_right_to_permissions(by: Caller | None, before: Queue | None, after: Queue | None) -> None:
     """Check that who changes or drops the permissions of a queue may give rights at all.
 
+    Who creates a queue may say who works in it, but gives nobody the logs of others: work of an earlier queue of that
+    name may still be there.
+
     Raises:
         Forbidden: It may not.
     """
     old, new = (() if one is None else one.permissions for one in (before, after))
-    refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)
+    free = old == new or (before is None and not any(Right.LOGS in one.verbs for one in new))
+    refused = None if by is None or free else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)
     if by is not None and refused is not None:
         queue = before or after
         name = queue.name if queue else ""

@@ -147,9 +147,23 @@ MUTATIONS = (
     Mutation(
         "an operator may give itself rights in a queue",
         "storage/permissions.py",
-        "refused = None if by is None or old == new else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)",
+        "refused = None if by is None or free else refusal_of(by.principal, Right.CHANGE, Subject.SETTINGS)",
         "refused = None",
         (_PEOPLE,),
+    ),
+    Mutation(
+        "an operator makes a queue of an old name and reads others' logs in it",
+        "storage/permissions.py",
+        "free = old == new or (before is None and not any(Right.LOGS in one.verbs for one in new))",
+        "free = old == new or before is None",
+        (_PEOPLE,),
+    ),
+    Mutation(
+        "a queue of Armada's that names no owners loses those it had",
+        "dialects/armada/queues.py",
+        "permissions=permissions or queue.permissions,",
+        "permissions=permissions,",
+        ("unit/test_armada_permissions.py",),
     ),
     Mutation(
         "a token exceeds its user",

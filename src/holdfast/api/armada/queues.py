@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -28,19 +27,21 @@ _BOTH = ("api.QueueService", "api.Submit")
 
 @answers("CreateQueue", *_BOTH)
 def create_queue(asked: Asked, sent: submit.Queue) -> None:
-    """Create a queue, or replace the one of its name, as upstream does."""
-    if not sent.user_owners:
-        sent.user_owners.append(asked.caller.principal.name)
-    _put(asked, sent, invalid_as="error validating queue: {}", else_as="error creating queue: {}")
+    """Create a queue, or replace the one of its name, as upstream does; a new one without an owner is the caller's."""
+    owned = submit.Queue(user_owners=[asked.caller.principal.name])
+    owned.MergeFrom(sent)
+    new = sent if sent.user_owners else owned
+    _put(asked, sent, new, invalid_as="error validating queue: {}", else_as="error creating queue: {}")
 
 
 @answers("UpdateQueue", *_BOTH)
 def update_queue(asked: Asked, sent: submit.Queue) -> None:
     """Replace a queue, or create it, as upstream does; policies that are left out no longer apply."""
-    _put(asked, sent, invalid_as="error: {}", else_as="error updating queue: {}")
+    _put(asked, sent, sent, invalid_as="error: {}", else_as="error updating queue: {}")
 
 
-def _put(asked: Asked, sent: submit.Queue, *, invalid_as: str, else_as: str) -> None:
+def _put(asked: Asked, sent: submit.Queue, new: submit.Queue, *, invalid_as: str, else_as: str) -> None:
+    """Store a queue as it was sent, or if there is none of its name, as it is then."""
     known = {policy.name for policy in Policies(asked.backend.store).list(asked.caller)}
     unknown = [name for name in sent.retry_policies if name not in known]
     try:
@@ -48,7 +49,9 @@ def _put(asked: Asked, sent: submit.Queue, *, invalid_as: str, else_as: str) -> 
         if unknown:
             quoted = ", ".join(f'"{name}"' for name in unknown)
             refuse(else_as.format(f"retry policies do not exist: {quoted}"))
-        Queues(asked.backend.store).edit(asked.caller, sent.name, partial(armada.read_queue, plain(sent)))
+        Queues(asked.backend.store).edit(
+            asked.caller, sent.name, lambda before: armada.read_queue(plain(sent if before else new), before)
+        )
     except InvalidManifest as error:
         refuse(invalid_as.format(error.problems[0].message), error.problems)
     except HoldfastError as error:

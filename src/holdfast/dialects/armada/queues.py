@@ -1,7 +1,7 @@
 """Reads and writes Armada's queues, as its API and its files have them, with its sentences.
 
 A queue's weight is one over its priority factor; cordoned is paused. Limits by priority class are kept as they are
-written and given back, and limit nothing.
+written and given back, and limit nothing. A queue that says nothing of owners and permissions keeps those it has.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.armada.permissions import PERMISSIONS, read_permissions, write_permissions
 from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
 from holdfast.errors import Problem
@@ -39,6 +40,7 @@ def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list
         if not key or not text:
             message = f"queue labels must not have an empty key or value, key: {key}, value: {text}"
             problems.append(Problem("labels", message))
+    permissions = read_permissions(value, problems)
     if len(problems) > noted:
         return None
     queue = before or Queue(name)
@@ -52,6 +54,7 @@ def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list
         paused=value.get("cordoned") is True,
         labels=labels,
         annotations=annotations,
+        permissions=permissions or queue.permissions,
         retry_policies=tuple(dict.fromkeys(str(one) for one in value.get("retryPolicies") or ())),
     )
 
@@ -65,6 +68,8 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         written["labels"] = dict(queue.labels)
     if queue.retry_policies:
         written["retryPolicies"] = list(queue.retry_policies)
+    if queue.permissions:
+        written[PERMISSIONS] = write_permissions(queue.permissions)
     if _LIMITS_KEPT in queue.annotations:
         written[LIMITS] = json.loads(queue.annotations[_LIMITS_KEPT])
     return written

@@ -1,0 +1,98 @@
+"""Reads and writes who may do what in Armada's queues: owners, who have each of its verbs, and permissions.
+
+Source: ``NewQueue`` and ``ToAPI`` of upstream's client: the owners are a first permission, and come back as one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.native.access import MOST_PERMISSIONS, MOST_SUBJECTS
+from holdfast.domain.access.grants import LONGEST_SUBJECT, Permission, Right, can_be_named
+from holdfast.domain.suggestion import closest
+from holdfast.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+USER_OWNERS, GROUP_OWNERS, PERMISSIONS = "userOwners", "groupOwners", "permissions"
+_OF_OWNERS = (Right.SUBMIT, Right.CANCEL, Right.PREEMPT, Right.REPRIORITIZE, Right.WATCH)
+_PREFIXES = {"User": "user:", "Group": "group:"}
+
+
+def read_permissions(value: Mapping[str, Any], problems: list[Problem]) -> tuple[Permission, ...]:
+    """Read the owners and the permissions of a queue.
+
+    Args:
+        value: The queue, as JSON has it.
+        problems: Where to note what is wrong.
+    """
+    users, groups, written = (value.get(name) or () for name in (USER_OWNERS, GROUP_OWNERS, PERMISSIONS))
+    places = [(USER_OWNERS, users, MOST_SUBJECTS), (GROUP_OWNERS, groups, MOST_SUBJECTS)]
+    places += [(PERMISSIONS, written, MOST_PERMISSIONS)]
+    long = [_too_many(path, items, most) for path, items, most in places if len(items) > most]
+    if long:
+        problems += long
+        return ()
+    owners = [("User", f"{USER_OWNERS}[{number}]", name) for number, name in enumerate(users)]
+    owners += [("Group", f"{GROUP_OWNERS}[{number}]", name) for number, name in enumerate(groups)]
+    first = [Permission(_subjects(owners, problems), _OF_OWNERS)] if owners else []
+    return (*first, *(_read_permission(number, one, problems) for number, one in enumerate(written)))
+
+
+def _read_permission(number: int, written: Mapping[str, Any], problems: list[Problem]) -> Permission:
+    path, given = f"{PERMISSIONS}[{number}]", written.get("subjects") or ()
+    if len(given) > MOST_SUBJECTS:
+        problems.append(_too_many(f"{path}.subjects", given, MOST_SUBJECTS))
+        return Permission((), ())
+    named = []
+    for index, one in enumerate(given):
+        kind = str(one.get("kind") or "")
+        if kind in _PREFIXES:
+            named.append((kind, f"{path}.subjects[{index}].name", str(one.get("name") or "")))
+            continue
+        message = f"failed to map subjects. failed to map kind with index: {index}. invalid kind value: {kind}"
+        told = f"failed to map permission with index: {number}. {message}"
+        problems.append(
+            Problem(f"{path}.subjects[{index}].kind", told, tuple(_PREFIXES), hint=closest(kind, _PREFIXES))
+        )
+    return Permission(_subjects(named, problems), _verbs(path, written.get("verbs") or (), problems))
+
+
+def _subjects(named: Iterable[tuple[str, str, str]], problems: list[Problem]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for kind, path, name in named:
+        subject = _PREFIXES[kind] + name
+        if not name or not can_be_named(subject) or len(subject) > LONGEST_SUBJECT:
+            hint = f"no spaces, no commas, and at most {LONGEST_SUBJECT - len(_PREFIXES[kind])} characters"
+            problems.append(Problem(path, f"{name[:LONGEST_SUBJECT]!r} is no name that somebody can have", hint=hint))
+        found[subject] = None
+    return tuple(found)
+
+
+def _verbs(path: str, given: Sequence[str], problems: list[Problem]) -> tuple[Right, ...]:
+    allowed = [right.value for right in Right]
+    for index, verb in enumerate(given):
+        if verb not in allowed:
+            told = f"{verb[:LONGEST_SUBJECT]!r} is not one of the verbs"
+            problems.append(Problem(f"{path}.verbs[{index}]", told, tuple(allowed), hint=closest(verb, allowed)))
+    return tuple(dict.fromkeys(Right(verb) for verb in given if verb in allowed))
+
+
+def _too_many(path: str, items: Sequence[object], most: int) -> Problem:
+    return Problem(path, f"has {len(items)} items; at most {most} are allowed")
+
+
+def write_permissions(permissions: Iterable[Permission]) -> list[dict[str, Any]]:
+    """Write the permissions of a queue; they read back equal."""
+    kinds = {prefix: kind for kind, prefix in _PREFIXES.items()}
+    return [
+        {
+            "subjects": [
+                {"kind": kinds[prefix + ":"], "name": name}
+                for prefix, _, name in (subject.partition(":") for subject in one.subjects)
+            ],
+            "verbs": [*map(str, one.verbs)],
+        }
+        for one in permissions
+    ]
