@@ -43,6 +43,7 @@ from holdfast.errors import (
 )
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes
+from tests.untimed import Untimed
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -68,13 +69,12 @@ class Counting:
         return f"job{next(self._numbers):08d}"
 
 
-class OneLog:
+class OneLog(Untimed):
     """Every run wrote the same."""
 
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
-        assert not stderr
         assert job_id
-        assert (attempt, rank) == (1, 0)
+        assert (attempt, rank, stderr) == (1, 0, False)
         return LogPart(LOG[offset : offset + limit], len(LOG), offset)
 
 

@@ -22,6 +22,7 @@ from holdfast.ports.engine import Container, NodeInfo, Observation, RunOrder, Ru
 from tests.asgi import asking
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab
+from tests.untimed import Untimed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -223,7 +224,7 @@ class Counting:
         return f"id{next(self._numbers):08d}"
 
 
-class NoLogs:
+class NoLogs(Untimed):
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
         raise NotImplementedError((job_id, attempt, rank, offset, limit))
 

@@ -20,6 +20,7 @@ from holdfast.service.access.book import FRESH_S
 from holdfast.storage.sql import open_store
 from tests.asgi import asking
 from tests.unit.jobset_lab import FOREVER, SetLab, group, manifest
+from tests.untimed import Untimed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ class Ids:
         return f"{self._begin}{next(self._numbers):06d}"
 
 
-class Logs:
+class Logs(Untimed):
     """Every run printed the same."""
 
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:

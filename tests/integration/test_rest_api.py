@@ -19,6 +19,7 @@ from holdfast.ports.store import JobFilter
 from holdfast.wire.base import REVISION, REVISION_HEADER
 from holdfast.wire.problems import STATUS, status_of
 from tests.asgi import asking
+from tests.untimed import Untimed
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Counting:
         return f"job{next(self._numbers):08d}"
 
 
-class OneLog:
+class OneLog(Untimed):
     """Every run wrote the same."""
 
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:

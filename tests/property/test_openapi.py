@@ -46,6 +46,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.logs import LogPart
 from holdfast.ports.store import Changes, Submission
+from tests.untimed import Untimed
 from tools.memory_store import MemoryStore
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -64,7 +65,7 @@ class Counting:
         return f"job{next(self._numbers):08d}"
 
 
-class NoLogs:
+class NoLogs(Untimed):
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
         assert stderr in {True, False}
         assert job_id

@@ -8,7 +8,7 @@ from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest, NotFound
-from holdfast.ports.logs import LogPart
+from holdfast.ports.logs import LogPart, LogTimes
 from holdfast.ports.store import Changes, Submission
 from holdfast.service.logs import LogQuery, Logs, LogText, whole_characters
 from tools.memory_store import MemoryStore
@@ -21,6 +21,7 @@ class Shelf:
         self.logs: dict[tuple[int, int], bytes] = {}
         self.begins = 0
         self.began: tuple[int, ...] = ()
+        self.written = LogTimes()
 
     def read(self, job_id: str, attempt: int, rank: int, *, offset: int, limit: int, stderr: bool = False) -> LogPart:
         assert not stderr
@@ -28,6 +29,9 @@ class Shelf:
         data = self.logs.get((attempt, rank), b"")
         start = max(offset, self.begins) if offset < len(data) else offset
         return LogPart(data[start : start + limit], len(data), start, self.began)
+
+    def times(self, *_: object, **__: object) -> LogTimes:
+        return self.written
 
 
 @pytest.fixture

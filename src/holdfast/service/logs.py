@@ -5,6 +5,8 @@ Text is cut between characters, never inside one, and between programs that foll
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from math import floor
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL
@@ -13,8 +15,10 @@ from holdfast.errors import InvalidRequest, NotFound, Problem
 from holdfast.service.quarantined import known_pods
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from holdfast.domain.job import Job
-    from holdfast.ports.logs import LogPart, LogReader
+    from holdfast.ports.logs import LogPart, LogReader, LogTimes
     from holdfast.ports.store import Store
 
 LARGEST_PART = 1 << 20
@@ -51,6 +55,10 @@ class LogQuery(Struct, frozen=True):
     """Begin no earlier than the newest program of the rank did."""
     stderr: bool = False
     """Standard error instead of standard output, of a job that keeps them apart; of others it is empty."""
+    since: float | None = None
+    """Begin no earlier than the first line of this second, in seconds since the epoch."""
+    timestamps: bool = False
+    """Begin each line with when it was written; a line that is not whole waits until it is."""
 
 
 class Logs(Struct, frozen=True):
@@ -77,13 +85,16 @@ class Logs(Struct, frozen=True):
         if query.newest or query.tail is not None:
             began = self._part(job.id, attempt, query, 0, 0).began
             offset = max(offset, *began[-1:], 0)
+        if query.since is not None:
+            offset = max(offset, self._since_offset(job.id, attempt, query, query.since))
         part = self._part(job.id, attempt, query, offset, min(query.limit, LARGEST_PART))
         following = next((began for began in part.began if began > part.offset), None)
         end = part.size if following is None else following
         data = part.data[: max(0, end - part.offset)]
         at_end = part.offset + len(data) >= end
-        if not (at_end and (ended or following is not None)):
-            data = whole_characters(data)
+        over = at_end and (ended or following is not None)
+        if not over:
+            data = _whole(data, query)
         finished = ended and at_end and following is None
         if finished:
             self._require_job(job)
@@ -92,10 +103,34 @@ class Logs(Struct, frozen=True):
             rank=query.rank,
             offset=part.offset,
             next_offset=part.offset + len(data),
-            text=data.decode(errors="replace"),
+            text=self._with_times(job.id, attempt, query, part, data) if query.timestamps else _text(data),
             finished=finished,
             run=1 + sum(began <= part.offset for began in part.began),
         )
+
+    def _with_times(self, job_id: str, attempt: int, query: LogQuery, part: LogPart, data: bytes) -> str:
+        """Return each line after when it was written, a line that began before ``data`` without."""
+        begins = part.offset == 0 or part.offset in part.began
+        if not begins and data:
+            begins = self._part(job_id, attempt, query, part.offset - 1, 1).data == b"\n"
+        # Asked after reading, so that it knows of all that was read.
+        times = self.reader.times(job_id, attempt, query.rank, stderr=query.stderr)
+        return "".join(_timed(data, part.offset, times, begins=begins))
+
+    def _since_offset(self, job_id: str, attempt: int, query: LogQuery, since: float) -> int:
+        """Find where the first line begins that ended in a second or later."""
+        times = self.reader.times(job_id, attempt, query.rank, stderr=query.stderr)
+        offset = times.since(floor(since))
+        while 0 < offset < times.sizes[-1]:
+            part = self._part(job_id, attempt, query, max(0, offset - _BLOCK), min(offset, _BLOCK))
+            block = part.data[: max(0, offset - part.offset)]
+            if not block:
+                break
+            found = block.rfind(b"\n")
+            if found >= 0:
+                return part.offset + found + 1
+            offset = part.offset
+        return offset
 
     def _require_job(self, job: Job) -> None:
         """Make sure that what was read to its end had not been deleted: a job goes before its files do.
@@ -137,6 +172,33 @@ class Logs(Struct, frozen=True):
         return 0
 
 
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _timed(data: bytes, offset: int, times: LogTimes, *, begins: bool) -> Iterator[str]:
+    """Yield what data has, each line after when it was written; the last may be no whole one."""
+    for line in _lines(data):
+        offset += len(line)
+        at = times.at(offset) if begins else None
+        yield _text(line) if at is None else f"{rfc3339(at)} {_text(line)}"
+        begins = True
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    """Split at newlines alone."""
+    begin = 0
+    while begin < len(data):
+        end = data.find(b"\n", begin) + 1 or len(data)
+        yield data[begin:end]
+        begin = end
+
+
+def rfc3339(at: float) -> str:
+    """Write a moment with its fraction, as logs of Kubernetes do."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 def _after_newline(block: bytes, from_end: int) -> int:
     """Return the place after the ``from_end``-th newline, counted from the end."""
     place = len(block)
@@ -166,6 +228,14 @@ def _attempt(store: Store, job: Job, query: LogQuery) -> int:
 def _of_pods(store: Store, job: Job) -> bool:
     """Tell whether a job's ranks are completion indexes or slots, of which there may be any number."""
     return job.of_set is not None or known_pods(store, job) is not None
+
+
+def _whole(data: bytes, query: LogQuery) -> bytes:
+    """Leave out a character at the end that is not whole, or a line that is to have a time; a very long one is cut."""
+    lines = data[: data.rfind(b"\n") + 1]
+    if query.timestamps and (lines or len(data) < min(query.limit, LARGEST_PART)):
+        return lines
+    return whole_characters(data)
 
 
 def whole_characters(data: bytes) -> bytes:

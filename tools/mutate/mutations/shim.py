@@ -12,6 +12,20 @@ _READ_ONLY = "integration/test_process_read_only.py"
 
 MUTATIONS = (
     Mutation(
+        "what an earlier program wrote is told with the time of a later one",
+        "engines/process/shim/supervisor/launch.py",
+        "            times.note(program.path(TIMES_OF[name]), size, at_ns)\n",
+        "            pass\n",
+        ("integration/test_process_log_times.py::test_what_was_written_before_a_second_dispatch_keeps_its_time",),
+    ),
+    Mutation(
+        "times go on after a log has begun anew",
+        "engines/process/shim/supervisor/times.py",
+        "    if size < noted[0]:\n        os.ftruncate(fd, 0)\n",
+        "",
+        ("unit/test_log_times.py",),
+    ),
+    Mutation(
         "orders are not written down before they start",
         "engines/process/shim/runs.py",
         "if handed and not self._journal.flush():",

@@ -1,7 +1,8 @@
 """What a call of the door is: a service and a method, and the function that answers it.
 
-The functions are in ``queues``, ``submissions``, ``policies``, ``jobs``, ``events`` and ``nodes``, one each; what the
-services declare beside them is not implemented, and says so. ``serving`` answers gRPC with them, ``gateway`` HTTP.
+The functions are in ``queues``, ``submissions``, ``policies``, ``jobs``, ``events``, ``logs`` and ``nodes``, one each;
+what the services declare beside them is not implemented, and says so. ``serving`` answers
+gRPC with them, ``gateway`` HTTP.
 """
 
 from __future__ import annotations

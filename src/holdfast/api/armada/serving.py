@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from holdfast.api.armada import events, jobs, nodes, policies, queues, submissions  # noqa: F401 - each registers its calls
+from holdfast.api.armada import events, jobs, logs, nodes, policies, queues, submissions  # noqa: F401 - each registers its calls
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.calls import CALLS, SERVICES, STREAMS, Asked
 from holdfast.api.armada.refusals import DETAILS, Rejected

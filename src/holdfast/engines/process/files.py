@@ -2,8 +2,8 @@
 
 <directory>/jobs/<job id>/checkpoints/              kept over attempts
 <directory>/jobs/<job id>/<attempt>.<rank>/work/    where the program starts, unless the job says where
-<directory>/jobs/<job id>/<attempt>.<rank>/{log,began,termination,progress}
-<directory>/jobs/<job id>/<attempt>.<rank>/{stderr,stderr.began}    where stdout and stderr are kept apart
+<directory>/jobs/<job id>/<attempt>.<rank>/{log,began,times,termination,progress}
+<directory>/jobs/<job id>/<attempt>.<rank>/{stderr,stderr.began,stderr.times}    where stdout and stderr are kept apart
 
 A program's environment is, later ones winning: the base (a short list of the server's own variables), the
 job's ``env``, which GPUs it sees, and the ``HOLDFAST_*`` variables that tell it who it is.
@@ -23,14 +23,25 @@ from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
 from holdfast.engines.devices.visible import visible
 from holdfast.engines.process.removal import remove
 from holdfast.engines.process.shim import files
-from holdfast.engines.process.shim.records import BEGAN_OF, CHECKPOINTS, LOG, PROGRESS, STDERR, STOP, TERMINATION
+from holdfast.engines.process.shim.records import (
+    BEGAN_OF,
+    CHECKPOINTS,
+    LOG,
+    PROGRESS,
+    STDERR,
+    STOP,
+    TERMINATION,
+    TIMES_OF,
+)
+from holdfast.engines.process.shim.supervisor import times
 from holdfast.errors import InvalidRequest, Unavailable
 from holdfast.ports.engine import Observation, RunPhase
-from holdfast.ports.logs import LogPart
+from holdfast.ports.logs import LogPart, LogTimes
 from holdfast.ports.secrets import SecretUser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from io import FileIO
 
     from holdfast.domain.devices import Device
     from holdfast.domain.workloads.watching import StallLimits
@@ -41,6 +52,7 @@ _MOST_BEGINNINGS = 64 << 10
 """Bytes; some ten thousand programs. Of more, the newest are told apart."""
 _NO_LOG = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL)
 """There is none yet or no more, or the program put something else in its place."""
+_NANOSECONDS = 1_000_000_000
 
 
 def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
@@ -112,11 +124,9 @@ class ProcessLogs:
         Raises:
             Unavailable: The file is there and cannot be read.
         """
-        path = log_path(self._directory, job_id, attempt, rank)
-        path = path.with_name(STDERR) if stderr else path
+        path = self._path(job_id, attempt, rank, stderr=stderr)
         try:
-            opened = files.open_plain(os.fspath(path), os.O_RDONLY, _owner(path.parent))
-            with open(opened, "rb", buffering=0) as file:  # noqa: PTH123 - of an fd
+            with _opened(path) as file:
                 size = os.fstat(file.fileno()).st_size
                 begins = max(offset, log_start(path)) if offset < size else offset
                 file.seek(begins)
@@ -126,8 +136,42 @@ class ProcessLogs:
         except OSError as error:
             if error.errno in _NO_LOG:
                 return LogPart(b"", 0, offset)
-            msg = f"cannot read {path}: {error.strerror}"
-            raise Unavailable(msg) from error
+            raise _unreadable(path, error) from error
+
+    def times(self, job_id: str, attempt: int, rank: int, *, stderr: bool = False) -> LogTimes:
+        """Return when a log was written.
+
+        Raises:
+            Unavailable: The file is there and cannot be read.
+        """
+        path = self._path(job_id, attempt, rank, stderr=stderr)
+        try:
+            noted = times.read(os.fspath(path.with_name(TIMES_OF[path.name])), _owner(path.parent))
+        except OSError:
+            noted = times.NONE  # a short run has none: its log's last change says all
+        try:
+            with _opened(path) as file:
+                now = os.fstat(file.fileno())
+        except OSError as error:
+            if error.errno in _NO_LOG:
+                return LogTimes()
+            raise _unreadable(path, error) from error
+        known = bisect(noted[0], now.st_size - 1)
+        ends = (*noted[0][:known], now.st_size)
+        last = noted[1][known] if noted[0][known : known + 1] == ends[-1:] else now.st_mtime_ns
+        return LogTimes(ends, tuple(at / _NANOSECONDS for at in (*noted[1][:known], last)))
+
+    def _path(self, job_id: str, attempt: int, rank: int, *, stderr: bool) -> Path:
+        path = log_path(self._directory, job_id, attempt, rank)
+        return path.with_name(STDERR) if stderr else path
+
+
+def _opened(path: Path) -> FileIO:
+    return open(files.open_plain(os.fspath(path), os.O_RDONLY, _owner(path.parent)), "rb", buffering=0)  # noqa: PTH123 - of an fd
+
+
+def _unreadable(path: Path, error: OSError) -> Unavailable:
+    return Unavailable(f"cannot read {path}: {error.strerror}")
 
 
 class ProcessFiles:

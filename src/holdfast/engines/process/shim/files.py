@@ -109,22 +109,19 @@ def mark(path: str) -> tuple[int, int]:
     return facts.st_mtime_ns, facts.st_size
 
 
-def cap(path: str, limit: int) -> int:
+def cap(path: str, limit: int) -> None:
     """Free the oldest part of a log that takes more than ``limit`` bytes of disk, keeping the newest half of that.
 
     Its size and offsets stay as they are, so that readers and the program itself notice nothing: the part
     freed becomes a hole. Where the file system has no holes, the log starts again from nothing.
-
-    Returns:
-        The log's size, holes included.
     """
     try:
         facts = os.lstat(path)
         if facts.st_blocks * 512 <= limit + _BLOCK or facts.st_nlink > 1:
-            return facts.st_size
+            return
         fd = open_plain(path, os.O_RDWR)
     except OSError:
-        return 0
+        return
     try:
         length = (facts.st_size - limit // 2) // _BLOCK * _BLOCK
         if length > 0 and not punch_hole(fd, length):
@@ -132,4 +129,3 @@ def cap(path: str, limit: int) -> int:
                 os.ftruncate(fd, 0)
     finally:
         os.close(fd)
-    return facts.st_size

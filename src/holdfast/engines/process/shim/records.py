@@ -44,6 +44,8 @@ STDERR = "stderr"
 """What is in a run's directory; the last only where the streams are kept apart, and then ``LOG`` is of stdout."""
 BEGAN_OF = {LOG: BEGAN, STDERR: "stderr.began"}
 """Where it is noted at which offsets of a log later programs of the same rank began."""
+TIMES_OF = {LOG: "times", STDERR: "stderr.times"}
+"""Where it is noted when what a log has was written."""
 
 
 class Exit:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from .. import account, files
 from ..account import IGNORED_BY_PYTHON, Account, CannotEnter, NoAccount, acting
-from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, STOP, TERMINATION, WORK
+from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, STOP, TERMINATION, TIMES_OF, WORK
+from . import times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -239,6 +240,9 @@ def _begin_again(program: Program) -> None:
     """Tell apart what an earlier dispatch of the same attempt left."""
     for name in program.logs:
         _note_beginning(program.path(name), program.path(BEGAN_OF[name]))
+        at_ns, size = files.mark(program.path(name))
+        if size:
+            times.note(program.path(TIMES_OF[name]), size, at_ns)
     for name in (TERMINATION, PROGRESS, STOP):
         with suppress(FileNotFoundError):
             os.unlink(program.path(name))  # noqa: PTH108 - as above

@@ -1,10 +1,10 @@
-"""A supervisor's looks at its run's files: progress, and a log that must not grow too large."""
+"""A supervisor's looks at its run's files: progress, and a log that has times and must not grow too large."""
 
 from __future__ import annotations
 
 from .. import files, moment
-from ..records import PROGRESS
-from . import outcomes
+from ..records import PROGRESS, TIMES_OF
+from . import outcomes, times
 from .pace import Pace
 
 TYPE_CHECKING = False
@@ -29,11 +29,14 @@ class Watch:
         self.due = float("inf")
         self._every_s = EVERY_S
         self._pace = Pace()
+        self._sizes: dict[str, int] = {}
+        """How large each log was."""
 
     def begin(self, program: Program) -> None:
         """Look at another run from now on."""
         self._every_s = EVERY_S
         self._pace = Pace()
+        self._sizes = {}
         self.due = program.started_mono + EVERY_S
 
     def look(self, program: Program, now: float) -> bool:
@@ -46,7 +49,7 @@ class Watch:
         if news:
             program.progress_mark = mark
             program.progress = self._pace.told(files.last_line(path), now)
-        grown = self._cap(program) - size
+        grown = self._look_at_logs(program) - size
         quiet = not news and not grown
         self._every_s = min(self._every_s * _SLOWER, SELDOM_S) if quiet else EVERY_S
         fast = self.log_limit and grown > self.log_limit // _FAST
@@ -56,14 +59,18 @@ class Watch:
     def last(self, program: Program) -> None:
         """Look at its files once more, when it has ended."""
         program.progress = outcomes.progress(program) or program.progress
-        self._cap(program)
+        self._look_at_logs(program, last=True)
         self.due = float("inf")
 
-    def _cap(self, program: Program) -> int:
-        """Hold its logs to their limit; returns how large they are together."""
-        sizes = [self._cap_one(program.path(name)) for name in program.logs]
-        program.log_size = sum(sizes)
+    def _look_at_logs(self, program: Program, *, last: bool = False) -> int:
+        """Note when its logs grew, and hold them to their limit; returns how large they are together."""
+        for name in program.logs:
+            path = program.path(name)
+            at_ns, size = files.mark(path)
+            if size != self._sizes.get(name, 0):
+                times.note(program.path(TIMES_OF[name]), size, at_ns, begin=not last)
+                self._sizes[name] = size
+            if self.log_limit:
+                files.cap(path, self.log_limit)  # after the look: what it frees changes the file, too
+        program.log_size = sum(self._sizes.values())
         return program.log_size
-
-    def _cap_one(self, path: str) -> int:
-        return files.cap(path, self.log_limit) if self.log_limit else files.mark(path)[1]
