@@ -10,10 +10,11 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-_AMOUNT = "k8s.io.apimachinery.pkg.api.resource.Quantity"
+AMOUNT = "k8s.io.apimachinery.pkg.api.resource.Quantity"
 _TEXT = "string"
 """The field of an amount."""
-_EMBEDDED = frozenset({"volumeSource", "localObjectReference"})
+EMBEDDED = frozenset({"volumeSource", "localObjectReference"})
+"""Fields whose fields stand beside the others."""
 
 
 def plain(message: Message) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def plain(message: Message) -> dict[str, Any]:
             found[field.json_name] = {key: _one(item) for key, item in value.items()}
         elif field.is_repeated:
             found[field.json_name] = [_one(item) for item in value]
-        elif field.name in _EMBEDDED:
+        elif field.name in EMBEDDED:
             found.update(plain(value))
         else:
             found[field.json_name] = _one(value)
@@ -36,14 +37,14 @@ def plain(message: Message) -> dict[str, Any]:
 def _one(value: object) -> object:
     if not isinstance(value, Message):
         return value
-    return getattr(value, _TEXT) if value.DESCRIPTOR.full_name == _AMOUNT else plain(value)
+    return getattr(value, _TEXT) if value.DESCRIPTOR.full_name == AMOUNT else plain(value)
 
 
 def fill(message: Message, given: Mapping[str, Any]) -> None:
     """Set the fields of a message from what JSON has of it; what it has no field for is left out."""
     for field in message.DESCRIPTOR.fields:
         kind, name = field.message_type, field.json_name
-        if field.name in _EMBEDDED and kind is not None:
+        if field.name in EMBEDDED and kind is not None:
             if {one.json_name for one in kind.fields} & given.keys():
                 fill(getattr(message, field.name), given)
         elif given.get(name) is None:
@@ -70,7 +71,7 @@ def _fill_map(part: MutableMapping[str, Any], given: Mapping[str, Any], *, plain
 
 
 def _fill_one(message: Message, value: object) -> None:
-    if message.DESCRIPTOR.full_name == _AMOUNT:
+    if message.DESCRIPTOR.full_name == AMOUNT:
         setattr(message, _TEXT, str(value))
     elif isinstance(value, Mapping):
         message.SetInParent()

@@ -91,9 +91,10 @@ class DataDir:
                 fd = open_trusted(self._server_file, os.O_RDONLY, folder=folder)
             with os.fdopen(fd) as file:
                 found = json.loads(file.read())
-                address = ServerAddress(found["url"], found["token"], int(found["pid"]))
+                doors = {str(name): str(place) for name, place in (found.get("doors") or {}).items()}
+                address = ServerAddress(found["url"], found["token"], int(found["pid"]), doors)
                 return address if _is_locked(file) else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def announce(self, address: ServerAddress) -> None:
