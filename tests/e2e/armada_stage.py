@@ -103,9 +103,14 @@ class DoorServer(Server):
         super().__init__(folder, **{**opened, "HOLDFAST_DOOR_ANONYMOUS": "ann", **environ})
 
     @property
+    def at(self) -> str:
+        """Where the door is reached that is open now."""
+        return str(json.loads((self.data / "server.json").read_text())["doors"]["armada"])
+
+    @property
     def stock(self) -> Stock:
         """The client, which comes in by the door that is open now."""
-        return Stock(json.loads((self.data / "server.json").read_text())["doors"]["armada"])
+        return Stock(self.at)
 
     def open(self, role: str = "admin") -> Stock:
         """Start it, and give ``ann`` a role."""

@@ -295,6 +295,7 @@ def test_who_shows_nothing_is_let_in_only_where_the_operator_said_who_that_is(do
     )
     assert (refused[0], bearer, basic, wrong[0]) == ("UNAUTHENTICATED", 1, 1, "UNAUTHENTICATED")
     assert (of_eve, forged[0]) == (1, "UNAUTHENTICATED")
+    assert f", for Armada's clients at {door.at}, " in door.log.read_text()
 
 
 @pytest.mark.slow

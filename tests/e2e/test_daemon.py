@@ -31,12 +31,15 @@ def address(shell: Shell) -> dict[str, Any]:
     return found
 
 
-def test_a_server_in_the_background_serves_until_it_is_told_to_stop(shell: Shell) -> None:
-    up = shell.run("up", "--daemon", "--port", "0")
+def test_a_server_in_the_background_serves_until_it_is_told_to_stop(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_ARMADA_LISTEN", "127.0.0.1:0")
+    up = shell.run("up", "--daemon", "--port", "0", "--door", "armada")
     found = address(shell)
     log = shell.folder / "data" / "server.log"
     assert (up.code, up.out) == (0, "")
-    assert f"holdfast is up at {found['url']}" in up.err
+    assert f"holdfast is up at {found['url']}, for Armada's clients at {found['doors']['armada']}" in up.err
     assert f"log: {log}" in up.err
     assert os.getsid(found["pid"]) != found["pid"], "a leader of a session could get a terminal again"
     assert psutil.Process(found["pid"]).terminal() is None

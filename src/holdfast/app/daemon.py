@@ -9,16 +9,17 @@ import signal
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.settings import read_settings
 from holdfast.errors import HoldfastError, Internal, Refused, Unavailable, all_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from holdfast.app.data.datadir import ServerAddress
+    from holdfast.app.server import Started
 
 _LONGEST_LOG = 10 << 20
 """Bytes of a log that the next server puts aside, in place of the one before it."""
@@ -31,12 +32,12 @@ def log_of(directory: Path) -> Path:
     return directory / "server.log"
 
 
-def detach(log: Path, serve: Callable[[Callable[[str], None]], None]) -> str:
-    """Run a server as a process of its own and return its URL once it answers.
+def detach(log: Path, serve: Callable[[Started], None]) -> tuple[str, Mapping[str, str]]:
+    """Run a server as a process of its own; returns its URL and the addresses of its doors once it answers.
 
     Args:
         log: Where its output goes; appended to.
-        serve: Serves until it is stopped; is given what to call with the URL.
+        serve: Serves until it is stopped; is given what to call then.
 
     Raises:
         HoldfastError: Why it did not start.
@@ -53,7 +54,7 @@ def detach(log: Path, serve: Callable[[Callable[[str], None]], None]) -> str:
     return _read(answer, log)
 
 
-def _become_a_daemon(log: Path, writer: int, serve: Callable[[Callable[[str], None]], None]) -> NoReturn:
+def _become_a_daemon(log: Path, writer: int, serve: Callable[[Started], None]) -> NoReturn:
     """Leave the terminal and the session, and never return to the caller's code."""
     code = 1
     try:
@@ -61,7 +62,7 @@ def _become_a_daemon(log: Path, writer: int, serve: Callable[[Callable[[str], No
         if os.fork():
             os._exit(0)  # whoever is no leader of a session never gets a terminal again
         _redirect(log)
-        serve(lambda url: _tell(writer, {"url": url}))
+        serve(lambda url, doors: _tell(writer, {"url": url, "doors": dict(doors)}))
         code = 0
     except HoldfastError as error:
         _tell(writer, {"code": error.code, "message": error.message, "hint": error.hint or ""})
@@ -86,21 +87,21 @@ def _redirect(log: Path) -> None:
     os.close(written)
 
 
-def _tell(writer: int, what: dict[str, str]) -> None:
+def _tell(writer: int, what: dict[str, Any]) -> None:
     with suppress(OSError):  # it was told before
         os.write(writer, json.dumps(what).encode())
         os.close(writer)
 
 
-def _read(answer: str, log: Path) -> str:
-    """Return the URL that a new server told.
+def _read(answer: str, log: Path) -> tuple[str, Mapping[str, str]]:
+    """Return where a new server said that it is reached.
 
     Raises:
         HoldfastError: What it told instead.
     """
-    told: dict[str, str] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
+    told: dict[str, Any] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
     if "url" in told:
-        return told["url"]
+        return told["url"], told["doors"]
     kind = next((one for one in all_errors() if one.code == told.get("code")), Internal)
     raise kind(told["message"], hint=told.get("hint") or f"see {log}")
 

@@ -13,7 +13,7 @@ import signal
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import uvicorn
 
@@ -38,7 +38,7 @@ from holdfast.engines.process.engine import CONTAINMENT_LABEL
 from holdfast.engines.process.files import ProcessLogs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fastapi import FastAPI
 
@@ -50,13 +50,15 @@ _log = logging.getLogger(__name__)
 _SHUTDOWN_S = 5
 """How long requests may take to end once the server is stopping."""
 
+Started: TypeAlias = "Callable[[str, Mapping[str, str]], None]"
+
 
 def serve(
     host: str | None = None,
     port: int | None = None,
     settings: Settings | None = None,
     *,
-    started: Callable[[str], None] | None = None,
+    started: Started | None = None,
 ) -> None:
     """Run a server until it is stopped.
 
@@ -64,7 +66,7 @@ def serve(
         host: Address to listen on; by default that of the settings, else a loopback address.
         port: Port to listen on; 0 picks a free one.
         settings: Where its data are, and all else; by default the environment's.
-        started: Called with the URL once requests are served.
+        started: Called with the URL and the addresses of the doors, by name, once requests are served.
 
     Raises:
         Refused, InvalidSetting: It is not safe to listen there, or the token or the socket cannot be trusted.
@@ -109,7 +111,7 @@ def serve(
         places.publish()
         _announce(stack, directory, ServerAddress(places.own_url, token, os.getpid(), doors))
         if started is not None:
-            started(places.url)
+            started(places.url, doors)
         server.run(sockets=places.sockets)
 
 

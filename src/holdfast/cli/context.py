@@ -89,17 +89,21 @@ class Cli:
 
         settings = read_settings(**given)
         start = partial(serve, host, port, settings)
-        place = f" and unix://{settings.socket.absolute()}" if settings.socket else ""
+        socket = f" and unix://{settings.socket.absolute()}" if settings.socket else ""
+
+        def tell(url: str, doors: Mapping[str, str], end: str) -> None:
+            places = "".join(f", for {name.capitalize()}'s clients at {address}" for name, address in doors.items())
+            self.say(f"holdfast is up at {url}{socket}{places}, API docs at {url}/docs; {end}")
+
         if daemon:
             from holdfast.app.daemon import detach, log_of
             from holdfast.app.data.datadir import DataDir
 
             log = log_of(DataDir(settings.data).path)
-            url, end = detach(log, lambda started: start(started=started)), f"log: {log}; holdfast down stops it"
-            self.say(f"holdfast is up at {url}{place}, API docs at {url}/docs; {end}")
+            url, doors = detach(log, lambda started: start(started=started))
+            tell(url, doors, f"log: {log}; holdfast down stops it")
         else:
-            end = "Ctrl-C stops it"
-            start(started=lambda url: self.say(f"holdfast is up at {url}{place}, API docs at {url}/docs; {end}"))
+            start(started=partial(tell, end="Ctrl-C stops it"))
 
     def output(self) -> Output:
         """Return the writer of tables and documents."""
