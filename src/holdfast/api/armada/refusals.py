@@ -76,9 +76,10 @@ class Rejected(Exception):
 
 
 def _sentence(error: HoldfastError) -> str:
-    if not error.problems:
-        return error.message if error.hint is None else f"{error.message}; {error.hint}"
-    return "; ".join((error.message, *map(str, error.problems)))
+    said = [error.message.rstrip("."), *map(str, error.problems)]
+    if error.hint is not None and not error.problems:
+        said.append(error.hint)
+    return "; ".join(said)
 
 
 def refuse(message: str, problems: Sequence[Problem] = ()) -> NoReturn:

@@ -66,6 +66,8 @@ class Visitors(Struct, frozen=True):
         if authorization is None and self.anonymous is not None:
             return self.anonymous
         hint = "send the metadata authorization: Bearer TOKEN, or basic with it as the password"
+        if authorization is None:
+            hint += "; on the server's own machine HOLDFAST_DOOR_ANONYMOUS says whose calls without one are"
         return await self.entrance.whose(shown, self.backend.access.shown, hint)
 
 
