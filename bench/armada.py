@@ -11,11 +11,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bench.server import serving
 from holdfast.client import Client
 from tools.clients import python_of
+
+if TYPE_CHECKING:
+    import psutil
 
 _BY_DOOR = """
 import sys, time, grpc
@@ -55,11 +58,13 @@ print(submitted - began, time.perf_counter() - began)
 
 
 class Rates(NamedTuple):
-    """Jobs in a second."""
+    """Jobs in a second, and what the server spent."""
 
     submitted: float
     ended: float
     """From the submission on, until the client has been told of the last end."""
+    cpu_s: float
+    """Processor time of the server for all of them, without that of what holds programs."""
 
 
 def measure(count: int = 10_000) -> tuple[Rates, Rates] | None:
@@ -68,16 +73,21 @@ def measure(count: int = 10_000) -> tuple[Rates, Rates] | None:
     if not stock.exists():
         return None
     opened = {"HOLDFAST_DOORS": "armada", "HOLDFAST_ARMADA_LISTEN": "127.0.0.1:0", "HOLDFAST_DOOR_ANONYMOUS": "bench"}
-    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder, serving(Path(folder), **opened):
+    with (
+        tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder,
+        serving(Path(folder), **opened) as (_, process),
+    ):
         server = json.loads((Path(folder) / "server.json").read_text())
         with Client(server["url"], token=server["token"]) as client:
             client.put_settings({"access": {"operator": ["user:bench"]}})
-        by_rest = _run(sys.executable, _BY_REST, server["url"], server["token"], str(count))
-        by_door = _run(str(stock), _BY_DOOR, server["doors"]["armada"], str(count))
-    return Rates(*(count / each for each in by_rest)), Rates(*(count / each for each in by_door))
+        by_rest = _run(process, count, sys.executable, _BY_REST, server["url"], server["token"])
+        by_door = _run(process, count, str(stock), _BY_DOOR, server["doors"]["armada"])
+    return by_rest, by_door
 
 
-def _run(python: str, script: str, *words: str) -> tuple[float, float]:
-    ran = subprocess.run([python, "-c", script, *words], capture_output=True, text=True, check=True)
+def _run(server: psutil.Process, count: int, python: str, script: str, *words: str) -> Rates:
+    before = server.cpu_times()
+    ran = subprocess.run([python, "-c", script, *words, str(count)], capture_output=True, text=True, check=True)
     submitted_s, ended_s = map(float, ran.stdout.split())
-    return submitted_s, ended_s
+    after = server.cpu_times()
+    return Rates(count / submitted_s, count / ended_s, after.user + after.system - before.user - before.system)

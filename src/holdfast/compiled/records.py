@@ -72,6 +72,18 @@ def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
     return decoder
 
 
+def read_record(kind: type[T], text: str) -> T:
+    """Read a record straight from its text.
+
+    Raises:
+        ValueError: It is no such record, or has lone surrogates, which ``load_json`` reads.
+    """
+    try:
+        return decoder_of(kind).decode(text)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+
+
 def record_of(kind: type[T], plain: object) -> T:
     """Build a record from what ``load_json`` returned.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import grpc
@@ -29,6 +30,18 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.service.operations.events import EventPart
 
+_SENT = (
+    "clientId",
+    "namespace",
+    "labels",
+    "annotations",
+    "requiredNodeLabels",
+    "ingress",
+    "services",
+    "scheduler",
+)
+_SPECIFICATIONS = 64
+"""Kept as messages; most submissions are of few."""
 _ACTED = BY_KIND[OperatorActed].name
 _PARTS = 4
 """Of a message id: the event's number, nothing, the place among what it is told as, whether that is the last."""
@@ -121,7 +134,7 @@ class _Told:
             detail = self._jobs.get(self._asked.caller, job_id)
         except NotFound:
             return Remembered()
-        found = Remembered(namespace=str(armada.written_of(detail.job).get("namespace") or NAMESPACE))
+        found = Remembered(namespace=str(armada.written_of(detail.job.spec).get("namespace") or NAMESPACE))
         for run in detail.runs[-1:]:
             found.executor, found.node, found.run = run.executor, run.node, run.uid
         for attempt in detail.attempts[-1:]:
@@ -139,24 +152,21 @@ class _Told:
 
 def fill_job(message: submit.Job, job: Job, group: str) -> None:
     """Describe a job as it was sent."""
-    written = armada.written_of(job)
-    shared = (
-        "clientId",
-        "namespace",
-        "labels",
-        "annotations",
-        "requiredNodeLabels",
-        "ingress",
-        "services",
-        "scheduler",
-    )
-    fill(message, {name: written[name] for name in shared if name in written})
+    message.MergeFrom(_sent_as(job.spec))
     message.id, message.job_set_id, message.queue = job.id, group, job.queue
     message.owner, message.priority = job.submitted_by, float(-job.priority)
+    message.created.FromNanoseconds(int(job.submitted_at * 1_000_000_000))
+
+
+@lru_cache(maxsize=_SPECIFICATIONS)
+def _sent_as(stored: str) -> submit.Job:
+    """Return what jobs of a specification have in common, not to be changed."""
+    written, message = armada.written_of(stored), submit.Job()
+    fill(message, {name: written[name] for name in _SENT if name in written})
     pod = armada.pod_of(written)
     if pod is not None:
         fill(message.pod_spec, pod)
-    message.created.FromNanoseconds(int(job.submitted_at * 1_000_000_000))
+    return message
 
 
 def _place(message_id: str) -> tuple[int, tuple[int, int]]:

@@ -82,7 +82,7 @@ def job_details(asked: Asked, sent: job.JobDetailsRequest) -> job.JobDetailsResp
 
 
 def _describe(details: job.JobDetails, one: Job, state: submit.JobState, sent: job.JobDetailsRequest) -> None:
-    written = armada.written_of(one)
+    written = armada.written_of(one.spec)
     details.job_id, details.queue, details.jobset, details.state = one.id, one.queue, one.group, state
     details.namespace = str(written.get("namespace") or "")
     _at(details.submitted_ts, one.submitted_at)

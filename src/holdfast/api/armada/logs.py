@@ -41,7 +41,7 @@ def logs(asked: Asked, sent: binoculars.LogRequest) -> binoculars.LogResponse:
     if options.previous:
         attempt -= 1
     name = pod_name(job.id, max(attempt, 1))
-    written = armada.written_of(job)
+    written = armada.written_of(job.spec)
     if sent.pod_namespace not in {"", NAMESPACE, written.get("namespace")} or not job.attempt or attempt > job.attempt:
         raise _gone()
     _check_container(job, options.container, name)
@@ -134,7 +134,7 @@ def _check_container(job: Job, container: str, pod: str) -> None:
 
 
 def _container_of(job: Job) -> str:
-    pod = armada.pod_of(armada.written_of(job)) or {}
+    pod = armada.pod_of(armada.written_of(job.spec)) or {}
     return next((str(one.get("name") or "") for one in pod.get("containers") or ()), _CONTAINER)
 
 

@@ -15,7 +15,9 @@ from holdfast.domain.rights import ANOTHERS
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
-    from holdfast.domain.events import StoredEvent
+    from collections.abc import Sequence
+
+    from holdfast.domain.events import Event, StoredEvent
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.job import Job, Run
 
@@ -58,9 +60,17 @@ def event_without_logs(told: StoredEvent) -> StoredEvent:
     event: Any = told.event
     if isinstance(event, AttemptProgressed):
         return told._replace(event=evolve(event, progress=""))
-    said = {name: getattr(event, name, "") for name in _SAID}
-    changed = {name: short for name, text in said.items() if (short := unquoted(text)) != text}
+    changed = {}
+    for name in _said_by(type(told.event)):
+        text = getattr(event, name)
+        if text and ": " in text and (short := unquoted(text)) != text:
+            changed[name] = short
     return told._replace(event=evolve(event, **changed)) if changed else told
+
+
+@lru_cache(maxsize=_CACHED)
+def _said_by(kind: type[Event]) -> Sequence[str]:
+    return [name for name in _SAID if name in kind.__struct_fields__]
 
 
 def without_logs(told: T) -> T:

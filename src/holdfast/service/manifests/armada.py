@@ -77,10 +77,10 @@ def queue_of(queue: Queue) -> dict[str, Any]:
     return queues.write_queue(queue)
 
 
-def written_of(job: Job) -> Mapping[str, Any]:
-    """Return a job as it was sent to the door; nothing of one that came in another way."""
+def written_of(stored: str) -> Mapping[str, Any]:
+    """Return what was sent to the door, of a stored specification; nothing of one that came in another way."""
     try:
-        pod = load_spec(job.spec).pod
+        pod = load_spec(stored).pod
     except UnreadableSpec:
         return {}
     return {} if pod is None else pod.written
@@ -88,7 +88,7 @@ def written_of(job: Job) -> Mapping[str, Any]:
 
 def priority_class_of(job: Job) -> str:
     """Return the priority class of a job; one that names none has the default."""
-    pod = pod_of(written_of(job)) or {}
+    pod = pod_of(written_of(job.spec)) or {}
     return str(pod.get("priorityClassName") or PRIORITY_CLASSES[0])
 
 

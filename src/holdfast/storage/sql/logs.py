@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, insert, select, text
 
-from holdfast.compiled.records import dump_json, load_json
+from holdfast.compiled.records import dump_json, load_json, read_record
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry, Subject
 from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, OperatorActed, StoredEvent
@@ -165,9 +165,12 @@ def _event(row: Row[*tuple[Any, ...]]) -> StoredEvent:
     if entry is None or entry.version != version:
         message = f"event {seq} is {name!r} version {version}, which this version of Holdfast does not know"
         raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
-    values = {field: _tuples(value) for field, value in load_json(data).items()}
     kind: Callable[..., Event] = entry.kind
-    return StoredEvent(seq, job_id, job_seq, at, kind(**values), group or "")
+    try:
+        event: Event = read_record(entry.kind, data)
+    except ValueError:  # what a program printed has lone surrogates, or the row is damaged
+        event = kind(**{field: _tuples(value) for field, value in load_json(data).items()})
+    return StoredEvent(seq, job_id, job_seq, at, event, group or "")
 
 
 def _tuples(value: object) -> object:
