@@ -122,10 +122,8 @@ def test_what_cannot_be_deleted_is_named(tmp_path: Path) -> None:
             ProcessFiles(tmp_path).discard("j1")
     finally:
         [place] = aside.rglob("mounted")
-        found = place.parent.stat()
-        assert (found.st_uid, found.st_mode & 0o777) == (os.geteuid(), 0o700), (
-            "so that nobody else can put more into it"
-        )
         subprocess.run(["umount", place], check=True)
+    found = place.parent.stat()
+    assert (found.st_uid, found.st_mode & 0o777) == (os.geteuid(), 0o700), "so that nobody else can put more into it"
     ProcessFiles(tmp_path).discard("j1")
     assert not aside.exists()
