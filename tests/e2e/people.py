@@ -95,8 +95,11 @@ class Machine:
     bob: Person
 
 
-def machine(**environ: str) -> Iterator[Machine]:
-    """Make both, and the server in a folder that others can enter: pytest's cannot be; settings may name an account."""
+def machine(before: Sequence[str] = (), **environ: str) -> Iterator[Machine]:
+    """Make both, and the server in a folder that others can enter: pytest's cannot be; settings may name an account.
+
+    What is ``before`` the server's command starts it, and may name the ``{folder}``.
+    """
     if os.geteuid() != 0 or not (shutil.which("useradd") and shutil.which("setpriv")):
         pytest.skip(ABSENT)
     folder = Path(tempfile.mkdtemp(prefix="holdfast-people-"))
@@ -107,7 +110,8 @@ def machine(**environ: str) -> Iterator[Machine]:
     named = {name: value.format(**accounts) for name, value in environ.items()}
     server = Server(folder, **{"HOLDFAST_ACCOUNTS": f"door:ci={names[1]}", **named})
     others = ("setpriv", "--groups=1,2")  # which programs of accounts must not keep
-    server.words = (*others, *server.words, "--run-as", "submitter", "--socket", str(socket))
+    first = [word.replace("{folder}", str(folder)) for word in before]
+    server.words = (*first, *others, *server.words, "--run-as", "submitter", "--socket", str(socket))
     try:
         for name in names:
             made(name)

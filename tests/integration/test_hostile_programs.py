@@ -8,20 +8,21 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from holdfast.domain.failure import EndedBy, FailureCondition
-from holdfast.engines.process.engine import PIDS_LABEL
+from holdfast.domain.job import Resources
+from holdfast.engines.process.engine import MEMORY_LABEL, PIDS_LABEL
 from holdfast.engines.process.files import ProcessLogs, log_path, log_start
 from holdfast.engines.process.shim import processes
 from holdfast.ports.engine import RunPhase, StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from holdfast.ports.engine import RunOrder
     from tests.integration.conftest import Machine, NewMachine
@@ -137,6 +138,30 @@ def test_a_fork_bomb_stays_below_its_limit_and_others_go_on(new_machine: NewMach
     assert "limit of 40 processes" in outcome.message
     assert machine.run("true").succeeded
     assert not machine.survivors()
+
+
+def test_what_one_leaves_in_shared_memory_does_not_count_for_the_next(machine: Machine) -> None:
+    if machine.engine.nodes()[0].labels[MEMORY_LABEL] == "rss":
+        pytest.skip("no control group can be made on this machine: memory is watched, which counts no files")
+    left = Path("/dev/shm") / f"left-{machine.directory.name}-{os.getpid()}"  # noqa: S108 - shared memory it is to be
+    try:
+        filled = machine.run("sh", "-c", f"head -c 100M /dev/zero > {left}", resources=Resources(memory=300 * MEBI))
+        assert (filled.succeeded, left.stat().st_size) == (True, 100 * MEBI)
+        again = machine.start("sh", "-c", "echo up; exec sleep 1000", resources=Resources(memory=64 * MEBI))
+        machine.until_logged(again, "up")
+        [supervisor] = machine.supervisors()
+        assert 64 * MEBI <= memory_limit(supervisor.pid) < 100 * MEBI, "in force, and nothing had to be killed for it"
+        machine.engine.stop([(again.uid, 0.0, StopReason.USER)])
+        assert machine.finish(again).ended_by is EndedBy.USER
+    finally:
+        left.unlink(missing_ok=True)
+
+
+def memory_limit(pid: int) -> int:
+    """Read the limit of a process's control group."""
+    group = dict(line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines())
+    first = Path(f"/sys/fs/cgroup/memory{group.get('memory', '')}/memory.limit_in_bytes")
+    return int((first if "memory" in group else Path(f"/sys/fs/cgroup{group['']}/memory.max")).read_text())
 
 
 def test_a_bomb_of_shells_ends_with_its_run(new_machine: NewMachine, tmp_path: Path) -> None:

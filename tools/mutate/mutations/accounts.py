@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.mutate.mutation import Mutation
 
 _UNIT, _SOCKET, _AS = "unit/test_principals.py", "e2e/test_unix_socket.py", "e2e/test_run_as.py::test_"
+_TWO = "e2e/test_two_accounts.py::test_"
 
 MUTATIONS = (
     Mutation(
@@ -48,6 +49,27 @@ MUTATIONS = (
         "        os.setgroups(account.groups)\n        os.setresgid(account.gid, account.gid, account.gid)",
         "        os.setresgid(account.gid, account.gid, account.gid)",
         (f"{_AS}each_program_runs_as_who_submits_it_and_roots_as_root",),
+    ),
+    Mutation(
+        "a program that runs as another account can read the keys of whoever started the server",
+        "engines/process/shim/account.py",
+        "            leave_keyring()  # while",
+        "            pass  # while",
+        (f"{_TWO}a_program_has_no_right_of_roots_and_no_key_whatever_the_server_was_started_with",),
+    ),
+    Mutation(
+        "a program that runs as another account has root's rights to inherit",
+        "engines/process/shim/account.py",
+        "            give_up_capabilities()",
+        "            pass",
+        (f"{_TWO}a_program_has_no_right_of_roots_and_no_key_whatever_the_server_was_started_with",),
+    ),
+    Mutation(
+        "what a run leaves in shared memory counts for the next",
+        "engines/process/shim/cgroups.py",
+        "if self._has_much() and not self._begin_anew():",
+        "if False:",
+        ("integration/test_hostile_programs.py::test_what_one_leaves_in_shared_memory_does_not_count_for_the_next",),
     ),
     Mutation(
         "a program that runs as another account can become root by a setuid program",

@@ -7,6 +7,7 @@ import pwd
 import stat
 from typing import TYPE_CHECKING
 
+from holdfast.engines.process.shim.libc import keeps_rights
 from holdfast.errors import InvalidSetting, Problem, Refused
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def accounts_of(settings: Settings) -> Mapping[str, str] | None:
     """Return the table of accounts by submitters' names; ``None``: programs run as this process's account.
 
     Raises:
-        Refused: We are not root, or others cannot get to the data directory; or nobody said that programs, which ran as
-            their submitters here, are to run as root from now on.
+        Refused: We are not root, or would stay root; or others cannot get to the data directory; or nobody said that
+            programs, which ran as their submitters here, are to run as root from now on.
         InvalidSetting: The table names an account that does not exist, or root.
     """
     if settings.run_as == "self":
@@ -32,6 +33,11 @@ def accounts_of(settings: Settings) -> Mapping[str, str] | None:
     if os.geteuid() != 0:
         message = "only a server that root runs can run programs as their submitters: no other account can become them"
         raise Refused(message, hint="leave out --run-as, or start it as root: holdfast service install --multi-user")
+    if keeps_rights():
+        message = (
+            "a program of any account would have root's rights here: this process has the securebit no_setuid_fixup"
+        )
+        raise Refused(message, hint="start it without, as by SecureBits= in a unit of systemd's")
     _require_way(settings.data)
     problems = [problem for entry in settings.accounts.items() if (problem := _problem(*entry)) is not None]
     if problems:

@@ -12,7 +12,7 @@ import pwd
 import signal
 from contextlib import contextmanager
 
-from .libc import gain_no_privileges
+from .libc import gain_no_privileges, give_up_capabilities, leave_keyring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,9 +156,13 @@ def _become_the_program(
         os.dup2(logs[0], 1)
         os.dup2(logs[-1], 2)
         os.umask(_UMASK)
+        if account.uid != 0:
+            leave_keyring()  # while it still counts as ours: people may have few
         os.setgroups(account.groups)
         os.setresgid(account.gid, account.gid, account.gid)
         os.setresuid(account.uid, account.uid, account.uid)
+        if account.uid != 0:
+            give_up_capabilities()
         gain_no_privileges()
         step = _ENTERING
         enter()

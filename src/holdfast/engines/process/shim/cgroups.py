@@ -89,9 +89,11 @@ class Group:
 
     def prepare(self, memory: int, pids: int) -> bool:
         """Limit it to bytes and processes, 0 for no limit; returns whether the limit on memory is in force."""
-        self._limit_pids(pids)
-        if memory and _number(self._memory_file("current")) > _LEFT_BYTES:
+        if memory and self._has_much():
             self._give_back_cache()
+            if self._has_much() and not self._begin_anew():
+                return False
+        self._limit_pids(pids)
         limited = self._limit_memory(memory)
         oom_kills = peak = reached = 0
         if memory:
@@ -128,6 +130,19 @@ class Group:
         except OSError:
             return False
         self._memory = memory
+        return True
+
+    def _has_much(self) -> bool:
+        return _number(self._memory_file("current")) > _LEFT_BYTES
+
+    def _begin_anew(self) -> bool:
+        """Have a new group in its place: what an earlier run left in shared memory would count for the next one."""
+        self.leave()
+        self._memory, self._pids = 0, -1
+        try:
+            self.enter()
+        except OSError:
+            return False
         return True
 
     def _give_back_cache(self) -> None:

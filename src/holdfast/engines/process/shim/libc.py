@@ -12,8 +12,14 @@ except ImportError:  # a Python built without it
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_GET_SECUREBITS = 27
+_NO_SETUID_FIXUP = 1 << 2
 _PUNCH_HOLE_KEEP_SIZE = 3
-_libc = getattr(ctypes, "CDLL", lambda _: None)(None)
+_CAPABILITIES_VERSION = 0x20080522
+_KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219, "loongarch64": 219, "ppc64le": 271, "s390x": 280}
+"""The number of that system call, which the C library has no function for."""
+_JOIN_SESSION_KEYRING = 1
+_libc = getattr(ctypes, "CDLL", lambda *_, **__: None)(None, use_errno=True)
 """Opened once: that costs every process that does it a hundred pages."""
 _prctl = getattr(_libc, "prctl", None)
 
@@ -28,6 +34,39 @@ def gain_no_privileges() -> None:
     """Have no program that this process becomes or starts gain any by being setuid; raises OSError if it cannot be."""
     if _prctl is None or _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+
+def keeps_rights() -> bool:
+    """Whether root keeps its rights when it becomes another account, by the securebit ``no_setuid_fixup``."""
+    return _prctl is not None and bool(_prctl(_PR_GET_SECUREBITS, 0, 0, 0, 0) & _NO_SETUID_FIXUP)
+
+
+def give_up_capabilities() -> None:
+    """Have none of root's rights left, nor any to inherit.
+
+    Raises:
+        OSError: They cannot be given up.
+    """
+    if _libc is None or not hasattr(_libc, "capset"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    header, none = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()
+    if _libc.capset(header, none) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def leave_keyring() -> None:
+    """Join a session keyring that is new and empty: whoever inherits one can read the keys in it, whosever they are.
+
+    Raises:
+        OSError: There are keyrings, and it cannot be left.
+    """
+    number = _KEYCTL.get(os.uname().machine)
+    if _libc is None or number is None:
+        return
+    if _libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None) < 0:
+        refused = ctypes.get_errno()
+        if refused not in {errno.ENOSYS, errno.EPERM}:  # a kernel or a container where nobody has any
+            raise OSError(refused, os.strerror(refused))
 
 
 def set_name(name: str) -> None:
