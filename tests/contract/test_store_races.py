@@ -455,15 +455,37 @@ def set_waits(store: Store) -> None:
     JobSets(store, VirtualClock(), Counting()).create(document)
 
 
-@pytest.mark.parametrize("waits", [job_waits, array_waits, set_waits])
-def test_what_is_waited_for_stays_until_the_controller_has_taken_in_who_waits(
-    store: Store, waits: Callable[[Store], None]
+def job_is_told(store: Store) -> Changes:
+    [waiting] = store.jobs(JobFilter(name="train"))
+    return Changes({waiting.id: evolve(waiting, state=JobState.QUEUED, ready_at=9.0)})
+
+
+def array_is_told(store: Store) -> Changes:
+    return Changes(workloads={"a": evolve(store.workload(Array, "a"), state=ArrayState(met=(0,)))})
+
+
+def set_is_told(store: Store) -> Changes:
+    row = store.workload(JobSet, "train")
+    return Changes(workloads={row.id: evolve(row, state=evolve(row.state, met=(0,)))})
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+@pytest.mark.parametrize(
+    ("waits", "told_of_it"), [(job_waits, job_is_told), (array_waits, array_is_told), (set_waits, set_is_told)]
+)
+def test_what_is_waited_for_stays_until_what_is_stored_of_who_waits_says_that_it_has_heard_of_the_end(
+    store: Store, waits: Callable[[Store], None], told_of_it: Callable[[Store], Changes], *, is_new: bool
 ) -> None:
+    """Whoever waits may have come after all that wait were read, and the controller may be killed before it tells."""
+    read_before = store.waited_for()
     store.submit(Submission([job("other", name="prepare")]))
     store.commit(Changes(handled=[one.id for one in store.requests(limit=9)]))
     waits(store)
     [other] = store.jobs_by_id(["other"])
     store.commit(Changes({"other": evolve(other, state=JobState.SUCCEEDED, ended_at=9.0)}))
-    assert store.delete_finished(["other"]) == 0
+    assert store.delete_finished(["other"], waited=read_before if is_new else store.waited_for()) == 0
     store.commit(Changes(handled=[one.id for one in store.requests(limit=9)]))
+    assert store.delete_finished(["other"], waited=store.waited_for(), dry_run=True) == 0
+    assert store.delete_finished(["other"]) == 0
+    store.commit(told_of_it(store))
     assert store.delete_finished(["other"]) == 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import load_spec
-from holdfast.compiled.workloads import awaited_by
+from holdfast.compiled.records import dump_json
+from holdfast.compiled.workloads import awaited_by, still_awaited
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.retention import FinishedJob, Place
+from holdfast.ports.retention import FinishedJob, Place, Waited
 from holdfast.storage.rules import may_have_files, tasks_among
 
 if TYPE_CHECKING:
@@ -63,17 +63,23 @@ class MemoryRetentionStore:
                 if job.terminal
             ]
 
-    def delete_finished(self, job_ids: Sequence[str], *, dry_run: bool = False) -> int:
+    def waited_for(self) -> Waited:
+        """Read what waits for what."""
+        with self._retention_lock:
+            jobs = self._finished_among.by_id.values()
+            waiting = [job for job in jobs if job.state in {JobState.WAITING, JobState.HELD} and job.ready_at is None]
+            found = {key for job in waiting for key in still_awaited(job.spec, dump_json(job.met))}
+            found |= {key for each in self._finished_among.workloads.values() for key in awaited_by(each)}
+            return Waited(found, max((job.seq for job in jobs), default=0))
+
+    def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:
         """Delete those jobs with all that is stored about them, or only count; those that are needed are left alone."""
+        del waited  # nothing is too much to read again
         with self._retention_lock:
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
             asked |= tasks_among(job_ids, self._finished_among.workloads.values())
             asked |= {key for key in job_ids if self._is_counted(key)}
-            new = {key for one in self._requests.values() if one.kind is RequestKind.SUBMIT for key in one.targets}
-            waiting = [job for job in self._finished_among.by_id.values() if job.state is JobState.WAITING]
-            asked |= {one.id for job in waiting if job.id in new for one in load_spec(job.spec).after}
-            owners = [each for key, each in self._finished_among.workloads.items() if key in new]
-            asked |= {key for each in owners for key in awaited_by(each)}
+            asked |= self.waited_for().ids
             gone = {finished.job_id for finished in self._finished()} & {*job_ids} - asked
             if not dry_run:
                 jobs = [self._finished_among.by_id[key] for key in gone]

@@ -8,8 +8,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec import Struct
+
 from holdfast.compiled.codec import LOSE_OR_RESTORE, load_array, set_spec_of
-from holdfast.compiled.records import defaults, dump_json, load_json, non_defaults, record_of
+from holdfast.compiled.records import decoder_of, defaults, dump_json, load_json, non_defaults, record_of
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.base import ARRAY, JOBSET, KUBEJOB, Workload
 from holdfast.domain.workloads.jobset.state import JobSet
@@ -139,15 +141,45 @@ def _unknown(kind: str, common: Mapping[str, Any]) -> Internal:
 
 
 def awaited_by(workload: Workload) -> Sequence[str]:
-    """Name what a job set or an array waits for before it starts, by id; nothing where nobody can read that."""
+    """Name what a job set or an array still waits for before it starts, by id; nothing where nobody can read that."""
     try:
         if isinstance(workload, Array):
-            after = load_array(workload.spec).job.after
+            after = () if workload.state.made else load_array(workload.spec).job.after
+        elif isinstance(workload, JobSet):
+            after = set_spec_of(workload).after
         else:
-            after = set_spec_of(workload).after if isinstance(workload, JobSet) else ()
+            return ()
     except UnreadableSpec:
         return ()
-    return [one.id for one in after]
+    met: Sequence[int] = workload.state.met
+    left = () if workload.ended else enumerate(after)
+    return [one.id for place, one in left if not one.outcome and place not in met]
+
+
+class _Named(Struct):
+    id: str = ""
+    outcome: str = ""
+
+
+class _OfJob(Struct):
+    after: tuple[_Named, ...] = ()
+
+
+class _Text(Struct):
+    spec: _OfJob
+
+
+def still_awaited(spec: str, met: str | None) -> Sequence[str]:
+    """Name what a job still waits for, by id, from what is stored; nothing where nobody can read that.
+
+    Of a hundred thousand specifications it reads no more than this.
+    """
+    try:
+        after = decoder_of(_Text).decode(spec).spec.after
+        places = () if met is None else load_json(met)
+        return [one.id for place, one in enumerate(after) if not one.outcome and place not in places]
+    except (ValueError, TypeError):
+        return ()
 
 
 def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:

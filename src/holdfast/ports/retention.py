@@ -11,6 +11,7 @@ from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
 
 class FinishedJob(Struct, frozen=True):
@@ -31,6 +32,14 @@ class Place(Struct, frozen=True):
     """When another one led; ``None``: none has since."""
 
 
+class Waited(Struct, frozen=True):
+    """What work waits for of which nothing stored says that it has heard of the end."""
+
+    ids: AbstractSet[str]
+    last: int
+    """The place of the newest job then: who waits since then is not among those who were looked at."""
+
+
 class RetentionStore(Protocol):
     """What retention needs of the store."""
 
@@ -46,11 +55,20 @@ class RetentionStore(Protocol):
         """List ids of finished jobs whose own time to live was over by then, the earliest first."""
         ...
 
-    def delete_finished(self, job_ids: Sequence[str], *, dry_run: bool = False) -> int:
+    def waited_for(self) -> Waited:
+        """Read what waits for what; whoever names a job that has ended by now is told of that at once."""
+        ...
+
+    def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:
         """Delete those jobs with all that is stored about them; their files are to be discarded then.
 
-        Jobs that have not ended are left alone, those that are about to be retried, and tasks that an array in progress
-        runs again or waits for one by one.
+        Jobs that have not ended are left alone, those that are about to be retried or that others wait for, and tasks
+        of an array in progress, or that one runs again or waits for one by one.
+
+        Args:
+            job_ids: The jobs.
+            waited: What is waited for, read once for many calls; without it, this reads all of it.
+            dry_run: Only count.
 
         Returns:
             How many jobs were deleted, or would be.

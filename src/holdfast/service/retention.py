@@ -1,9 +1,10 @@
 """Deletes jobs that ended long enough ago, or whose time to live is over.
 
-Those older than a given time go, except the newest of them. What is needed stays, as the store decides in the step
-that deletes: jobs about to be retried, and tasks that an array in progress runs again, which takes over their
-checkpoints, or waits for. It goes in bounded steps, each of which may be the last. Rows go first, in one step that
-nobody can interfere with, and remember whose files are left: nobody reads or takes over what is half deleted.
+Those older than a given time go, except the newest of them. What is needed stays, as the store decides in the step that
+deletes: jobs about to be retried or that others wait for, tasks of an array in progress, and those that one runs again,
+which takes over their checkpoints, or waits for. It goes in bounded steps, each of which may be the last. Rows go
+first, in one step that nobody can interfere with, and remember whose files are left: nobody reads or takes over what is
+half deleted.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from holdfast.ports.retention import RetentionStore, RunFiles
+    from holdfast.ports.retention import RetentionStore, RunFiles, Waited
 
 _JOBS_PER_STEP = 200
 """One transaction; about 20 ms on SQLite."""
 _ROWS_PER_STEP = 5000
 """Of what has no files."""
+_READ_EVERY_S = 60.0
+"""What a hundred thousand jobs wait for takes a second to read."""
 _GONE_FOR_GOOD_S = 90 * 86400.0
 """By then longer than jobs are kept, nobody expects a data directory back that has not led."""
 
@@ -39,6 +42,8 @@ class Retention:
         self._store = store
         self._files = files
         self._place = place
+        self._waited: Waited | None = None
+        self._expired_at = float("-inf")
 
     def sweep(self, *, ended_before: float, keep: int = 0, dry_run: bool = False) -> Iterator[int]:
         """Look at every finished job once, oldest submission first.
@@ -54,14 +59,14 @@ class Retention:
         Raises:
             Unavailable: Files cannot be deleted, or the database cannot be written.
         """
-        left, after = self._store.count_finished() - keep, 0
+        left, after, self._waited = self._store.count_finished() - keep, 0, None
         while left > 0:
             page = self._store.finished_jobs(after=after, limit=min(_JOBS_PER_STEP, left))
             if not page:
                 break
             left, after = left - len(page), page[-1].seq
             old = [job.job_id for job in page if job.ended_at < ended_before]
-            forgotten = self._store.delete_finished(old, dry_run=dry_run) if old else 0
+            forgotten = self._delete(old, dry_run=dry_run) if old else 0
             if forgotten and not dry_run:
                 self._discard_files()
             yield forgotten
@@ -92,11 +97,19 @@ class Retention:
             Unavailable: Files cannot be deleted, or the database cannot be written.
         """
         expired = self._store.expired_jobs(until=now, limit=_JOBS_PER_STEP)
-        forgotten = self._store.delete_finished(expired) if expired else 0
+        if now - self._expired_at > _READ_EVERY_S:
+            self._expired_at, self._waited = now, None
+        forgotten = self._delete(expired) if expired else 0
         failed = self._discard_files()
         if failed is not None:
             raise failed
         return forgotten
+
+    def _delete(self, ids: Sequence[str], *, dry_run: bool = False) -> int:
+        """Delete jobs, but those that others wait for; who does is read again where it may have changed."""
+        if self._waited is None or not self._waited.ids.isdisjoint(ids):
+            self._waited = self._store.waited_for()
+        return self._store.delete_finished(ids, waited=self._waited, dry_run=dry_run)
 
     def _discard_files(self) -> Unavailable | None:
         """Delete the files of jobs that are forgotten, of as many as can be; returns what keeps the others."""

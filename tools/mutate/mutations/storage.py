@@ -253,7 +253,7 @@ MUTATIONS = (
     Mutation(
         "tasks that an array waits for one by one are deleted",
         "storage/sql/retention.py",
-        " | tables.workloads.c.spec.contains('\"after\"')",
+        " | tables.workloads.c.spec.contains(_AFTER)",
         "",
         ("contract/test_store_races.py",),
     ),

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, bindparam, delete, func, insert, select, tuple_
 
-from holdfast.compiled.codec import load_spec
 from holdfast.compiled.records import dump_json, load_json
-from holdfast.compiled.workloads import awaited_by
+from holdfast.compiled.workloads import awaited_by, still_awaited
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.workloads.base import ARRAY
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.retention import FinishedJob, Place
+from holdfast.ports.retention import FinishedJob, Place, Waited
 from holdfast.storage.rules import may_have_files, tasks_among
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import lock_specs
@@ -22,18 +21,21 @@ from holdfast.storage.sql.submission import delete_unused
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
     from holdfast.storage.sql.engine import Database
 
 _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
 _FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
+_AFTER = '"after"'
+"""What is in each specification of what waits for other work."""
 _MAY_NEED_TASKS = (tables.workloads.c.kind == ARRAY) & (
-    tables.workloads.c.state.contains('"origins"') | tables.workloads.c.spec.contains('"after"')
+    tables.workloads.c.state.contains('"origins"') | tables.workloads.c.spec.contains(_AFTER)
 )
 """Of many arrays that are stored most are over and take nothing over: not worth being read in every step."""
 _IN_PROGRESS = (tables.workloads.c.kind == ARRAY) & ~tables.workloads.c.state.contains('"status"')
 """Arrays that have not ended, as far as anybody can read: a text within what is stored has no bare quotes."""
+_WAITING_STATES = (JobState.WAITING.value, JobState.HELD.value)
 _SPECS_PER_PART = 1000
 _DISCARDS = declared.discards.c
 
@@ -73,11 +75,16 @@ class SqlRetentionStore:
             found = connection.execute(query.order_by(expiring.c.expires_at, jobs.c.id).limit(limit))
             return found.scalars().all()
 
-    def delete_finished(self, job_ids: Sequence[str], *, dry_run: bool = False) -> int:
+    def waited_for(self) -> Waited:
+        """Read what waits for what; whoever names a job that has ended by now is told of that at once."""
+        with self._database.reading() as connection:
+            return _waited_for(connection)
+
+    def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:
         """Delete those jobs with all that is stored about them, or only count; those that are needed are left alone."""
         with self._database.writing() as connection:
             lock_specs(connection)
-            return sum(_delete(connection, ids, dry_run=dry_run) for ids in chunks(job_ids))
+            return sum(_delete(connection, ids, waited, dry_run=dry_run) for ids in chunks(job_ids))
 
     def files_to_discard(self, place: str, *, limit: int, after: str = "") -> Sequence[str]:
         """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where, in order."""
@@ -136,14 +143,15 @@ class SqlRetentionStore:
             return connection.execute(query).all()
 
 
-def _delete(connection: Connection, ids: Sequence[str], *, dry_run: bool) -> int:
+def _delete(connection: Connection, ids: Sequence[str], waited: Waited | None, *, dry_run: bool) -> int:
     jobs = tables.jobs
     chosen = select(jobs.c.id, jobs.c.spec, jobs.c.submitted_at, jobs.c.updated_at, jobs.c.set_id).where(
         jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES)
     )
     # Held first, and asked for then: who wants a job to run again holds it, too.
     found = connection.execute(chosen.with_for_update()).all()
-    needed = _asked_for(connection, ids) | _awaited(connection)
+    waited = waited or _waited_for(connection)
+    needed = _asked_for(connection, ids) | waited.ids | _waited_for_since(connection, waited.last)
     if tasks := {row.id: row.set_id for row in found if row.set_id is not None}:
         needed |= tasks_among(tasks, owners(connection, _MAY_NEED_TASKS))
         needed |= _counted(connection, tasks)
@@ -188,15 +196,33 @@ def _counted(connection: Connection, tasks: Mapping[str, str]) -> set[str]:
     return {task for task, array in tasks.items() if array in going}
 
 
-def _awaited(connection: Connection) -> set[str]:
-    """Return what work waits for that the controller has not taken in yet, and so has not heard of the end of."""
-    jobs, specs, requests, found = tables.jobs.c, tables.specs.c, tables.requests.c, set[str]()
+def _waited_for(connection: Connection) -> Waited:
+    """Read what work waits for that has not heard of its end: a controller that restarts looks that up.
+
+    The last controller may have been killed between the commit of an end and those that tell thousands of it.
+    """
+    last = connection.execute(select(func.max(tables.jobs.c.seq))).scalar_one() or 0
+    found = _named(connection)
+    for owner in owners(connection, tables.workloads.c.spec.contains(_AFTER)):
+        found.update(awaited_by(owner))
+    return Waited(found, last)
+
+
+def _waited_for_since(connection: Connection, last: int) -> set[str]:
+    """Read what jobs wait for that came after one, and workloads that the controller has not taken in yet."""
+    requests, found = tables.requests.c, _named(connection, tables.jobs.c.seq > last)
     asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.SUBMIT.value)).scalars()
-    waiting = select(specs.body).join(tables.jobs, jobs.spec == specs.digest)
     for some in chunks([key for text in asked for key in load_json(text)]):
-        new = jobs.id.in_(some) & (JobState.WAITING.value == STATE_UNINDEXED)
-        for body in connection.execute(waiting.where(new)).scalars():
-            found.update(one.id for one in load_spec(body).after)
         for owner in owners(connection, tables.workloads.c.id.in_(some)):
             found.update(awaited_by(owner))
+    return found
+
+
+def _named(connection: Connection, *only: ColumnElement[bool]) -> set[str]:
+    """Return what jobs wait for, or some of them."""
+    jobs, specs, found = tables.jobs.c, tables.specs.c, set[str]()
+    waiting = jobs.state.in_(_WAITING_STATES) & jobs.ready_at.is_(None) & specs.body.contains(_AFTER)
+    query = select(specs.body, jobs.met).join(tables.jobs, jobs.spec == specs.digest).where(waiting, *only)
+    for body, met in connection.execute(query, execution_options={"yield_per": _SPECS_PER_PART}):
+        found.update(still_awaited(body, met))
     return found
