@@ -1,7 +1,8 @@
 """Reads and writes Armada's queues, as its API and its files have them, with its sentences.
 
 A queue's weight is one over its priority factor; cordoned is paused. Limits by priority class are kept as they are
-written and given back, and limit nothing. A queue that says nothing of owners and permissions keeps those it has.
+written and given back, and limit nothing. Names and labels are what Kubernetes takes as labels: upstream's pods have
+both, and would not start else. A queue that says nothing of owners and permissions keeps those it has.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.armada.permissions import PERMISSIONS, read_permissions, write_permissions
+from holdfast.dialects.jobset.values import LONGEST_LABEL, label_value, qualified_name
+from holdfast.dialects.native.job import LONGEST_ANNOTATION, MOST_LABELS, MOST_POLICIES
 from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 LIMITS = "resourceLimitsByPriorityClassName"
 _LIMITS_KEPT = "armadaproject.io/resource-limits-by-priority-class"
@@ -35,19 +38,20 @@ def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list
     if not 1.0 <= factor < math.inf:  # nor is it a number, if it is none
         message = f"failed to map priority factor. priority factor cannot be lower than 1.0. Value: {factor:f}"
         problems.append(Problem("priorityFactor", message))
+    problems += [Problem("name", f"{name[:LONGEST_LABEL]!r} {wrong}") for wrong in _wrong_in_name(name)]
     labels = {str(key): str(text) for key, text in (value.get("labels") or {}).items()}
-    for key, text in labels.items():
-        if not key or not text:
-            message = f"queue labels must not have an empty key or value, key: {key}, value: {text}"
-            problems.append(Problem("labels", message))
+    problems += _wrong_in_labels(labels)
+    limits = _read_limits(value, problems)
+    policies = tuple(dict.fromkeys(str(one) for one in value.get("retryPolicies") or ()))
+    if len(policies) > MOST_POLICIES:
+        problems.append(Problem("retryPolicies", f"has {len(policies)} policies; at most {MOST_POLICIES} are allowed"))
     permissions = read_permissions(value, problems)
     if len(problems) > noted:
         return None
     queue = before or Queue(name)
-    limits = value.get(LIMITS)
     annotations = {key: text for key, text in queue.annotations.items() if key != _LIMITS_KEPT}
     if limits:
-        annotations[_LIMITS_KEPT] = json.dumps(limits, sort_keys=True)
+        annotations[_LIMITS_KEPT] = limits
     return evolve(
         queue,
         weight=1.0 / factor,
@@ -55,8 +59,35 @@ def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list
         labels=labels,
         annotations=annotations,
         permissions=permissions or queue.permissions,
-        retry_policies=tuple(dict.fromkeys(str(one) for one in value.get("retryPolicies") or ())),
+        retry_policies=policies,
     )
+
+
+def _wrong_in_name(name: str) -> list[str]:
+    return label_value(name) if name else ["is no name of a queue"]
+
+
+def _wrong_in_labels(labels: Mapping[str, str]) -> Iterator[Problem]:
+    if len(labels) > MOST_LABELS:
+        yield Problem("labels", f"has {len(labels)} labels; at most {MOST_LABELS} are allowed")
+        return
+    for key, text in labels.items():
+        if not key or not text:
+            message = f"queue labels must not have an empty key or value, key: {key}, value: {text}"
+            yield Problem("labels", message)
+            continue
+        for shown, wrong in ((key, qualified_name(key)), (text, label_value(text))):
+            yield from (Problem("labels", f"{shown[:LONGEST_LABEL]!r} {message}") for message in wrong)
+
+
+def _read_limits(value: Mapping[str, Any], problems: list[Problem]) -> str:
+    """Return the limits by priority class as they are kept; empty where there are none."""
+    limits = value.get(LIMITS)
+    written = json.dumps(limits, sort_keys=True) if limits else ""
+    if len(written) > LONGEST_ANNOTATION:
+        message = f"takes {len(written)} characters as JSON; at most {LONGEST_ANNOTATION} are allowed"
+        problems.append(Problem(LIMITS, message))
+    return written
 
 
 def write_queue(queue: Queue) -> dict[str, Any]:
