@@ -47,7 +47,14 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 TEXTS = {path: path.read_text() for path in [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]}
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SETTINGS_KEYS = {"globalMaxRetries", "defaultBackoff", "defaultPolicyName", "handlerLimits", "retryShare"}
+SETTINGS_KEYS = {
+    "globalMaxRetries",
+    "defaultBackoff",
+    "defaultPolicyName",
+    "handlerLimits",
+    "retryShare",
+    "builtinPolicy",
+}
 
 
 def page(name: str) -> str:

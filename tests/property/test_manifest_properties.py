@@ -21,7 +21,7 @@ from holdfast.dialects.native.writing import write_job, write_policy
 from holdfast.domain.access.grants import Access, Right, Sight
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
-from holdfast.domain.policy.model import RetryPolicy
+from holdfast.domain.policy.model import BuiltIn, RetryPolicy
 from holdfast.errors import InvalidRequest, Problem
 from tests.reading import read_job_mapping, read_manifests
 
@@ -289,6 +289,7 @@ def test_a_failure_category_comes_back_as_it_was_written_and_stored(value: dict[
             "defaultBackoff": backoffs,
             "defaultPolicyName": names,
             "retryShare": st.floats(0, 1),
+            "builtinPolicy": st.sampled_from(BuiltIn),
             "access": st.dictionaries(st.sampled_from(["admin", "operator", "user", "viewer"]), subjects),
             "othersSee": st.sampled_from(Sight),
         },

@@ -9,7 +9,7 @@ import pytest
 from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import JobState, Queue, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
-from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, RetrySettings, Rule
+from holdfast.domain.policy.model import Action, BuiltIn, MemoryGrowth, Mutation, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
@@ -306,6 +306,25 @@ def test_lowering_the_global_cap_stops_jobs_at_their_next_failure(lab: Lab) -> N
     lab.pass_s(3)
     assert lab.job(job).state is JobState.FAILED
     assert "retries are used (globalMaxRetries)" in lab.job(job).reason
+
+
+@pytest.mark.parametrize(
+    ("builtin", "preempted", "lost"),
+    [(BuiltIn.ALL, 101, 101), (BuiltIn.LOST_ONLY, 1, 4), (BuiltIn.NONE, 1, 1)],
+)
+def test_the_settings_say_how_much_of_the_built_in_policy_applies(
+    lab: Lab, builtin: BuiltIn, preempted: int, lost: int
+) -> None:
+    lab.store.put_settings(RetrySettings(builtin=builtin), None)
+    jobs = [
+        lab.submit(job_named(f"job-{n}"), ends_with(condition, ended_by))
+        for n, (condition, ended_by) in enumerate(
+            [(FailureCondition.PREEMPTED, EndedBy.PREEMPTION), (FailureCondition.EXECUTOR_LOST, EndedBy.LOST)]
+        )
+    ]
+    lab.pass_s(20_000, every_s=20.0)
+    assert [lab.job(job).state for job in jobs] == [JobState.FAILED] * 2
+    assert [lab.job(job).attempt for job in jobs] == [preempted, lost]
 
 
 @pytest.mark.parametrize(("share", "order"), [(0.0, "a b c d a b c d"), (0.5, "a a b b c c d d")])

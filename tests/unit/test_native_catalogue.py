@@ -18,7 +18,15 @@ from holdfast.domain.access import Role
 from holdfast.domain.access.grants import AS_BEFORE, Access, Permission, Right, Sight
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.job import Ceiling, Queue, UserLimits
-from holdfast.domain.policy.model import Action, Backoff, ContainerScope, ExitCodeOperator, ExitCodes, RetrySettings
+from holdfast.domain.policy.model import (
+    Action,
+    Backoff,
+    BuiltIn,
+    ContainerScope,
+    ExitCodeOperator,
+    ExitCodes,
+    RetrySettings,
+)
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem, UnreadableSpec
 from tests.reading import read_manifests
 
@@ -157,12 +165,13 @@ def test_settings_are_read_and_written() -> None:
         "defaultBackoff": {"initialDelay": 0},
         "defaultPolicyName": "infra",
         "retryShare": 0.2,
+        "builtinPolicy": "lost-only",
         "access": {"viewer": ["group:guests"], "admin": ["user:ann", "user:ann"], "user": []},
         "othersSee": "existence",
     }
     settings, name, access = read_settings(value)
     assert (settings.global_max_retries, settings.default_backoff, name) == (0, Backoff(initial_s=0.0), "infra")
-    assert settings.retry_share == 0.2
+    assert (settings.retry_share, settings.builtin) == (0.2, BuiltIn.LOST_ONLY)
     roles = ((Role.ADMIN, ("user:ann",)), (Role.VIEWER, ("group:guests",)))
     assert access == Access(roles, Sight.EXISTENCE)
     assert read_settings(write_settings(settings, name, access)) == (settings, name, access)
@@ -187,11 +196,11 @@ def test_wrong_grants_are_refused_together_each_at_its_place() -> None:
 
 def test_wrong_settings_are_refused_together() -> None:
     with pytest.raises(InvalidRequest) as caught:
-        read_settings({"globalMaxRetries": -1, "defaultBackof": {}, "defaultPolicyName": "A", "retryShare": 1.5})
+        read_settings({"globalMaxRetries": -1, "defaultBackof": {}, "retryShare": 1.5, "builtinPolicy": "some"})
     assert [problem.path for problem in caught.value.problems] == [
         "globalMaxRetries",
-        "defaultPolicyName",
         "retryShare",
+        "builtinPolicy",
         "defaultBackof",
     ]
 

@@ -146,7 +146,7 @@ class PolicyCatalog:
         named, missing = self.catalogue.policies_for(job.queue, spec)
         if missing:
             _log.warning("job %s names retry policies that do not exist: %s", job.id, missing)
-        return compiled_for(spec, named, missing)
+        return compiled_for(spec, named, missing, builtin=self.catalogue.settings.builtin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause, EndedBy
-from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
+from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE, LOST_ONLY
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
 from holdfast.domain.policy.explain import explain
@@ -155,7 +155,8 @@ class Explainer:
         if found is None:
             spec = load_spec(job.spec)
             named, _ = catalogue.policies_for(job.queue, spec)
-            found = compiled_for(spec, [self._as_then(policy, decision) for policy in named])
+            then = [self._as_then(policy, decision) for policy in named]
+            found = compiled_for(spec, then, builtin=catalogue.settings.builtin)
             if len(self._compiled) >= _MOST_COMPILED:
                 self._compiled = {}
             self._compiled[key] = found
@@ -169,7 +170,7 @@ class Explainer:
     def _deciding_alone(self, job: Job, decision: Decision) -> Iterator[PolicySet]:
         """Compile the deciding policy alone: the stored revision, the one written in the job, or the built-in one."""
         if decision.policy == INFRASTRUCTURE.name:
-            yield PolicySet.compile([], infrastructure=INFRASTRUCTURE)
+            yield from (PolicySet.compile([], infrastructure=each) for each in (INFRASTRUCTURE, LOST_ONLY))
         if decision.policy == CHECKPOINTED:
             yield PolicySet.compile([], first=first_policies(load_spec(job.spec)))
         named = self._revision(decision)

@@ -65,6 +65,8 @@ class SettingsView(Response):
     """What the whole cluster has of what is counted by a name."""
     retry_share: float = Field(default=0.5, alias="retryShare")
     """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
+    builtin_policy: str = Field(default="all", alias="builtinPolicy")
+    """How much of the built-in policy applies to jobs: all, lost-only or none; a door's follow its system."""
     access: dict[str, list[str]] = Field(default_factory=dict)
     """Who has which role: by role, people and groups as ``user:NAME`` and ``group:NAME``."""
     others_see: str = Field(default="details", alias="othersSee")

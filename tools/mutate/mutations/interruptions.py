@@ -131,7 +131,7 @@ MUTATIONS = (
     Mutation(
         "a door's jobs are run again after a preemption that no policy retries",
         "domain/workloads/gang/policies.py",
-        "INFRASTRUCTURE if spec.pod is None else _of_doors(named)",
+        "_BUILT_IN.get(builtin) if spec.pod is None else _of_doors(named)",
         "INFRASTRUCTURE",
         _PREEMPTED,
     ),

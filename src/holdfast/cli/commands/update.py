@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 _OF_SETTINGS = (
     "--global-max-retries",
     "--default-policy",
+    "--retry-share",
+    "--builtin-policy",
     "--handler-limit",
     "--resource",
-    "--retry-share",
     "--access",
     "--others-see",
 )
@@ -56,6 +57,13 @@ class UpdateOptions(EditOptions):
         typer.Option(
             metavar="X",
             help="Settings: how much of the capacity retries get at most while new jobs wait, too, from 0 to 1.",
+        ),
+    ] = None
+    builtin_policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|lost-only|none",
+            help="Settings: how much of the built-in policy applies to jobs that came in by no door.",
         ),
     ] = None
     resource: Annotated[
@@ -141,6 +149,8 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changes["defaultPolicyName"] = None if options.default_policy == "none" else options.default_policy
     if options.retry_share is not None:
         changes["retryShare"] = flags.number("--retry-share", options.retry_share, low=0.0, high=1.0)
+    if options.builtin_policy is not None:
+        changes["builtinPolicy"] = options.builtin_policy
     resources = flags.pairs("--resource", options.resource)
     for name, amount in resources.items():
         flags.parsed(f"--resource {name}", amount, parse_amount)

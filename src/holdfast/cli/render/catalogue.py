@@ -154,6 +154,7 @@ def settings_table(settings: SettingsView) -> Table:
         ("defaultBackoff", backoff),
         ("defaultPolicyName", _text(settings.default_policy_name, "none")),
         ("retryShare", f"{settings.retry_share:g}"),
+        ("builtinPolicy", settings.builtin_policy),
         *(
             (f"handlerLimits.{handler}.{name}", _text(value, "unlimited"))
             for handler, limits in settings.handler_limits.items()

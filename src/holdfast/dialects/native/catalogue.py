@@ -14,7 +14,7 @@ from holdfast.dialects.native.writing import write_backoff
 from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Ceiling, Queue, UserLimits
 from holdfast.domain.lifecycle import ATTEMPTS, SCHEDULE
-from holdfast.domain.policy.model import RetrySettings
+from holdfast.domain.policy.model import BuiltIn, RetrySettings
 from holdfast.domain.suggestion import closest
 from holdfast.errors import InvalidRequest, Problem
 
@@ -184,6 +184,7 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, 
     policy = fields.name("defaultPolicyName")
     handler_limits = read_handler_limits(fields)
     share = fields.number("retryShare", low=0.0, high=1.0)
+    builtin = fields.choice("builtinPolicy", BuiltIn)
     part = fields.nested("resources")
     resources = () if part is None else read_named(part)
     if part is not None:
@@ -197,7 +198,8 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, 
     d = RetrySettings()
     default_backoff = d.default_backoff if backoff is None else backoff
     retry_share = d.retry_share if share is None else share
-    return RetrySettings(limit, default_backoff, handler_limits, resources, retry_share), policy, access
+    settings = RetrySettings(limit, default_backoff, handler_limits, resources, retry_share, builtin or d.builtin)
+    return settings, policy, access
 
 
 def write_settings(settings: RetrySettings, default_policy: str | None, access: Access) -> dict[str, Any]:
@@ -209,5 +211,6 @@ def write_settings(settings: RetrySettings, default_policy: str | None, access: 
         FIELD: write_handler_limits(settings.handler_limits),
         "resources": {name: plain_amount(amount) for name, amount in settings.resources},
         "retryShare": settings.retry_share,
+        "builtinPolicy": settings.builtin.value,
         **write_access(access),
     }

@@ -215,6 +215,15 @@ class RetryPolicy(Struct, frozen=True):
     """What happens when nobody knows how a run ended; absent leaves it to the next policy."""
 
 
+class BuiltIn(StrEnum):
+    """How much of the built-in policy applies to jobs that came in by no door of another system."""
+
+    ALL = "all"
+    LOST_ONLY = "lost-only"
+    """What was lost with its place or never started is retried three times, and nothing else."""
+    NONE = "none"
+
+
 class RetrySettings(Struct, frozen=True):
     """What the operator sets for everyone; read again at each decision."""
 
@@ -227,6 +236,7 @@ class RetrySettings(Struct, frozen=True):
     """What the whole cluster has by name, in thousandths; nodes' own of such a name do not count."""
     retry_share: float = 0.5
     """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
+    builtin: BuiltIn = BuiltIn.ALL
 
 
 class RetryHistory(Struct, frozen=True):

@@ -19,7 +19,7 @@ from holdfast.domain.audit import Caller
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.failure_catalogue import BUILT_IN
 from holdfast.domain.job import Queue
-from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.domain.policy.model import BuiltIn, RetryPolicy, RetrySettings
 from holdfast.errors import Problem
 from holdfast.service.manifests.reading import manifest_of, read_settings
 from holdfast.service.manifests.showing import settings_of, spec_of, warnings_of
@@ -61,6 +61,7 @@ _ALL_SETTINGS = Takes(
             "handlerLimits": {"type": ["object", "null"]},
             "resources": {"type": ["object", "null"]},
             "retryShare": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+            "builtinPolicy": {"type": ["string", "null"], "enum": [*map(str, BuiltIn), None]},
             "access": {"type": ["object", "null"]},
             "othersSee": {"type": ["string", "null"], "enum": [*map(str, Sight), None]},
         },

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.builtin import INFRASTRUCTURE, LOST_ONLY, NEVER_STARTED, NO_RETRY
 from holdfast.domain.policy.compiled import PolicySet
+from holdfast.domain.policy.model import BuiltIn
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 
@@ -16,20 +17,26 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import JobSpec
 
 
-def compiled_for(spec: JobSpec, named: Sequence[RetryPolicy], missing: Sequence[str] = ()) -> PolicySet:
+_BUILT_IN = {BuiltIn.ALL: INFRASTRUCTURE, BuiltIn.LOST_ONLY: LOST_ONLY}
+
+
+def compiled_for(
+    spec: JobSpec, named: Sequence[RetryPolicy], missing: Sequence[str] = (), *, builtin: BuiltIn = BuiltIn.ALL
+) -> PolicySet:
     """Compile the policies of a job: those that are named, its inline ones, then the built-in one.
 
     Args:
         spec: The job's.
         named: Its queue's and its own named policies, in order.
         missing: The names of those that do not exist.
+        builtin: How much of the built-in one applies; jobs of other systems do as those do.
     """
     if spec.no_retry:
         return PolicySet.compile([NO_RETRY])
     policies = [*named, *spec.inline_policies]
     return PolicySet.compile(
         policies,
-        infrastructure=INFRASTRUCTURE if spec.pod is None else _of_doors(named),
+        infrastructure=_BUILT_IN.get(builtin) if spec.pod is None else _of_doors(named),
         first=first_policies(spec),
         unknown_end=unknown_end_policy(spec, policies),
         missing=missing,
