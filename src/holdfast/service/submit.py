@@ -55,6 +55,12 @@ class Written(Struct, frozen=True):
     """Of an array, the ids of those tasks, as far as they are still there."""
     claim: str | None = None
     """Of a job, a key of its own: sent again in any submission, the job it came with first is meant."""
+    named: Callable[[str], JobSpec] | None = None
+    """Of a job whose specification has its id in it: makes that specification of the id."""
+
+    def of(self, job_id: str) -> JobSpec:
+        """Return the specification of the job that has an id."""
+        return self.spec if self.named is None else self.named(job_id)
 
 
 Item: TypeAlias = "JobSpec | Written | HoldfastError"
@@ -242,25 +248,28 @@ class Submitter(Struct, frozen=True):
         made: dict[int, Job] = {}
         """By the identity of its specification, which those of equal items share."""
         arrays: dict[int, Array] = {}
-        others = set[str]()
+        others, labels = set[str](), dict[str, "Mapping[str, str]"]()
         by = None if self.by is None else self.by.principal
         for place, item in accepted.items():
             awaited = resolver.resolved(place, ids) if item.spec.after else NOTHING
             others.update(one.id for one in awaited.after if not one.outcome)
             if item.array is None:
-                alike = id(item.spec)
+                spec = item.of(ids[place])
                 if awaited.after:
-                    job = new_job(evolve(item.spec, after=awaited.after), ids[place], now, by)
-                elif alike in made:
-                    job = evolve(made[alike], id=ids[place])
+                    job = new_job(evolve(spec, after=awaited.after), ids[place], now, by)
+                elif spec is not item.spec:
+                    job = new_job(spec, ids[place], now, by)
+                elif id(spec) in made:
+                    job = evolve(made[id(spec)], id=ids[place])
                 else:
-                    job = made[alike] = new_job(item.spec, ids[place], now, by)
+                    job = made[id(spec)] = new_job(spec, ids[place], now, by)
                 jobs[place] = awaited.applied(job)
+                if spec.labels:
+                    labels[job.id] = spec.labels
             else:
                 arrays[place] = evolve(
                     new_array(item.array, awaited, item.manifest, ids[place], now, by), origins=item.origins
                 )
-        labels = {job.id: accepted[place].spec.labels for place, job in jobs.items() if accepted[place].spec.labels}
         submission = Submission(
             jobs=[*jobs.values()],
             labels=labels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import load_spec
@@ -10,6 +11,7 @@ from holdfast.dialects.armada.items import PRIORITY_CLASSES, pod_of
 from holdfast.dialects.armada.jobs import EXTERNAL_URI, POD_NAMES, priority_of, read_items, request_problems
 from holdfast.dialects.armada.messages import read_policy_message, sentence
 from holdfast.dialects.armada.messages import write_policy_message as policy_of
+from holdfast.dialects.armada.templates import names_job_id, with_job_id
 from holdfast.dialects.documents import read_documents
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, InvalidPolicy, InvalidSetting, Problem, UnreadableSpec
@@ -54,8 +56,9 @@ def written_jobs(
     found = []
     for item in read_items(queue, job_set, items, sizes=sizes, engines=engines):
         error = InvalidManifest(problems=item.problems) if item.problems else None
+        named = partial(with_job_id, item.spec) if names_job_id(item.spec) else None
         claim = _CLAIM.format(queue=queue, client_id=item.client_id) if item.client_id else None
-        found.append(Written(item.spec, error, flat=True, warnings=item.warnings, claim=claim))
+        found.append(Written(item.spec, error, flat=True, warnings=item.warnings, claim=claim, named=named))
     return found
 
 
