@@ -64,7 +64,7 @@ def submitted_tasks_are_not_taken_in(patch: pytest.MonkeyPatch) -> None:
 
 def it_ends_before_its_tasks_have(patch: pytest.MonkeyPatch) -> None:
     ended = reconcile._ended
-    patch.setattr(reconcile, "_ended", lambda spec, state, _alive, now: ended(spec, state, 0, now))
+    patch.setattr(reconcile, "_ended", lambda spec, state, _alive, lost, now: ended(spec, state, 0, lost, now))
 
 
 def a_cancelled_task_counts_as_failed(patch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,17 @@ from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
+from holdfast.domain.workloads.jobset.children import pod_environment
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
-from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
+from holdfast.domain.workloads.jobset.model import (
+    Coordinator,
+    FailurePolicy,
+    JobSetSpec,
+    Network,
+    ReplicatedJob,
+    pod_host,
+)
 from holdfast.domain.workloads.jobset.reconcile import ReconcileInput, converge
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, Terminal
 from holdfast.domain.workloads.kubejob.model import CompletionMode, KubeJobSpec, KubeJobState, Pod, PodPhase
@@ -49,6 +57,16 @@ CHILDREN = [
     for order in STARTED.orders
     if isinstance(order, CreateChild)
 ]
+
+
+@pytest.mark.parametrize(("subdomain", "domain"), [("", "js"), ("network-subdomain", "network-subdomain")])
+def test_each_pod_has_a_host_name_of_its_own_in_its_sets_domain(subdomain: str, domain: str) -> None:
+    coordinator = Coordinator("b", job_index=1, pod_index=2)
+    spec = evolve(SPEC, network=Network(subdomain=subdomain), coordinator=coordinator)
+    hosts = [pod_host(spec, "b", index, pod) for index in range(2) for pod in range(3)]
+    assert hosts == [f"js-b-{index}-{pod}.{domain}" for index in range(2) for pod in range(3)]
+    job = CreateChild(name="js-a-0", group="a")
+    assert pod_environment(spec, job, 0, uid="u")["JOBSET_COORDINATOR"] == hosts[-1]
 
 
 def test_the_state_of_a_set_comes_back_from_its_record() -> None:

@@ -53,6 +53,10 @@ class OwnerKind(Kind, Protocol):
         """What is in memory of workloads that are new or not over, by id."""
         ...
 
+    def see_gang(self, job: Job) -> None:
+        """Note how a job that is a gang looks now; one that is over is shown once."""
+        ...
+
     def tell(self, row: Any, what: str, now: float) -> None:  # noqa: ANN401 - a record of this kind
         """Emit an event: a workload was ``updated``, ``suspended`` or ``resumed``, has ``ended`` or was ``deleted``."""
         ...

@@ -291,9 +291,10 @@ class Requests:
         for job in self._store.left_to_end(key).jobs:
             runs = (run for run in self._store.runs(key) if run.status not in RUN_TERMINAL)
             attempts = (each for each in self._store.attempts(key) if each.status not in ATTEMPT_TERMINAL)
+            ended = cancelled_while_pending(job, request.cancel_reason, now)
             self._state.end_unread(
                 job,
-                cancelled_while_pending(job, request.cancel_reason, now),
+                ended,
                 [cancelled(attempt, job.reason, now, started=True) for attempt in attempts],
                 [evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
             )
@@ -301,3 +302,7 @@ class Requests:
             self._state.drop(key)
             for kind in self._state.kinds:  # for which the release has queued it
                 self._state.queue.discard(kind, key)
+            if job.child is not None and job.of_set is None:
+                self._quarantine.release(job.child.set_id, now)  # of an array, which may have waited for just this
+                for owner in self._owners.values():
+                    owner.see_gang(ended)

@@ -369,4 +369,32 @@ MUTATIONS = (
         "return entity",
         ("unit/test_clock_set_back.py",),
     ),
+    Mutation(
+        "an array ends although nobody knows what became of its tasks",
+        "domain/workloads/array/reconcile.py",
+        "and not alive and not lost:",
+        "and not alive:",
+        ("unit/test_lost_tasks.py",),
+    ),
+    Mutation(
+        "tasks are run in place of those that are lost and may run",
+        "domain/workloads/array/reconcile.py",
+        "_room(spec, len(alive) + lost, running + lost)",
+        "_room(spec, len(alive), running)",
+        ("unit/test_lost_tasks.py",),
+    ),
+    Mutation(
+        "a damaged task that was cancelled does not count",
+        "controller/workloads/arrays.py",
+        "            state = state.counted(self._store.count_by_state(work.row.id))\n            found",
+        "            found",
+        ("unit/test_lost_tasks.py",),
+    ),
+    Mutation(
+        "an array that waited for a damaged task waits on when that is cancelled",
+        "controller/reconcile.py",
+        "            if job.child is not None and job.of_set is None:\n",
+        "            if job.child is None:\n",
+        ("unit/test_lost_tasks.py",),
+    ),
 )

@@ -10,9 +10,10 @@ from holdfast.domain.events import ArrayDeleted, ArrayEnded, EventRecord
 from holdfast.domain.notifications.notification import of_array
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec
-from holdfast.domain.workloads.array.reconcile import CANCELLED, reconcile, stop
+from holdfast.domain.workloads.array.reconcile import CANCELLED, lost_among, reconcile, stop, waits_for_lost
 from holdfast.domain.workloads.base import ARRAY, Result
 from holdfast.domain.workloads.dependencies import OnUnmet, look
+from holdfast.errors import Internal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.memory import Work
     from holdfast.domain.job import Job
     from holdfast.domain.notifications.notification import Notification
+    from holdfast.domain.workloads.array.model import ArrayState
     from holdfast.domain.workloads.array.reconcile import ArrayResult
     from holdfast.domain.workloads.children import Child
     from holdfast.ports.requests import Request
@@ -74,7 +76,23 @@ class Arrays(Owners[Array, ArraySpec]):
             waits.leave(work.row.id, after)
             if found.unmet is not None:
                 state = stop(state, CANCELLED, found.reason)
-        return _reconcile(spec, evolve(work.row, state=state), list(work.children.values()), now)
+        return self._look_at_tasks(work, state, now)
+
+    def _look_at_tasks(self, work: Work[Array, ArraySpec], state: ArrayState, now: float) -> ArrayResult:
+        """Apply the rules; those that were cancelled because their rows are damaged count as they are stored.
+
+        Raises:
+            Internal: Nothing can become of the array, as tasks of it are not there or cannot be read.
+        """
+        children = list(work.children.values())
+        found = _reconcile(work.spec, evolve(work.row, state=state), children, now)
+        if waits_for_lost(state, children, found):
+            state = state.counted(self._store.count_by_state(work.row.id))
+            found = _reconcile(work.spec, evolve(work.row, state=state), children, now)
+        if waits_for_lost(state, children, found):
+            message = f"of its {state.made} tasks {lost_among(state, children)} cannot be found or read"
+            raise Internal(message, hint="their rows are damaged: cancel it, or restore the database from a backup")
+        return found
 
     def forget(self, work: Work[Array, ArraySpec]) -> None:
         """Have an array that is over wait for nothing any more."""

@@ -31,7 +31,8 @@ def reconcile(
         task: Writes what the task of an index is made from.
     """
     alive = [child for child in children if child.phase is ChildPhase.ACTIVE]
-    state = _ended(spec, _counted(state, children), len(alive), now)
+    lost = lost_among(state, children)
+    state = _ended(spec, _counted(state, children), len(alive), lost, now)
     if state.status:
         return Result(state=state)
     if state.stopping:
@@ -42,10 +43,30 @@ def reconcile(
         return Result(state=state, orders=tuple(SuspendChild(child.name) for child in waiting))
     resumed = [ResumeChild(child.name) for child in alive if child.suspended]
     running = sum(child.active_pods > 0 for child in alive)
-    last = min(spec.total, state.made + _room(spec, len(alive), running))
+    last = min(spec.total, state.made + _room(spec, len(alive) + lost, running + lost))
     new = spec.indexes_at(state.made, last)
     orders = [CreateChild(task_name(spec.name, index), index=index, spec=task(index)) for index in new]
     return Result(state=evolve(state, made=last) if new else state, orders=(*resumed, *orders))
+
+
+def lost_among(state: ArrayState, children: Sequence[Child]) -> int:
+    """Return how many of the tasks that were made nobody knows anything of, as their rows are damaged.
+
+    They may run, and may end in any way: an array neither ends nor makes others in their place because of them.
+
+    Args:
+        state: What is known of the array.
+        children: Its tasks that exist, also those that are over and not counted yet.
+    """
+    return max(0, state.made - state.succeeded - state.failed - state.cancelled - len(children))
+
+
+def waits_for_lost(state: ArrayState, children: Sequence[Child], found: ArrayResult) -> bool:
+    """Whether nothing can become of an array any more because of the tasks that it has lost."""
+    after = found.state
+    is_settled = after.stopping or after.status or after.held or found.orders
+    is_alive = any(child.phase is ChildPhase.ACTIVE for child in children)
+    return not is_settled and not is_alive and lost_among(state, children) > 0
 
 
 def stop(state: ArrayState, how: str, reason: str) -> ArrayState:
@@ -73,18 +94,18 @@ def _counted(state: ArrayState, children: Sequence[Child]) -> ArrayState:
     )
 
 
-def _ended(spec: ArraySpec, state: ArrayState, alive: int, now: float) -> ArrayState:
+def _ended(spec: ArraySpec, state: ArrayState, alive: int, lost: int, now: float) -> ArrayState:
     """Decide whether it ends, and how."""
-    lost = state.failed + state.cancelled
+    without = state.failed + state.cancelled
     if state.succeeded >= spec.needed:
         state = stop(state, SUCCEEDED, f"{state.succeeded} of {spec.total} tasks succeeded")
     elif spec.max_failures is not None and state.failed > spec.max_failures:
         failed = f"{state.failed} of {spec.total} tasks failed"
         state = stop(state, FAILED, f"{failed}, more than maxFailures ({spec.max_failures})")
-    elif spec.at_least is not None and spec.total - lost < spec.at_least:
-        state = stop(state, FAILED, f"{lost} of {spec.total} tasks did not succeed, and {spec.at_least} must")
-    elif state.made == spec.total and not alive:
-        state = stop(state, FAILED if state.failed else CANCELLED, f"{lost} of {spec.total} tasks did not succeed")
+    elif spec.at_least is not None and spec.total - without < spec.at_least:
+        state = stop(state, FAILED, f"{without} of {spec.total} tasks did not succeed, and {spec.at_least} must")
+    elif state.made == spec.total and not alive and not lost:
+        state = stop(state, FAILED if state.failed else CANCELLED, f"{without} of {spec.total} tasks did not succeed")
     if state.status or not state.stopping or alive:
         return state
     return evolve(state, status=state.stopping, ended_at=now)
