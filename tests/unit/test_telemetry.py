@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.app import armada_metrics
 from holdfast.app.telemetry import STALLED_AFTER_S, Telemetry
+from holdfast.domain.job import Queue
+from holdfast.domain.record import evolve
 from holdfast.errors import Unavailable
 from tests.unit.conftest import Lab, exits, job_named, retrying
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
@@ -35,6 +38,44 @@ def test_ticks_are_counted_by_what_they_committed(lab: Lab) -> None:
     assert value("holdfast_attempts_ended_total", {"ending": "Succeeded"}) == 1
     assert value("holdfast_runs_ended_total", {"status": "ERROR"}) == 2
     assert value("holdfast_decision_seconds_count") == 2
+
+
+def test_failures_are_counted_under_armadas_names_while_its_door_is_open(lab: Lab) -> None:
+    telemetry = Telemetry(lab.clock.now, doors=("armada",))
+    lab.store.put_policy(evolve(retrying(2), name="twice"))
+    for name in ("ml", "other"):
+        lab.store.put_queue(Queue(name))
+    lab.submit(evolve(job_named("storm", queue="ml"), retry_policies=("twice",)), exits(9))
+    lab.submit(job_named("plain", queue="other"), exits(0))
+    _observe(lab, telemetry, 20)
+    value = telemetry.registry.get_sample_value
+    decided = {"queue": "ml", "pool": "default", "policy": "twice"}
+    name = "armada_scheduler_retry_policy_decisions_total"
+    assert value(name, {**decided, "decision": "retry"}) == 2
+    assert value(name, {**decided, "decision": "fail_policy_limit"}) == 1
+    category = {"failure_category": "", "failure_subcategory": ""}
+    assert value("armada_executor_job_failure_category_total", category) == 3
+    of_queue = {"queue": "ml", "pool": "default", "category": "", "subcategory": ""}
+    assert value("armada_scheduler_job_error_classification_by_queue", of_queue) == 1
+    of_node = {"node": "n0", "pool": "default", "cluster": "local", "category": "", "subcategory": ""}
+    assert value("armada_scheduler_job_error_classification_by_node", of_node) == 1
+    closed = Telemetry(lab.clock.now)
+    assert not [one.name for one in closed.registry.collect() if one.name.startswith("armada_")]
+
+
+def test_names_that_people_choose_make_no_more_than_so_many_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(armada_metrics, "MOST_SERIES", 3)
+    lab = Lab()
+    telemetry = Telemetry(lab.clock.now, doors=("armada",))
+    for n in range(9):
+        lab.store.put_queue(Queue(f"queue-{n}"))
+        lab.submit(job_named(f"job-{n}", queue=f"queue-{n}"), exits(9))
+    _observe(lab, telemetry, 20)
+    [family] = [
+        one for one in telemetry.registry.collect() if one.name == "armada_scheduler_job_error_classification_by_queue"
+    ]
+    assert [one.labels["queue"] for one in family.samples] == ["queue-0", "queue-1", "queue-2", "other"]
+    assert family.samples[-1].value == 6
 
 
 def test_job_sets_are_counted_by_how_they_end_and_what_was_decided() -> None:

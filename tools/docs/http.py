@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from holdfast.api.http.serving.app import Probes, create_app
 from holdfast.api.http.serving.gates import Entrance
+from holdfast.app.entrance.doors import DOORS
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.cli import exit_codes
@@ -55,7 +56,7 @@ def _query(call: Mapping[str, Any]) -> str:
 
 def metrics() -> str:
     """List every metric."""
-    registry = Telemetry(lambda: 0.0).registry
+    registry = Telemetry(lambda: 0.0, DOORS).registry
     application(registry)
     rows = [
         [f"`{family.name}{'_total' if family.type == 'counter' else ''}`", family.type, family.documentation]

@@ -91,7 +91,7 @@ def serve(
         store = wiring.store(settings, directory)
         stack.callback(store.close)
         network.require_token(host, settings, has_api_tokens=bool(store.catalogue().tokens))
-        readiness = Readiness(Telemetry(SystemClock().now), ownership)
+        readiness = Readiness(Telemetry(SystemClock().now, settings.doors), ownership)
         entrance, logs = _entrance(host, settings, token), ProcessLogs(directory.runs)
         probes = _probes(readiness, settings, directory, lambda: server.should_exit)
         app = create_app(

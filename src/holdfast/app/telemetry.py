@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from holdfast.app.armada_metrics import ArmadaMetrics
 from holdfast.domain.events import JobSetDecided, JobSetEnded
 from holdfast.domain.shortage import Shortage
 from holdfast.domain.workloads.jobset.state import JobSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from holdfast.controller.controller import Ticked
     from holdfast.domain.events import Event
@@ -29,9 +30,10 @@ _TICK_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2
 class Telemetry:
     """Counters of one controller, in a registry of their own that the API shows."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        """Register the metrics; ``now`` tells the time."""
+    def __init__(self, now: Callable[[], float], doors: Collection[str] = ()) -> None:
+        """Register the metrics, also those that the systems of ``doors`` have; ``now`` tells the time."""
         self.registry = CollectorRegistry()
+        self._of_armada = ArmadaMetrics(self.registry) if "armada" in doors else None
         self._now = now
         self._ticked_at: float | None = None
         self._refused = False
@@ -76,6 +78,8 @@ class Telemetry:
         for attempt in ticked.written.attempts.values():
             if attempt.ending is not None:
                 self._ended(attempt, now)
+                if self._of_armada is not None:
+                    self._of_armada.ended(attempt, ticked.written.jobs.get(attempt.job_id))
         for run in ticked.written.runs.values():
             if run.outcome is not None:
                 self._runs.labels(run.status.value).inc()
