@@ -26,7 +26,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 QUICK = frozenset({"README.md", "index.md", "rest.md", "operations.md", "lifecycle.md", "concepts.md"})
 """The rest takes minutes, and is run with the long tests."""
 FENCE = re.compile(r"^```(sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SERVER = "holdfast up"
+SERVER, DOORS = "holdfast up", "--door armada"
 PATIENCE_S = 60.0
 UNSTABLE = (
     (re.compile(r"\b[0-9a-z]{26}\b"), "ID"),
@@ -72,8 +72,8 @@ class Shell:
 
     def run(self, command: str) -> str:
         """Run a command to its end, or leave a server running; returns what it printed."""
-        if command.strip() == SERVER:
-            self._up()
+        if command.strip() in {SERVER, f"{SERVER} {DOORS}"}:
+            self._up(command.split())
             return ""
         done = subprocess.run(
             ["sh", "-ec", command],
@@ -88,8 +88,9 @@ class Shell:
         assert done.returncode == 0, f"{command}\n{done.stdout}"
         return done.stdout
 
-    def _up(self) -> None:
-        self._server = subprocess.Popen([*SERVER.split(), "--port", "0"], cwd=ROOT, env=self._environ)
+    def _up(self, words: list[str]) -> None:
+        environ = {**self._environ, "HOLDFAST_ARMADA_LISTEN": "127.0.0.1:0"}
+        self._server = subprocess.Popen([*words, "--port", "0"], cwd=ROOT, env=environ)
         give_up = time.monotonic() + PATIENCE_S
         while not (self._data / "server.json").exists():
             assert self._server.poll() is None

@@ -7,6 +7,7 @@ lock.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -33,8 +34,45 @@ READERS = anyio.CapacityLimiter(4)
 """Threads that read for streams, so that they leave the others to the rest of the API."""
 
 
+class Places(Struct, gc=True):
+    """How many clients may listen at a time, whatever the event loop, and how many do."""
+
+    most: int
+    count: int = 0
+    _of: Counter[str] = field(default_factory=Counter)
+    """How many those have who are no admins, by their names."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def taken(self, principal: Principal) -> Iterator[None]:
+        """Take one of them until the context ends; nobody but an admin has more than half of all.
+
+        Raises:
+            Unavailable: There is none left.
+        """
+        who, share = "" if Role.ADMIN in principal.roles else principal.name, max(1, self.most // 2)
+        hint = "read pages instead: Accept: application/json"
+        with self._lock:
+            if self.count >= self.most:
+                msg = f"{self.most} clients follow events already"
+                raise Unavailable(msg, hint=hint)
+            if who and self._of[who] >= share:
+                msg = f"{share} clients of {who} follow events already, and the others are for other people"
+                raise Unavailable(msg, hint=hint)
+            self.count += 1
+            self._of[who] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.count -= 1
+                self._of[who] -= 1
+                if not self._of[who]:
+                    del self._of[who]
+
+
 class Listeners(Struct, gc=True):
-    """How many clients listen, what the newest event is, and when all of them are to go."""
+    """How many clients listen on an event loop, what the newest event is, and when all of them are to go."""
 
     newest: Callable[[], int]
     """Returns the number of the newest event there is; may take its time."""
@@ -42,8 +80,8 @@ class Listeners(Struct, gc=True):
     """How many may listen at a time."""
     stopping: Callable[[], bool] = lambda: False
     count: int = 0
-    _of: Counter[str] = field(default_factory=Counter)
-    """How many those have who are no admins, by their names."""
+    places: Places | None = None
+    """Theirs alone unless they share them."""
     _seen: int = -1
     _turn: asyncio.Event = field(default_factory=asyncio.Event)
     _watching: asyncio.Task[None] | None = None
@@ -55,25 +93,23 @@ class Listeners(Struct, gc=True):
         Raises:
             Unavailable: Too many do.
         """
-        hint = "read pages instead: Accept: application/json"
-        if self.count >= self.most:
-            msg = f"{self.most} clients follow events already"
-            raise Unavailable(msg, hint=hint)
-        who, share = "" if Role.ADMIN in principal.roles else principal.name, max(1, self.most // 2)
-        if who and self._of[who] >= share:
-            msg = f"{share} clients of {who} follow events already, and the others are for other people"
-            raise Unavailable(msg, hint=hint)
-        self.count += 1
-        self._of[who] += 1
-        if self._watching is None:
-            self._watching = asyncio.create_task(self._watch())
-        try:
-            yield
-        finally:
-            self.count -= 1
-            self._of[who] -= 1
-            if not self._of[who]:
-                del self._of[who]
+        with self._shared().taken(principal):
+            self.count += 1
+            if self._watching is None:
+                self._watching = asyncio.create_task(self._watch())
+            try:
+                yield
+            finally:
+                self.count -= 1
+
+    def beside(self) -> Listeners:
+        """Return those of another event loop, who share the places."""
+        return Listeners(self.newest, self.most, self.stopping, places=self._shared())
+
+    def _shared(self) -> Places:
+        if self.places is None:
+            self.places = Places(self.most)
+        return self.places
 
     async def news(self, after: int, within_s: float) -> None:
         """Wait until there is an event after this one, all are to go, or so much time has passed."""

@@ -197,4 +197,18 @@ MUTATIONS = (
         "connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)",
         ("e2e/test_kept_connections.py::test_the_calls_of_a_kept_connection_do_not_wait_for_acknowledgements",),
     ),
+    Mutation(
+        "whoever a proxy asks for comes in at a door as who shows nothing",
+        "app/entrance/doors.py",
+        "if self.entrance.hosts is not None or not _FORWARDED.isdisjoint(headers):",
+        "if self.entrance.hosts is not None:",
+        ("e2e/test_armada_gateway_callers.py::test_who_shows_nothing_is_nobody_where_somebody_else_may_have_sent_it",),
+    ),
+    Mutation(
+        "a page in a browser is whoever shows nothing at a door",
+        "app/entrance/doors.py",
+        "probes.doors[PREFIX] = HostGate(gateway, hosts=visitors.entrance.hosts or frozenset({LOCAL}))",
+        "probes.doors[PREFIX] = gateway",
+        ("e2e/test_armada_gateway_callers.py::test_a_page_in_a_browser_is_nobody_by_whatever_name_it_comes",),
+    ),
 )

@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 AMOUNT = "k8s.io.apimachinery.pkg.api.resource.Quantity"
-_TEXT = "string"
+TEXT = "string"
 """The field of an amount."""
 EMBEDDED = frozenset({"volumeSource", "localObjectReference"})
 """Fields whose fields stand beside the others."""
@@ -37,7 +37,7 @@ def plain(message: Message) -> dict[str, Any]:
 def _one(value: object) -> object:
     if not isinstance(value, Message):
         return value
-    return getattr(value, _TEXT) if value.DESCRIPTOR.full_name == AMOUNT else plain(value)
+    return getattr(value, TEXT) if value.DESCRIPTOR.full_name == AMOUNT else plain(value)
 
 
 def fill(message: Message, given: Mapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ def _fill_map(part: MutableMapping[str, Any], given: Mapping[str, Any], *, plain
 
 def _fill_one(message: Message, value: object) -> None:
     if message.DESCRIPTOR.full_name == AMOUNT:
-        setattr(message, _TEXT, str(value))
+        setattr(message, TEXT, str(value))
     elif isinstance(value, Mapping):
         message.SetInParent()
         fill(message, value)

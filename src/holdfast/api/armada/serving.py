@@ -147,19 +147,28 @@ class Door:
             answer = _Answers(self, method.name, CALLS.get(key), answered).answer
         return make(answer, request_deserializer=sent.FromString, response_serializer=answered.SerializeToString)
 
+    @property
+    def backend(self) -> Backend:
+        """What answers."""
+        return self._setup.backend
+
+    def listeners_beside(self) -> Listeners:
+        """Return those who follow on another event loop; there may be as many together."""
+        return self._listeners.beside()
+
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call something that takes its time, in a thread."""
-        return await self._loop.run_in_executor(self._threads, lambda: call(*args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: call(*args, **kwargs))
 
     @contextmanager
-    def admitted(self, caller: Caller) -> Iterator[None]:
+    def admitted(self, caller: Caller, listeners: Listeners | None = None) -> Iterator[None]:
         """Count as one of somebody's that follows for as long as the context lasts.
 
         Raises:
             Rejected: Too many do.
         """
         try:
-            admitted = self._listeners.admitted(caller.principal)
+            admitted = (listeners or self._listeners).admitted(caller.principal)
             admitted.__enter__()
         except Unavailable as error:
             raise Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, error.message) from error
@@ -172,9 +181,9 @@ class Door:
         """Whether the server is about to stop."""
         return self._setup.stopping()
 
-    async def news(self, after: int) -> None:
+    async def news(self, after: int, listeners: Listeners | None = None) -> None:
         """Wait until there may be an event after this one."""
-        await self._listeners.news(after, _QUIET_S)
+        await (listeners or self._listeners).news(after, _QUIET_S)
 
     async def asked(self, context: ServicerContext[Any, Any]) -> Asked:
         """Say who calls.

@@ -11,7 +11,9 @@ import secrets
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from holdfast.api.http.serving.gates import WrongTokens
+from starlette.datastructures import Headers
+
+from holdfast.api.http.serving.gates import PRINCIPAL, HostGate, WrongTokens
 from holdfast.app.entrance import network
 from holdfast.domain.access import Principal, Via
 from holdfast.domain.record import Struct, evolve
@@ -20,6 +22,8 @@ from holdfast.errors import InvalidSetting, Problem, Unauthenticated, Unavailabl
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import ExitStack
+
+    from starlette.types import Scope
 
     from holdfast.api.http.serving.app import Probes
     from holdfast.api.http.serving.gates import Entrance
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 
 DOORS = ("armada",)
 ROOT = "root"
+LOCAL = "localhost"
+_FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
+"""What a proxy says of whom it asks for."""
 HIGHEST_PORT = 65_535
 _ID_BYTES = 8
 _LISTEN = "HOLDFAST_ARMADA_LISTEN"
@@ -51,8 +58,30 @@ class Visitors(Struct, frozen=True):
             Unauthenticated: It is nobody who may come in.
             Unavailable: Nobody can say now.
         """
+        return await self._caller(authorization, peer, secrets.token_hex(_ID_BYTES))
+
+    async def by_http(self, scope: Scope) -> Caller:
+        """Return who sent a request over HTTP, in the same ways, or by a Unix socket.
+
+        Whoever shows nothing is somebody only where nobody but this machine can have sent it.
+
+        Raises:
+            Unauthenticated: It is nobody who may come in.
+            Unavailable: Nobody can say now.
+        """
+        state, (host, port) = scope["state"], scope.get("client") or ("unix", 0)
+        headers, request_id = Headers(scope=scope), state["request_id"]
+        authorization = headers.get("authorization")
+        peer = f"{'ipv6:[' if ':' in host else 'ipv4:'}{host}{']' if ':' in host else ''}:{port}"  # as gRPC writes it
+        if authorization is None and PRINCIPAL in state:
+            return await asyncio.to_thread(self.backend.caller, state[PRINCIPAL], origin=peer, request_id=request_id)
+        if self.entrance.hosts is not None or not _FORWARDED.isdisjoint(headers):
+            authorization = authorization or ""
+        return await self._caller(authorization, peer, request_id)
+
+    async def _caller(self, authorization: str | None, peer: str, request_id: str) -> Caller:
         try:
-            who, request_id = await self._who(authorization), secrets.token_hex(_ID_BYTES)
+            who = await self._who(authorization)
         except Unauthenticated:
             if authorization:
                 await self.wrong.wait(_machine(peer))
@@ -115,7 +144,9 @@ def _open_armada(
     if secure is not None:
         network.require_token(host, settings, has_api_tokens=bool(visitors.backend.store.catalogue().tokens))
     try:
-        from holdfast.api.armada.serving import Door, DoorSetup
+        from holdfast.api.armada.gateway import Gateway
+        from holdfast.api.armada.routes import PREFIX
+        from holdfast.api.armada.serving import LARGEST_MESSAGE, Door, DoorSetup
     except ImportError as error:
         msg = "the door 'armada' needs a library that is not installed"
         raise Unavailable(msg, hint="pip install 'holdfast-scheduler[armada]'") from error
@@ -132,6 +163,10 @@ def _open_armada(
     door = Door(setup, host, port)
     address = door.open()
     stack.callback(door.close)
+    gateway = Gateway(door, visitors.by_http, LARGEST_MESSAGE)
+    # Where no token need be shown, a page in a browser of this machine must be nobody, by whatever name it comes.
+    probes.doors[PREFIX] = HostGate(gateway, hosts=visitors.entrance.hosts or frozenset({LOCAL}))
+    stack.callback(probes.doors.clear)
     return address
 
 
@@ -196,4 +231,4 @@ def is_beyond(host: str) -> bool:
     Raises:
         ValueError: It is no address.
     """
-    return host != "localhost" and not ipaddress.ip_address(host).is_loopback
+    return host != LOCAL and not ipaddress.ip_address(host).is_loopback

@@ -12,6 +12,7 @@ from holdfast import __version__
 from holdfast.api.http.serving import browser, errors, routing
 from holdfast.api.http.serving.gates import Entrance, HostGate, PeerGate, RequestIdGate, SizeGate, TokenGate, WriteGate
 from holdfast.api.http.serving.metrics import Metrics, MetricsGate
+from holdfast.api.http.serving.mounts import DoorGate
 from holdfast.api.http.serving.strict import known_query_only
 from holdfast.domain.record import Struct, field
 from holdfast.service.listeners import Listeners
@@ -19,7 +20,9 @@ from holdfast.service.operations.backend import Backend
 from holdfast.wire.problems import ProblemDetails
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from starlette.types import ASGIApp
 
     from holdfast.errors import HoldfastError
     from holdfast.ports.clock import Clock, Ids
@@ -55,6 +58,8 @@ class Probes(Struct, frozen=True):
     """Tells people, to try it."""
     secrets: Secrets | None = None
     """Where the values of secret variables are, if they can be kept."""
+    doors: dict[str, ASGIApp] = field(default_factory=dict)
+    """Those doors that answer on this port, by how their paths begin."""
 
 
 def create_app(
@@ -112,17 +117,18 @@ def create_app(
     _complete_description(app)
     app.add_middleware(SizeGate)
     app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
-    _let_in(app, entrance, clock)
+    _let_in(app, entrance, clock, probes.doors)
     app.add_middleware(MetricsGate, metrics=metrics)
     app.add_middleware(RequestIdGate)
     return app
 
 
-def _let_in(app: FastAPI, entrance: Entrance, clock: Clock) -> None:
+def _let_in(app: FastAPI, entrance: Entrance, clock: Clock, doors: Mapping[str, ASGIApp]) -> None:
     """Stand the gates there that say who comes in; the last is the first that a request comes to."""
     if entrance.token is not None:
         whose = partial(entrance.whose, shown=app.state.backend.access.shown)
         app.add_middleware(TokenGate, token=entrance.token, now=clock.now, whose=whose)
+    app.add_middleware(DoorGate, doors=doors)
     if entrance.peer is not None:
         app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now)
     if entrance.hosts is not None:

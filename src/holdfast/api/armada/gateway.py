@@ -1,0 +1,302 @@
+"""Answers the door's calls over HTTP with JSON, as Armada's gateway does; it stands on the port of REST.
+
+The calls are those of gRPC, and so are callers, rights and the number of those who may follow events. A stream is one
+line of JSON for each message, and ends where the call does; of whoever reads too slowly, it is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from urllib.parse import parse_qsl
+
+import grpc
+
+from holdfast.api.armada._generated import status
+from holdfast.api.armada._generated.pool import PROTOCOL
+from holdfast.api.armada.calls import CALLS, STREAMS, Asked
+from holdfast.api.armada.refusals import Rejected
+from holdfast.api.armada.routes import matching
+from holdfast.api.armada.written import as_json, dump, read, read_query
+from holdfast.domain.record import Struct
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+
+    from google.protobuf.message import Message
+    from starlette.types import Receive, Scope, Send
+
+    from holdfast.api.armada.routes import Route
+    from holdfast.api.armada.serving import Door
+    from holdfast.domain.audit import Caller
+    from holdfast.service.listeners import Listeners
+
+P = ParamSpec("P")
+T = TypeVar("T")
+STALL_S = 30.0
+"""How long a client may take to read what it was sent before it is let go."""
+_FIRST_S = 1.0
+"""How long the beginning of a stream waits for its first message, which may be a refusal instead."""
+_JSON = (b"content-type", b"application/json")
+_STATUS = {
+    grpc.StatusCode.CANCELLED: 408,
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.ALREADY_EXISTS: 409,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.ABORTED: 409,
+    grpc.StatusCode.OUT_OF_RANGE: 400,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
+    grpc.StatusCode.UNAVAILABLE: 503,
+}
+"""As grpc-gateway has them; of all others it is 500."""
+_HEADERS = {401: ((b"www-authenticate", b"Bearer"),), 503: ((b"retry-after", b"1"),)}
+_log = logging.getLogger(__name__)
+
+
+class Gateway:
+    """The door's calls as an ASGI application."""
+
+    def __init__(self, door: Door, caller: Callable[[Scope], Awaitable[Caller]], largest: int) -> None:
+        """Answer by a door.
+
+        Args:
+            door: What answers.
+            caller: Says who sent a request; refuses strangers.
+            largest: Bytes that a body may have.
+        """
+        self._door = door
+        self._caller = caller
+        self._largest = largest
+        self._listeners = door.listeners_beside()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        try:
+            await self._answer(scope, receive, send)
+        except _TooLargeError as error:
+            await _refuse(send, Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), 413)
+        except (Rejected, HoldfastError) as error:
+            await _refuse(send, _rejected(error))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("raw_path") or scope["path"].encode()
+        found = matching(path.partition(b"?")[0].decode("ascii", "replace"))
+        if not found:
+            await _refuse(send, Rejected(grpc.StatusCode.NOT_FOUND, "Not Found"))
+            return
+        if scope["method"] not in found:
+            allowed = (b"allow", ", ".join(sorted(found)).encode())
+            await _refuse(send, Rejected(grpc.StatusCode.UNIMPLEMENTED, "Method Not Allowed"), 405, allowed)
+            return
+        route, fields = found[scope["method"]]
+        scope["route"] = route  # for the metrics, which count by its path
+        key = route.service, route.rpc
+        if key not in CALLS and key not in STREAMS:
+            await _refuse(send, Rejected(grpc.StatusCode.UNIMPLEMENTED, f"{route.rpc} is not implemented here"))
+            return
+        asked = Asked(self._door.backend, await self._caller(scope))
+        body = await self._body(scope, receive) if route.has_body else b""
+        query = b"" if route.has_body else scope["query_string"]
+        sent = await self._door.run(_message, route, fields, body, query)
+        if key in STREAMS:
+            await self._follow(route, asked, sent, receive, send)
+        else:
+            await _send(send, 200, await self._door.run(self._whole, route, asked, sent))
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """Read a body, as far as it may go."""
+        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if announced.isdigit() and int(announced) > self._largest:
+            raise _TooLargeError(announced.decode(), self._largest)
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Rejected(grpc.StatusCode.CANCELLED, "the client has left")
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self._largest:
+                raise _TooLargeError(str(len(body)), self._largest)
+        return bytes(body)
+
+    def _whole(self, route: Route, asked: Asked, sent: Message) -> bytes:
+        """Answer what does not go on."""
+        method = PROTOCOL.service(route.service).methods_by_name[route.rpc]
+        found = self._door.answer(route.rpc, CALLS[route.service, route.rpc], asked, sent)
+        told = [{} if message is None else as_json(message) for message in found]
+        return b"".join(_line({"result": one}) for one in told) if method.server_streaming else dump(told[0])
+
+    async def _follow(self, route: Route, asked: Asked, sent: Message, receive: Receive, send: Send) -> None:
+        """Send what happens until the call ends, or the client has left."""
+        stream = STREAMS[route.service, route.rpc](asked, sent, _Following(self._door, self._listeners))
+        sending = asyncio.ensure_future(_Sending(send).all(stream))
+        gone = asyncio.ensure_future(_until_gone(receive))
+        try:
+            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (gone, sending):
+                task.cancel()
+            await asyncio.wait({sending, gone})
+        if not sending.cancelled():
+            sending.result()
+
+
+class _Following(Struct, frozen=True):
+    """What a call works with that follows what happens, on the event loop of HTTP."""
+
+    door: Door
+    listeners: Listeners
+
+    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call something that takes its time, in a thread."""
+        return await self.door.run(call, *args, **kwargs)
+
+    @contextmanager
+    def admitted(self, caller: Caller) -> Iterator[None]:
+        """Count as one of somebody's that follows for as long as the context lasts; too many are refused."""
+        with self.door.admitted(caller, self.listeners):
+            yield
+
+    def stopping(self) -> bool:
+        """Whether the server is about to stop."""
+        return self.door.stopping()
+
+    async def news(self, after: int) -> None:
+        """Wait until there may be an event after this one."""
+        await self.door.news(after, self.listeners)
+
+
+class _Sending:
+    """Sends a stream of messages to somebody who has limited time to read each."""
+
+    def __init__(self, send: Send) -> None:
+        """Begin with nothing sent."""
+        self._send = send
+        self._begun = False
+
+    async def all(self, messages: AsyncIterator[Message]) -> None:
+        """Send all of them, or the refusal that comes in place of the first.
+
+        Raises:
+            Rejected, HoldfastError: It is refused, and nothing was sent.
+        """
+        try:
+            await self._each(messages)
+        except TimeoutError:
+            _log.info("a client that follows events does not read them; disconnecting it")
+        except (Rejected, HoldfastError) as error:
+            if not self._begun:
+                raise
+            with suppress(TimeoutError):
+                await self._push(_line({"error": _in_stream(_rejected(error))}))
+                await self._send({"type": "http.response.body", "body": b""})
+        finally:
+            await messages.aclose()  # type: ignore[attr-defined]  # of generators, which all are
+
+    async def _each(self, messages: AsyncIterator[Message]) -> None:
+        first = asyncio.ensure_future(anext(messages, None))
+        try:
+            await asyncio.wait({first}, timeout=_FIRST_S)
+            if not first.done():
+                await self._begin()
+            message = await first
+        finally:
+            first.cancel()
+            await asyncio.wait({first})  # nobody may end a generator that works
+        while message is not None:
+            await self._push(_line({"result": as_json(message)}))
+            message = await anext(messages, None)
+        await self._begin()
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            await self._send({"type": "http.response.start", "status": 200, "headers": [_JSON]})
+
+    async def _push(self, text: bytes) -> None:
+        async with asyncio.timeout(STALL_S):
+            await self._begin()
+            await self._send({"type": "http.response.body", "body": text, "more_body": True})
+
+
+class _TooLargeError(Exception):
+    """A body is larger than may be."""
+
+    def __init__(self, size: str, largest: int) -> None:
+        """Say so as gRPC does."""
+        super().__init__(f"grpc: received message larger than max ({size} vs. {largest})")
+
+
+def _message(route: Route, fields: Mapping[str, str], body: bytes, query: bytes) -> Message:
+    """Return what a call was sent.
+
+    Raises:
+        Rejected: It cannot be read.
+    """
+    method = PROTOCOL.service(route.service).methods_by_name[route.rpc]
+    sent = PROTOCOL.message(method.input_type.full_name)()
+    read(body, sent)
+    read_query(parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True), sent)
+    for name, value in fields.items():
+        setattr(sent, name, value)
+    return sent
+
+
+def _rejected(error: Rejected | HoldfastError) -> Rejected:
+    rejected = error if isinstance(error, Rejected) else Rejected.of(error)
+    if rejected.code is grpc.StatusCode.INTERNAL:
+        _log.error("a call failed: %s", rejected.message)
+    return rejected
+
+
+async def _refuse(send: Send, error: Rejected, code: int | None = None, *headers: tuple[bytes, bytes]) -> None:
+    """Answer with a refusal."""
+    told: dict[str, Any] = {"error": error.message, "message": error.message, "code": error.code.value[0]}
+    if error.problems:
+        told["details"] = [_details(error)]
+    http = code or _http_of(error)
+    await _send(send, http, dump(told), *headers, *_HEADERS.get(http, ()))
+
+
+def _details(error: Rejected) -> dict[str, Any]:
+    whole = status.Status.FromString(error.details())
+    request = status.BadRequest()
+    whole.details[0].Unpack(request)
+    return {"@type": whole.details[0].type_url, **as_json(request)}
+
+
+def _in_stream(error: Rejected) -> dict[str, Any]:
+    """Return what is told of an error in the middle of a stream."""
+    http = _http_of(error)
+    told = {"grpc_code": error.code.value[0], "http_code": http, "message": error.message}
+    return {**told, "http_status": HTTPStatus(http).phrase}
+
+
+def _http_of(error: Rejected) -> int:
+    return _STATUS.get(error.code, 500)
+
+
+def _line(value: object) -> bytes:
+    return dump(value) + b"\n"
+
+
+async def _send(send: Send, http: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": http, "headers": [_JSON, length, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _until_gone(receive: Receive) -> None:
+    """Wait until the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

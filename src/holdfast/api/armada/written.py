@@ -1,0 +1,337 @@
+"""Messages as JSON, the way Armada's gateway has it: names in lowerCamelCase, enumerations by name, moments as text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from holdfast.api.armada.plain import AMOUNT, EMBEDDED, TEXT
+from holdfast.api.armada.refusals import refuse
+from holdfast.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from google.protobuf.descriptor import EnumDescriptor
+    from google.protobuf.message import Message
+
+_MOMENTS = frozenset({"google.protobuf.Timestamp", "k8s.io.apimachinery.pkg.apis.meta.v1.Time"})
+_OPAQUE = "k8s.io.apimachinery.pkg.apis.meta.v1.Opaque"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHORT = "RETRY_ACTION_"
+"""What the names of this enumeration begin with; JSON has the rest alone."""
+_MOST_PROBLEMS = 100
+_GO = {
+    FieldDescriptor.TYPE_DOUBLE: "float64",
+    FieldDescriptor.TYPE_FLOAT: "float32",
+    FieldDescriptor.TYPE_INT32: "int32",
+    FieldDescriptor.TYPE_INT64: "int64",
+    FieldDescriptor.TYPE_UINT32: "uint32",
+    FieldDescriptor.TYPE_UINT64: "uint64",
+    FieldDescriptor.TYPE_BOOL: "bool",
+    FieldDescriptor.TYPE_STRING: "string",
+    FieldDescriptor.TYPE_BYTES: "[]uint8",
+}
+_RANGES = {
+    "int32": (-(1 << 31), (1 << 31) - 1),
+    "int64": (-(1 << 63), (1 << 63) - 1),
+    "uint32": (0, (1 << 32) - 1),
+    "uint64": (0, (1 << 64) - 1),
+}
+_LONGEST_NUMBER = 20
+
+
+def dump(value: object) -> bytes:
+    """Write what JSON has."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def as_json(message: Message) -> dict[str, Any]:
+    """Return the fields of a message that are set, or not what they are by default."""
+    found: dict[str, Any] = {}
+    for field, value in message.ListFields():
+        kind = field.message_type
+        if kind is not None and kind.GetOptions().map_entry:
+            found[field.json_name] = {str(key): _item(kind.fields[1], one) for key, one in value.items()}
+        elif field.is_repeated:
+            found[field.json_name] = [_item(field, one) for one in value]
+        elif field.name in EMBEDDED:
+            found.update(as_json(value))
+        else:
+            found[field.json_name] = _item(field, value)
+    return found
+
+
+def _item(field: FieldDescriptor, value: Any) -> Any:  # noqa: ANN401 - whatever a message has
+    if field.message_type is not None:
+        name = field.message_type.full_name
+        if name == AMOUNT:
+            return getattr(value, TEXT)
+        return _moment(value) if name in _MOMENTS else as_json(value)
+    if field.enum_type is not None:
+        return _name_in(field.enum_type, value)
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return base64.b64encode(value).decode()
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
+
+
+def _name_in(enum: EnumDescriptor, number: int) -> str | int:
+    named = enum.values_by_number.get(number)
+    if named is None:
+        return number
+    name: str = named.name
+    return name.removeprefix(_SHORT).capitalize() if name.startswith(_SHORT) else name
+
+
+def _moment(message: Any) -> str | dict[str, Any]:  # noqa: ANN401 - either kind
+    try:
+        at = _EPOCH + timedelta(seconds=message.seconds, microseconds=message.nanos // 1000)
+    except OverflowError:  # no moment at all
+        return as_json(message)
+    return at.isoformat(timespec="microseconds" if message.nanos else "seconds").replace("+00:00", "Z")
+
+
+def read(text: bytes, message: Message) -> None:
+    """Fill a message from JSON; what it has no field for is left out, and no text is an empty message.
+
+    Raises:
+        Rejected: It is no JSON, or has something of another type than its field.
+    """
+    if not text.strip():
+        return
+    try:
+        value = json.loads(text.decode("utf-8", "replace"), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        refuse(f"invalid JSON: {error}"[:200])
+    reader = _Reader(message.DESCRIPTOR.name)
+    reader.fields(message, value, "", "")
+    if reader.problems:
+        refuse(reader.problems[0].message, reader.problems)
+
+
+def _no_number(name: str) -> NoReturn:
+    msg = f"{name} is not a number in JSON"
+    raise ValueError(msg)
+
+
+def read_query(pairs: Sequence[tuple[str, str]], message: Message) -> None:
+    """Fill a message's own fields from a query; what it has no field for is left out.
+
+    Raises:
+        Rejected: A value is none of its field's.
+    """
+    fields = {name: field for field in _fields_of(message) for name in (field.name, field.json_name)}
+    for name, text in pairs:
+        field = fields.get(name)
+        if field is None or field.is_repeated or field.message_type is not None:
+            continue
+        value: object = text
+        if _GO.get(field.type) in _RANGES:
+            value = int(text) if len(text) <= _LONGEST_NUMBER and text.removeprefix("-").isdecimal() else None
+        reader = _Reader(message.DESCRIPTOR.name)
+        item = None if value is None else reader.item(field, value, name, name)
+        if item is None:
+            told = f"type mismatch, parameter: {name}, error: parsing {text[:50]!r}: invalid syntax"
+            refuse(told, [Problem(name, told)])
+        setattr(message, field.name, item)
+
+
+class _Reader:
+    """Reads values into messages, and keeps what is wrong with them."""
+
+    def __init__(self, root: str) -> None:
+        """Begin with nothing wrong."""
+        self._root = root
+        self.problems: list[Problem] = []
+
+    def fields(self, message: Message, value: object, path: str, plain: str) -> None:
+        """Fill a message; ``path`` is of it, and ``plain`` the same without places in lists."""
+        if value is None:
+            return
+        if not isinstance(value, dict):
+            self._wrong(value, path, plain, f"api.{message.DESCRIPTOR.name}")
+            return
+        names = {str(name).lower(): one for name, one in value.items()} | value
+        for field in _fields_of(message):
+            name: str = field.json_name
+            if field.name in EMBEDDED and field.message_type is not None:
+                if {one.json_name for one in field.message_type.fields} & value.keys():
+                    self.fields(getattr(message, field.name), value, path, plain)
+                continue
+            given = names.get(name, names.get(name.lower()))
+            if given is not None:
+                self._field(message, field, given, _below(path, name), _below(plain, name))
+
+    def _field(self, message: Message, field: FieldDescriptor, given: object, path: str, plain: str) -> None:
+        kind = field.message_type
+        if kind is not None and kind.GetOptions().map_entry:
+            self._map(getattr(message, field.name), kind.fields[1], given, path, plain)
+        elif field.is_repeated:
+            self._list(getattr(message, field.name), field, given, path, plain)
+        elif kind is not None:
+            self._message(getattr(message, field.name), given, path, plain)
+        else:
+            item = self.item(field, given, path, plain)
+            if item is not None:
+                setattr(message, field.name, item)
+
+    def _map(self, part: Any, field: FieldDescriptor, given: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
+        if not isinstance(given, dict):
+            self._wrong(given, path, plain, f"map[string]{_go(field)}")
+            return
+        for key, one in given.items():
+            where = f"{path}[{key!r}]"
+            if field.message_type is not None:
+                self._message(part[_text(key)], one, where, plain)
+                continue
+            item = field.default_value if one is None else self.item(field, one, where, plain)
+            if item is not None:
+                part[_text(key)] = item
+
+    def _list(self, part: Any, field: FieldDescriptor, given: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
+        if not isinstance(given, list):
+            self._wrong(given, path, plain, f"[]{_go(field)}")
+            return
+        for place, one in enumerate(given):
+            where = f"{path}[{place}]"
+            if field.message_type is not None:
+                self._message(part.add(), one, where, plain)
+                continue
+            item = field.default_value if one is None else self.item(field, one, where, plain)
+            if item is not None:
+                part.append(item)
+
+    def _message(self, message: Any, given: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
+        name = message.DESCRIPTOR.full_name
+        message.SetInParent()
+        if name == AMOUNT:
+            if isinstance(given, bool) or not isinstance(given, str | int | float):
+                self._wrong(given, path, plain, "resource.Quantity")
+            else:
+                setattr(message, TEXT, _text(str(given)))
+        elif name in _MOMENTS and isinstance(given, str):
+            self._time(message, given, path)
+        elif name != _OPAQUE:
+            self.fields(message, given, path, plain)
+
+    def _time(self, message: Any, given: str, path: str) -> None:  # noqa: ANN401 - either kind
+        try:
+            at = datetime.fromisoformat(given)
+            since = at - _EPOCH
+        except (ValueError, TypeError, OverflowError):
+            self._add(path, f"parsing time {given[:50]!r}: it is no moment of RFC 3339, such as 2026-11-26T02:19:00Z")
+            return
+        message.seconds, message.nanos = since // timedelta(seconds=1), since.microseconds * 1000
+
+    def item(self, field: FieldDescriptor, given: object, path: str, plain: str) -> object:
+        """Return a value of a field that is no message; ``None``: it is wrong, which is noted."""
+        if field.enum_type is not None:
+            return self._enum(field.enum_type, given, path, plain)
+        go = _go(field)
+        if go == "[]uint8" and isinstance(given, str):
+            return self._bytes(given, path)
+        found = _scalar(go, given)
+        if found is None:
+            self._wrong(given, path, plain, go)
+        return found
+
+    def _bytes(self, given: str, path: str) -> bytes | None:
+        try:
+            return base64.b64decode(given, validate=True)
+        except (binascii.Error, ValueError):
+            self._add(path, f"illegal base64 data in {path}")
+            return None
+
+    def _enum(self, enum: EnumDescriptor, given: object, path: str, plain: str) -> int | None:
+        names = {name: one.number for name, one in enum.values_by_name.items()}
+        number = _whole(given) if not isinstance(given, str) else None
+        if isinstance(given, str):
+            found = names.get(given, names.get(f"{_SHORT}{given.upper()}"))
+            if found is not None:
+                return found
+            shown = f"no {enum.name} of type {given[:50]}"
+        elif number is not None:
+            if number in enum.values_by_number:
+                return number
+            shown = f"no {enum.name} of type {number}"
+        else:
+            self._wrong(given, path, plain, f"api.{enum.name}")
+            return None
+        allowed = tuple(str(_name_in(enum, one)) for one in enum.values_by_number)
+        self._add(path, shown, allowed)
+        return None
+
+    def _wrong(self, given: object, path: str, plain: str, go: str) -> None:
+        kind = _kind(given)
+        into = f"Go struct field {self._root}.{plain}" if plain else "Go value"
+        self._add(path, f"json: cannot unmarshal {kind} into {into} of type {go}")
+
+    def _add(self, path: str, message: str, allowed: Sequence[str] = ()) -> None:
+        if len(self.problems) < _MOST_PROBLEMS:
+            self.problems.append(Problem(path, message, tuple(allowed)))
+
+
+def _fields_of(message: Message) -> Sequence[FieldDescriptor]:
+    fields: Any = message.DESCRIPTOR.fields
+    found: Sequence[FieldDescriptor] = fields
+    return found
+
+
+def _scalar(go: str, given: object) -> object:
+    """Return a value of one of Go's types; ``None``: it is none."""
+    if go in _RANGES:
+        whole, (least, most) = _whole(given), _RANGES[go]
+        return whole if whole is not None and least <= whole <= most else None
+    if go == "string":
+        return _text(given) if isinstance(given, str) else None
+    if isinstance(given, bool):
+        return given if go == "bool" else None
+    if go == "bool" or not isinstance(given, int | float):
+        return None
+    try:
+        number = float(given)
+    except OverflowError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _go(field: FieldDescriptor) -> str:
+    if field.message_type is not None:
+        return f"*api.{field.message_type.name}"
+    return f"api.{field.enum_type.name}" if field.enum_type is not None else _GO[field.type]
+
+
+def _kind(given: object) -> str:
+    """Return what Go calls a value of JSON."""
+    if isinstance(given, bool):
+        return "bool"
+    if isinstance(given, int | float):
+        return f"number {given}"[:60]
+    names: Mapping[type, str] = {str: "string", list: "array", dict: "object"}
+    return names.get(type(given), "null")
+
+
+def _whole(given: object) -> int | None:
+    """Return a whole number, also one that is written as a text, as other writers of JSON do."""
+    if isinstance(given, bool):
+        return None
+    if isinstance(given, int):
+        return given
+    if isinstance(given, str) and len(given) <= _LONGEST_NUMBER and given.removeprefix("-").isdecimal():
+        return int(given)
+    return None
+
+
+def _text(given: str) -> str:
+    """Replace what is half a character."""
+    return given.encode("utf-8", "replace").decode() if not given.isascii() else given
