@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.access import Principal
+from holdfast.domain.access.group import Grouped
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import (
@@ -39,7 +40,6 @@ from holdfast.domain.job import Job, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array
-from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
 from holdfast.ports.events import EventFilter
 from holdfast.ports.requests import Request, RequestKind

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.access.group import Grouped
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Quarantined
-from holdfast.domain.workloads.group import Grouped
 from holdfast.errors import NotFound
 from holdfast.ports.events import EventFilter
 from holdfast.ports.store import Changes, JobFilter, Submission

@@ -44,6 +44,8 @@ JOB: dict[str, Any] = {
     "group": "zqgroup",
     "workingDir": "/zqdir",
 }
+OWN: dict[str, Any] = {"command": ["true"], "group": "own/one"}
+"""What the other user submits."""
 KUBE: dict[str, Any] = {
     "apiVersion": "batch/v1",
     "kind": "Job",
@@ -101,8 +103,8 @@ def does(order: RunOrder) -> SimulatedRun:
 class Stage:
     """Plain HTTP requests of the lab's owner, of her whose work it is, and of another user."""
 
-    def __init__(self, path: Path, stack: ExitStack, sight: str) -> None:
-        self.sight, lab = sight, SetLab()
+    def __init__(self, path: Path, stack: ExitStack, sight: str, looker: Principal) -> None:
+        self.sight, self.ben_name, lab = sight, looker.name, SetLab()
         self.lab = lab
         lab.store = open_store(path / "holdfast.db")  # type: ignore[assignment] # the real one
         stack.callback(lab.store.close)
@@ -111,7 +113,7 @@ class Stage:
         lab.use(NodeInfo("n0", Resources(64_000, 256 << 30, 1), {}, (Device("gpu-0", 0, "T4", 16 << 30, "nvidia"),)))
         self.owner, self.her, self.ben = (
             stack.enter_context(asking(self._app(who, begin)))
-            for who, begin in ((LAB, "lab"), (HER, "zqid"), (BEN, "own"))
+            for who, begin in ((LAB, "lab"), (HER, "zqid"), (looker, "own"))
         )
         self.done(self.owner.put("/api/v1/settings", json={"othersSee": sight}))
         lab.pass_s(FRESH_S)
@@ -162,10 +164,8 @@ class Stage:
         self.done(self.her.post(submit, json=again))
         self.lab.pass_s(3.0)
         self.done(self.her.post(f"{submit}/{cancelled}/cancel", json={"reason": "zqreason"}))
-        self.done(self.ben.post(submit, json={"name": "mine", "command": ["true"], **gpu}))
-        self.done(
-            self.ben.post("/api/v1/arrays", json={"name": "own", "command": ["true"], "array": {"indices": "0-1"}})
-        )
+        self.done(self.ben.post(submit, json={**OWN, "name": "mine", **gpu}))
+        self.done(self.ben.post("/api/v1/arrays", json={**OWN, "name": "own", "array": {"indices": "0-1"}}))
         self.lab.pass_s(5.0)
         task = f"{array_id}-zqarray-0"
         self.job_id, self.kube_id = running, kube
@@ -189,7 +189,7 @@ class Stage:
 
 
 @contextmanager
-def staged(path: Path, sight: str) -> Iterator[Stage]:
-    """Open a server where others see so much of what is not theirs."""
+def staged(path: Path, sight: str, looker: Principal = BEN) -> Iterator[Stage]:
+    """Open a server where others see so much of what is not theirs, for somebody who looks."""
     with ExitStack() as stack:
-        yield Stage(path, stack, sight)
+        yield Stage(path, stack, sight, looker)

@@ -42,6 +42,7 @@ class Lab:
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self.path, self.stack, self.clock, self.accounts = path, stack, VirtualClock(), dict(ACCOUNTS)
+        self.ids = Counting()
         self.admin = self.client(OWN)
         self.admin.put_settings({"access": {"operator": ["user:ops"]}})
         self.clock.time += FRESH_S
@@ -51,7 +52,7 @@ class Lab:
         store = open_store(self.path)
         self.stack.callback(store.close)
         entrance = Entrance(LAB, OWN, account=self.accounts.get)
-        app = create_app(store=store, clock=self.clock, ids=Counting(), logs=NoLogs(), entrance=entrance)
+        app = create_app(store=store, clock=self.clock, ids=self.ids, logs=NoLogs(), entrance=entrance)
         return self.stack.enter_context(Client(self.stack.enter_context(served(app)), token))
 
     def made(self, name: str, **wanted: object) -> TokenMade:

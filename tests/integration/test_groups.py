@@ -9,7 +9,7 @@ import pytest
 from alembic import command
 from sqlalchemy import column, insert, table
 
-from holdfast.domain.workloads.group import Grouped
+from holdfast.domain.access.group import Grouped
 from holdfast.errors import InvalidManifest
 from holdfast.ports.events import EventFilter
 from holdfast.storage.sql import migrations, open_store

@@ -136,7 +136,7 @@ def test_job_sets_from_before_versions_begin_with_one(kind: str, path: Path, req
     migrations.upgrade(url)
     store = open_store(url)
     store.append(Request(RequestKind.RESTART, ("s",), 1.0), version=1)
-    assert store.workload(JobSet, "s") == evolve(old, version=2)
+    assert store.workload(JobSet, "s") == evolve(old, version=2, queue="default")
     store.close()
 
 
@@ -244,6 +244,7 @@ def test_job_sets_and_jobs_made_of_pods_move_into_one_table_as_they_are(
     row = JobSet(
         "s1", name="s1", created_at=90.0, manifest='{"new":1}', spec='{"version":1,"spec":{"name":"s1"}}', lenient=True,
         generation=2, updated_at=95.5, deleting=True, state=evolve(STATE, streaks={}), version=2,
+        queue="default",
     )  # fmt: skip
     snapshot = store.load()
     assert store.workload(JobSet, "s1") == row
@@ -320,10 +321,10 @@ def test_of_arrays_that_run_a_task_again_at_once_the_first_goes_on(
     database = Database(url)
     with database.writing() as connection:
         command.upgrade(steps.configuration(connection), "0022")
-        names, later = tables.workloads.columns.keys(), (*tables.JOB_SUBMITTER, *tables.JOB_GROUP)
+        names, later = tables.workloads.columns.keys(), (*tables.JOB_SUBMITTER, *tables.JOB_GROUP, "queue")
         for row in (
             *map(codec.workload_row, rows),
-            ("odd", "array", None, "odd", 1, "{", "", False, None, 1, 1.0, 1.0, "", None, None, "{"),
+            ("odd", "array", None, "odd", 1, "{", "", False, None, 1, 1.0, 1.0, "", None, None, "", "{"),
         ):
             values = {name: value for name, value in zip(names, row, strict=True) if name not in later}
             connection.execute(insert(table("workloads", *map(column, values))).values(values))

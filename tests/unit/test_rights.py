@@ -138,7 +138,7 @@ def test_a_queue_with_permissions_is_closed_to_others_and_one_without_open_to_us
         (Principal("lab", roles=(Role.ADMIN,)), ml, True),
         (user, NOBODY, False),
     ):
-        assert (submission_refusal(who, Subject.JOB, "gpu", permissions) is None) is allowed
+        assert (submission_refusal(who, Thing(Subject.JOB, "gpu"), permissions) is None) is allowed
 
 
 def test_who_has_no_role_may_do_nothing() -> None:

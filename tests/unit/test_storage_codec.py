@@ -44,8 +44,9 @@ from holdfast.domain.workloads.jobset.state import (
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
-from holdfast.storage.sql import codec, set_log, submission, tables
+from holdfast.storage.sql import codec, submission, tables
 from holdfast.storage.sql.batch import Batch, Batches, Given
+from holdfast.storage.sql.rows import set_log
 
 if TYPE_CHECKING:
     from sqlalchemy import Dialect, Table
@@ -250,6 +251,7 @@ JOB_SET = JobSet(
     id="s", name="n", created_at=1.0, manifest="{}", lenient=True, generation=2, updated_at=3.0, deleting=True,
     state=SET_STATE, version=4, spec="{}", owner="o", expires_at=9.0, submitted_by="ann", submitter_uid=1000,
     group="g/1",
+    queue="gpu",
 )  # fmt: skip
 LOGGED = SetLogEntry(set_id="s", at=1.0, what=Event("Normal", "r", "m"), seq=2)
 POD_STATE = KubeJobState(
@@ -264,7 +266,7 @@ POD = PodRecord(
 )  # fmt: skip
 POD_JOB = KubeJobRecord(
     id="j", owner="s", name="n", generation=2, spec="{}", manifest="m", deleting=True, expires_at=12.5, version=2,
-    created_at=1.0, updated_at=2.0, submitted_by="ann", submitter_uid=1000, group="g/1",
+    created_at=1.0, updated_at=2.0, submitted_by="ann", submitter_uid=1000, group="g/1", queue="gpu",
     restart=1, job_restart=2, present=False, suspended=True, deleting_since=1.5,
     domain="rack", parallelism=3, completions=4, failed_in_place="why", state=POD_STATE, pods=(POD,),
 )  # fmt: skip

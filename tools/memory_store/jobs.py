@@ -156,8 +156,12 @@ def in_set(job: Job, set_id: str) -> bool:
     return job.child is not None and job.child.set_id == set_id
 
 
-def is_seen(job: Job, seen: Seen | None) -> bool:
-    """Whether somebody may know of a job."""
-    if seen is None or job.queue in seen.queues:
+def is_seen(work: Job | Workload, seen: Seen | None) -> bool:
+    """Whether somebody may know of a job or a workload."""
+    if seen is None:
         return True
-    return job.submitted_by == seen.owner and (seen.uid is None or job.submitter_uid in {None, seen.uid})
+    if seen.places is not None and not any(place.holds(work.queue, work.group) for place in seen.places):
+        return False
+    if seen.everyones or work.queue in seen.queues:
+        return True
+    return work.submitted_by == seen.owner and (seen.uid is None or work.submitter_uid in {None, seen.uid})

@@ -17,7 +17,7 @@ from holdfast.storage.rules import (
     reran_meanwhile,
     unknown_workload,
 )
-from tools.memory_store.jobs import in_set
+from tools.memory_store.jobs import in_set, is_seen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.ports.workloads import Rerun, Told, W, WorkloadFilter
     from tools.memory_store.jobs import JobTable
 
-_FIXED = ("owner", "name", "version", "created_at", "submitted_by", "submitter_uid", "group")
+_FIXED = ("owner", "name", "version", "created_at", "submitted_by", "submitter_uid", "group", "queue")
 """What a commit does not change."""
 
 
@@ -75,6 +75,7 @@ class MemoryWorkloadStore:
                 for each in named
                 if where.submitted_by in {None, each.submitted_by}
                 and (where.group is None or where.group.holds(each.group))
+                and is_seen(each, where.seen)
             ][:limit]
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:

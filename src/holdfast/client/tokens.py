@@ -34,7 +34,8 @@ class TokenCalls:
             name: What it is called.
             user: Who is taken for calling when it is shown; by default who asks.
             role: At most this; by default as much as its user may.
-            scopes: What it is for, each as ``verbs@kind``; by default everything.
+            scopes: What it is for, each as ``verbs@kind``, or of work in one place ``verbs@job:queue=NAME`` or
+                ``verbs@job:group=GROUP``; by default everything.
             expires_s: In how many seconds it expires; by default never.
         """
         from holdfast.wire.tokens import TokenMade

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.grants import Permissions
     from holdfast.domain.access.people import Principal
+    from holdfast.domain.access.places import Place
 
 
 class Reach(StrEnum):
@@ -28,6 +29,8 @@ class Reach(StrEnum):
     NONE = "no"
     OWN = "own"
     """What is its own, and what the permissions of queues add; jobs are submitted as one's own."""
+    SOME = "some"
+    """All in the places that a token is for; in no row of the table."""
     ALL = "all"
 
 
@@ -35,6 +38,7 @@ ANOTHERS = "another user's job"
 """What a job is called where somebody may know no more than that it is there."""
 WORK = (Subject.JOB, Subject.ARRAY, Subject.JOB_SET)
 """What is submitted; those of queues."""
+_SIGHTS = tuple(Sight)
 _NO, _OWN, _ALL = Reach.NONE, Reach.OWN, Reach.ALL
 _OF_WORK = {
     Right.SUBMIT: (_NO, _OWN, _OWN, _ALL),
@@ -83,6 +87,7 @@ class Thing(Struct, frozen=True):
     """Whose it is; empty where nobody is known."""
     owner_uid: int | None = None
     """The number of that one's Unix account, where there is one."""
+    group: str = ""
 
     def is_own(self, principal: Principal) -> bool:
         """Whether it is somebody's; an account that was made again under a name is another one."""
@@ -107,27 +112,37 @@ class Grants(Struct, frozen=True):
 def reach(principal: Principal, right: Right, kind: Subject) -> Reach:
     """Return how far somebody goes with a right: as far as the role of theirs that goes farthest."""
     row = TABLE.get(kind, {}).get(right)
-    if row is None or not _in_scope(principal, right, kind):
+    places = places_of(principal, right, kind)
+    if row is None or places == ():
         return Reach.NONE
     found = {row[ROLES.index(role)] for role in principal.roles}
-    return next((each for each in (Reach.ALL, Reach.OWN) if each in found), Reach.NONE)
+    if Reach.ALL in found:
+        return Reach.ALL if places is None else Reach.SOME
+    return Reach.OWN if Reach.OWN in found else Reach.NONE
 
 
-def _in_scope(principal: Principal, right: Right, kind: Subject) -> bool:
-    """Whether somebody's token is for that, if they have shown one."""
+@lru_cache(maxsize=4096)  # as above
+def places_of(principal: Principal, right: Right, kind: Subject) -> tuple[Place, ...] | None:
+    """Return where somebody's token is for that, if they have shown one; ``None``: everywhere."""
     scopes = () if principal.limit is None else principal.limit.scopes
     kinds = {"", kind.value, *([Subject.JOB.value] if kind in WORK else [])}
-    return not scopes or any(each.kind in kinds and (not each.rights or right in each.rights) for each in scopes)
+    found = [each for each in scopes if each.kind in kinds and (not each.rights or right in each.rights)]
+    places = [each.place for each in found if each.place is not None]
+    return None if not scopes or len(places) < len(found) else tuple(places)
+
+
+def is_in_scope(principal: Principal, right: Right, thing: Thing) -> bool:
+    """Whether somebody's token, if they have shown one, is for that where a piece of work is."""
+    places = places_of(principal, right, thing.kind)
+    return places is None or any(each.holds(thing.queue, thing.group) for each in places)
 
 
 def refusal_of(principal: Principal, right: Right, kind: Subject) -> Refusal | None:
     """Say why somebody may do something to nothing of a kind, if so; whatever it is, and whose."""
     if reach(principal, right, kind) is not Reach.NONE:
         return None
-    if principal.limit is not None and not _in_scope(principal, right, kind):
-        scopes = " ".join(map(str, principal.limit.scopes))
-        message = f"{principal.name} may not {_verb(right)} {_plural(kind)} with this token: its scope is {scopes}"
-        return Refusal(message, "use another token, or none")
+    if places_of(principal, right, kind) == ():
+        return _out_of_scope(principal, right, _plural(kind), "use another token, or none")
     row = TABLE.get(kind, {}).get(right, ())
     least = next((role for role, how_far in zip(ROLES, row, strict=False) if how_far is not Reach.NONE), Role.ADMIN)
     who = f"{principal.name}, whose role here is {_named(principal)}," if principal.roles else principal.name
@@ -137,21 +152,38 @@ def refusal_of(principal: Principal, right: Right, kind: Subject) -> Refusal | N
     return Refusal(message, _by_an_admin(principal, least))
 
 
-def submission_refusal(principal: Principal, kind: Subject, queue: str, permissions: Permissions) -> Refusal | None:
-    """Say why somebody may not submit to a queue with such permissions, if so."""
-    refused = refusal_of(principal, Right.SUBMIT, kind)
-    if refused is not None or reach(principal, Right.SUBMIT, kind) is Reach.ALL:
+def _out_of_scope(principal: Principal, right: Right, what: str, hint: str) -> Refusal:
+    scopes = " ".join(map(str, () if principal.limit is None else principal.limit.scopes))
+    message = f"{principal.name} may not {_verb(right)} {what} with this token: its scope is {scopes}"
+    return Refusal(message, hint)
+
+
+def submission_refusal(principal: Principal, thing: Thing, permissions: Permissions) -> Refusal | None:
+    """Say why somebody may not submit such a thing to a queue with such permissions, if so."""
+    refused = refusal_of(principal, Right.SUBMIT, thing.kind)
+    if refused is not None:
         return refused
-    if not permissions or Grants({queue: permissions}).gives(principal, Right.SUBMIT, queue):
+    if not is_in_scope(principal, Right.SUBMIT, thing):
+        places = places_of(principal, Right.SUBMIT, thing.kind) or ()
+        hint = f"put it in {', or in '.join(each.in_words for each in places)}; or use another token, or none"
+        group = f" and group {thing.group}" if thing.group else " and no group"
+        return _out_of_scope(principal, Right.SUBMIT, f"{_plural(thing.kind)} to queue {thing.queue}{group}", hint)
+    if reach(principal, Right.SUBMIT, thing.kind) is not Reach.OWN or not permissions:
         return None
-    return _in_queue(principal, Right.SUBMIT, queue, f"queue {queue} gives that to some only")
+    if Grants({thing.queue: permissions}).gives(principal, Right.SUBMIT, thing.queue):
+        return None
+    return _in_queue(principal, Right.SUBMIT, thing.queue, f"queue {thing.queue} gives that to some only")
 
 
 def decide(principal: Principal, right: Right, thing: Thing, grants: Grants) -> Refusal | None:
     """Say why somebody may not do something to a piece of work that is there, if so."""
     refused = refusal_of(principal, right, thing.kind)
-    if refused is not None or reach(principal, right, thing.kind) is Reach.ALL or thing.is_own(principal):
+    if refused is not None:
         return refused
+    if not is_in_scope(principal, right, thing):
+        return _out_of_scope(principal, right, f"this {_word(thing.kind)}", "use another token, or none")
+    if reach(principal, right, thing.kind) is not Reach.OWN or thing.is_own(principal):
+        return None
     if right is Right.SUBMIT:  # it would run as its owner
         message = f"{principal.name} may not change what runs as {thing.owner or 'somebody else'}"
         return Refusal(message, f"{thing.owner or 'an admin'} can do that")
@@ -161,12 +193,14 @@ def decide(principal: Principal, right: Right, thing: Thing, grants: Grants) -> 
 
 
 def sight_of(principal: Principal, thing: Thing, grants: Grants) -> Sight:
-    """Return how much somebody sees of a piece of work."""
+    """Return how much somebody sees of a piece of work; of what a token is not for, nothing."""
+    if refusal_of(principal, Right.WATCH, thing.kind) or not is_in_scope(principal, Right.WATCH, thing):
+        return Sight.NOTHING
     if decide(principal, Right.LOGS, thing, grants) is None:
         return Sight.EVERYTHING
-    if decide(principal, Right.WATCH, thing, grants) is None:
-        return max(Sight.DETAILS, grants.others_see, key=list(Sight).index)
-    return Sight.NOTHING if refusal_of(principal, Right.WATCH, thing.kind) else grants.others_see
+    least = Sight.NOTHING if decide(principal, Right.WATCH, thing, grants) else Sight.DETAILS
+    most = Sight.EVERYTHING if is_in_scope(principal, Right.LOGS, thing) else Sight.DETAILS
+    return min(most, max(least, grants.others_see, key=_SIGHTS.index), key=_SIGHTS.index)
 
 
 def _in_queue(principal: Principal, right: Right, queue: str, why: str) -> Refusal:
@@ -193,4 +227,4 @@ def _word(kind: Subject) -> str:
 def _plural(kind: Subject) -> str:
     word = _word(kind)
     singular = kind in {Subject.AUDIT, Subject.SETTINGS, Subject.SCHEDULING, Subject.SERVER}
-    return f"the {word}" if singular else word[:-1] + "ies" if word.endswith("y") else f"{word}s"
+    return f"the {word}" if singular else word[:-1] + "ies" if word.endswith(("cy", "ry")) else f"{word}s"

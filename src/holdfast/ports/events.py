@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.access.grants import Seen
+    from holdfast.domain.access.group import Grouped
     from holdfast.domain.audit import AuditEntry, StoredAuditEntry
     from holdfast.domain.events import StoredEvent
-    from holdfast.domain.workloads.group import Grouped
 
 
 class EventFilter(Struct, frozen=True):

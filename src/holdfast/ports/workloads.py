@@ -10,9 +10,10 @@ from holdfast.domain.workloads.base import Workload
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.domain.access.grants import Seen
+    from holdfast.domain.access.group import Grouped
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Owner
-    from holdfast.domain.workloads.group import Grouped
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.requests import Request
 
@@ -41,6 +42,8 @@ class WorkloadFilter(Struct, frozen=True):
     submitted_by: str | None = None
     """Only that one's."""
     group: Grouped | None = None
+    seen: Seen | None = None
+    """Only those that somebody may know of; ``None``: all."""
 
 
 EVERY = WorkloadFilter()

@@ -22,7 +22,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.policies import compiled_for
 from holdfast.errors import NotFound, UnreadableSpec
-from holdfast.service.access.hiding import unquoted, without_logs
+from holdfast.service.access.hiding import unnamed, unquoted, without_logs
 from holdfast.service.naming import find_attempt
 from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import reason_of
@@ -89,6 +89,8 @@ class Explainer:
         job = self._store.job(reference)
         if not quoting:
             job = evolve(job, reason=unquoted(job.reason))
+        if seen is not None and seen.places is not None:
+            job = evolve(job, reason=unnamed(job.reason))
         attempts = self._store.attempts(job.id)
         quarantined = self._store.quarantined().get(job.id)
         if quarantined is not None and number is None:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, cast, overload
 
 from holdfast.compiled.codec import dump_spec
+from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Origin
 from holdfast.domain.workloads.spec import JobSpec
@@ -335,7 +336,7 @@ def _error_of(
 ) -> HoldfastError | None:
     """Say all that keeps a job from being accepted: how it is written, and what it names."""
     spec = item.spec if item.array is None else evolve(item.spec, notify=item.array.notify)
-    found = check(spec, catalogue, nodes, by)
+    found = check(spec, catalogue, nodes, by, Subject.JOB if item.array is None else Subject.ARRAY)
     if awaited:
         known = found.problems if isinstance(found, InvalidManifest) else ()
         found = InvalidManifest(f"{_noun(item)} {item.spec.name!r} is not valid", problems=[*known, *awaited])

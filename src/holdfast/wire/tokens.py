@@ -14,7 +14,8 @@ class TokenBody(Body):
     role: str | None = None
     """At most this; by default as much as its user may."""
     scopes: list[str] = Field(default_factory=list)
-    """What it is for, each as ``verbs@kind``; by default everything."""
+    """What it is for, each as ``verbs@kind``, or of work in one place as ``verbs@job:queue=NAME`` or
+    ``verbs@job:group=GROUP``; by default everything."""
     expires_s: float | None = None
     """In how many seconds it expires; by default never."""
 

@@ -8,6 +8,8 @@ _TOKENS, _WHOSE = "integration/test_api_tokens.py", "integration/test_whose_it_i
 _OTHERS = "integration/test_what_others_see.py"
 _UNIT, _PEOPLE = "unit/test_rights.py", "integration/test_rights_of_people.py"
 
+_SCOPES, _PLACES = "unit/test_scopes.py", "contract/test_store_places.py"
+_SCOPED = "integration/test_what_scoped_tokens_see.py"
 _ISSUER, _CLAIMS = "integration/test_oidc.py", "unit/test_oidc_claims.py"
 
 MUTATIONS = (
@@ -140,8 +142,8 @@ MUTATIONS = (
     Mutation(
         "a queue with permissions takes everybody's jobs",
         "service/admission/limits.py",
-        "if by is not None and (closed := closed_to(by.principal, catalogue.queues[spec.queue])):",
-        "if by is None and (closed := closed_to(by.principal, catalogue.queues[spec.queue])):",
+        "if by is not None and (closed := closed_to(by.principal, kind, catalogue.queues[spec.queue], spec.group)):",
+        "if by is None and (closed := closed_to(by.principal, kind, catalogue.queues[spec.queue], spec.group)):",
         (_PEOPLE,),
     ),
     Mutation(
@@ -164,6 +166,41 @@ MUTATIONS = (
         "permissions=permissions or queue.permissions,",
         "permissions=permissions,",
         ("unit/test_armada_permissions.py",),
+    ),
+    Mutation(
+        "a token of one place does everything everywhere",
+        "domain/rights.py",
+        "return places is None or any(each.holds(thing.queue, thing.group) for each in places)",
+        "return True",
+        (_SCOPES,),
+    ),
+    Mutation(
+        "a token of one place lists what is elsewhere",
+        "service/operations/seeing.py",
+        "return None if places is None else Seen(everyones=True, places=places)",
+        "return None",
+        (_SCOPED,),
+    ),
+    Mutation(
+        "a list of what is in a place has what is elsewhere",
+        "storage/sql/rows/conditions.py",
+        "return or_(false(), *(_in_place(place, table) for place in seen.places))",
+        "return true()",
+        (_PLACES,),
+    ),
+    Mutation(
+        "why a job waits names what a token is not for",
+        "service/operations/seeing.py",
+        "return job if self.whole() is None else evolve(job, reason=unnamed(job.reason))",
+        "return job",
+        (_SCOPED,),
+    ),
+    Mutation(
+        "a token that is not for logs is shown environments where others see everything",
+        "domain/rights.py",
+        "most = Sight.EVERYTHING if is_in_scope(principal, Right.LOGS, thing) else Sight.DETAILS",
+        "most = Sight.EVERYTHING",
+        (_SCOPES,),
     ),
     Mutation(
         "a token exceeds its user",
@@ -202,7 +239,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a group has all that begin like it",
-        "domain/workloads/group.py",
+        "domain/access/group.py",
         "return self.name + BELOW",
         "return self.name",
         ("contract/test_store_queries.py",),
@@ -224,8 +261,8 @@ MUTATIONS = (
     Mutation(
         "a report names those whose work is hidden",
         "service/operations/overview.py",
-        "found if seen is None or share is not Share.USER else",
-        "found if caller.actor or seen is None or share is not Share.USER else",
+        "found if known == whole or share is not Share.USER else",
+        "found if caller.actor or known == whole or share is not Share.USER else",
         (_PEOPLE,),
     ),
     Mutation(

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.dialects.reading import Fields
+from holdfast.domain.access.group import LONGEST
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.group import LONGEST
 from holdfast.domain.workloads.jobset.model import GROUP
 
 if TYPE_CHECKING:

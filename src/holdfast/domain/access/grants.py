@@ -13,6 +13,7 @@ from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from holdfast.domain.access.people import Principal
+    from holdfast.domain.access.places import Place
 
 ROOT_UID = 0
 LONGEST_SUBJECT = 255
@@ -61,12 +62,16 @@ class Permission(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """Whose work somebody may know of: the own, and that in some queues."""
+    """Whose work somebody may know of, and where: the own, and that in some queues, or everybody's."""
 
-    owner: str
+    owner: str = ""
     queues: frozenset[str] = frozenset()
     uid: int | None = None
     """The number of the owner's Unix account, where there is one: an earlier account of its name was somebody else."""
+    everyones: bool = False
+    """Whosever it is."""
+    places: tuple[Place, ...] | None = None
+    """Only what is in one of these; ``None``: wherever it is."""
 
 
 Permissions: TypeAlias = tuple[Permission, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from holdfast.domain.access.places import Place  # noqa: TC001 - the record looks it up
 from holdfast.domain.record import Struct
 
 
@@ -46,10 +47,13 @@ class Scope(Struct, frozen=True):
     """None: all."""
     kind: str = ""
     """Of things; ``job`` is all work, and empty is everything."""
+    place: Place | None = None
+    """Only of work that is there; ``None``: wherever it is."""
 
     def __str__(self) -> str:
         """Write it as it is given."""
-        return f"{','.join(self.rights) or '*'}@{self.kind or '*'}"
+        place = "" if self.place is None else f":{self.place}"
+        return f"{','.join(self.rights) or '*'}@{self.kind or '*'}{place}"
 
 
 class Limit(Struct, frozen=True):

@@ -65,6 +65,8 @@ class Workload(Struct, frozen=True):
     """The number of that one's Unix account, where there is one; fixed."""
     group: str = ""
     """What it is found by together with others; fixed, and empty where its job says so."""
+    queue: str = ""
+    """In which its jobs wait; fixed, and empty where its job says so."""
 
     kind: ClassVar[str]
     noun: ClassVar[str]

@@ -15,7 +15,7 @@ from holdfast.domain.rights import ANOTHERS
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from holdfast.domain.events import Event, StoredEvent
     from holdfast.domain.failure import Failure, RunOutcome
@@ -27,6 +27,8 @@ _HIDDEN = dump_spec(JobSpec(command=("hidden",), name="hidden"))
 _CACHED = 1024
 _QUOTES = re.compile(r"\b(exit code -?\d+|killed by (?:SIG[A-Z0-9+-]+|signal \d+)): .*", re.DOTALL)
 """Where ``domain.failure.in_words`` puts the telling line, and all that follows, as that line may be of any form."""
+_NAMES = re.compile(r"\b((?:is|are) in use by )[^;]*")
+"""Where ``domain.placement.assignment.DeviceShortage`` names jobs."""
 _SAID = ("reason", "message", "detail")
 """The fields of events that say why something is so."""
 _WORDS = ('"env', '"secrets"')
@@ -55,15 +57,30 @@ def unquoted(text: str) -> str:
     return _QUOTES.sub(r"\1", text)
 
 
+def unnamed(text: str) -> str:
+    """Return why a job waits without the names of those that have what it waits for."""
+    return _NAMES.sub(r"\1other jobs", text)
+
+
 def event_without_logs(told: StoredEvent) -> StoredEvent:
     """Return an event without what a program printed."""
+    if isinstance(told.event, AttemptProgressed):
+        return told._replace(event=evolve(told.event, progress=""))
+    return _said_as(told, unquoted, ": ")
+
+
+def event_without_names(told: StoredEvent) -> StoredEvent:
+    """Return an event without the names of those that have what a job waits for."""
+    return _said_as(told, unnamed, " in use by ")
+
+
+def _said_as(told: StoredEvent, change: Callable[[str], str], mark: str) -> StoredEvent:
+    """Return an event with its reasons changed, of which only those that have a mark need be looked at."""
     event: Any = told.event
-    if isinstance(event, AttemptProgressed):
-        return told._replace(event=evolve(event, progress=""))
     changed = {}
     for name in _said_by(type(told.event)):
         text = getattr(event, name)
-        if text and ": " in text and (short := unquoted(text)) != text:
+        if text and mark in text and (short := change(text)) != text:
             changed[name] = short
     return told._replace(event=evolve(event, **changed)) if changed else told
 

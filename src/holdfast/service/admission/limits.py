@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.audit import Subject
-from holdfast.domain.rights import submission_refusal
+from holdfast.domain.rights import Thing, submission_refusal
 from holdfast.domain.units import format_amount, format_cpu, format_memory
 from holdfast.errors import Forbidden, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.service.admission.offers import unknown_resources
@@ -28,7 +28,11 @@ LARGEST_TOTAL_CPU_M = 1_000_000_000
 
 
 def check(
-    spec: JobSpec, catalogue: Catalogue, nodes: Callable[[], Sequence[Node]], by: Caller | None = None
+    spec: JobSpec,
+    catalogue: Catalogue,
+    nodes: Callable[[], Sequence[Node]],
+    by: Caller | None = None,
+    kind: Subject = Subject.JOB,
 ) -> HoldfastError | None:
     """Say what keeps a valid specification from being accepted here, if anything.
 
@@ -37,6 +41,7 @@ def check(
         catalogue: What there is.
         nodes: Lists the nodes there are.
         by: Who asks, if that is not the controller: the queue may be open to some only.
+        kind: What it is of, or is the specification of a task of.
     """
     problems = unknown_names((spec.queue,), catalogue.queues, "queue", lambda _: "spec.queue")
     problems += unknown_names(
@@ -47,15 +52,15 @@ def check(
     problems += unknown_resources(spec, catalogue.settings.resources, nodes)
     if problems:
         return InvalidManifest(f"job {spec.name!r} is not valid", problems=problems)
-    if by is not None and (closed := closed_to(by.principal, catalogue.queues[spec.queue])):
+    if by is not None and (closed := closed_to(by.principal, kind, catalogue.queues[spec.queue], spec.group)):
         return closed
     beyond = _beyond_queue(spec, catalogue.queues[spec.queue])
     return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
 
 
-def closed_to(principal: Principal, queue: Queue) -> Forbidden | None:
-    """Say why somebody may not submit to a queue, if so."""
-    refused = submission_refusal(principal, Subject.JOB, queue.name, queue.permissions)
+def closed_to(principal: Principal, kind: Subject, queue: Queue, group: str) -> Forbidden | None:
+    """Say why somebody may not submit something to a queue, into a group or none, if so."""
+    refused = submission_refusal(principal, Thing(kind, queue.name, group=group), queue.permissions)
     return None if refused is None else Forbidden(refused.message, hint=refused.hint)
 
 

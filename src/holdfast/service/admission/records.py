@@ -53,6 +53,7 @@ def new_array(
         submitted_by="" if by is None else by.name,
         submitter_uid=None if by is None else by.uid,
         group=spec.job.group,
+        queue=spec.job.queue,
         state=ArrayState(met=awaited.met),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.jobset.loading import child_spec
 from holdfast.dialects.jobset.runnable import TEMPLATE
 from holdfast.dialects.native.envelope import API_VERSION
+from holdfast.domain.audit import Subject
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, Problem, Refused
 from holdfast.service.admission.limits import check, closed_to
@@ -52,7 +53,9 @@ def check_set(
             (beyond if isinstance(error, Refused) else invalid).update(dict.fromkeys(found))
     if invalid:
         return InvalidManifest(f"job set {spec.name!r} is not valid", problems=invalid)
-    if by is not None and (closed := closed_to(by.principal, catalogue.queues[spec.queue_name])):
+    if by is not None and (
+        closed := closed_to(by.principal, Subject.JOB_SET, catalogue.queues[spec.queue_name], spec.group)
+    ):
         return closed
     if beyond:
         return Refused(f"the queue could never run job set {spec.name!r}", problems=beyond)

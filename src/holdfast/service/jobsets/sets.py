@@ -337,6 +337,7 @@ class JobSets(Struct, frozen=True):
             submitted_by="" if by is None else by.principal.name,
             submitter_uid=None if by is None else by.principal.uid,
             group=read.spec.group,
+            queue=read.spec.queue_name,
         )
 
     def _changed(self, there: JobSet, written: Sent, *, lenient: bool, by: Caller | None, dry_run: bool) -> Applied:

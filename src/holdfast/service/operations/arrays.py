@@ -66,8 +66,7 @@ class ArrayOperations(Struct, frozen=True):
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> ArrayPage:
         """List arrays by name."""
-        seen = self.backend.seeing(caller).workloads(where)
-        return ArrayPage([], None) if seen is None else self._arrays().page(seen, after=after, limit=limit)
+        return self._arrays().page(self.backend.seeing(caller).workloads(Array, where), after=after, limit=limit)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def get(self, caller: Caller, ref: str) -> Progress:

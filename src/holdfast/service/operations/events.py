@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
+from holdfast.domain.access.group import Grouped
 from holdfast.domain.audit import Subject
 from holdfast.domain.events import BY_NAME, OperatorActed
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import refusal_of
-from holdfast.domain.workloads.group import Grouped
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter

@@ -6,10 +6,10 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
+from holdfast.domain.access.group import Grouped
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, asdict
 from holdfast.domain.workloads.array.model import Array
-from holdfast.domain.workloads.group import Grouped
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.store import JobFilter

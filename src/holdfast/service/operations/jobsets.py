@@ -51,8 +51,7 @@ class JobSetOperations(Struct, frozen=True):
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
-        seen = self.backend.seeing(caller).workloads(where)
-        return SetPage([], None) if seen is None else self._sets().page(seen, after=after, limit=limit)
+        return self._sets().page(self.backend.seeing(caller).workloads(JobSet, where), after=after, limit=limit)
 
     @asks(Right.SUBMIT, Subject.JOB_SET)
     def create(

@@ -45,10 +45,11 @@ class Overview(Struct, frozen=True):
 
         Who does not see the details of others' work sees what all others had together, and else only what it sees.
         """
-        now, seen = self.backend.clock.now(), self.backend.seeing(caller).known()
-        scope = Scope(max(0.0, now - within_s), now, seen=None if share is Share.USER else seen)
+        now, seeing = self.backend.clock.now(), self.backend.seeing(caller)
+        known, whole = seeing.known(), seeing.whole()
+        scope = Scope(max(0.0, now - within_s), now, seen=whole if share is Share.USER else known)
         found = usage(self.backend.store, scope, share, label)
-        return scope, found if seen is None or share is not Share.USER else with_others_together(found, caller.actor)
+        return scope, found if known == whole or share is not Share.USER else with_others_together(found, caller.actor)
 
     @asks(Right.WATCH, Subject.JOB)
     def now(self, caller: Caller, *, limit: int, named: str = "") -> Now:

@@ -6,21 +6,22 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.compiled.codec import load_array, load_set_spec
 from holdfast.domain.access.grants import Right, Seen, Sight
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import evolve
-from holdfast.domain.rights import ANOTHERS, Grants, Reach, Thing, decide, reach, sight_of
+from holdfast.domain.rights import ANOTHERS, Grants, Reach, Thing, decide, places_of, reach, sight_of
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.errors import AlreadyExists, Forbidden, NotFound, UnreadableSpec
+from holdfast.errors import AlreadyExists, Forbidden, NotFound
 from holdfast.ports.overview import Latest
 from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import ACTS, forbidden
 from holdfast.service.access.hiding import (
     event_without_logs,
+    event_without_names,
     masked,
+    unnamed,
     unquoted,
     without_environment,
     without_logs,
@@ -31,6 +32,7 @@ from holdfast.service.query import JobDetail
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from holdfast.domain.access.places import Place
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job, Run
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 W = TypeVar("W", Array, JobSet)
 _KINDS = {Array: Subject.ARRAY, JobSet: Subject.JOB_SET}
 _OPEN = {Sight.DETAILS, Sight.EVERYTHING}
+_EVERYBODYS = {Reach.SOME, Reach.ALL}
 
 
 class Seeing:
@@ -59,30 +62,53 @@ class Seeing:
 
     def everything(self) -> bool:
         """Whether nothing at all is hidden from it."""
-        return reach(self._who, Right.LOGS, Subject.JOB) is Reach.ALL
+        return all(reach(self._who, right, Subject.JOB) is Reach.ALL for right in (Right.LOGS, Right.WATCH))
 
-    def details(self) -> bool:
+    def details(self, kind: Subject = Subject.JOB) -> bool:
         """Whether it sees the details of all work, if not what that printed."""
-        return reach(self._who, Right.WATCH, Subject.JOB) is Reach.ALL or self._grants.others_see in _OPEN
+        return self._of_all(kind) and self._places(kind, Right.WATCH) is None
+
+    def _of_all(self, kind: Subject) -> bool:
+        """Whether it sees the details of everybody's work, where its token is for that."""
+        return reach(self._who, Right.WATCH, kind) in _EVERYBODYS or self._grants.others_see in _OPEN
+
+    def _places(self, kind: Subject, *rights: Right) -> tuple[Place, ...] | None:
+        """Return where its token is for one of these rights; ``None``: everywhere."""
+        found: list[Place] = []
+        for right in rights:
+            places = places_of(self._who, right, kind)
+            if places is None:
+                return None
+            found += places
+        return tuple(found)
+
+    def whole(self, kind: Subject = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
+        """Return all work there is where its token is for watching it, or for something else; ``None``: everywhere."""
+        places = self._places(kind, Right.WATCH, right)
+        return None if places is None else Seen(everyones=True, places=places)
 
     def only(self) -> Seen | None:
         """Return whose jobs it sees, and those of which queues; ``None``: all, or that they are there."""
-        return None if self.details() or self._grants.others_see is Sight.EXISTENCE else self.known()
+        return self.whole() if self._grants.others_see is Sight.EXISTENCE else self.known()
 
-    def known(self) -> Seen | None:
-        """Return of whose jobs, and of those in which queues, it sees more than that they are there; ``None``: all."""
-        if self.details():
-            return None
+    def known(self, kind: Subject = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
+        """Return of whose jobs, and of those in which queues, it sees more than that they are there; ``None``: all.
+
+        Args:
+            kind: Of arrays or job sets instead.
+            right: What else its token may be for, if that is to be found by it.
+        """
+        if self._of_all(kind):
+            return self.whole(kind, right)
         queues = [
             queue
             for queue in self._grants.permissions
             if self._grants.gives(self._who, Right.WATCH, queue) or self._grants.gives(self._who, Right.LOGS, queue)
         ]
-        return evolve(self._own, queues=frozenset(queues))
+        return evolve(self._own(right, kind), queues=frozenset(queues))
 
-    @property
-    def _own(self) -> Seen:
-        return Seen(self._who.name, uid=self._who.uid)
+    def _own(self, right: Right, kind: Subject = Subject.JOB) -> Seen:
+        return Seen(self._who.name, uid=self._who.uid, places=self._places(kind, Right.WATCH, right))
 
     def listed(self, where: JobFilter) -> JobFilter:
         """Return which of the jobs that are asked for it may know of.
@@ -99,22 +125,18 @@ class Seeing:
         Raises:
             NotFound: There is none that it may know of, nor a job of it.
         """
-        if self.details():
+        if self.details(_KINDS[kind]):
             return owner_id_of(self._store, kind, reference)
         try:
             return self.workload(Right.WATCH, kind, reference)
         except (NotFound, Forbidden):
             if self._store.jobs(JobFilter(job_set=reference, seen=self.known()), limit=1):
                 return reference
-            raise _no_such(_KINDS[kind], reference) from None
+            raise self._no_such(_KINDS[kind], reference) from None
 
-    def workloads(self, where: WorkloadFilter) -> WorkloadFilter | None:
-        """Return which of the arrays or job sets that are asked for it sees; ``None``: none."""
-        if self.details():
-            return where
-        if where.submitted_by not in {None, self._who.name}:
-            return None
-        return evolve(where, submitted_by=self._who.name)
+    def workloads(self, kind: type[Array | JobSet], where: WorkloadFilter = EVERY) -> WorkloadFilter:
+        """Return which of the arrays or job sets that are asked for it sees."""
+        return evolve(where, seen=self.known(_KINDS[kind]))
 
     def job(self, right: Right, reference: str) -> str:
         """Return what names a job, for whoever may do so to it.
@@ -125,7 +147,7 @@ class Seeing:
         """
         if reach(self._who, right, Subject.JOB) is Reach.ALL:
             return reference
-        job = self._found(reference)
+        job = self._found(reference, right)
         self._require(right, thing_of(job), reference, plainly=reference == job.id)
         return job.id
 
@@ -138,12 +160,12 @@ class Seeing:
         for job in jobs if reach(self._who, right, Subject.JOB) is not Reach.ALL else ():
             self._require(right, thing_of(job), job.id, plainly=False)
 
-    def _found(self, reference: str) -> Job:
+    def _found(self, reference: str, right: Right = Right.WATCH) -> Job:
         """Find a job: of several that a name or a prefix may mean, its own comes first, whoever made others since."""
         with suppress(NotFound):
-            return self._store.job(reference, seen=self._own)
+            return self._store.job(reference, seen=self._own(right))
         try:
-            return self._store.job(reference, seen=self.known())
+            return self._store.job(reference, seen=self.known(right=right))
         except NotFound:
             if self.details():
                 raise
@@ -151,7 +173,7 @@ class Seeing:
             for job in self._store.jobs(JobFilter(ids=frozenset({reference})), limit=1):
                 if masked(job).id == reference:
                     return job
-        raise _no_such(Subject.JOB, reference)
+        raise self._no_such(Subject.JOB, reference)
 
     def find_job(self, reference: str) -> Job:
         """Find a job that it may watch; see ``Finder``."""
@@ -159,13 +181,13 @@ class Seeing:
             return self._store.job(reference)
         job = self._found(reference)
         if sight_of(self._who, thing_of(job), self._grants) not in _OPEN:
-            raise _no_such(Subject.JOB, reference)
+            raise self._no_such(Subject.JOB, reference)
         return job
 
     def find_own(self, name: str) -> Job | None:
         """Return the newest job of a name that is its own to change; see ``Finder``."""
         try:
-            found = self._store.job(name, seen=None if self.everything() else self._own)
+            found = self._store.job(name, seen=None if self.everything() else self._own(Right.SUBMIT))
         except NotFound:
             return None
         return found if found.name == name else None
@@ -175,9 +197,9 @@ class Seeing:
         try:
             found = self._store.workload(kind, reference)
         except NotFound:
-            raise _no_such(_KINDS[kind], reference) from None
+            raise self._no_such(_KINDS[kind], reference) from None
         if not self.knows(found):
-            raise _no_such(_KINDS[kind], reference)
+            raise self._no_such(_KINDS[kind], reference)
         return found
 
     def knows(self, found: Array | JobSet) -> bool:
@@ -186,8 +208,7 @@ class Seeing:
 
     def names(self, kind: type[Array | JobSet], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets; see ``Finder``."""
-        where = self.workloads(EVERY)
-        return [] if where is None else [each.name for each in self._store.workloads(kind, where, limit=limit)]
+        return [each.name for each in self._store.workloads(kind, self.workloads(kind), limit=limit)]
 
     def reads(self, found: Array | JobSet) -> bool:
         """Whether it may read what an array or a job set printed."""
@@ -202,7 +223,7 @@ class Seeing:
         if self.knows(there):
             raise forbidden(self._store, self._caller, Act.UPDATE, thing.kind, there.name, refused)
         if must_exist:
-            raise _no_such(thing.kind, there.name)
+            raise self._no_such(thing.kind, there.name)
         msg = f"{there.noun} {there.name!r} exists already"
         raise AlreadyExists(msg, hint="use another name")
 
@@ -218,7 +239,7 @@ class Seeing:
         try:
             found = self._store.workload(kind, reference)
         except NotFound as error:
-            raise error if self.details() else _no_such(subject, reference) from None
+            raise error if self.details(subject) else self._no_such(subject, reference) from None
         self._require(right, _thing_of(found), reference, plainly=reference == found.id)
         return found.id
 
@@ -230,7 +251,7 @@ class Seeing:
         if refused is None or sight in enough:
             return
         if sight is Sight.NOTHING or (sight is Sight.EXISTENCE and not plainly):
-            raise _no_such(thing.kind, reference)
+            raise self._no_such(thing.kind, reference)
         raise forbidden(self._store, self._caller, ACTS[right], thing.kind, reference, refused)
 
     def sight(self, job: Job) -> Sight:
@@ -242,16 +263,22 @@ class Seeing:
         return jobs if self.everything() else [self._shown(job) for job in jobs]
 
     def _shown(self, job: Job) -> Job:
-        sight = self.sight(job)
+        sight, job = self.sight(job), self._unnamed(job)
         if sight is Sight.EVERYTHING:
             return job
         if sight is not Sight.DETAILS:
             return masked(job)
         return evolve(job, spec=without_environment(job.spec), reason=unquoted(job.reason))
 
+    def _unnamed(self, job: Job) -> Job:
+        """Leave out what else has a place, where its token is for some places only."""
+        return job if self.whole() is None else evolve(job, reason=unnamed(job.reason))
+
     def events(self, events: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
         """Return events as it sees them, of jobs that it may know of."""
-        if self.everything() or self._grants.others_see is Sight.EVERYTHING:
+        events = events if self.whole() is None else [*map(event_without_names, events)]
+        quotes_all = self._grants.others_see is Sight.EVERYTHING and self._places(Subject.JOB, Right.LOGS) is None
+        if self.everything() or quotes_all:
             return events
         silent = [event_without_logs(one) for one in events]
         ids = {one.job_id for one, other in zip(events, silent, strict=True) if one is not other}
@@ -272,7 +299,7 @@ class Seeing:
         """Return a job as it sees that, with what is known of it."""
         sight = self.sight(found.job)
         if sight is Sight.EVERYTHING:
-            return found
+            return evolve(found, job=self._unnamed(found.job))
         if sight is not Sight.DETAILS:
             return JobDetail(masked(found.job), (), ())
         attempts = [without_logs(attempt) for attempt in found.attempts]
@@ -302,24 +329,18 @@ class Seeing:
             found[job.id] = last if sight is Sight.EVERYTHING else evolve(last, attempt=attempt, runs=runs)
         return found
 
+    def _no_such(self, kind: Subject, reference: str) -> NotFound:
+        """Say that there is none; whether there is one that its token is not for is not told."""
+        limit = self._who.limit
+        scopes = "" if limit is None else " ".join(map(str, limit.scopes))
+        hint = f"it may be one that this token is not for: its scope is {scopes}" if scopes else ""
+        return NotFound(f"no {kind.replace('-', ' ')} of yours has the id or name {reference!r}", hint=hint or None)
+
 
 def thing_of(job: Job) -> Thing:
     """Return what rights to a job depend on."""
-    return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid)
+    return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid, job.group)
 
 
 def _thing_of(found: Array | JobSet) -> Thing:
-    return Thing(_KINDS[type(found)], _queue_of(found), found.submitted_by, found.submitter_uid)
-
-
-def _queue_of(workload: Array | JobSet) -> str:
-    try:
-        if isinstance(workload, Array):
-            return load_array(workload.spec).job.queue
-        return load_set_spec(workload.spec).queue_name
-    except UnreadableSpec:
-        return ""
-
-
-def _no_such(kind: Subject, reference: str) -> NotFound:
-    return NotFound(f"no {kind.replace('-', ' ')} of yours has the id or name {reference!r}")
+    return Thing(_KINDS[type(found)], found.queue, found.submitted_by, found.submitter_uid, found.group)

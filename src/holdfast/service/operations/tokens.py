@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.access import Role
 from holdfast.domain.access.grants import ROOT_UID, Right
-from holdfast.domain.access.people import ROLES, Scope
+from holdfast.domain.access.people import ROLES
 from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
-from holdfast.domain.rights import TABLE, Reach, reach
+from holdfast.domain.rights import Reach, reach
 from holdfast.domain.suggestion import closest
 from holdfast.errors import Forbidden, InvalidRequest, NotFound, Problem
 from holdfast.service.access.asking import asks
+from holdfast.service.access.scopes import read_scopes
 from holdfast.service.access.tokens import new_secret
 from holdfast.service.refusals import audited
 
@@ -27,10 +28,7 @@ if TYPE_CHECKING:
 
 LONGEST_S = 3650 * 86_400
 LONGEST_NAME = 63
-MOST_SCOPES = 32
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_KINDS = sorted(kind.value for kind in TABLE)
-_RIGHTS = sorted(right.value for right in Right)
 
 
 class Wanted(Struct, frozen=True):
@@ -42,7 +40,7 @@ class Wanted(Struct, frozen=True):
     role: str | None = None
     """``None``: as much as its user may."""
     scopes: Sequence[str] = ()
-    """Each as ``rights@kind``, such as ``submit,watch@job`` or ``*@node``."""
+    """Each as ``read_scopes`` reads it."""
     expires_s: float | None = None
 
 
@@ -73,7 +71,8 @@ class Tokens(Struct, frozen=True):
             self._may_make(by, user)
             own = user.name == by.name
             most = max(map(ROLES.index, by.roles if own else user.roles), default=None)
-            problems, scopes = _problems(wanted), [_scope(text) for text in wanted.scopes]
+            scopes, wrong = read_scopes(wanted.scopes)
+            problems = [*_problems(wanted), *wrong]
             if most is None:
                 hint = f"an admin can give one: holdfast update settings --access user=user:{user.name}"
                 problems.append(Problem("user", f"{user.name} has no role here", hint=hint))
@@ -90,7 +89,7 @@ class Tokens(Struct, frozen=True):
                 user.name,
                 user.uid,
                 ROLES[most] if wanted.role is None else Role(wanted.role),
-                tuple(scope for scope in scopes if scope is not None),
+                scopes,
                 caller.at,
                 by.name,
                 None if wanted.expires_s is None else caller.at + wanted.expires_s,
@@ -133,22 +132,4 @@ def _problems(wanted: Wanted) -> list[Problem]:
         problems.append(Problem("role", f"{wanted.role!r} is not a role", ROLES, closest(wanted.role, ROLES)))
     if wanted.expires_s is not None and not 1 <= wanted.expires_s <= LONGEST_S:
         problems.append(Problem("expiresIn", "is out of range", ("1s to 3650d",)))
-    if len(wanted.scopes) > MOST_SCOPES:
-        problems.append(Problem("scopes", f"has {len(wanted.scopes)} entries; at most {MOST_SCOPES} are allowed"))
-    for place, text in enumerate(wanted.scopes[:MOST_SCOPES]):
-        rights, at, kind = text.partition("@")
-        unknown = [one for one in rights.split(",") if one not in {*_RIGHTS, "*"}]
-        path = f"scopes[{place}]"
-        if not at:
-            problems.append(Problem(path, f"{text!r} is not of the form VERBS@KIND", hint="submit,watch@job"))
-        elif kind not in {*_KINDS, "*"}:
-            problems.append(Problem(path, f"{kind!r} is not a kind", ("*", *_KINDS), closest(kind, _KINDS)))
-        problems += [Problem(path, f"{one!r} is not a verb", ("*", *_RIGHTS), closest(one, _RIGHTS)) for one in unknown]
     return problems
-
-
-def _scope(text: str) -> Scope | None:
-    rights, _, kind = text.partition("@")
-    if "*" in rights.split(",") and kind == "*":
-        return Scope()
-    return Scope(() if "*" in rights.split(",") else tuple(rights.split(",")), "" if kind == "*" else kind)

@@ -241,6 +241,7 @@ def workload_row(workload: Workload) -> tuple[Any, ...]:
         workload.submitted_by,
         workload.submitter_uid,
         workload.group or None,
+        workload.queue,
         dump_state(workload),
     )
 
@@ -257,8 +258,8 @@ def read_workload(row: Sequence[Any]) -> Workload:
 
 def common_of(row: Sequence[Any]) -> Mapping[str, Any]:
     """Return what all kinds of workloads have, from the row of one."""
-    key, _, owner, name, *rest, group, _ = row
-    return dict(zip(COMMON, (key, owner or "", name or "", *rest, group or ""), strict=True))
+    key, _, owner, name, *rest, group, queue, _ = row
+    return dict(zip(COMMON, (key, owner or "", name or "", *rest, group or "", queue), strict=True))
 
 
 def read_request(row: Row) -> Request:

@@ -31,7 +31,7 @@ from holdfast.storage.sql.query import (
     going_on,
     read_quarantined,
 )
-from holdfast.storage.sql.set_log import set_log_row
+from holdfast.storage.sql.rows.set_log import set_log_row
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:

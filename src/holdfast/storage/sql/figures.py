@@ -9,7 +9,7 @@ from sqlalchemy import JSON, and_, case, cast, func, or_, select, union_all
 from holdfast.domain.lifecycle import Ending
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
 from holdfast.storage.sql import codec, tables
-from holdfast.storage.sql.query import seen_by
+from holdfast.storage.sql.rows.conditions import seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,7 +21,8 @@ from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.damage import Damaged, sound
-from holdfast.storage.sql.query import chunks, in_group, seen_by
+from holdfast.storage.sql.query import chunks
+from holdfast.storage.sql.rows.conditions import in_group, seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

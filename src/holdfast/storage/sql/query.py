@@ -21,7 +21,8 @@ from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
-from holdfast.storage.sql.set_log import read_set_log
+from holdfast.storage.sql.rows.conditions import in_group, seen_by
+from holdfast.storage.sql.rows.set_log import read_set_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
-    from holdfast.domain.workloads.group import Grouped
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError, Internal
     from holdfast.ports.store import JobFilter
@@ -293,15 +293,6 @@ def _by_state(base: Select[Any], where: JobFilter) -> list[Select[Any]]:
     return [base.where(tables.jobs.c.state == state.value) for state in where.states]
 
 
-def seen_by(seen: Seen) -> ColumnElement[bool]:
-    """Match the jobs that somebody may know of."""
-    jobs = tables.jobs.c
-    own = jobs.submitted_by == codec.storable(seen.owner)
-    if seen.uid is not None:
-        own = and_(own, or_(jobs.submitter_uid.is_(None), jobs.submitter_uid == seen.uid))
-    return or_(own, jobs.queue.in_(sorted(seen.queues))) if seen.queues else own
-
-
 def _filtered(where: JobFilter) -> Select[Any]:
     jobs, labels = tables.jobs, tables.job_labels
     query = JOBS
@@ -322,14 +313,6 @@ def _filtered(where: JobFilter) -> Select[Any]:
     for key, value in where.labels:
         query = query.where(jobs.c.id.in_(select(labels.c.job_id).where(labels.c.key == key, labels.c.value == value)))
     return query
-
-
-def in_group(column: ColumnElement[str], group: Grouped) -> ColumnElement[bool]:
-    """Return the condition that a group is among those that are meant."""
-    same = column == codec.storable(group.name)
-    if not group.below:
-        return same
-    return or_(same, and_(column >= codec.storable(group.begins), column < codec.storable(group.beyond)))
 
 
 def _find_by_prefix(connection: Connection, known: Select[Any], prefix: str) -> Row[*tuple[Any, ...]] | None:
@@ -374,6 +357,8 @@ def _page(
         query = query.where(_TABLE.c.submitted_by == codec.storable(where.submitted_by))
     if where.group is not None:
         query = query.where(in_group(_TABLE.c.group_name, where.group))
+    if where.seen is not None:
+        query = query.where(seen_by(where.seen, _TABLE))
     found: list[W] = []
     while limit is None or len(found) < limit:
         rows = connection.execute(query.where(_TABLE.c.name > codec.storable(after))).all()

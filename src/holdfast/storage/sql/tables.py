@@ -261,6 +261,7 @@ workloads = Table(
     Column("submitted_by", Key, nullable=False, server_default=""),
     Column("submitter_uid", BigInteger),
     Column("group_name", Key),
+    Column("queue", Text, nullable=False, server_default=""),
     Column("state", Text, nullable=False),
     UniqueConstraint("kind", "name"),
     CheckConstraint("generation >= 1", name="generation"),
@@ -269,7 +270,7 @@ workloads = Table(
 
 The queue's record of a gang, ``jobs``, is all there is of it.
 """
-WORKLOAD_FIXED = ("kind", "owner", "name", "version", "created_at", *JOB_SUBMITTER, *JOB_GROUP)
+WORKLOAD_FIXED = ("kind", "owner", "name", "version", "created_at", *JOB_SUBMITTER, *JOB_GROUP, "queue")
 """Written once, but for the version, which requests move."""
 _expiring = workloads.c.expires_at.is_not(None)
 Index("ix_workloads_expiring", workloads.c.expires_at, sqlite_where=_expiring)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from holdfast.domain.workloads.group import BELOW, LONGEST
+from holdfast.domain.access.group import BELOW, LONGEST
 from holdfast.wire.base import API
 
 if TYPE_CHECKING:

@@ -36,7 +36,11 @@ class TokenOptions:
     ] = None
     scope: Annotated[
         list[str],
-        typer.Option(metavar="VERBS@KIND", help="`create`: what it is for, such as submit,watch@job. Repeatable."),
+        typer.Option(
+            metavar="VERBS@KIND[:PLACE]",
+            help="`create`: what it is for, such as submit,watch@job; of work also where: watch@job:queue=gpu, or "
+            "*@job:group=sweeps/. Repeatable.",
+        ),
     ] = field(default_factory=list)
     expires: Annotated[
         str | None, typer.Option(metavar="DURATION", help="`create`: how long it is valid, such as 30d.")
@@ -120,6 +124,7 @@ TOKEN = Command(
     "Operate",
     examples=(
         "holdfast token create ci --user ann --role user --scope submit,watch,logs@job --expires 30d -o json",
+        "holdfast token create sweep --scope submit,watch,cancel@job:group=sweeps/7/",
         "holdfast token list",
         "holdfast token revoke ci",
     ),

@@ -1,0 +1,50 @@
+"""Conditions of several queries: whose work somebody may know of, and which groups are meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, false, or_, true
+
+from holdfast.storage.sql import codec, tables
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Table
+
+    from holdfast.domain.access.grants import Seen
+    from holdfast.domain.access.group import Grouped
+    from holdfast.domain.access.places import Place
+
+
+def seen_by(seen: Seen, table: Table = tables.jobs) -> ColumnElement[bool]:
+    """Match the jobs, or the workloads, that somebody may know of."""
+    return and_(_whose(seen, table), _where(seen, table))
+
+
+def _whose(seen: Seen, table: Table) -> ColumnElement[bool]:
+    if seen.everyones:
+        return true()
+    own = table.c.submitted_by == codec.storable(seen.owner)
+    if seen.uid is not None:
+        own = and_(own, or_(table.c.submitter_uid.is_(None), table.c.submitter_uid == seen.uid))
+    return or_(own, table.c.queue.in_(sorted(seen.queues))) if seen.queues else own
+
+
+def _where(seen: Seen, table: Table) -> ColumnElement[bool]:
+    if seen.places is None:
+        return true()
+    return or_(false(), *(_in_place(place, table) for place in seen.places))
+
+
+def _in_place(place: Place, table: Table) -> ColumnElement[bool]:
+    in_queue = table.c.queue == codec.storable(place.queue) if place.queue else true()
+    group = place.grouped
+    return in_queue if group is None else and_(in_queue, in_group(table.c.group_name, group))
+
+
+def in_group(column: ColumnElement[str], group: Grouped) -> ColumnElement[bool]:
+    """Return the condition that a group is among those that are meant."""
+    same = column == codec.storable(group.name)
+    if not group.below:
+        return same
+    return or_(same, and_(column >= codec.storable(group.begins), column < codec.storable(group.beyond)))
