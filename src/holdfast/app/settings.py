@@ -139,7 +139,7 @@ class Settings(BaseModel):
     connections: int = Field(default=1000, ge=1)
     """Connections to the API at a time; fewer if the server may not open that many files (``ulimit -n``)."""
     streams: int = Field(default=100, ge=0)
-    """Clients that follow events at a time, nobody but an admin with over half; 0: none, they read pages instead."""
+    """Clients that follow events at a time, of one person at most half of those left; 0: none."""
     doors: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
     """Other systems' protocols that a server speaks, such as ``armada``; their clients come in by them."""
     armada_listen: str = "127.0.0.1:50051"
@@ -150,6 +150,8 @@ class Settings(BaseModel):
     """Whose calls of a door are that show no token, from this machine; unset: nobody's, and they are refused."""
     door_watches: int = Field(default=1000, ge=1)
     """Clients of a door that follow events at a time; theirs never end."""
+    door_watches_each: int | None = Field(default=None, ge=1)
+    """How many of those one caller may have; unset: an admin all, others half of what others have not taken."""
     request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
     """How long a client can take to send a request, including its body; a slower one is disconnected."""
     notify_allow: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()

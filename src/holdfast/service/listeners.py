@@ -38,26 +38,32 @@ class Places(Struct, gc=True):
     """How many clients may listen at a time, whatever the event loop, and how many do."""
 
     most: int
+    each: int | None = None
+    """How many anybody may have, also an admin; ``None``: an admin all, others no more than they leave to others."""
     count: int = 0
     _of: Counter[str] = field(default_factory=Counter)
-    """How many those have who are no admins, by their names."""
+    """How many somebody has, by their names."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
     def taken(self, principal: Principal) -> Iterator[None]:
-        """Take one of them until the context ends; nobody but an admin has more than half of all.
+        """Take one of them until the context ends.
+
+        Nobody but an admin has more than are left after that: the first may have half, the next half of the rest. So
+        there is room for whoever has none, however many others want all they can have.
 
         Raises:
             Unavailable: There is none left.
         """
-        who, share = "" if Role.ADMIN in principal.roles else principal.name, max(1, self.most // 2)
+        who = principal.name
         hint = "read pages instead: Accept: application/json"
         with self._lock:
             if self.count >= self.most:
                 msg = f"{self.most} clients follow events already"
                 raise Unavailable(msg, hint=hint)
-            if who and self._of[who] >= share:
-                msg = f"{share} clients of {who} follow events already, and the others are for other people"
+            has = self._of[who]
+            if has and has >= self._share(principal, has):
+                msg = f"{has} clients of {who} follow events already, and the others are for other people"
                 raise Unavailable(msg, hint=hint)
             self.count += 1
             self._of[who] += 1
@@ -70,6 +76,14 @@ class Places(Struct, gc=True):
                 if not self._of[who]:
                     del self._of[who]
 
+    def _share(self, principal: Principal, has: int) -> int:
+        """Return how many somebody may have now who has so many."""
+        if self.each is not None:
+            return self.each
+        if Role.ADMIN in principal.roles:
+            return self.most
+        return (has + self.most - self.count) // 2
+
 
 class Listeners(Struct, gc=True):
     """How many clients listen on an event loop, what the newest event is, and when all of them are to go."""
@@ -79,6 +93,8 @@ class Listeners(Struct, gc=True):
     most: int
     """How many may listen at a time."""
     stopping: Callable[[], bool] = lambda: False
+    each: int | None = None
+    """How many of one caller; see ``Places``."""
     count: int = 0
     places: Places | None = None
     """Theirs alone unless they share them."""
@@ -88,7 +104,7 @@ class Listeners(Struct, gc=True):
 
     @contextmanager
     def admitted(self, principal: Principal) -> Iterator[None]:
-        """Let one more client listen, until the context ends; nobody but an admin has more than half of all.
+        """Let one more client listen, until the context ends; see ``Places.taken``.
 
         Raises:
             Unavailable: Too many do.
@@ -104,11 +120,11 @@ class Listeners(Struct, gc=True):
 
     def beside(self) -> Listeners:
         """Return those of another event loop, who share the places."""
-        return Listeners(self.newest, self.most, self.stopping, places=self._shared())
+        return Listeners(self.newest, self.most, self.stopping, self.each, places=self._shared())
 
     def _shared(self) -> Places:
         if self.places is None:
-            self.places = Places(self.most)
+            self.places = Places(self.most, self.each)
         return self.places
 
     async def news(self, after: int, within_s: float) -> None:

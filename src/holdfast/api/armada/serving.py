@@ -64,6 +64,8 @@ class DoorSetup(Struct, frozen=True):
     stopping: Callable[[], bool] = lambda: False
     watches: int = 1000
     """How many calls may follow events at a time."""
+    watches_each: int | None = None
+    """How many of them one caller's may be; ``None``: no more than it leaves to others, unless it is an admin."""
     connections: int = 1000
     """How many clients may be connected at a time."""
     shown: Callable[[], tuple[bytes, bytes]] | None = None
@@ -80,7 +82,9 @@ class Door:
         self._loop = asyncio.new_event_loop()
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="armada")
         self._thread = threading.Thread(target=self._loop.run_forever, name="armada-door", daemon=True)
-        self._listeners = Listeners(setup.backend.store.last_event_seq, setup.watches, setup.stopping)
+        self._listeners = Listeners(
+            setup.backend.store.last_event_seq, setup.watches, setup.stopping, setup.watches_each
+        )
         self._server: grpc.aio.Server | None = None
         self.address = ""
 

@@ -157,6 +157,7 @@ def _open_armada(
         probes.written,
         probes.stopping,
         settings.door_watches,
+        settings.door_watches_each,
         settings.connections,
         None if secure is None else lambda: secure.pair,
     )
