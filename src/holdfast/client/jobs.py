@@ -28,6 +28,7 @@ from holdfast.wire.jobs import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from holdfast.client.connection import Connection
 
@@ -200,6 +201,8 @@ class JobCalls:
         tail: int | None = None,
         newest: bool = False,
         stderr: bool = False,
+        since: datetime | None = None,
+        timestamps: bool = False,
     ) -> LogChunk:
         """Read a part of a run's log: from ``offset`` bytes, or the last ``tail`` lines.
 
@@ -207,10 +210,14 @@ class JobCalls:
 
         With ``stderr`` of standard error, which only jobs have apart whose ``logs`` are ``separate``.
 
+        With ``since``, from no earlier than the first line that was written in that second; with ``timestamps`` each
+        line begins with when it was written, and waits until it is whole.
+
         To follow, ask again with ``offset=next_offset`` until ``finished``.
         """
         params: dict[str, str | int | None] = {"attempt": attempt, "rank": rank, "offset": offset, "tail": tail}
         params |= {"newest": newest or None, "stream": "stderr" if stderr else None}
+        params |= {"since": since.isoformat() if since is not None else None, "timestamps": timestamps or None}
         return self._connection.get(_job_path(reference, "/logs"), LogChunk, params)
 
     def cancel(self, reference: str, *, reason: str = "") -> JobSummary:

@@ -1,7 +1,8 @@
 """``holdfast logs``: what a job printed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -51,6 +52,7 @@ class Asked(NamedTuple):
     attempt: int | None
     rank: int | None
     tail: int | None
+    since: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,14 @@ class LogsOptions(ChooseOptions):
         str | None,
         typer.Option("--tail", "-n", metavar="LINES", help="Only the last lines of each log, at most 10000."),
     ] = None
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DURATION", help="Only lines written within this time, such as 5m.")
+    ] = None
+    since_time: Annotated[
+        str | None,
+        typer.Option("--since-time", metavar="TIME", help="Only lines written since, such as 2026-11-26T02:19:00Z."),
+    ] = None
+    timestamps: Annotated[bool, typer.Option("--timestamps", help="Begin each line with when it was written.")] = False
     stdout: Annotated[
         bool, typer.Option("--stdout", help="Only standard output, of jobs that keep the two apart (logs: separate).")
     ] = False
@@ -99,13 +109,15 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     With --follow and no --attempt, later attempts are printed too. In a job made of pods, a rank is a completion index,
     and the newest run of each is printed; --all adds the earlier ones. A line on standard error marks where one run
     ends and the next begins. With jobset/NAME each line is prefixed with its job. If a job keeps standard output and
-    standard error apart, each is printed to its own stream.
+    standard error apart, each is printed to its own stream. A line has the time at which its log was last written to
+    before it was looked at, ten times a second while it grows; --since counts whole seconds.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)
     rank = flags.integer("--rank", options.rank)
     tail = flags.integer("--tail", options.tail, high=MOST_LINES)
     index = flags.integer("--index", options.index)
+    since = _since(options, flags, cli)
     jobs = options.jobs or []
     if options.index and len(jobs) != 1:
         flags.wrong("--index", "is of one array", hint="holdfast logs sweep --index 7")
@@ -116,18 +128,40 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     if options.stdout and options.stderr:
         flags.wrong("--stderr", "with --stdout is both, which is what is printed without them")
     flags.finish()
+    asked = Asked(attempt, rank, tail, since)
     if options.jobset is not None:
-        return _logs_of_set(options, options.jobset, tail, cli)
+        return _logs_of_set(options, options.jobset, asked, cli)
     if chosen is not None:
         with cli.connect() as client:
             jobs = [one.id for one in select(client, chosen, cli)]
     if chosen is not None or len(jobs) > 1:
-        return _logs_of_jobs(options, jobs, tail, cli)
-    return _logs_of_job(options, jobs[0], index, Asked(attempt, rank, tail), cli)
+        return _logs_of_jobs(options, jobs, asked, cli)
+    return _logs_of_job(options, jobs[0], index, asked, cli)
+
+
+def _since(options: LogsOptions, flags: Flags, cli: Cli) -> "datetime | None":
+    """Read the earliest second whose lines are printed."""
+    if options.since is not None and options.since_time is not None:
+        flags.wrong("--since-time", "with --since says it twice")
+    ago_s = flags.duration("--since", options.since)
+    since = flags.parsed("--since-time", options.since_time, _moment)
+    return since if ago_s is None else datetime.fromtimestamp(max(0.0, cli.clock() - ago_s), UTC)
+
+
+def _moment(text: object) -> datetime:
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        msg = f"{text!r} is no moment with its time zone, such as 2026-11-26T02:19:00Z"
+        raise ValueError(msg)
+    return found
 
 
 def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
-    """Read by what jobs are chosen; ``None`` if they, or their set, are named."""
+    """Read by what jobs are chosen, which here is not by when; ``None`` if they, or their set, are named."""
+    options = replace(options, since=None)
     if chooses(options) and not options.jobs and options.jobset is None:
         return read_choice(options, flags, names=(), every=False, states=JOB_STATES)
     if bool(options.jobs) is (options.jobset is not None) or chooses(options):
@@ -138,7 +172,7 @@ def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
 
 def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked: Asked, cli: Cli) -> int:
     """Print what one job printed."""
-    attempt, rank, tail = asked
+    attempt, rank, tail, since = asked
     with cli.connect(attached=options.follow) as client:
         job = task_or_job(client, reference, index, command="logs", has="a log")
         note_if_stale(client, cli, job)
@@ -147,14 +181,14 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
         ranks = None if rank is None else (rank,)
         if options.follow and attempt is None:
             begin = job.attempt or 1
-            shown = Shown(begin, ranks, not options.every, tail=tail, streams=_streams(options))
+            shown = Shown(begin, ranks, not options.every, "", tail, _streams(options), since, options.timestamps)
             _follow_job(Follower(client, job.id, cli, shown), cli)
         elif job.attempts or attempt is not None:
             found = _attempt(job, attempt or job.attempt)
             newest = job.pods is not None and not options.every
             wanted = ranks_of(job, found) if ranks is None else ranks
             readers = [
-                RankLog(client, job.id, found.number, one, Part(newest, tail, stderr))
+                RankLog(client, job.id, found.number, one, Part(newest, tail, stderr, since, options.timestamps))
                 for one, stderr in product(wanted, streams_of(job, _streams(options)))
             ]
             many = many_ranks(job) if ranks is None else False
@@ -164,28 +198,34 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
     return exit_codes.OK
 
 
-def _logs_of_set(options: LogsOptions, name: str, tail: int | None, cli: Cli) -> int:
+def _logs_of_set(options: LogsOptions, name: str, asked: Asked, cli: Cli) -> int:
     """Print the newest attempts of all jobs of a set; following, until the set has ended, later ones too."""
     with cli.connect(attached=options.follow) as client:
         found = client.job_set(name)
-        followers = [_beside(client, job, options, tail, cli) for job in client.job_set_jobs(found.id)]
+        followers = [_beside(client, job, options, asked, cli) for job in client.job_set_jobs(found.id)]
         _print_all(followers, cli, lambda: not options.follow or client.job_set(found.id).terminal is not None)
     return exit_codes.OK
 
 
-def _logs_of_jobs(options: LogsOptions, names: Sequence[str], tail: int | None, cli: Cli) -> int:
+def _logs_of_jobs(options: LogsOptions, names: Sequence[str], asked: Asked, cli: Cli) -> int:
     """Print the newest attempts of several jobs; following, until all have ended, later ones too."""
     with cli.connect(attached=options.follow) as client:
         ids = {job.id: job for job in map(client.job, names)}
-        followers = [_beside(client, job, options, tail, cli) for job in ids.values()]
+        followers = [_beside(client, job, options, asked, cli) for job in ids.values()]
         _print_all(followers, cli, lambda: not options.follow or ENDED.issuperset(client.states(list(ids)).values()))
     return exit_codes.OK
 
 
-def _beside(
-    client: "Client", job: "JobSummary | ChildView", options: LogsOptions, tail: int | None, cli: Cli
-) -> Follower:
-    shown = Shown(job.attempt or 1, newest=not options.every, of=job.name, tail=tail, streams=_streams(options))
+def _beside(client: "Client", job: "JobSummary | ChildView", options: LogsOptions, asked: Asked, cli: Cli) -> Follower:
+    shown = Shown(
+        job.attempt or 1,
+        newest=not options.every,
+        of=job.name,
+        tail=asked.tail,
+        streams=_streams(options),
+        since=asked.since,
+        timestamps=options.timestamps,
+    )
     return Follower(client, job.id, cli, shown)
 
 
@@ -254,6 +294,7 @@ LOGS = Command(
     examples=(
         "holdfast logs train -f",
         "holdfast logs train --tail 20",
+        "holdfast logs train --since 5m --timestamps",
         "holdfast logs train --attempt 1",
         "holdfast logs sweep-1 sweep-2 -f",
         "holdfast logs -l team=vision -s Failed --since 2h --tail 5",

@@ -14,6 +14,7 @@ from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from holdfast.cli.context import Cli
     from holdfast.client import Client
@@ -36,6 +37,10 @@ class Part:
     """Begin so many lines before its end, no earlier than that either."""
     stderr: bool = False
     """Of standard error, where it is kept apart."""
+    since: datetime | None = None
+    """Begin no earlier than with the first line of this second."""
+    timestamps: bool = False
+    """Begin each line with when it was written."""
 
 
 BOTH = (False, True)
@@ -58,7 +63,11 @@ class RankLog:
         self._first: dict[str, Any] = {"newest": True} if part.newest else {}
         if part.tail is not None:
             self._first = {"tail": part.tail}
-        self._stream: dict[str, Any] = {"stderr": True} if part.stderr else {}
+        if part.since is not None:
+            self._first["since"] = part.since
+        self._always: dict[str, Any] = {"stderr": True} if part.stderr else {}
+        if part.timestamps:
+            self._always["timestamps"] = True
         self.stderr = part.stderr
         self._offset = 0
         self._run = 0
@@ -81,7 +90,7 @@ class RankLog:
         return news
 
     def _chunk(self) -> LogChunk | None:
-        where = {"attempt": self._attempt, "rank": self.rank, **self._stream, **self._first}
+        where = {"attempt": self._attempt, "rank": self.rank, **self._always, **self._first}
         if "tail" not in where:
             where["offset"] = self._offset
         try:
@@ -183,6 +192,10 @@ class Shown:
     """Of the first attempt only so many lines."""
     streams: Sequence[bool] = BOTH
     """Which of the two, of a job that keeps them apart."""
+    since: datetime | None = None
+    """Nothing that was written before this second."""
+    timestamps: bool = False
+    """Each line after when it was written."""
 
 
 class Follower:
@@ -200,6 +213,7 @@ class Follower:
         self._logs: dict[tuple[int, bool], RankLog] = {}
         self._newest = shown.newest
         self._tail = shown.tail
+        self._since, self._timestamps = shown.since, shown.timestamps
         self._out: Mapping[bool, Prefixed] | None = None
         self._job: JobView | None = None
         self._seen = 0
@@ -257,7 +271,8 @@ class Follower:
         for rank, stderr in product(ranks, streams_of(job, self._streams)):
             log = self._logs.get((rank, stderr))
             if log is None:
-                part = Part(self._newest and job.pods is not None, self._tail, stderr)
+                newest = self._newest and job.pods is not None
+                part = Part(newest, self._tail, stderr, self._since, self._timestamps)
                 log = self._logs[rank, stderr] = RankLog(self._client, self._job_id, attempt.number, rank, part)
             self.news |= log.print(self._out[stderr])
 

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Literal
 
+from pydantic import AwareDatetime
+
 from holdfast.api.http.endpoints.cursors import read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Group, Ref, User, Word
 from holdfast.domain.audit import Caller
@@ -174,12 +176,17 @@ def get_logs(  # noqa: PLR0913 - the parameters of an address
         Literal["stdout", "stderr"],
         Asked("Which stream, of a job whose logs are separate; of others stdout has both."),
     ] = "stdout",
+    since: Annotated[AwareDatetime | None, Asked("Begin no earlier than the first line of this second.")] = None,
+    timestamps: Annotated[
+        bool, Asked("Begin each line with when it was written, RFC 3339; a line that is not whole waits until it is.")
+    ] = False,
 ) -> LogChunk:
     """Read a part of a log; to follow, ask again from `next_offset` until `finished`.
 
     A part is of one run: where runs followed each other in one rank, the next part is of the next.
     """
-    query = LogQuery(attempt, rank, offset, limit, tail, newest, stderr=stream == "stderr")
+    at = None if since is None else since.timestamp()
+    query = LogQuery(attempt, rank, offset, limit, tail, newest, stream == "stderr", at, timestamps)
     return LogChunk.model_validate(JobOperations(backend).logs(by, ref, query), from_attributes=True)
 
 
