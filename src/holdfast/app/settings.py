@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import platformdirs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, SecretStr, ValidationError
 
-from holdfast.dialects.native.resources import read_offer
-from holdfast.domain.job import Amounts  # noqa: TC001 - pydantic reads the annotation at run time
+from holdfast.dialects.native.offers import read_offer
+from holdfast.domain.terms.resources import Amounts  # noqa: TC001 - pydantic reads the annotation at run time
 from holdfast.domain.units import parse_duration, parse_memory
 from holdfast.errors import InvalidSetting, Problem
 

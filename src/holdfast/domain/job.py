@@ -6,7 +6,6 @@ Times are seconds since the epoch, UTC.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks it up
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Permission  # noqa: TC001 - the codec of what is stored looks it up
@@ -17,100 +16,14 @@ from holdfast.domain.lifecycle.judge import HandlerLimits  # noqa: TC001 - the c
 from holdfast.domain.notifier import Notify  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.shortage import Short  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.terms.resources import UNLIMITED as UNLIMITED  # noqa: PLC0414 - part of this vocabulary
+from holdfast.domain.terms.resources import Amounts as Amounts  # noqa: PLC0414 - part of this vocabulary
+from holdfast.domain.terms.resources import Resources as Resources  # noqa: PLC0414 - part of this vocabulary
+from holdfast.domain.terms.states import JobState as JobState  # noqa: PLC0414 - part of this vocabulary
 
 if TYPE_CHECKING:
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.policy.model import Decision
-
-
-Amounts = tuple[tuple[str, int], ...]
-"""Thousandths by name, in order of name."""
-
-
-class Resources(Struct, frozen=True, order=True):
-    """An amount of capacity, requested by one run or offered by one node."""
-
-    cpu_m: int = 1000
-    """Millicores."""
-    memory: int = 0
-    """Bytes; as a request 0 means no limit and none reserved."""
-    gpu: int = 0
-    """Whole GPUs."""
-    share_m: int = 0
-    """Thousandths of one more GPU; a request for a share of one has no whole ones."""
-    named: Amounts = ()
-    """Whatever else is counted, by name and in order of it, in thousandths: ``(("licence/matlab", 1000),)``."""
-
-    @property
-    def gpus(self) -> float:
-        """GPUs with shares of them; exact in thousandths."""
-        return self.gpu + self.share_m / 1000
-
-    def fits(self, free: Resources) -> bool:
-        """Whether this request fits into what is free."""
-        return (
-            self.cpu_m <= free.cpu_m
-            and self.memory <= free.memory
-            and self.gpu * 1000 + self.share_m <= free.gpu * 1000 + free.share_m
-            and (not self.named or all(amount <= free.amount_of(name) for name, amount in self.named))
-        )
-
-    def amount_of(self, name: str) -> int:
-        """Return how much there is of what is counted by a name, in thousandths."""
-        return next((amount for each, amount in self.named if each == name), 0)
-
-    def __add__(self, other: Resources) -> Resources:
-        """Sum, per dimension."""
-        return Resources(
-            self.cpu_m + other.cpu_m,
-            self.memory + other.memory,
-            self.gpu + other.gpu,
-            self.share_m + other.share_m,
-            _sum(self.named, other.named, 1) if self.named or other.named else (),
-        )
-
-    def __sub__(self, other: Resources) -> Resources:
-        """Difference, per dimension; may be negative when a node shrank under its load."""
-        return Resources(
-            self.cpu_m - other.cpu_m,
-            self.memory - other.memory,
-            self.gpu - other.gpu,
-            self.share_m - other.share_m,
-            _sum(self.named, other.named, -1) if self.named or other.named else (),
-        )
-
-
-def _sum(one: Amounts, other: Amounts, sign: int) -> Amounts:
-    total = dict(one)
-    for name, amount in other:
-        total[name] = total.get(name, 0) + sign * amount
-    return tuple(sorted((name, amount) for name, amount in total.items() if amount))
-
-
-UNLIMITED = Resources(10**12, 1 << 60, 10**9)
-"""What a place offers that takes whatever comes, because an engine behind it has a queue of its own."""
-
-
-class JobState(StrEnum):
-    """What a user sees of a job."""
-
-    QUEUED = "Queued"
-    """Waits to be placed."""
-    RUNNING = "Running"
-    """An attempt holds its places, from being scheduled until all its runs have stopped."""
-    BACKOFF = "BackOff"
-    """Waits for its retry to be due; holds no resources."""
-    HELD = "Held"
-    """Waits until a user releases it."""
-    WAITING = "Waiting"
-    """Waits for other work first, or for its job set, which decides when it runs: not yet started, suspended, or over
-    before its set."""
-    SUCCEEDED = "Succeeded"
-    """Every run of its last attempt ended with code 0. Final, unless a user retries it."""
-    FAILED = "Failed"
-    """Its last attempt failed and is not retried. Final, unless a user retries it."""
-    CANCELLED = "Cancelled"
-    """A user ended it, or what it waited for can no longer happen. Final, unless a user retries it."""
 
 
 JOB_TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})

@@ -4,14 +4,16 @@ One table has the HTTP status of each error class; a test keeps it complete.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from holdfast import errors
 from holdfast.errors import HoldfastError, InvalidRequest, Problem, VersionConflict
-from holdfast.ports.workloads import Unreadable
 from holdfast.wire.base import Response
+
+if TYPE_CHECKING:
+    from holdfast.ports.workloads import Unreadable
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 _TYPES = "https://holdfast.dev/errors/"
@@ -144,6 +146,6 @@ class UnreadableView(Response):
     """What is wrong with it."""
 
 
-def unreadable_views(found: Sequence[Unreadable]) -> list[UnreadableView]:
+def unreadable_views(found: "Sequence[Unreadable]") -> list[UnreadableView]:
     """Show what a list leaves out."""
     return [UnreadableView(id=one.id, name=one.name, message=one.why) for one in found]

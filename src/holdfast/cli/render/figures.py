@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.job import JobState
+from holdfast.domain.terms.states import JobState
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.native.offers import COUNTED, RESOURCE_NAME
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.devices import ANY, WHOLE_M, GpuSelector
-from holdfast.domain.job import Resources
 from holdfast.domain.suggestion import closest
+from holdfast.domain.terms.resources import Resources
 from holdfast.domain.units import parse_amount
 
 if TYPE_CHECKING:
-    from holdfast.domain.job import Amounts
+    from holdfast.domain.terms.resources import Amounts
 
 MOST_GPUS = 1_000_000
 MOST_NAMED = 32
 LONGEST_TYPE = 100
 LONGEST_RESOURCE = 100
-COUNTED = ("cpu", "memory", "gpu")
-"""What needs no name."""
 SHARED = "shared"
 SHARED_M = 250
 """What ``gpu: shared`` is, in thousandths: at most four such runs share a device."""
 _SHARES = "a share of one GPU is a number between 0 and 1 in steps of 0.001, such as 0.25; more are whole: 1, 2, ..."
-RESOURCE_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?(/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 OFFERED = "nodes offer it with HOLDFAST_RESOURCES, the cluster with: holdfast update settings --resource NAME=AMOUNT"
 RESOURCE_RULE = "lower-case letters, digits, '-', '_' and '.', then perhaps '/' and a name: licence/matlab"
 
@@ -130,22 +127,3 @@ def plain_amount(amount: int) -> float:
     """Write thousandths as a number, a whole one where it is."""
     whole, rest = divmod(amount, 1000)
     return amount / 1000 if rest else whole
-
-
-def read_offer(text: str) -> Amounts:
-    """Read what a node or the cluster has by name: ``licence/matlab=2,scratch=100Gi``.
-
-    Raises:
-        ValueError: It is not that, with what is wrong with it.
-    """
-    named: dict[str, int] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        name, equals, amount = (each.strip() for each in part.partition("="))
-        if not equals or not RESOURCE_NAME.fullmatch(name):
-            msg = f"{part!r} is not NAME=AMOUNT; write for example licence/matlab=2,scratch=100Gi"
-            raise ValueError(msg)
-        if name in COUNTED or name in named:
-            msg = f"{name!r} is given twice" if name in named else f"{name!r} is not counted by a name"
-            raise ValueError(msg)
-        named[name] = parse_amount(amount)
-    return tuple(sorted(named.items()))
