@@ -64,3 +64,43 @@ def test_an_account_that_was_made_again_reads_nothing_of_the_one_before(store: S
     store.commit(Changes(notifications=[Notification(id="m", to="ops", created_at=1.0, report=report)]))
     for who, found in ((ANN, 1), (Principal("ann"), 1), (Principal("ann", uid=7), 0), (Principal("ben", uid=1001), 0)):
         assert len(store.notifications(NotificationFilter(of=who), limit=9)) == found
+
+
+def test_nobody_reads_in_them_what_a_program_printed_whose_log_they_may_not_read(people: People) -> None:
+    hers, sweep = people.ann.submit(JOB).id, people.ann.submit_array(ARRAY).id
+    told = [
+        Notification(
+            id=f"msg_{one}",
+            to="ops",
+            created_at=1.0,
+            report=Report(
+                event="job.failed",
+                kind="job",
+                id=one,
+                name=one,
+                at=1.0,
+                state="Failed",
+                reason="matched rule: Fail: exit code 3: PRINTED",
+                failure="exit code 3: PRINTED",
+            ),
+        )
+        for one in (hers, sweep, "gone")
+    ]
+    people.lab.store.commit(Changes(notifications=told))
+    people.given({"access": {"operator": ["user:ops"], "viewer": ["user:guest"]}, "othersSee": "everything"})
+    readers = {"ann": (people.ann, {hers, sweep}), "ops": (people.ops, {hers, sweep})}
+    readers |= {"lab": (people.lab_client, {hers, sweep, "gone"})}
+    _require_quotes(readers)
+    people.given({"access": {"operator": ["user:ops"], "viewer": ["user:guest"]}, "othersSee": "details"})
+    _require_quotes({**readers, "ops": (people.ops, set())})
+    read = people.ops.notification(f"msg_{hers}").model_dump_json()
+    assert "exit code 3" in read
+    assert "PRINTED" not in read, "nor in what would be sent"
+
+
+def _require_quotes(readers: dict[str, tuple[Client, set[str]]]) -> None:
+    for name, (client, quoted) in readers.items():
+        shown = {one.subject_id: client.notification(one.id).model_dump_json() for one in client.notifications()}
+        assert {key for key, text in shown.items() if "PRINTED" in text} == quoted, name
+        listed = {one.subject_id for one in client.notifications() if "PRINTED" in one.model_dump_json()}
+        assert listed <= quoted, name

@@ -203,6 +203,13 @@ MUTATIONS = (
         (_SCOPES,),
     ),
     Mutation(
+        "operators read others' logs in notifications",
+        "service/operations/notifiers.py",
+        "one if one.report.id in read else evolve(one, report=report_without_logs(one.report))",
+        "one",
+        ("integration/test_notifications_of_people.py",),
+    ),
+    Mutation(
         "a token exceeds its user",
         "domain/access/grants.py",
         "return () if best is None else (ROLES[min(best, ROLES.index(most))],)",

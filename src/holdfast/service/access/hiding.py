@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import Event, StoredEvent
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.job import Job, Run
+    from holdfast.domain.notifications.notification import Report
 
 T = TypeVar("T", Attempt, "Run")
 F = TypeVar("F", "Failure", "RunOutcome")
@@ -60,6 +61,11 @@ def unquoted(text: str) -> str:
 def unnamed(text: str) -> str:
     """Return why a job waits without the names of those that have what it waits for."""
     return _NAMES.sub(r"\1other jobs", text)
+
+
+def report_without_logs(told: Report) -> Report:
+    """Return what somebody was told without the lines of its log that tell."""
+    return evolve(told, reason=unquoted(told.reason), failure=unquoted(told.failure))
 
 
 def event_without_logs(told: StoredEvent) -> StoredEvent:

@@ -13,7 +13,9 @@ from holdfast.errors import Conflict, InvalidManifest, NotFound
 from holdfast.ports import presence
 from holdfast.ports.notifications import NotificationFilter
 from holdfast.service.access.asking import asks
+from holdfast.service.access.hiding import report_without_logs
 from holdfast.service.naming import not_found
+from holdfast.service.operations.seeing import Seeing
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.notifications import Sender, Sent
     from holdfast.ports.store import Store
+    from holdfast.service.access.book import AccessBook
 
 LARGEST_PAGE = 1000
 
@@ -98,6 +101,8 @@ class Notifications(Struct, frozen=True):
 
     store: Store
     clock: Clock
+    access: AccessBook | None = None
+    """Knows what who calls may see, where that is not everything."""
 
     @asks(Right.WATCH, Subject.NOTIFICATION)
     def page(
@@ -105,11 +110,16 @@ class Notifications(Struct, frozen=True):
     ) -> tuple[Sequence[Notification], int | None]:
         """List notifications in order of commits, and say after which the list continues, if it does.
 
-        Who is no operator is shown those about their own work.
+        Who is no operator is shown those about their own work, and nobody what a program printed who may not read
+        its log; of work that is gone, nobody but admins.
         """
         found = self.store.notifications(_seen_by(caller, where), after=after, limit=limit + 1)
         shown = found[:limit]
-        return shown, shown[-1].seq if len(found) > limit else None
+        return self._shown(caller, shown), shown[-1].seq if len(found) > limit else None
+
+    def _shown(self, caller: Caller, found: Sequence[Notification]) -> Sequence[Notification]:
+        read = Seeing(self.store, self.access, caller).read_of({one.report.id for one in found})
+        return [one if one.report.id in read else evolve(one, report=report_without_logs(one.report)) for one in found]
 
     @asks(Right.WATCH, Subject.NOTIFICATION)
     def get(self, caller: Caller, notification_id: str) -> Notification:
@@ -122,7 +132,7 @@ class Notifications(Struct, frozen=True):
         if where.of is not None and not self.store.notifications(where, limit=1):
             message = f"no notification of yours has the id {notification_id!r}"
             raise NotFound(message, hint="list them with: holdfast notify list")
-        return self.store.notification(notification_id)
+        return self._shown(caller, [self.store.notification(notification_id)])[0]
 
     @asks(Right.CHANGE, Subject.NOTIFICATION)
     def replay(self, caller: Caller, notification_id: str) -> Notification:

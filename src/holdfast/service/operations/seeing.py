@@ -11,6 +11,7 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import ANOTHERS, Grants, Reach, Thing, decide, places_of, reach, sight_of
 from holdfast.domain.workloads.array.model import Array
+from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import AlreadyExists, Forbidden, NotFound
 from holdfast.ports.overview import Latest
@@ -30,7 +31,7 @@ from holdfast.service.naming import owner_id_of
 from holdfast.service.query import JobDetail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from holdfast.domain.access.places import Place
     from holdfast.domain.audit import Caller
@@ -282,9 +283,18 @@ class Seeing:
             return events
         silent = [event_without_logs(one) for one in events]
         ids = {one.job_id for one, other in zip(events, silent, strict=True) if one is not other}
-        of_jobs = JobFilter(ids=frozenset(each for each in ids if each is not None))
-        whole = {job.id for job in self._store.jobs(of_jobs) if self.sight(job) is Sight.EVERYTHING} if ids else set()
+        whole = self.read_of({each for each in ids if each is not None})
         return [one if one.job_id in whole else other for one, other in zip(events, silent, strict=True)]
+
+    def read_of(self, ids: Collection[str]) -> Collection[str]:
+        """Return which of these jobs, arrays and job sets it may read what they printed of; of what is gone, none."""
+        if not ids or self.everything():
+            return ids
+        jobs = self._store.jobs(JobFilter(ids=frozenset(ids)))
+        found = {job.id for job in jobs if self.sight(job) is Sight.EVERYTHING}
+        others = self._store.workloads_by_id(Workload, sorted({*ids} - {job.id for job in jobs}))
+        works = (each for each in others.values() if isinstance(each, Array | JobSet))
+        return found | {each.id for each in works if self.reads(each)}
 
     def job_set(self, found: JobSet) -> JobSet:
         """Return a job set as it sees that."""

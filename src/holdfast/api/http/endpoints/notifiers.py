@@ -84,7 +84,7 @@ def delete_notifier(backend: Backend, by: Caller, name: Name) -> None:
 @_NOTIFIERS.add("POST", "/notifiers/{name}/test", TestView, 404, summary="Test a notifier")
 def test_notifier(backend: Backend, by: Caller, name: Name) -> TestView:
     """Tell something at it at once, with one try, and say what became of that."""
-    told = Notifications(backend.store, backend.clock)
+    told = Notifications(backend.store, backend.clock, backend.access)
     message_id, sent = told.test(by, name, backend.telling, backend.ids)
     return TestView(id=message_id, to=name, delivered=not sent.error, error=sent.error)
 
@@ -103,7 +103,7 @@ def list_notifications(  # noqa: PLR0913 - the parameters of an address
     """List what people were told or are to be, in order of commits."""
     where = NotificationFilter(_state(state), to, about)
     mark = f"notifications/{state}/{to}/{about}"
-    told = Notifications(backend.store, backend.clock)
+    told = Notifications(backend.store, backend.clock, backend.access)
     found, following = told.page(by, where, after=read_number(cursor, mark), limit=limit)
     return NotificationPage(items=[*map(_shown, found)], next_cursor=write_cursor(following, mark))
 
@@ -120,14 +120,14 @@ def _state(text: str | None) -> DeliveryState | None:
 @_NOTIFICATIONS.add("GET", "/notifications/{name}", NotificationView, 404, summary="Read a notification")
 def get_notification(backend: Backend, by: Caller, name: Name) -> NotificationView:
     """Read one by its id, with all it tells."""
-    found = Notifications(backend.store, backend.clock).get(by, name)
+    found = Notifications(backend.store, backend.clock, backend.access).get(by, name)
     return _shown(found).model_copy(update={"payload": payload(found.report)})
 
 
 @_NOTIFICATIONS.add("POST", "/notifications/{name}/replay", NotificationView, 404, 409, summary="Replay a notification")
 def replay_notification(backend: Backend, by: Caller, name: Name) -> NotificationView:
     """Have one that was delivered or given up tried again, under its id."""
-    return _shown(Notifications(backend.store, backend.clock).replay(by, name))
+    return _shown(Notifications(backend.store, backend.clock, backend.access).replay(by, name))
 
 
 def _shown(one: Notification) -> NotificationView:
