@@ -55,17 +55,37 @@ def has(caller: Person, role: Role) -> bool:
     return status == 200 if role is Role.ADMIN else f"whose role here is {role}," in text
 
 
+Entries: TypeAlias = "list[dict[str, object]]"
+
+
 @pytest.fixture(scope="module")
-def answers() -> Iterator[dict[Role, Answers]]:
-    """What one account is answered in each role, one after the other."""
+def asked() -> Iterator[tuple[dict[Role, Answers], dict[Role, tuple[Entries, Entries]]]]:
+    """What one account is answered in each role, one after the other, and the audit log before and after."""
     for lab in machine():
-        found = {}
+        found, kept = {}, {}
         with lab.server.client() as root:
             for role in ROLES:
                 root.put_settings({"access": {role: [f"user:{lab.ann.name}"]}})
                 wait_until(partial(has, lab.ann, role), f"the role {role}")
+                before = [one.model_dump() for one in root.audit()]
                 found[role] = told(lab.ann, CALLS)
-        yield found
+                kept[role] = before, [one.model_dump() for one in root.audit()]
+        yield found, kept
+
+
+@pytest.fixture(scope="module")
+def answers(asked: tuple[dict[Role, Answers], object]) -> dict[Role, Answers]:
+    return asked[0]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_call_by_the_socket_changes_an_entry_of_the_audit_log(
+    role: Role, asked: tuple[object, dict[Role, tuple[Entries, Entries]]]
+) -> None:
+    before, after = asked[1][role]
+    assert before
+    assert after[: len(before)] == before
+    assert len(after) > len(before)
 
 
 @pytest.mark.parametrize("call", CALLS)
