@@ -40,6 +40,37 @@ def test_a_token_opens_what_its_scope_says_until_it_is_revoked(served: Shell) ->
     assert (said.code, "token 'ci' of" in said.err, "was revoked" in said.err) == (4, True, True), said.err
 
 
+def test_a_token_in_a_file_is_shown_whatever_server_is_found_and_whatever_the_environment_says(served: Shell) -> None:
+    server = DataDir(served.folder / "data").server()
+    assert server is not None
+    kept = served.folder / "sweep.token"
+    kept.touch(0o600)
+    kept.write_text(served.run("token", "create", "sweep", "--scope", "watch@job:group=sweeps/").out)
+    flag = ("--token-file", str(kept))
+    at_address = Shell(served.folder, {**served.environ, "HOLDFAST_URL": server.url, "HOLDFAST_TOKEN": "another"})
+    for by in (served, at_address):
+        assert by.run(*flag, "get", "jobs").code == 0
+        refused = by.run(*flag, "get", "queues")
+        assert (refused.code, "its scope is watch@job:group=sweeps/" in refused.err) == (4, True), refused.err
+    kept.chmod(0o640)
+    refused = served.run(*flag, "get", "jobs")
+    assert (refused.code, f"{kept} can be read by other users (mode 0640)" in refused.err) == (4, True), refused.err
+    kept.chmod(0o600)
+    kept.write_text("two words\n\n of it \x01")
+    refused = served.run(*flag, "get", "jobs")
+    assert (refused.code, f"--token-file: {kept} holds no token" in refused.err) == (2, True), refused.err
+    missing = served.run("--token-file", str(kept.with_suffix(".none")), "get", "jobs")
+    assert (missing.code, "--token-file: cannot read" in missing.err) == (2, True), missing.err
+
+
+def test_a_token_in_a_file_is_for_a_server_and_not_for_who_opens_the_data_directory(shell: Shell) -> None:
+    kept = shell.folder / "any.token"
+    kept.touch(0o600)
+    kept.write_text("any")
+    refused = shell.run("--token-file", str(kept), "get", "jobs")
+    assert (refused.code, "--token-file: is for a server, and none is running here" in refused.err) == (2, True)
+
+
 @pytest.mark.slow
 def test_a_token_is_made_without_a_server_too_and_shown_once(shell: Shell) -> None:
     made = shell.run("token", "create", "later")

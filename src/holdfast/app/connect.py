@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.app import whereabouts
 from holdfast.app.data.datadir import DataDir
-from holdfast.app.settings import read_settings
+from holdfast.app.settings import read_settings, without_token
 from holdfast.app.whereabouts import Origin
 from holdfast.client import Client
+from holdfast.errors import InvalidSetting, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from holdfast.app.settings import Settings
+    from holdfast.app.whereabouts import Whereabouts
 
 
 @contextmanager
@@ -29,6 +32,7 @@ def connect(
     settings: Settings | None = None,
     waits: Callable[[str], None] | None = None,
     remark: Callable[[str], None] | None = None,
+    token_file: str | None = None,
 ) -> Iterator[Client]:
     """Open a client for as long as the context lasts.
 
@@ -39,16 +43,22 @@ def connect(
         settings: Where to look; by default the environment's.
         remark: Told if the server is older or newer than this program.
         waits: Told when a server stops answering, and when it answers again: in between it is waited for.
+        token_file: The file with the token to show, whatever the settings say.
 
     Yields:
         A client.
+
+    Raises:
+        InvalidSetting: The file holds no token, or there is no server that takes one.
+        Refused: The file is another user's, or others can read or write it.
     """
     settings = settings or read_settings()
-    found = whereabouts.find(settings)
+    found = whereabouts.find(settings if token_file is None else without_token(settings))
+    shown = None if token_file is None else _token_for(found, token_file)
     if found is not None:
-        with Client(found.url, found.token) as client:
+        with Client(found.url, shown or found.token) as client:
             if found.origin is Origin.DIRECTORY:
-                client.connection.find = partial(_found, DataDir(settings.data))
+                client.connection.find = partial(_found, DataDir(settings.data), shown)
             client.connection.known = found.origin is not Origin.NAMED
             yield _ready(client, settings, waits, remark)
         return
@@ -67,9 +77,23 @@ def _ready(
     return client
 
 
-def _found(directory: DataDir) -> tuple[str, str] | None:
+def _found(directory: DataDir, shown: str | None) -> tuple[str, str] | None:
     server = directory.server()
-    return None if server is None else (server.url, server.token)
+    return None if server is None else (server.url, shown or server.token)
+
+
+def _token_for(found: Whereabouts | None, token_file: str) -> str:
+    """Read the token that is to be shown to a server."""
+    from holdfast.app.data.token import FLAG, token_in_file  # only here: most commands show none of a file
+
+    hint = "HOLDFAST_URL names one by its address"
+    if found is None:
+        told = "is for a server, and none is running here: without one a command opens the data directory itself"
+        raise InvalidSetting(problems=[Problem(FLAG, told, hint=hint)])
+    if found.url.startswith("unix:"):
+        told = f"is for a server that is asked by HTTP; the one at {found.url} knows who asks it, and takes no token"
+        raise InvalidSetting(problems=[Problem(FLAG, told, hint=hint)])
+    return token_in_file(Path(token_file), FLAG)
 
 
 def is_looked_after(settings: Settings | None = None) -> bool:

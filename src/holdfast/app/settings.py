@@ -178,6 +178,11 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - of each setting's
         raise InvalidSetting(msg, problems=problems) from error
 
 
+def without_token(settings: Settings) -> Settings:
+    """Return settings that give no token, for who shows another one."""
+    return settings.model_copy(update={"token": None, "token_file": None})
+
+
 def _environment() -> dict[str, str]:
     """Return what is set; an empty variable is not: scripts and service files clear them so, and its path is `.`."""
     names = {f"{PREFIX}{name.upper()}": name for name in Settings.model_fields}

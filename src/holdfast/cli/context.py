@@ -37,7 +37,13 @@ class Cli:
     """Seconds since the epoch, UTC."""
     sleep: Callable[[float], None] = time.sleep
     cwd: Callable[[], str] = os.getcwd
+    token_file: str | None = None
+    """The file with the token that a server is shown; ``None``: what the settings say."""
     _remarked: set[str] = field(default_factory=set)
+
+    def show(self, token_file: str | None) -> None:
+        """Have the server shown the token in a file, if one is named."""
+        self.token_file = token_file
 
     def connect(
         self, *, drive: bool = False, places: bool = True, attached: bool = False
@@ -52,7 +58,8 @@ class Cli:
         from holdfast.app.connect import connect
 
         remark = self._remark if self.stderr.isatty() else None
-        return connect(drive=drive, places=places, waits=self.say if attached else None, remark=remark)
+        waits = self.say if attached else None
+        return connect(drive=drive, places=places, waits=waits, remark=remark, token_file=self.token_file)
 
     @staticmethod
     def is_unserved() -> bool:

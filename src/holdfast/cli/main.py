@@ -87,14 +87,29 @@ def _say_version(asked: bool) -> None:  # noqa: FBT001 - as Typer calls it
 _VERSION = typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
 
 
-def _top(*, version: Annotated[bool, _VERSION] = False) -> None:
-    """Take what comes before the command."""
+_TOKEN_FILE = typer.Option(
+    "--token-file", metavar="PATH", help="Show the server the token in this file, which only its owner can read."
+)
 
 
-def overview(deliver: Callable[[Command[Any], Any], None]) -> TyperGroup:
-    """Build the whole command line; parsed options go to ``deliver``."""
+def overview(
+    deliver: Callable[[Command[Any], Any], None], show: Callable[[str | None], None] = lambda _: None
+) -> TyperGroup:
+    """Build the whole command line.
+
+    Args:
+        deliver: Gets the command and its parsed options.
+        show: Gets the name of the file with the token to show, if one is given before the command.
+    """
+
+    def top(
+        *, version: Annotated[bool, _VERSION] = False, token_file: Annotated[str | None, _TOKEN_FILE] = None
+    ) -> None:
+        del version  # has been said
+        show(token_file)
+
     app = typer.Typer(cls=_Overview, no_args_is_help=True, add_completion=True, rich_markup_mode=None)
-    app.callback(help=_HELP, epilog=_EPILOG, context_settings=HELP_NAMES)(_top)
+    app.callback(help=_HELP, epilog=_EPILOG, context_settings=HELP_NAMES)(top)
     group = typer.main.get_command(app)
     if not isinstance(group, _Overview):
         msg = f"Typer built {type(group).__name__} for the overview"
@@ -103,14 +118,20 @@ def overview(deliver: Callable[[Command[Any], Any], None]) -> TyperGroup:
     return group
 
 
-def parse(arguments: Sequence[str]) -> tuple[Command[Any], Any] | None:
+def parse(
+    arguments: Sequence[str], show: Callable[[str | None], None] = lambda _: None
+) -> tuple[Command[Any], Any] | None:
     """Parse one command line into a command and its options; ``None`` when it only asked for help.
+
+    Args:
+        arguments: Its words.
+        show: Gets the name of the file with the token to show, if one is given before the command.
 
     Raises:
         Exception: What the parser raises for a wrong command line.
     """
     found: list[tuple[Command[Any], Any]] = []
-    group = overview(lambda command, options: found.append((command, options)))
+    group = overview(lambda command, options: found.append((command, options)), show)
     group.main(args=list(arguments), prog_name="holdfast", standalone_mode=False)
     return found[0] if found else None
 
@@ -118,7 +139,7 @@ def parse(arguments: Sequence[str]) -> tuple[Command[Any], Any] | None:
 def run_line(arguments: Sequence[str], cli: Cli) -> int:
     """Carry out one command line and return its exit code; a mistake of the caller never raises."""
     try:
-        parsed = parse(arguments)
+        parsed = parse(arguments, cli.show)
         code = parsed[0].run(parsed[1], cli) if parsed else exit_codes.OK
         cli.stdout.flush()
     except HoldfastError as error:

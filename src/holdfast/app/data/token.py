@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _TOKEN_BYTES = 32
 _PRIVATE = 0o600
 _FILE = "HOLDFAST_TOKEN_FILE"
+FLAG = "--token-file"
 
 
 def given_token(settings: Settings) -> str | None:
@@ -32,14 +33,29 @@ def given_token(settings: Settings) -> str | None:
         return token
     if token is not None:
         raise _wrong(Problem(_FILE, "HOLDFAST_TOKEN is set, too", hint="unset one of them"))
+    return token_in_file(path, _FILE)
+
+
+def token_in_file(path: Path, named_by: str) -> str:
+    """Read a token from a file that only its owner can read.
+
+    Args:
+        path: The file.
+        named_by: The setting or the flag that names it.
+
+    Raises:
+        InvalidSetting: It cannot be read, or holds no token.
+        Refused: It is another user's, or others can read or write it.
+    """
     try:
-        text = read_private(path, otherwise=f"set {_FILE} to a file of your own")
+        text = read_private(path, otherwise=f"set {named_by} to a file of your own")
     except OSError as error:
         hint = f"make one: (umask 077; openssl rand -hex 32 > {path})"
-        raise _wrong(Problem(_FILE, f"cannot read {path}: {error.strerror}", hint=hint)) from error
+        hint = "holdfast token create NAME makes a token; keep it in a file of mode 0600" if named_by == FLAG else hint
+        raise _wrong(Problem(named_by, f"cannot read {path}: {error.strerror}", hint=hint)) from error
     token = _token_in(text)
     if token is None:
-        raise _wrong(Problem(_FILE, f"{path} holds no token", hint="it is one line of printable ASCII characters"))
+        raise _wrong(Problem(named_by, f"{path} holds no token", hint="it is one line of printable ASCII characters"))
     return token
 
 
