@@ -93,8 +93,21 @@ def test_a_program_starts_again_in_its_pod_after_its_whole_delay_at_the_latest(l
     lab.pass_s(5)
     assert len(lab.orders) == 1
     set_back(lab, HOUR)
-    soon_after(lab, 20.0)
+    lab.pass_s(15)
+    assert len(lab.orders) == 1
+    soon_after(lab, 5.0)
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
+
+
+def test_a_program_that_waits_begins_its_delay_anew_with_no_restart_of_its_server(lab: SetLab) -> None:
+    lab.store.put_policy(evolve(retrying(2, delay_s=20.0), name="flaky"))
+    document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
+    lab.submit_set(document, fails_first("train-w-0", times=1))
+    for _ in range(5):
+        lab.pass_s(5)
+        set_back(lab, 1.0)
+    soon_after(lab, 0.0)
+    assert len(lab.orders) == 2
 
 
 def test_a_set_restarts_after_its_whole_delay_at_the_latest(lab: SetLab) -> None:

@@ -171,6 +171,25 @@ def restarts_in_place(lab: SetLab) -> None:
     lab.submit_set(manifest(replicatedJobs=[one], failurePolicy=policy), lambda order: later(plan(order)))
 
 
+def test_a_place_that_is_kept_is_not_given_up_for_the_trouble_of_another_device() -> None:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 1 << 36, 2), {}, BOTH))
+    lab.step(2)
+    Devices(lab.store, lab.clock).cordon(BY, "GPU-77aa", "it is hot")
+    restarts_in_place(lab)
+    lab.pass_s(3)
+    lab.submit(gpu_job("other", priority=9))
+    lab.pass_s(20)
+    assert [order.job_name for order in lab.orders] == ["train-w-0", "train-w-0", "other"]
+
+
+def test_what_a_program_prints_that_succeeds_shows_no_device_to_be_faulty(lab: Lab) -> None:
+    fine = evolve(fails(LOST), outcome=RunOutcome(containers=(ContainerResult(0),), log=LOST, error_line=LOST))
+    job = lab.submit(gpu_job("fine"), fine)
+    lab.pass_s(5)
+    assert (lab.job(job).state, states(lab)) == (JobState.SUCCEEDED, {"GPU-5d1c": "", "GPU-77aa": ""})
+
+
 def test_a_new_controller_does_not_take_for_kept_a_place_that_was_given_up() -> None:
     lab = SetLab()
     lab.use(NodeInfo("n0", Resources(16_000, 1 << 36, 1), {}, BOTH[:1]))

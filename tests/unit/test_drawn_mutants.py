@@ -63,6 +63,7 @@ class Wanted(Protocol):
 def f(a: int | None) -> tuple[int, str]:
     "It does what it does."
     _log.info("it is %s", a, extra=a)
+    assert_never(a.kind)
     return f"{a + 1}" + "text"
 """
 TWICE = """\
@@ -103,6 +104,10 @@ def test_syntax_is_broken_as_its_example_says(syntax: str) -> None:
 def test_each_comparison_has_its_opposite(operator: str, opposite: str) -> None:
     (mutant,) = mutants_of("m.py", function(f"return a {operator} b").encode())
     assert (mutant.before, mutant.after) == (f"a {operator} b", f"a {opposite} b")
+
+
+def test_what_minds_no_order_is_not_given_another() -> None:
+    assert [mutant.after for mutant in mutants_of("m.py", function("return max(a, b)").encode())] == ["max(a)"]
 
 
 def test_texts_types_figures_and_log_lines_are_left_alone() -> None:

@@ -117,3 +117,16 @@ def test_an_array_ends_without_those_it_has_lost_if_enough_have_succeeded(lab: L
     lab.damage(LOSE, "sweep-0")
     lab.pass_s(10)
     assert (lab.array().ended, lab.counts()) == ("Succeeded", (2, 0, 0))
+
+
+def test_a_damaged_array_that_is_deleted_takes_its_tasks_along(lab: Lossy) -> None:
+    lab.plan = lambda _: exits(0, after_s=1000.0)
+    lab.submit_array(sweep(2))
+    lab.pass_s(3)
+    lab.damage("UPDATE workloads SET state = '{' WHERE name = ?", "sweep")
+    lab.pass_s(1)
+    assert "sweep" in lab.store.quarantined()
+    lab.ask(RequestKind.DELETE, "sweep")
+    lab.pass_s(10)
+    assert {lab.store.job(name).state for name in ("sweep-0", "sweep-1")} == {JobState.CANCELLED}
+    assert (lab.engine.observe(), lab.store.quarantined()) == ({}, {})

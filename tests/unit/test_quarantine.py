@@ -283,3 +283,13 @@ def test_a_damaged_set_whose_job_runs_keeps_no_executor_from_its_orders(tmp_path
             ("id-bad-w-0", "kubejob"),
         }
         assert lab.engine_runs() == []  # nobody can say what should run of it
+
+
+def test_nothing_is_kept_in_memory_of_a_job_that_could_not_be_taken_in(lab: Lab) -> None:
+    bad = lab.submit(job_named("bad", retrying(delay_s=100.0)), exits(1))
+    lab.pass_s(5)
+    state = lab.controller.state
+    state.waiting_attempt(lab.job(bad))
+    assert bad in state.unplaced
+    state.drop(bad)  # as its quarantine does
+    assert bad not in {*state.jobs, *state.active, *state.unplaced}

@@ -232,8 +232,8 @@ class Requests:
             self._quarantine.attempt_anyway(UNREAD, key, now, doing, partial(self._end, key, request, now))
             return
         kind: Kind | None = next((each for each in self._owners.values() if key in each.works), None)
-        known = key in self._state.jobs or key in self._state.changes.jobs
-        if kind is None and not known and request.kind is not RequestKind.SUBMIT:
+        is_newer = key in self._state.changes.jobs
+        if kind is None and not is_newer and request.kind is not RequestKind.SUBMIT:
             self._admit([key], now)  # a job that the last commit submitted, and that nobody has taken in yet
         if request.kind is RequestKind.RETRY and key not in self._state.jobs:
             self._quarantine.attempt(UNREAD, key, now, doing, partial(self._reopen, key))
@@ -299,7 +299,6 @@ class Requests:
                 [evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now) for run in runs],
             )
             self._quarantine.release(key, now)
-            self._state.drop(key)
             for kind in self._state.kinds:  # for which the release has queued it
                 self._state.queue.discard(kind, key)
             if job.child is not None and job.of_set is None:

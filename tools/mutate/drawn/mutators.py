@@ -42,6 +42,9 @@ _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Subscript, ast.Tu
 _OPTIONAL_LAST = frozenset({"get", "getattr", "max", "min", "next", "pop", "round", "sum"})
 """Functions that do without their last argument."""
 
+_COMMUTATIVE = frozenset({"max", "min"})
+"""Functions that do not mind the order of their arguments."""
+
 
 def _said(node: ast.AST) -> str:
     return ast.unparse(node)
@@ -164,7 +167,7 @@ def arguments(node: ast.Call) -> Iterator[Change]:
         yield Change(Kind.ARGUMENT, _said(other), f"{name}(.. {_said(keyword)} ..)", f"{name}(.. ..)")
     if len(node.args) > 1 and name.rpartition(".")[2] in _OPTIONAL_LAST:
         yield _instead(Kind.ARGUMENT, node, _with(node, args=node.args[:-1]))
-    for place in range(len(node.args) - 1):
+    for place in range(0 if name in _COMMUTATIVE else len(node.args) - 1):
         one, two = node.args[place : place + 2]
         if _said(one) != _said(two) and not isinstance(one, ast.Starred) and not isinstance(two, ast.Starred):
             args = [*node.args[:place], two, one, *node.args[place + 2 :]]

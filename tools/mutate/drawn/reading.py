@@ -81,12 +81,18 @@ def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
                 yield name, child
 
 
+_NEVER = "assert_never"
+"""For those who check types: nothing gets there."""
+
+
 def _is_left_alone(node: ast.AST) -> bool:
     match node:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name)))):
             return name in _LOGS
         case ast.AnnAssign(annotation=ast.Name(id=name)) | ast.Call(func=ast.Name(id=name)):
-            return name in _DECLARED or name == "assert_never"
+            return name in _DECLARED or name == _NEVER
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
+            return name == _NEVER
         case (
             ast.JoinedStr()
             | ast.Import()

@@ -384,13 +384,6 @@ MUTATIONS = (
         ("unit/test_lost_tasks.py",),
     ),
     Mutation(
-        "a damaged task that was cancelled does not count",
-        "controller/workloads/arrays.py",
-        "            state = state.counted(self._store.count_by_state(work.row.id))\n            found",
-        "            found",
-        ("unit/test_lost_tasks.py",),
-    ),
-    Mutation(
         "an array that waited for a damaged task waits on when that is cancelled",
         "controller/reconcile.py",
         "            if job.child is not None and job.of_set is None:\n",

@@ -79,16 +79,13 @@ class Arrays(Owners[Array, ArraySpec]):
         return self._look_at_tasks(work, state, now)
 
     def _look_at_tasks(self, work: Work[Array, ArraySpec], state: ArrayState, now: float) -> ArrayResult:
-        """Apply the rules; those that were cancelled because their rows are damaged count as they are stored.
+        """Apply the rules.
 
         Raises:
-            Internal: Nothing can become of the array, as tasks of it are not there or cannot be read.
+            Internal: Nothing can become of the array, as tasks of it cannot be found or read.
         """
         children = list(work.children.values())
         found = _reconcile(work.spec, evolve(work.row, state=state), children, now)
-        if waits_for_lost(state, children, found):
-            state = state.counted(self._store.count_by_state(work.row.id))
-            found = _reconcile(work.spec, evolve(work.row, state=state), children, now)
         if waits_for_lost(state, children, found):
             message = f"of its {state.made} tasks {lost_among(state, children)} cannot be found or read"
             raise Internal(message, hint="their rows are damaged: cancel it, or restore the database from a backup")
