@@ -112,6 +112,8 @@ class Translator(Struct, gc=True):
             yield from self._started(stored, happened, of)
         elif isinstance(happened, AttemptEnded):
             of.ended = happened
+            if _is_lost(happened):  # upstream says so first, then what it leads to
+                yield self._made(stored, "lease_expired")
         elif isinstance(happened, FailureDecided):
             of.decided = happened
         elif isinstance(happened, JobRetryScheduled):
