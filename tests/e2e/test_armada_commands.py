@@ -169,7 +169,7 @@ TOLD: tuple[tuple[tuple[str, ...], int, str, str], ...] = (
     (
         ("get", "queues", "-l", "team=vision", "--only-cordoned"),
         0,
-        "kind: Queue\ncordoned: true\nlabels:\n  of: x\n  team: vision\nname: a\npriorityFactor: 3.0\n",
+        "kind: Queue\ncordoned: true\nlabels:\n  of: x\n  team: vision\nname: a\n",
         "",
     ),
     (("uncordon", "queues", "-l", "of=x", "--dry-run"), 0, "Uncordoning the following queues: (DRY RUN)\na\n", ""),
@@ -185,7 +185,7 @@ TOLD: tuple[tuple[tuple[str, ...], int, str, str], ...] = (
     (
         ("get", "queue", "a"),
         0,
-        "apiVersion: armadaproject.io/v1beta1\nkind: Queue\nname: a\npriorityFactor: 1.0\n",
+        "apiVersion: armadaproject.io/v1beta1\nkind: Queue\nname: a\n",
         "",
     ),
     (("delete", "queue", "a"), 0, "Deleted queue a (or it did not exist)\n", ""),
@@ -262,6 +262,16 @@ def test_a_file_that_is_wrong_is_refused_before_anything_of_it_is_stored(tmp_pat
     for words in (("create", "-f", file), ("create", "-f", file, "--dry-run")):
         assert run(words, Cli(stderr=err), "armadactl") == 1
         assert told in err.getvalue()
+
+
+def test_what_no_failure_has_is_warned_of_as_a_file_is_read(tmp_path: Path) -> None:
+    rules = "[{action: Retry, onExitCodes: {operator: In, values: [-1, 137]}, containerName: log-shipper}]"
+    text = "apiVersion: armadaproject.io/v1beta1\nkind: RetryPolicy\nname: p\ndefaultAction: Fail\nrules: " + rules
+    file = write(tmp_path, "file.yaml", text)
+    err = io.StringIO()
+    assert run(("create", "-f", file, "--dry-run"), Cli(stderr=err), "armadactl") == 0
+    assert re.search(r"rules\[0\].onExitCodes.values \(line \d\): -1 never matches", err.getvalue())
+    assert re.search(r"rules\[0\].containerName \(line \d\): only pods have a container 'log-shipper'", err.getvalue())
 
 
 def test_jobs_of_a_file_are_submitted_and_watched_to_their_end(say: Callable[..., Said], tmp_path: Path) -> None:

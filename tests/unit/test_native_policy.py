@@ -120,7 +120,7 @@ def test_a_hold_shows_its_reason() -> None:
         ({"onExitCodes": {"operator": "Is", "values": [1]}}, "onExitCodes.operator", "not one of its values"),
         ({"onExitCodes": {"operator": "In"}}, "onExitCodes.values", "at least one exit code"),
         ({"onExitCodes": {"operator": "In", "values": ["1"]}}, "onExitCodes.values[0]", "must be a whole number"),
-        ({"onExitCodes": {"operator": "In", "values": [-1]}}, "onExitCodes.values[0]", "not an exit code"),
+        ({"onExitCodes": {"operator": "In", "values": [2**31]}}, "onExitCodes.values[0]", "not an exit code"),
         ({"onExitCodes": {"operator": "In", "values": list(range(10_001))}}, "onExitCodes.values", "at most 10000"),
         ({"onTerminationMessage": {"pattern": "[x"}}, "onTerminationMessage.pattern", "missing ]"),
         ({"onTerminationMessage": {"pattern": "(?=x)"}}, "onTerminationMessage.pattern", "invalid regex"),

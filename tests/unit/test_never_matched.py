@@ -55,6 +55,8 @@ FORMS = ["policy", "armada", "category", "job", "array"]
     [
         (codes("In", 0), "onExitCodes.values", "0 never matches: a program that exits with 0 has not failed"),
         (codes("In", 3, 0), "onExitCodes.values", "0 never matches"),
+        (codes("In", 3, 256), "onExitCodes.values", "256 never matches: programs exit with 0 to 255"),
+        (codes("In", -1, 255, 300), "onExitCodes.values", "-1, 300 never match: programs exit with 0 to 255"),
         (
             {**codes("In", 3), "containerName": "side"},
             "containerName",
@@ -71,9 +73,21 @@ def test_what_no_failure_has_is_warned_of_wherever_rules_are(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("rule", [codes("NotIn", 0), codes("NotIn", 0, 3), {**codes("In", 3), "containerName": "main"}])
+@pytest.mark.parametrize(
+    "rule",
+    [codes("NotIn", 0), codes("NotIn", -1, 256), codes("In", 1, 255), {**codes("In", 3), "containerName": "main"}],
+)
 def test_what_a_failure_can_have_is_not_warned_of(form: str, rule: dict[str, Any]) -> None:
     assert warned(with_rule(form, rule)[0]) == []
+
+
+@pytest.mark.parametrize("form", ["policy", "armada", "job"])
+def test_a_condition_of_a_whole_run_that_is_looked_for_in_a_container_is_warned_of(form: str) -> None:
+    rule = {"onConditions": ["Preempted", "Evicted"], "containerName": "main"}
+    document, where = with_rule(form, rule)
+    told = "Evicted, Preempted never holds for a container: it is true of a whole run"
+    assert warned(document) == [(f"{where}.containerName", told)]
+    assert warned(with_rule(form, {**rule, "onConditions": ["OOMKilled", "Evicted"]})[0]) == []
 
 
 def kube(form: str, level: str) -> tuple[dict[str, Any], str]:

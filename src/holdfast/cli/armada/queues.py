@@ -149,8 +149,13 @@ def _written(queues: Sequence[Queue]) -> str:
     from holdfast.api.armada.plain import plain
     from holdfast.dialects.yaml_writing import write_yaml
 
-    found = ({"apiVersion": VERSION, "kind": KIND, **dict(sorted(plain(one).items()))} for one in queues)
+    found = ({"apiVersion": VERSION, "kind": KIND, **_sorted(plain(one))} for one in queues)
     return "---\n".join(map(write_yaml, found))
+
+
+def _sorted(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Order the fields of a queue, and its labels: what a message maps has no order."""
+    return {key: _sorted(one) if isinstance(one, dict) else one for key, one in sorted(value.items())}
 
 
 def _get_all(asked: Invocation) -> int:

@@ -20,8 +20,22 @@ MAIN = "main"
 """What the one program of a job that is not a pod is called where containers have names."""
 MOST_EXIT_CODES = 10_000
 MOST_NAMES = 1000
-HIGHEST_EXIT_CODE = 2**31 - 1
+LOWEST_EXIT_CODE, HIGHEST_EXIT_CODE = -(2**31), 2**31 - 1
+"""Of those that can be written, as Kubernetes has them."""
+_HIGHEST_OF_PROGRAMS = 255
 HIGHEST_SIGNAL = 64
+_MOST_NAMED = 5
+OF_WHOLE_RUNS = frozenset(
+    {
+        FailureCondition.EVICTED.value,
+        FailureCondition.PREEMPTED.value,
+        FailureCondition.UNSCHEDULABLE.value,
+        FailureCondition.NODE_LOST.value,
+        FailureCondition.EXECUTOR_LOST.value,
+        FailureCondition.END_UNKNOWN.value,
+    }
+)
+"""Conditions that no container has by itself."""
 
 
 def read_exit_codes(fields: Fields, *, scope: ContainerScope = ContainerScope.FIRST_FAILED) -> ExitCodes | None:
@@ -39,23 +53,36 @@ def read_exit_codes(fields: Fields, *, scope: ContainerScope = ContainerScope.FI
 
 
 def read_codes(part: Fields, values: list[object]) -> frozenset[int]:
-    """Read a list of exit codes; 0 is accepted, never matches, and is warned of."""
+    """Read a list of exit codes; those that no failed program has are accepted, and warned of."""
     codes = set()
     for i, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int):
             part.mistyped(f"values[{i}]", value, "a whole number")
-        elif not 0 <= value <= HIGHEST_EXIT_CODE:
-            part.problem(f"values[{i}]", f"{value} is not an exit code", hint="exit codes run from 0 to 255")
+        elif not LOWEST_EXIT_CODE <= value <= HIGHEST_EXIT_CODE:
+            part.problem(f"values[{i}]", f"{value} is not an exit code", hint="exit codes run from 1 to 255")
         else:
             codes.add(value)
     return frozenset(codes)
 
 
-def never_matched(codes: ExitCodes | None, container: str | None, where: str) -> Iterator[Problem]:
+def never_matched(
+    codes: ExitCodes | None, container: str | None, where: str, conditions: frozenset[str] | None = None
+) -> Iterator[Problem]:
     """List what a rule names and no failure has; ``where`` is the rule's path."""
-    if codes is not None and codes.operator is ExitCodeOperator.IN and 0 in codes.values:
+    named = codes.values if codes is not None and codes.operator is ExitCodeOperator.IN else frozenset()
+    if 0 in named:
         message = "0 never matches: a program that exits with 0 has not failed"
         yield Problem(f"{where}.onExitCodes.values", message, hint="leave it out")
+    beyond = sorted(code for code in named if not 0 <= code <= _HIGHEST_OF_PROGRAMS)
+    if beyond:
+        listed = ", ".join(map(str, beyond[:_MOST_NAMED]))
+        message = f"{listed} never match{'es' if len(beyond) == 1 else ''}: programs exit with 0 to 255"
+        hint = "a signal's number has a field of its own, onSignals"
+        yield Problem(f"{where}.onExitCodes.values", message, hint=hint)
+    if container is not None and conditions and conditions <= OF_WHOLE_RUNS:
+        message = f"{', '.join(sorted(conditions))} never holds for a container: it is true of a whole run"
+        yield Problem(f"{where}.containerName", message, hint="leave it out")
+        return
     if container not in {None, MAIN}:
         message = f"only pods have a container {container!r}: the program of any other job is {MAIN!r}"
         yield Problem(f"{where}.containerName", message, hint=f"leave it out, or write {MAIN}")

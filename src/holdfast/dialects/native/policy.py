@@ -287,7 +287,7 @@ def policy_warnings(policy: RetryPolicy, path: str, on_unknown_end: UnknownEnd |
             found.append(Problem(where, message, hint="move it up, or remove it"))
         elif rule.matches_all:
             blocker = rule.name
-        found += never_matched(rule.exit_codes, rule.container_name, where)
+        found += never_matched(rule.exit_codes, rule.container_name, where, rule.conditions)
         if rule.action is not Action.RETRY and (rule.retry_limit is not None):
             found.append(Problem(f"{where}.retryLimit", f"has no effect: the action is {rule.action}"))
         if rule.action in {Action.FAIL, Action.HOLD} and (rule.backoff or rule.mutate):
