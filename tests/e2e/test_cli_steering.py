@@ -63,6 +63,22 @@ def test_a_failed_job_is_retried_with_changes_once_whatever_is_killed(shell: She
         assert (audited.name, audited.detail) == (job.id, "wrong X")
 
 
+def test_all_jobs_are_cancelled_or_preempted_by_one_request(shell: Shell) -> None:
+    manifest = {"command": ["sleep", "1000"], "resources": {"cpu": "1m", "memory": "8Mi"}}
+    with shell.start() as client:
+        client.submit_bulk([{"name": f"sleeps{n}", **manifest} for n in range(20)])
+        ids = [job.id for job in client.jobs()]
+        wait_until(lambda: len(list(client.jobs(states=["Running"]))) >= 3, "some that run")
+        running = [job.id for job in client.jobs(states=["Running"])]
+        assert set(client.preempt_many(ids, reason="a demo")) >= set(running)
+        cancelled = shell.run("cancel", "--all", "--yes", "--reason", "done")
+        assert cancelled.returncode == 0, cancelled.stderr
+        assert {line.split()[0] for line in cancelled.stdout.splitlines()} == {*ids}
+        wait_until(lambda: {job.state for job in client.jobs()} == {"Cancelled"}, "all cancelled")
+        assert {client.job(one).reason for one in ids} == {"done"}
+        assert client.cancel_many(ids) == [], "what has ended is left alone"
+
+
 def test_many_jobs_are_chosen_by_what_is_true_of_them(shell: Shell) -> None:
     with shell.start() as client:
         for index in range(3):

@@ -44,6 +44,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/v1/jobs/{ref}": KUBE,
     "/api/v1/jobs/states": {"ids": []},
     "/api/v1/jobs/reprioritize": {"priority": 1, "ids": []},
+    "/api/v1/jobs/cancel": {"ids": []},
+    "/api/v1/jobs/preempt": {"ids": []},
     "/api/v1/jobs/{ref}/reprioritize": {"priority": 1},
     "/api/v1/secrets": {"value": "s"},
     "/api/v1/dry-run": JOB,

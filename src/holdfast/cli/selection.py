@@ -73,6 +73,8 @@ class Selected(NamedTuple):
     is_array: bool = False
     of_set: bool = False
     """Whether it is a job of a job set."""
+    is_chosen: bool = False
+    """Whether nobody named it."""
 
 
 class Chosen(NamedTuple):
@@ -145,7 +147,7 @@ def select(client: Client, wanted: Chosen, cli: Cli) -> list[Selected]:
         NotFound: There are none.
     """
     jobs = [
-        Selected(job.id, job.name, of_set=job.job_set is not None)
+        Selected(job.id, job.name, of_set=job.job_set is not None, is_chosen=True)
         for job in _jobs(client, wanted)
         if _is_recent(job.submitted_at, job.ended_at, wanted, cli)
     ]

@@ -10,6 +10,7 @@ from holdfast.client.connection import new_key
 from holdfast.wire.base import API
 from holdfast.wire.decisions import DecisionEntry, DecisionPage, Why
 from holdfast.wire.jobs import (
+    AskedJobs,
     AttemptPage,
     AttemptView,
     BulkResult,
@@ -246,6 +247,20 @@ class JobCalls:
         path = f"{API}/nodes/{quote(node, safe='')}/preempt"
         page = self._connection.call(JobPage, "POST", path, repeatable=False, json={"reason": reason})
         return list(page.items)
+
+    def cancel_many(self, ids: Sequence[str], *, reason: str = "") -> list[str]:
+        """Ask for jobs to be cancelled, all or none; returns the ids of those that had not ended, and are of no set."""
+        return self._ask_many("cancel", ids, reason)
+
+    def preempt_many(self, ids: Sequence[str], *, reason: str = "") -> list[str]:
+        """Ask for the places of jobs, of all or none; returns the ids of those that run."""
+        return self._ask_many("preempt", ids, reason)
+
+    def _ask_many(self, verb: str, ids: Sequence[str], reason: str) -> list[str]:
+        body = {"ids": list(ids), "reason": reason}
+        repeatable = verb == "cancel"
+        found = self._connection.call(AskedJobs, "POST", f"{API}/jobs/{verb}", repeatable=repeatable, json=body)
+        return list(found.ids)
 
     def reprioritize(self, reference: str, priority: int) -> JobSummary:
         """Ask for another priority of a job; higher ones go first."""

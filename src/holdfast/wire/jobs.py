@@ -308,6 +308,19 @@ class Reprioritized(Response):
     """How many jobs."""
 
 
+class ManyJobs(Reason):
+    """Which jobs something is asked of, and why."""
+
+    ids: list[str] = Field(max_length=10_000)
+
+
+class AskedJobs(Response):
+    """Of which of many jobs something was asked."""
+
+    ids: list[str]
+    """The others have ended, are about to, or are not of a kind of which this is asked."""
+
+
 class StatesQuery(Body):
     """Which jobs' states to return."""
 

@@ -24,6 +24,7 @@ from holdfast.service.operations.jobs import (
 )
 from holdfast.wire.decisions import DecisionEntry, DecisionPage, DecisionView, Why
 from holdfast.wire.jobs import (
+    AskedJobs,
     AttemptPage,
     AttemptView,
     HistoryPage,
@@ -33,6 +34,7 @@ from holdfast.wire.jobs import (
     JobSummary,
     JobView,
     LogChunk,
+    ManyJobs,
     NewPriorities,
     NewPriority,
     Reason,
@@ -271,6 +273,20 @@ def preempt(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None
 def reprioritize(backend: Backend, by: Caller, ref: Ref, asked: NewPriority) -> JobSummary:
     """Ask for another priority of a job, by which it waits from now on."""
     return job_summary(JobOperations(backend).reprioritize(by, ref, asked.priority))
+
+
+@_CONTROL.add("POST", "/jobs/cancel", AskedJobs, 413, 422, summary="Cancel many jobs", status=202)
+def cancel_many(backend: Backend, by: Caller, asked: ManyJobs) -> AskedJobs:
+    """Ask for jobs with these ids to be cancelled: all, or none; those of job sets end with their set alone."""
+    where = JobOperations(backend).meant(by, Wanted(ids=asked.ids))
+    return AskedJobs(ids=[job.id for job in JobBatches(backend).cancel(by, where, asked.reason)])
+
+
+@_CONTROL.add("POST", "/jobs/preempt", AskedJobs, 413, 422, summary="Preempt many jobs", status=202)
+def preempt_many(backend: Backend, by: Caller, asked: ManyJobs) -> AskedJobs:
+    """Ask for the places of those jobs with these ids that run: all, or none; policies decide which run again."""
+    where = JobOperations(backend).meant(by, Wanted(ids=asked.ids, states=["Running"]))
+    return AskedJobs(ids=[job.id for job in JobBatches(backend).preempt(by, where, asked.reason)])
 
 
 @_CONTROL.add("POST", "/jobs/reprioritize", Reprioritized, 413, 422, summary="Reprioritize many jobs", status=202)

@@ -10,7 +10,7 @@ import typer
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.commands.steering.steer import SteerOptions, ask_job_or_array, chosen_of
+from holdfast.cli.commands.steering.steer import SteerOptions, ask_job_or_array, ask_together, chosen_of, tell_all
 from holdfast.cli.flags import Flags
 from holdfast.cli.selection import Selected, chooses, read_choice
 from holdfast.errors import HoldfastError, NotFound
@@ -54,9 +54,11 @@ def preempt(options: PreemptOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect() as client:
         meant = chosen_of(client, options, wanted, "preempt", cli) if options.jobs or wanted is not None else ()
+        alone, done = ask_together(meant, partial(client.preempt_many, reason=options.reason))
+        tell_all(done, "preempt", cli)
         nodes = [Selected(name, name) for name in options.node]
         code = _each(nodes, partial(_of_node, client, options.reason), cli)
-        return _each(meant, partial(_of_any, client, options.reason), cli) or code
+        return _each(alone, partial(_of_any, client, options.reason), cli) or code
 
 
 def _of_node(client: Client, reason: str, one: Selected) -> Sequence[JobSummary]:

@@ -15,7 +15,7 @@ from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
 from holdfast.cli.watching.arrays import wait_until_ended
 from holdfast.cli.watching.waiting import Wanted, wait_for
-from holdfast.errors import HoldfastError, NotFound
+from holdfast.errors import Forbidden, HoldfastError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -31,6 +31,8 @@ _MEANT: "dict[str, tuple[Sequence[str], Sequence[str]]]" = {
     "retry": (("Failed", "Cancelled"), ()),
 }
 """In which states jobs and arrays are meant that nobody named."""
+_AT_ONCE = 5000
+"""Jobs of one request."""
 _SHORT = ("cpu", "memory", "gpu")
 """What stands for ``resources.cpu`` and so on."""
 
@@ -81,7 +83,10 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
             return found
 
         found = chosen_of(client, options, wanted, "cancel", cli)
-        code = _each(found, ask, "cancel", cli)
+        alone, done = ask_together(found, partial(client.cancel_many, reason=options.reason))
+        asked += [one.id for one in done]
+        tell_all(done, "cancel", cli)
+        code = _each(alone, ask, "cancel", cli)
         if unserved:
             code = wait_for(client, asked, Wanted(state="Cancelled"), cli) or code
             wait_until_ended(client, arrays, None, cli)
@@ -212,6 +217,32 @@ def _without_sets(client: "Client", found: Sequence[Selected], group: str, cli: 
         names = ", ".join(one.name for one in client.job_sets(group=group) if one.terminal is None)
         cli.say(f"left as they are: job sets {names}; see holdfast suspend, resume, restart, delete")
     return left
+
+
+def ask_together(
+    found: Sequence[Selected], ask: "Callable[[Sequence[str]], Sequence[str]]"
+) -> tuple[list[Selected], list[Selected]]:
+    """Ask something of all jobs that were chosen by one request; returns what is to be asked alone, and what was asked.
+
+    Alone are arrays, jobs of sets, jobs that a person named, and all where the server takes no request for many or the
+    caller may not do it to one of them: each is refused with its own words then, and the others are not.
+    """
+    many = [one for one in found if one.is_chosen and not one.is_array and not one.of_set]
+    if len(many) <= 1:
+        return list(found), []
+    done: set[str] = set()
+    for start in range(0, len(many), _AT_ONCE):
+        try:
+            done |= {*ask([one.id for one in many[start : start + _AT_ONCE]])}
+        except (Forbidden, InvalidRequest):  # an older server knows no such call
+            break
+    return [one for one in found if one.id not in done], [one for one in many if one.id in done]
+
+
+def tell_all(done: Sequence[Selected], verb: str, cli: Cli) -> None:
+    """Say what was asked of many jobs."""
+    for one in done:
+        cli.output().text(f"{one.id} {one.name} {verb} requested")
 
 
 def _each(jobs: Sequence[Selected], act: "Act", verb: str, cli: Cli) -> int:
