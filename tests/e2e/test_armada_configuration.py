@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +63,73 @@ def test_an_edit_counts_within_a_second_and_a_broken_one_changes_nothing_and_is_
         server.process.send_signal(signal.SIGHUP)
         assert server.run("doctor").returncode == 0
         assert cap(client) == 1000
+
+
+def test_a_reload_tells_what_was_taken_up_or_why_nothing_was(server: Server, file: Path) -> None:
+    with server.start() as client:
+        again = server.run("armada", "config", "reload")
+        assert (again.returncode, again.stderr) == (0, "")
+        assert again.stdout.splitlines() == [
+            f"{file} is in force, and says what it said before",
+            "Retry policies apply; at most 1000 retries of a job",
+            "Default retry policy: stubborn",
+            "Error categories: none",
+        ]
+        broken = AS_EVER.replace("1000", "many").replace("enabled: true", "enabled: perhaps")
+        file.write_text(broken)
+        refused = server.run("armada", "config", "reload")
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert f"Error: {file} is not a valid configuration; what was in force before stays so\n" in refused.stderr
+        assert "scheduling.retryPolicy.globalMaxRetries" in refused.stderr
+        assert "scheduling.retryPolicy.enabled" in refused.stderr
+        assert cap(client) == 1000
+        category = "application: {errorCategories: {categories: [{name: cuda, rules: [{onExitCodes: "
+        file.write_text(f"{AS_EVER.replace('1000', '5')}{category}{{operator: In, values: [3]}}}}]}}]}}}}")
+        assert server.run("armada", "config", "reload").stdout.splitlines()[-1] == "Error categories: cuda"
+        assert cap(client) == 5, "it is in force once the command has ended"
+
+
+def test_a_server_without_a_file_refuses_to_reload_and_says_how_to_have_one(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    try:
+        server.start().close()
+        refused = server.run("armada", "config", "reload")
+        assert refused.returncode == 1
+        hint = "  hint: start it with HOLDFAST_ARMADA_CONFIG=FILE"
+        assert refused.stderr == f"Error: this server keeps to no configuration file\n{hint}\n"
+    finally:
+        server.clean_up()
+
+
+def test_sighup_has_a_file_read_whose_change_nobody_can_see_from_outside(server: Server, file: Path) -> None:
+    with server.start() as client:
+        before = file.stat()
+        with file.open("r+") as opened:
+            opened.write(AS_EVER.replace("1000", "2000"))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert (file.stat().st_mtime_ns, file.stat().st_size, file.stat().st_ino) == (
+            before.st_mtime_ns,
+            before.st_size,
+            before.st_ino,
+        )
+        assert cap(client) == 1000
+        assert server.process is not None
+        server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: cap(client) == 2000, "the file, read again", within_s=5.0)
+
+
+@pytest.mark.slow  # many starts
+def test_a_server_that_is_killed_while_it_takes_up_a_file_has_the_old_or_the_new_and_then_the_new(
+    server: Server, file: Path
+) -> None:
+    server.start().close()
+    for number in range(5):
+        file.write_text(AS_EVER.replace("1000", str(number)))
+        threading.Event().wait(0.08 * number)
+        server.end()
+        with server.start() as client:
+            assert cap(client) == number
+            assert server.run("doctor").returncode == 0
 
 
 @pytest.mark.slow

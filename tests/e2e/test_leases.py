@@ -15,6 +15,7 @@ import pytest
 
 from holdfast.errors import Conflict, NotLeader, Unavailable
 from holdfast.ports.store import Changes
+from holdfast.service.manifests.armada import read_configuration
 from holdfast.storage.sql import open_store
 from tests import wire
 from tests.e2e.test_databases import Machine, all_succeeded, is_ready, manifests, wait_until
@@ -36,8 +37,8 @@ def line(postgres_url: str) -> Iterator[wire.Wire]:
         yield laid
 
 
-def on(url: str, folder: Path) -> Machine:
-    return Machine(folder, {"HOLDFAST_DATABASE": url, "HOLDFAST_LEASE": f"{LEASE_S}s"})
+def on(url: str, folder: Path, **more: str) -> Machine:
+    return Machine(folder, {"HOLDFAST_DATABASE": url, "HOLDFAST_LEASE": f"{LEASE_S}s", **more})
 
 
 def readiness(machine: Machine) -> str:
@@ -89,6 +90,27 @@ def test_a_deposed_server_takes_nothing_in_says_so_and_leads_again_when_it_may(
         with pytest.raises(Conflict):
             store.commit(Changes(handled=[1], epoch=epoch))
         client.cancel(job)
+
+
+def test_servers_keep_to_the_configuration_file_of_the_one_that_leads(postgres_url: str, tmp_path: Path) -> None:
+    file, text = tmp_path / "armada.yaml", "scheduling: {{retryPolicy: {{enabled: true, globalMaxRetries: {}}}}}"
+    file.write_text(text.format(7))
+    machine = on(postgres_url, tmp_path / "data", HOLDFAST_ARMADA_CONFIG=str(file))
+    with machine.serving() as client, closing(open_store(postgres_url)) as store:
+        wait_until(lambda: is_ready(client))
+        assert client.settings().global_max_retries == 7
+        depose(postgres_url, store.lead)
+        wait_until(lambda: "led by the test" in readiness(machine), within_s=5)
+        store.put_configured(read_configuration(text.format(9), "of the other"))
+        file.write_text(text.format(8))
+        assert client.settings().global_max_retries == 9, "both show what is in force"
+        with pytest.raises(NotLeader, match="led by the test"):
+            client.reload_settings()
+        assert client.settings().global_max_retries == 9
+        file.write_text(text.format(7))
+        store.lead("the test", 0.0, time.time())
+        wait_until(lambda: client.settings().global_max_retries == 7)
+        assert client.reload_settings().changed is False
 
 
 def depose(url: str, lead: object) -> int:

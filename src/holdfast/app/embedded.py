@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from holdfast.app.leadership import Leadership
     from holdfast.app.settings import Settings
     from holdfast.app.telemetry import Telemetry
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.configured import Configured
     from holdfast.ports.engine import Engine, NodeInfo
     from holdfast.ports.store import ControllerStore
 
@@ -182,6 +184,10 @@ class Embedded:
         if self.configuring is not None and self.reserve is not None:
             self.configuring.again()
             self.reserve.wake()
+
+    def reload(self, caller: Caller) -> tuple[Configured, bool] | None:
+        """Read the configuration file now; ``None`` if there is none. See ``Configuring.reload``."""
+        return None if self.configuring is None else self.configuring.reload(caller)
 
     def refusal(self) -> Unavailable | None:
         """Say why this process may write nothing, also not what only asks for something, if it may not."""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from holdfast.app.data.ownership import Ownership
     from holdfast.app.embedded import Embedded
     from holdfast.app.telemetry import Telemetry
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.configured import Configured
 
 _START_AGAIN = "nothing sent here would be kept; stop this server, repair its data directory, and start it again"
 
@@ -39,6 +41,10 @@ class Readiness:
         """Tell the loops that something may have been asked of them."""
         if self._embedded is not None:
             self._embedded.wake()
+
+    def reload(self, caller: Caller) -> tuple[Configured, bool] | None:
+        """Read the configuration file now; ``None`` if there is none. See ``Configuring.reload``."""
+        return None if self._embedded is None else self._embedded.reload(caller)
 
     def refusal(self) -> Unavailable | None:
         """Say why nothing may be taken in, if so: what is stored here would be lost, or is another's to store."""

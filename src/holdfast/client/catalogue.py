@@ -12,6 +12,7 @@ from holdfast.wire.base import API
 from holdfast.wire.catalogue import (
     CategoryPage,
     CategoryView,
+    ConfigurationView,
     DevicePage,
     DeviceView,
     NodePage,
@@ -111,6 +112,10 @@ class CatalogueCalls:
         """Replace the settings; a field left out gets its default. A dry run stores nothing."""
         params = {"dry_run": "true"} if dry_run else {}
         return self._connection.call(SettingsView, "PUT", f"{API}/settings", json=settings, params=params)
+
+    def reload_settings(self) -> ConfigurationView:
+        """Have the server read its configuration file again; returns what that says."""
+        return self._connection.call(ConfigurationView, "POST", f"{API}/settings/reload")
 
     def nodes(self) -> list[NodeView]:
         """List nodes and what is in use on them."""

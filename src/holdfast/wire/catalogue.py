@@ -75,6 +75,20 @@ class SettingsView(Response):
     """What is legal but dubious, such as a role of a group that the machine has not."""
 
 
+class ConfigurationView(Response):
+    """What a configuration file says, which is in force."""
+
+    file: str
+    changed: bool
+    """Whether it said something else before."""
+    enabled: bool | None = None
+    """Whether retry policies apply to the jobs of its door; null where it says nothing of retries."""
+    global_max_retries: int | None = Field(default=None, alias="globalMaxRetries")
+    default_policy_name: str | None = Field(default=None, alias="defaultPolicyName")
+    categories: list[str] = Field(default_factory=list)
+    """Names of its failure categories, in their order."""
+
+
 class NodeView(Response):
     """A place with capacity, as last reported."""
 

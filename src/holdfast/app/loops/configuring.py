@@ -6,12 +6,14 @@ A file that cannot be read, or is not valid, changes nothing, and the server say
 from __future__ import annotations
 
 import logging
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from holdfast.app.entrance.accounts import account
 from holdfast.app.time import SystemClock
 from holdfast.domain.audit import Caller
-from holdfast.errors import HoldfastError, InvalidSetting
+from holdfast.errors import HoldfastError, InvalidSetting, Unavailable
 from holdfast.service.manifests.armada import read_configuration
 
 if TYPE_CHECKING:
@@ -51,8 +53,9 @@ class Configuring:
     def __init__(self, path: Path, store: Store, leadership: Leadership) -> None:
         """Wire it; a loop takes its steps."""
         self._path, self._store, self._leadership = path, store, leadership
-        self._read: tuple[float, int, int] | None = None
+        self._read: tuple[int, tuple[float, int, int]] | None = None
         self._trouble: str | None = None
+        self._turn = threading.Lock()
 
     def trouble(self) -> str | None:
         """Say why the file is not in force, if so."""
@@ -63,31 +66,48 @@ class Configuring:
         self._read = None
 
     def step(self) -> float:
-        """Read the file if it has changed; returns when to look again."""
+        """Read the file if it has changed, or another process led since it was read; returns when to look again."""
         stamp = self._stamp()
         if (stamp != self._read or stamp is None) and self._leadership.refusal() is None:
-            try:
-                self._take_up(read_file(self._path))
-                self._read = stamp
-            except InvalidSetting as error:
-                self._read = stamp
-                self._say("; ".join((error.message, *map(str, error.problems))))
-            except HoldfastError as error:
-                self._say(error.message)
+            with suppress(HoldfastError), self._turn:  # it is told until it is mended
+                self._look(stamp, Caller(account(), SystemClock().now(), f"file {self._path}", ""))
         return _LOOK_S
 
-    def _stamp(self) -> tuple[float, int, int] | None:
+    def reload(self, caller: Caller) -> tuple[Configured, bool]:
+        """Read the file now; returns what it says, and whether that is new.
+
+        Raises:
+            InvalidSetting: It cannot be read, or is not valid; what was in force before stays so.
+            Unavailable: This process does not lead, or nothing can be stored.
+        """
+        if (refusal := self._leadership.refusal()) is not None:
+            raise refusal
+        with self._turn:
+            return self._look(self._stamp(), caller)
+
+    def _look(self, stamp: tuple[int, tuple[float, int, int]] | None, caller: Caller) -> tuple[Configured, bool]:
+        try:
+            configured = read_file(self._path)
+            changed = self._store.put_configured(configured, by=caller)
+        except InvalidSetting as error:
+            self._read = stamp
+            self._say("; ".join((error.message, *map(str, error.problems))))
+            raise
+        except HoldfastError as error:
+            self._say(error.message)
+            raise
+        self._read, self._trouble = stamp, None
+        if changed:
+            _log.info("%s is in force", self._path)
+        return configured, changed
+
+    def _stamp(self) -> tuple[int, tuple[float, int, int]] | None:
+        """Return under which lease which state of the file is seen; ``None``: there is none, or this does not lead."""
         try:
             found = self._path.stat()
-        except OSError:
+            return self._leadership.epoch(), (found.st_mtime_ns, found.st_size, found.st_ino)
+        except (OSError, Unavailable):
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
-
-    def _take_up(self, configured: Configured) -> None:
-        caller = Caller(account(), SystemClock().now(), f"file {self._path}", "")
-        if self._store.put_configured(configured, by=caller):
-            _log.info("%s is in force", self._path)
-        self._trouble = None
 
     def _say(self, trouble: str) -> None:
         told = f"{trouble}; what was in force before stays so"

@@ -1,4 +1,4 @@
-"""``config``: which of the servers in the configuration file is asked."""
+"""``config``: which of the servers in the configuration file is asked, and our own server's configuration."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.armada.failure import Failed
 from holdfast.cli.armada.line import Verb
+from holdfast.errors import InvalidSetting
 
 if TYPE_CHECKING:
     from holdfast.cli.armada.invocation import Invocation
@@ -45,6 +46,23 @@ def _current(asked: Invocation) -> int:
     return 0
 
 
+def _reload(asked: Invocation) -> int:
+    with asked.cli.connect() as client:
+        try:
+            found = client.reload_settings()
+        except InvalidSetting as error:
+            told = f"{error.message}; what was in force before stays so"
+            raise Failed(told, *(f"  {one}" for one in error.problems)) from error
+    asked.out(f"{found.file} is in force{'' if found.changed else ', and says what it said before'}")
+    if found.enabled is not None:
+        applied = "apply" if found.enabled else "do not apply to jobs of the door"
+        asked.out(f"Retry policies {applied}; at most {found.global_max_retries} retries of a job")
+        asked.out(f"Default retry policy: {found.default_policy_name or 'none'}")
+    asked.out(f"Error categories: {', '.join(found.categories) or 'none'}")
+    return 0
+
+
 USE = Verb("use-context", "Say which context later commands use", _use, "<context>", 1)
 LIST = Verb("get-contexts", "Show the contexts of the configuration file", _list)
 CURRENT = Verb("current-context", "Show which context is used", _current)
+RELOAD = Verb("reload", "Have our server read its configuration file again", _reload)

@@ -122,8 +122,8 @@ ROOT = Verb(
         watching.WATCH,
         Verb(
             "config",
-            "Show and choose contexts of the configuration file",
-            verbs=(contexts.USE, contexts.LIST, contexts.CURRENT),
+            "Show and choose contexts of the configuration file; have a server read its own again",
+            verbs=(contexts.USE, contexts.LIST, contexts.CURRENT, contexts.RELOAD),
         ),
         Verb(
             "preempt",

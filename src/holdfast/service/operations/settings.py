@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct
-from holdfast.errors import InvalidSetting
+from holdfast.errors import InvalidSetting, Refused
 from holdfast.service.access.asking import asks
 from holdfast.service.access.strangers import strange_in_roles
 from holdfast.service.naming import unknown_names
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.grants import Access
     from holdfast.domain.audit import Caller
+    from holdfast.domain.configured import Configured
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.errors import Problem
     from holdfast.ports.store import Store
@@ -38,6 +39,23 @@ class Settings(Struct, frozen=True):
     def warnings(self, _caller: Caller, access: Access, is_group: Callable[[str], bool]) -> Sequence[Problem]:
         """Say what is dubious about who has which rights, although it is valid: groups that the machine has not."""
         return strange_in_roles(access, is_group)
+
+    @asks(Right.CHANGE, Subject.SETTINGS)
+    def reload(
+        self, caller: Caller, read: Callable[[Caller], tuple[Configured, bool] | None]
+    ) -> tuple[Configured, bool]:
+        """Read the configuration file again; returns what it says, and whether that is new.
+
+        Raises:
+            InvalidSetting: It cannot be read, or is not valid; what was in force before stays so.
+            Refused: The server keeps to no file.
+        """
+        with audited(self.store, caller, Act.UPDATE, Subject.SETTINGS, "settings"):
+            found = read(caller)
+            if found is None:
+                msg = "this server keeps to no configuration file"
+                raise Refused(msg, hint="start it with HOLDFAST_ARMADA_CONFIG=FILE")
+            return found
 
     @asks(Right.CHANGE, Subject.SETTINGS)
     def put(

@@ -32,6 +32,7 @@ from holdfast.service.operations.settings import Settings
 from holdfast.wire.catalogue import (
     CategoryPage,
     CategoryView,
+    ConfigurationView,
     PolicyPage,
     PolicyView,
     QueuePage,
@@ -267,3 +268,18 @@ def put_settings(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = 
     settings, policy, access = read_settings(body)
     access = Settings(backend.store).put(by, settings, policy, access, dry_run=dry_run)
     return _settings_view(settings, policy, access, Settings(backend.store).warnings(by, access, backend.is_group))
+
+
+@_SETTINGS.add("POST", "/settings/reload", ConfigurationView, 409, 422, summary="Read the configuration file again")
+def reload_settings(backend: Backend, by: Caller) -> ConfigurationView:
+    """Read the file that HOLDFAST_ARMADA_CONFIG names; one that is not valid changes nothing."""
+    found, changed = Settings(backend.store).reload(by, backend.reload)
+    told = found.retries
+    return ConfigurationView(
+        file=found.file,
+        changed=changed,
+        enabled=None if told is None else told.enabled,
+        globalMaxRetries=None if told is None else told.global_max_retries,
+        defaultPolicyName=None if told is None else told.default_policy,
+        categories=[one.name for one in found.categories],
+    )

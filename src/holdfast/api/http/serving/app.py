@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.configured import Configured
     from holdfast.errors import HoldfastError
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
@@ -60,6 +62,8 @@ class Probes(Struct, frozen=True):
     """Where the values of secret variables are, if they can be kept."""
     doors: dict[str, ASGIApp] = field(default_factory=dict)
     """Those doors that answer on this port, by how their paths begin."""
+    reload: Callable[[Caller], tuple[Configured, bool] | None] = lambda _: None
+    """Reads the configuration file again, if there is one."""
 
 
 def create_app(
@@ -108,6 +112,7 @@ def create_app(
         account=entrance.account,
         is_group=entrance.is_group,
         as_submitters=entrance.as_submitters,
+        reload=probes.reload,
     )
     app.state.entrance = entrance
     app.state.listeners = Listeners(store.last_event_seq, probes.streams, probes.stopping)
