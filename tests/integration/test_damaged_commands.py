@@ -243,3 +243,35 @@ def test_lists_of_arrays_and_job_sets_tell_of_those_that_cannot_be_read(world: W
         client.delete_job_set("bad-workloads-set")
         world.pass_s(5)
         assert unread(client) == good
+
+
+def test_an_array_that_is_left_alone_says_so_and_goes_on_once_what_it_lacked_is_there_and_it_is_released(
+    world: World,
+) -> None:
+    of_array = tables.jobs.c.name.startswith("good-array-")
+    with world.opened() as (_, client):
+        array = submit_each_kind(client, "good", "x")[1]
+        world.pass_s(4)
+    engine = create_engine(world.url)
+    with engine.begin() as connection:
+        assert connection.execute(update(tables.jobs).where(of_array).values(set_id=None)).rowcount == 2
+    with world.opened() as (_, client):
+        world.pass_s(30)
+        [view] = [one for one in client.arrays() if one.id == array]
+        assert (view.state, view.reason.splitlines()[0], view.eta_s) == (
+            "Running",
+            "quarantined: Holdfast failed while reconciling it: Internal: of its 2 tasks 2 cannot be found or read",
+            None,
+        )
+        assert client.array(array).reason == view.reason
+        assert view.reason in client.array_why(array).headline
+        client.release_array(array)
+        world.pass_s(3)
+        assert client.array(array).reason == view.reason
+        with engine.begin() as connection:
+            connection.execute(update(tables.jobs).where(of_array).values(set_id=array))
+    engine.dispose()
+    with world.opened() as (store, client):
+        world.pass_s(3)
+        assert (client.array(array).state, client.array(array).reason) == ("Succeeded", "2 of 2 tasks succeeded")
+        assert store.quarantined() == {}

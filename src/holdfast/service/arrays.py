@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.compiled.codec import load_array
@@ -19,16 +20,17 @@ from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.admission.records import new_array
-from holdfast.service.quarantined import itself, readable
+from holdfast.service.quarantined import itself, readable, reason_of
 from holdfast.service.refusals import audited
 from holdfast.service.submit import Submitter
 from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt, Job, Node
+    from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
@@ -51,6 +53,8 @@ class Progress(Struct, frozen=True):
     """Tasks that run now."""
     eta_s: float | None = None
     """When the last would end if the others took as long as those that are over; ``None``: nobody knows, or it has."""
+    left_alone: str = ""
+    """Why nobody looks after it, if it is quarantined."""
 
     @property
     def waiting(self) -> int:
@@ -211,7 +215,7 @@ class Arrays(Struct, frozen=True):
         told: list[Unreadable] = []
         found = self.store.workloads(Array, where, after=after, limit=limit + 1, told=told.append)
         shown, last = found[:limit], None if len(found) <= limit else found[limit - 1].name
-        arrays = readable(shown, self._progress, itself, told.append)
+        arrays = readable(shown, partial(self._progress, known=self.store.quarantined()), itself, told.append)
         return ArrayPage(arrays, last, [one for one in told if last is None or one.name <= last])
 
     def going_on(self, tasks: Iterable[Job]) -> Sequence[Progress]:
@@ -222,7 +226,7 @@ class Arrays(Struct, frozen=True):
         except Internal:  # one of them is damaged, which is told where it is asked for
             return []
         shown = (found[one] for one in ids if one in found and not found[one].ended)
-        return readable(shown, self._progress, itself)
+        return readable(shown, partial(self._progress, known=self.store.quarantined()), itself)
 
     def task(self, reference: str, index: int) -> Job:
         """Find a task of an array by its index.
@@ -274,17 +278,17 @@ class Arrays(Struct, frozen=True):
             return in_order(ask)
 
     def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
-        """Ask to release an array that is held.
+        """Ask to release an array that is held or quarantined.
 
         Raises:
             NotFound: There is no such array.
-            Conflict: It is not held, or about to end.
+            Conflict: It is neither, or about to end.
         """
         with audited(self.store, by, Act.RELEASE, Subject.ARRAY, reference):
 
             def ask() -> Progress:
                 found = self._going_on(reference, "released")
-                if not found.held:
+                if not (found.held or found.progress.left_alone):
                     array, state = found.progress.array, found.progress.state
                     msg = f"array {array.name!r} is {state}: only a held array can be released"
                     raise Conflict(msg)
@@ -360,20 +364,17 @@ class Arrays(Struct, frozen=True):
         self.store.append(request, by=by, version=found.array.version)
         return found
 
-    def _progress(self, array: Array) -> Progress:
-        spec, running = _spec_of(array), 0
+    def _progress(self, array: Array, known: Mapping[str, Quarantined] | None = None) -> Progress:
+        spec, running = load_array(array.spec), 0
+        found = None if array.ended else (self.store.quarantined() if known is None else known).get(array.id)
         if not array.ended:
             counts = self.store.count_by_state(array.id)
             array, running = evolve(array, state=array.state.counted(counts)), counts.get(JobState.RUNNING, 0)
         state, eta_s = array.state, None
         over = state.succeeded + state.failed + state.cancelled
-        if over and not state.status:
+        if over and not state.status and found is None:
             eta_s = (self.clock.now() - array.created_at) * (spec.total - over) / over
-        return Progress(array, spec, running, eta_s)
-
-
-def _spec_of(array: Array) -> ArraySpec:
-    return load_array(array.spec)
+        return Progress(array, spec, running, eta_s, "" if found is None else reason_of(found))
 
 
 def _no_such(reference: str) -> NotFound:

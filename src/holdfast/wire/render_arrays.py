@@ -25,10 +25,27 @@ _VERBS = {
 }
 
 
-def array_view(array: Array, spec: ArraySpec, state: str, *, reason: str = "", **progress: Any) -> ArrayView:  # noqa: ANN401 - numbers
-    """Show an array; ``reason`` is what it waits for, ``progress`` is ``waiting``, ``running`` and ``eta_s``."""
+def array_view(
+    array: Array,
+    spec: ArraySpec,
+    state: str,
+    *,
+    reason: str = "",
+    left_alone: str = "",
+    **progress: Any,  # noqa: ANN401 - numbers
+) -> ArrayView:
+    """Show an array.
+
+    Args:
+        array: What is stored of it.
+        spec: What it should be.
+        state: Where it is, in a word.
+        reason: What it waits for.
+        left_alone: Why nobody looks after it, which goes before anything else.
+        progress: ``waiting``, ``running`` and ``eta_s``.
+    """
     header = _header(array, spec, state)
-    return ArrayView(**{**header, "reason": header["reason"] or reason}, **progress)
+    return ArrayView(**{**header, "reason": left_alone or header["reason"] or reason}, **progress)
 
 
 def array_accepted(array: Array, spec: ArraySpec, warnings: Iterable[Problem]) -> ArrayAccepted:

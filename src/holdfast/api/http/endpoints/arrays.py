@@ -65,6 +65,7 @@ def progress_view(found: Progress) -> ArrayView:
         found.spec,
         found.state,
         reason=found.waits_for,
+        left_alone=found.left_alone,
         waiting=found.waiting,
         running=found.running,
         eta_s=found.eta_s,
