@@ -8,13 +8,14 @@ import pytest
 
 from holdfast.domain.access.grants import Seen
 from holdfast.domain.access.places import Place
+from holdfast.domain.events import ArrayDeleted, EventRecord, NodeRecovered
 from holdfast.domain.job import JobState, Queue
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.errors import NotFound
 from holdfast.ports.events import EventFilter
 from holdfast.ports.overview import Scope, Share
-from holdfast.ports.store import JobFilter, Submission
+from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.ports.workloads import WorkloadFilter
 from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.admission.records import new_array, new_job
@@ -96,3 +97,26 @@ def test_pages_go_on_where_they_ended(filled: Store) -> None:
         paged += [one.name for one in page]
     assert paged == whole
     assert len(whole) == len([group for group in GROUPS if Place(group="lab/").holds("", group)])
+
+
+def test_events_of_arrays_and_job_sets_are_their_owners_and_of_their_place_also_when_these_are_gone(
+    store: Store,
+) -> None:
+    def ended(name: str, by: str, queue: str, group: str) -> EventRecord:
+        row = Array(name, name=name, submitted_by=by, submitter_uid=1001, queue=queue, group=group)
+        return EventRecord(None, 1.0, ArrayDeleted(name, name), group, row)
+
+    told = [ended("hers", "ann", "gpu", "lab/1"), ended("his", "ben", "cpu", "")]
+    told.append(EventRecord(None, 1.0, NodeRecovered("e", "n", "all", 1.0)))
+    store.commit(Changes(events=dict(enumerate(told))))
+    for seen, names in (
+        (None, ["hers", "his", "n"]),
+        (Seen("ann"), ["hers"]),
+        (Seen("ann", uid=1001), ["hers"]),
+        (Seen("ann", uid=1009), []),
+        (Seen("cat", frozenset({"cpu"})), ["his"]),
+        (Seen(everyones=True, places=(Place(group="lab/"),)), ["hers"]),
+        (Seen("ben", places=(Place(group="lab/"),)), []),
+    ):
+        found = store.events(limit=9, where=EventFilter(seen=seen))
+        assert [getattr(one.event, "name", None) or getattr(one.event, "node", "") for one in found] == names, seen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -226,3 +226,30 @@ def test_sums_count_what_one_may_know_of(stage: Stage) -> None:
     assert (now["jobs"] == everything["jobs"]) is counts_all
     assert (now["queues"] == everything["queues"]) is counts_all
     assert now["nodes"][0]["used"] == everything["nodes"][0]["used"], "what is free is no secret"
+
+
+def test_the_events_of_ones_own_arrays_and_job_sets_are_told_whatever_others_see(stage: Stage) -> None:
+    document = manifest("his", replicatedJobs=[group("w", 1)])
+    stage.done(stage.ben.post("/api/v1/jobsets", json=document))
+    stage.done(stage.ben.post("/api/v1/arrays/own/cancel"))
+    stage.lab.pass_s(3.0)
+    stage.done(stage.ben.delete("/api/v1/jobsets/his"))
+    stage.done(stage.ben.delete("/api/v1/arrays/own"))
+    stage.lab.pass_s(5.0)
+    told = [one for one in every_event(stage.ben) if one["type"].split(".")[2] in {"jobset", "array"}]
+    types = {one["type"].removeprefix("dev.holdfast.") for one in told if not MARK.search(json.dumps(one))}
+    assert {"jobset.created.v1", "jobset.deleted.v1", "array.ended.v1", "array.deleted.v1"} <= types, types
+    hers = {one["type"] for one in told if MARK.search(json.dumps(one))}
+    assert bool(hers) is (stage.sight == "details")
+
+
+def every_event(client: httpx.Client) -> list[dict[str, Any]]:
+    """Read the whole event log."""
+    found: list[dict[str, Any]] = []
+    after = 0
+    while True:
+        page = client.get("/api/v1/events", params={"after": after, "limit": 1000}).json()
+        found += page["items"]
+        if not page["items"]:
+            return found
+        after = page["next"]

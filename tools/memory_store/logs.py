@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import AuditedChange, AuditEntry
     from holdfast.domain.events import EventRecord
+    from holdfast.domain.workloads.base import Workload
     from holdfast.ports.events import EventFilter
     from tools.memory_store.jobs import JobTable
 
@@ -33,15 +34,18 @@ class MemoryLogStore:
         self._audit: list[StoredAuditEntry] = []
         self._entries = count(1)
         self._by_job: Counter[str] = Counter()
+        self._owners: dict[int, Workload] = {}
 
     def append_events(self, records: Iterable[EventRecord]) -> None:
         """Append events."""
-        for job_id, at, event, group in records:
+        for job_id, at, event, group, owner in records:
             number = None
             if job_id is not None:
                 self._by_job[job_id] += 1
                 number = self._by_job[job_id]
             self._events.append(StoredEvent(len(self._events) + 1, job_id, number, at, event, group))
+            if owner is not None:
+                self._owners[len(self._events)] = owner
 
     def append_audited(self, audited: Iterable[AuditedChange]) -> None:
         """Append the audit entries of operators' actions."""
@@ -68,7 +72,9 @@ class MemoryLogStore:
             return False
         if event.job_id is None:
             own = where.job_set in {None, getattr(event.event, "job_set", None)}
-            return own and (where.seen, where.job_id, where.queue) == (None, None, None)
+            owner = self._owners.get(event.seq)
+            seen = where.seen is None or (owner is not None and is_seen(owner, where.seen))
+            return own and seen and (where.job_id, where.queue) == (None, None)
         job = self._jobs_told_of.by_id.get(event.job_id)  # a job's events are deleted with the job
         if job is None or where.job_set not in {None, job.child.set_id if job.child else None}:
             return False

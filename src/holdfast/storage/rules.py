@@ -251,7 +251,7 @@ def submission_events(submission: Submission) -> Iterator[EventRecord]:
     owner = submission.owner
     if owner is not None and owner.kind == JOBSET:
         created = JobSetCreated(owner.id, owner.name, len(submission.jobs), owner.submitted_by)
-        yield EventRecord(None, owner.created_at, created, owner.group)
+        yield EventRecord(None, owner.created_at, created, owner.group, owner)
     yield from map(submitted, submission.jobs)
 
 

@@ -210,6 +210,13 @@ MUTATIONS = (
         ("integration/test_notifications_of_people.py",),
     ),
     Mutation(
+        "everybody sees the events of others' arrays and job sets",
+        "storage/sql/logs.py",
+        "own = table.c.submitted_by.is_not(None) & seen_by(where.seen, table)",
+        "own = table.c.submitted_by.is_not(None)",
+        (_OTHERS, "contract/test_store_places.py"),
+    ),
+    Mutation(
         "a token exceeds its user",
         "domain/access/grants.py",
         "return () if best is None else (ROLES[min(best, ROLES.index(most))],)",

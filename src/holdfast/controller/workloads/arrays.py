@@ -125,9 +125,9 @@ class Arrays(Owners[Array, ArraySpec]):
             state = row.state
             counts = (state.succeeded, state.failed, state.cancelled)
             event = ArrayEnded(row.id, row.name, state.status, *counts, state.reason)
-            self._state.emit(EventRecord(None, now, event, row.group), self._told_of(row, now))
+            self._state.emit(EventRecord(None, now, event, row.group, row), self._told_of(row, now))
         elif what == "deleted":
-            self._state.emit(EventRecord(None, now, ArrayDeleted(row.id, row.name), row.group))
+            self._state.emit(EventRecord(None, now, ArrayDeleted(row.id, row.name), row.group, row))
 
     def _told_of(self, row: Array, now: float) -> Sequence[Notification]:
         """Return who is to be told of what became of an array."""

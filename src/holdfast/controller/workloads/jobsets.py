@@ -178,7 +178,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
             condition = row.state.condition(row.ended)
             reason, message = (condition.reason, condition.message) if condition is not None else ("", "")
             event = JobSetEnded(row.id, row.name, row.ended, reason, message)
-            self._state.emit(EventRecord(None, now, event, row.group), self._told_of(row, now))
+            self._state.emit(EventRecord(None, now, event, row.group, row), self._told_of(row, now))
         else:
             self._known.emit(row, now, JobSetChanged(row.id, row.name, what))
 

@@ -122,8 +122,10 @@ class KnownSets:
                 rule=what.rule,
                 delay_s=what.delay_s,
             )
-        self._state.log_of_set(SetLogEntry(set_id=row.id, at=now, what=what), EventRecord(None, now, event, row.group))
+        self._state.log_of_set(
+            SetLogEntry(set_id=row.id, at=now, what=what), EventRecord(None, now, event, row.group, row)
+        )
 
     def emit(self, row: JobSet, now: float, event: JobSetEvent) -> None:
         """Append an event of a set that is about no single job."""
-        self._state.emit(EventRecord(None, now, event, row.group))
+        self._state.emit(EventRecord(None, now, event, row.group, row))

@@ -6,7 +6,7 @@ added with a default, and any other change is a new version.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.events.arrays import ArrayDeleted, ArrayEnded, ArrayEvent
 from holdfast.domain.events.jobs import (
@@ -72,6 +72,9 @@ from holdfast.domain.events.places import (
     PlaceEvent,
 )
 from holdfast.domain.events.workloads import WorkloadEvent, WorkloadQuarantined, WorkloadReleased
+
+if TYPE_CHECKING:
+    from holdfast.domain.workloads.base import Workload
 
 Event = (
     JobEvent
@@ -172,6 +175,8 @@ class EventRecord(NamedTuple):
     event: Event
     group: str = ""
     """Of what it is about; of a job known by the commit."""
+    owner: Workload | None = None
+    """The array or the job set it is about, whose it is then; of what is about a job the job says so."""
 
 
 class StoredEvent(NamedTuple):

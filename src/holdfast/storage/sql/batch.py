@@ -157,7 +157,7 @@ def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
 def _numbered_events(dialect: Dialect) -> Batch:
     """Insert events, each with its job's next number if it has a job; a job has one writer at a time."""
     table, earlier = tables.events, tables.events.alias("earlier")
-    rest = ("type", "version", "at", "data", "group_name")
+    rest = ("type", "version", "at", "data", "group_name", *tables.EVENT_OWNER)
     types = _types(table, ("job_id", *rest))
     job = types.pop("job_id")
     given = Given({"job_id": job, "job": job, "of": job, **types}, dialect)

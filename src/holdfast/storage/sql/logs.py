@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.engine import Database
 
 T = TypeVar("T")
+_NOBODYS = (None, None, None)
 _ACTED = BY_KIND[OperatorActed].name
 _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 """Any number but the migrations', as long as every version of Holdfast takes the same one."""
@@ -104,9 +105,10 @@ def recent_losses(connection: Connection) -> list[StoredEvent]:
 def append_events(connection: Connection, batches: Batches, records: Iterable[EventRecord]) -> None:
     """Append events, as the last thing a transaction does."""
     rows: list[tuple[Any, ...]] = []
-    for job_id, at, event, group in records:
+    for job_id, at, event, group, owner in records:
         entry, data = BY_KIND[type(event)], dump_json(event)
-        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, data, storable(group) or None))
+        whose = _NOBODYS if owner is None else (storable(owner.submitted_by), owner.submitter_uid, owner.queue)
+        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, data, storable(group) or None, *whose))
     if rows:
         _take_turn(connection)
         batches.events.run(connection, rows)
@@ -154,14 +156,16 @@ def _filtered(query: Select[Any], where: EventFilter) -> Select[Any]:
         column = table.c.group_name.concat("") if where.group.below else table.c.group_name
         query = query.where(in_group(column, where.group))
     if where.seen is not None:
-        query = query.where(select(jobs.c.id).where(jobs.c.id == table.c.job_id, seen_by(where.seen)).exists())
+        of_job = select(jobs.c.id).where(jobs.c.id == table.c.job_id, seen_by(where.seen)).exists()
+        own = table.c.submitted_by.is_not(None) & seen_by(where.seen, table)
+        query = query.where(of_job | own)
     if not where.acts:
         query = query.where((table.c.type != _ACTED) | table.c.job_id.is_not(None))
     return query
 
 
 def _event(row: Row[*tuple[Any, ...]]) -> StoredEvent:
-    seq, job_id, job_seq, name, version, at, data, group = row
+    seq, job_id, job_seq, name, version, at, data, group, *_ = row
     entry = BY_NAME.get(name)
     if entry is None or entry.version != version:
         message = f"event {seq} is {name!r} version {version}, which this version of Holdfast does not know"

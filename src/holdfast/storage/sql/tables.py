@@ -323,11 +323,17 @@ events = Table(
     Column("at", Double, nullable=False),
     Column("data", Text, nullable=False),
     Column("group_name", Key),
+    Column("submitted_by", Key),
+    Column("submitter_uid", BigInteger),
+    Column("queue", Text),
     _job_reference(),
     UniqueConstraint("job_id", "job_seq"),
     sqlite_autoincrement=True,  # readers resume by it: a number is never reused
 )
-"""The event log; a job's events are deleted with the job."""
+"""The event log; a job's events are deleted with the job. Those of arrays and job sets outlive them, and so say whose
+they were and in which queue; of jobs' these columns are NULL, as their jobs say so.
+"""
+EVENT_OWNER = ("submitted_by", "submitter_uid", "queue")
 _of_groups = events.c.group_name.is_not(None)
 Index("ix_events_group_name_seq", events.c.group_name, events.c.seq, sqlite_where=_of_groups)
 
