@@ -6,6 +6,7 @@ import base64
 import json
 import socket
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
@@ -194,3 +195,40 @@ def test_where_other_machines_reach_the_port_nobody_comes_in_without_a_token(tmp
             assert own.get("/v1/queue/default").status_code == 200, "by the socket the system says who it is"
     finally:
         server.clean_up()
+
+
+@pytest.mark.slow  # half a minute is how long a reader may take
+def test_whoever_does_not_read_a_stream_is_let_go_and_holds_nobody_up(tmp_path: Path) -> None:
+    server = DoorServer(tmp_path, HOLDFAST_DOOR_WATCHES="1")
+    try:
+        server.open()
+        ask = Gateway(server)
+        ask.ok("POST", "/v1/queue", {"name": "ml", "priorityFactor": 1})
+        ask.submit(*[["true", "x" * 50_000]] * 300)
+        host, port = ask.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as lazy:
+            body = b'{"watch": true}'
+            head = b"POST /v1/job-set/ml/s HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n" % len(body)
+            lazy.sendall(head + body)
+            assert lazy.recv(12) == b"HTTP/1.1 200"
+            assert ask.refused("POST", "/v1/job-set/ml/s", {"watch": True})[0] == 429
+            assert ask.ok("GET", "/v1/queue/ml")["name"] == "ml", "meanwhile others are answered"
+            wait_until(lambda: ask("POST", "/v1/job-set/ml/s", {}).status_code == 200, "its place", within_s=50)
+            told = bytearray()
+            with suppress(ConnectionError):
+                while piece := lazy.recv(1 << 20):
+                    told += piece
+        assert b"succeeded" not in told[-2000:], "what it had not read by then it never gets"
+        assert len(ask("POST", "/v1/job-set/ml/s", {}).text.splitlines()) >= 300
+    finally:
+        server.clean_up()
+
+
+@pytest.mark.slow
+def test_two_callers_with_one_client_id_get_one_job_by_either_side_of_the_door(gateway: Gateway) -> None:
+    def submit(_: int) -> str:
+        [job] = gateway.submit(["true"], clientId="once")
+        return job
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len({*threads.map(submit, range(24))}) == 1

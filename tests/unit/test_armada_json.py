@@ -119,6 +119,19 @@ def test_numbers_may_be_texts_and_enumerations_names_numbers_or_short_names() ->
     assert as_json(policy) == {"rules": [{"action": "Retry"}, {"action": "Fail"}, {"action": "Retry"}]}
 
 
+def test_null_in_a_list_or_a_map_is_what_go_takes_it_for() -> None:
+    message = submit.Queue()
+    read(
+        b'{"userOwners": ["a", null], "labels": {"k": null}, "permissions": [null], "resourceLimits": {"x": null}}',
+        message,
+    )
+    assert (list(message.user_owners), dict(message.labels), len(message.permissions)) == (["a", ""], {"k": ""}, 1)
+    assert dict(message.resource_limits) == {"x": 0.0}
+    wanted = submit.JobSetFilter()
+    read(b'{"states": [null, 2]}', wanted)
+    assert list(wanted.states) == [0, 2]
+
+
 def test_states_are_names_and_moments_texts() -> None:
     answer = job.JobStatusResponse(job_states={"a": submit.RUNNING, "b": submit.QUEUED})
     assert as_json(answer) == {"jobStates": {"a": "RUNNING", "b": "QUEUED"}}
@@ -206,62 +219,49 @@ def test_a_query_fills_what_there_is_and_refuses_what_is_no_number() -> None:
             read_query([("num", text)], message)
 
 
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                [
-                    "queue",
-                    "jobSetId",
-                    "jobRequestItems",
-                    "podSpec",
-                    "containers",
-                    "labels",
-                    "priority",
-                    "env",
-                    "valueFrom",
-                    "resources",
-                    "requests",
-                    "cpu",
-                    "services",
-                    "type",
-                    "ports",
-                    "created",
-                    "rules",
-                    "action",
-                    "retryLimit",
-                    "logOptions",
-                    "sinceTime",
-                    "seconds",
-                    "nanos",
-                    "volumes",
-                    "emptyDir",
-                    "name",
-                    "filter",
-                    "states",
-                ]
-            ),
-            inner,
-            max_size=5,
-        )
-    ),
-    max_leaves=20,
-)
 MESSAGES: tuple[Any, ...] = (
     submit.JobSubmitRequest,
     submit.RetryPolicy,
-    binoculars.LogRequest,
+    submit.Queue,
     submit.JobSetCancelRequest,
+    binoculars.LogRequest,
+    job.JobStatusRequest,
 )
 
 
-@given(ANY, st.sampled_from(MESSAGES))
+def names(kind: Any, known: set[str]) -> set[str]:  # noqa: ANN401 - a descriptor
+    """Return what fields are called in a message and in all that it may have."""
+    if kind.full_name not in known:
+        known.add(kind.full_name)
+        for field in kind.fields:
+            known.add(field.json_name)
+            if field.message_type is not None:
+                names(field.message_type, known)
+    return known
+
+
+NAMES = sorted({name for kind in MESSAGES for name in names(kind.DESCRIPTOR, set()) if "." not in name})
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5),
+    max_leaves=20,
+)
+WHOLES = st.one_of(
+    *[
+        st.tuples(
+            st.just(kind),
+            st.fixed_dictionaries({}, optional={one.json_name: ANY for one in kind.DESCRIPTOR.fields}) | ANY,
+        )
+        for kind in MESSAGES
+    ]
+)
+
+
+@given(WHOLES)
 def test_whatever_is_sent_is_read_or_refused_and_what_is_read_is_read_again_as_it_is_written(
-    value: object,
-    kind: Any,  # noqa: ANN401 - of any kind
+    sent: tuple[Any, object],
 ) -> None:
+    kind, value = sent
     message, again = kind(), kind()
     with suppress(Rejected):
         read(json.dumps(value).encode(), message)

@@ -122,15 +122,13 @@ def ended(store: MemoryStore, state: JobState = JobState.SUCCEEDED) -> None:
 
 
 def test_each_line_is_told_with_when_it_was_written(run: Path, store: MemoryStore, logs: Logs) -> None:
-    written(run, (b"one\ntwo\nhal", 1000.25), (b"f\n\n\r\xff\n", 1001.5), (b"end", 1002.0))
+    written(run, (b"one\ntwo\nhal", 1000.25), (b"f\n\n\r\xff\n", 1001.5), ("ende\u00e9".encode(), 1002.0))
     ended(store)
     part = logs.read("train", LogQuery(timestamps=True))
     first, second, last = map(rfc3339, (1000.25, 1001.5, 1002.0))
     assert first == "1970-01-01T00:16:40.250000Z"
-    assert (
-        part.text
-        == f"{first} one\n{first} two\n{second} half\n{second} \n{second} \r\N{REPLACEMENT CHARACTER}\n{last} end"
-    )
+    told = [(first, "one"), (first, "two"), (second, "half"), (second, ""), (second, "\r\ufffd"), (last, "ende\u00e9")]
+    assert part.text == "\n".join(f"{at} {line}" for at, line in told)
     assert part.finished
 
 

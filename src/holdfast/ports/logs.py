@@ -36,6 +36,11 @@ class LogTimes(Struct, frozen=True):
         place = bisect_left(self.sizes, end)
         return self.moments[min(place, len(self.moments) - 1)] if self.moments else None
 
+    def reach(self, end: int) -> int:
+        """Return up to where everything has the time of the byte before ``end``."""
+        place = bisect_left(self.sizes, end)
+        return max(end, self.sizes[place]) if place < len(self.sizes) else end
+
     def since(self, moment: float) -> int:
         """Return from where on everything may have been written at a moment or later."""
         place = next((place for place, at in enumerate(self.moments) if at >= moment), len(self.sizes))

@@ -177,21 +177,19 @@ def _text(data: bytes) -> str:
 
 
 def _timed(data: bytes, offset: int, times: LogTimes, *, begins: bool) -> Iterator[str]:
-    """Yield what data has, each line after when it was written; the last may be no whole one."""
-    for line in _lines(data):
-        offset += len(line)
-        at = times.at(offset) if begins else None
-        yield _text(line) if at is None else f"{rfc3339(at)} {_text(line)}"
-        begins = True
-
-
-def _lines(data: bytes) -> Iterator[bytes]:
-    """Split at newlines alone."""
+    """Yield what data has, each line after when it was written; lines of one look together."""
     begin = 0
     while begin < len(data):
         end = data.find(b"\n", begin) + 1 or len(data)
-        yield data[begin:end]
-        begin = end
+        at = times.at(offset + end) if begins else None
+        if at is None:
+            yield _text(data[begin:end])
+        else:
+            end = max(end, data.rfind(b"\n", begin, times.reach(offset + end) - offset) + 1)
+            stamp, text = f"{rfc3339(at)} ", _text(data[begin:end])
+            inside = text.removesuffix("\n")
+            yield stamp + inside.replace("\n", f"\n{stamp}") + text[len(inside) :]
+        begin, begins = end, True
 
 
 def rfc3339(at: float) -> str:

@@ -25,7 +25,7 @@ from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping
 
     from google.protobuf.message import Message
     from starlette.types import Receive, Scope, Send
@@ -79,13 +79,25 @@ class Gateway:
         self._listeners = door.listeners_beside()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request, and say so in JSON if that fails."""
+        begun = False
+
+        async def noting(message: MutableMapping[str, Any]) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
         try:
-            await self._answer(scope, receive, send)
+            await self._answer(scope, receive, noting)
         except _TooLargeError as error:
             await _refuse(send, Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), 413)
         except (Rejected, HoldfastError) as error:
             await _refuse(send, _rejected(error))
+        except Exception:
+            _log.exception("%s %s failed", scope["method"], scope["path"])
+            if begun:
+                raise
+            await _refuse(send, Rejected(grpc.StatusCode.INTERNAL, "An unexpected error inside Holdfast."))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("raw_path") or scope["path"].encode()

@@ -44,6 +44,8 @@ _RANGES = {
     "uint32": (0, (1 << 32) - 1),
     "uint64": (0, (1 << 64) - 1),
 }
+_ZEROS: Mapping[str, object] = {"string": "", "bool": False, "[]uint8": b""}
+"""What ``null`` is in a list or a map, if not 0."""
 _LONGEST_NUMBER = 20
 
 
@@ -190,7 +192,7 @@ class _Reader:
             if field.message_type is not None:
                 self._message(part[_text(key)], one, where, plain)
                 continue
-            item = field.default_value if one is None else self.item(field, one, where, plain)
+            item = self.item(field, one, where, plain)
             if item is not None:
                 part[_text(key)] = item
 
@@ -203,7 +205,7 @@ class _Reader:
             if field.message_type is not None:
                 self._message(part.add(), one, where, plain)
                 continue
-            item = field.default_value if one is None else self.item(field, one, where, plain)
+            item = self.item(field, one, where, plain)
             if item is not None:
                 part.append(item)
 
@@ -231,6 +233,8 @@ class _Reader:
 
     def item(self, field: FieldDescriptor, given: object, path: str, plain: str) -> object:
         """Return a value of a field that is no message; ``None``: it is wrong, which is noted."""
+        if given is None:
+            return _ZEROS.get(_go(field), 0)
         if field.enum_type is not None:
             return self._enum(field.enum_type, given, path, plain)
         go = _go(field)
