@@ -132,3 +132,18 @@ def asked(server: Server, call: tuple[str, object]) -> object:
             return getattr(client, name)(argument)
         except HoldfastError as error:
             return error
+
+
+@pytest.mark.slow
+def test_a_rule_that_is_put_above_another_takes_over_nothing_that_was_counted(anywhere: Server) -> None:
+    again = {"action": "Retry", "onExitCodes": {"operator": "In", "values": [7]}, "retryLimit": 3}
+    above = {"action": "Retry", "onConditions": ["OOMKilled"], "retryLimit": 3}
+    backoff = {"initialDelay": "700ms", "multiplier": 1}
+    with anywhere.start() as client:
+        client.create_policy(policy("infra", rules=[again], backoff=backoff, defaultAction="Fail"))
+        job = client.submit(job_of("fails", "exit 7", retryPolicies=["infra"])).id
+        until(client, job, lambda view: view.attempt >= 2)
+        client.put_policy("infra", policy("infra", rules=[above, again], backoff=backoff, defaultAction="Fail"))
+        ended = until(client, job, lambda view: view.state == "Failed")
+        [(counter, count)] = ended.counters.items()
+        assert (ended.attempt, counter.rpartition("-")[0], count) == (4, "infra/exit-7", 3)

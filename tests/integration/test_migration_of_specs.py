@@ -10,7 +10,7 @@ import pytest
 from alembic import command
 from sqlalchemy import column, insert, table, update
 
-from holdfast.compiled.codec import OperatorSettings, dump_entry, load_set_spec, load_spec, set_spec_of
+from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry, load_set_spec, load_spec, set_spec_of
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.job import JobState
@@ -25,6 +25,7 @@ from holdfast.service.jobsets.control import SetControl
 from holdfast.storage.sql import migrations, open_store
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.migrations import steps
+from tests.reading import as_named_now
 from tests.unit.conftest import Lab, exits, job_named
 from tests.unit.jobset_lab import group, manifest
 
@@ -203,12 +204,16 @@ def test_the_catalogue_of_the_release_before_is_compiled(old: Old) -> None:
     store = old.upgraded()
     found = store.catalogue()
     assert found.unreadable == {}
-    assert {name: dump_entry(policy) for name, policy in found.policies.items()} == wanted["policy"]
+    then = {name: load_entry(RetryPolicy, body) for name, body in wanted["policy"].items()}
+    assert {name: evolve(policy, revision=1) for name, policy in found.policies.items()} == {
+        name: evolve(as_named_now(policy), revision=1) for name, policy in then.items()
+    }
+    assert store.policy_revision("infra", 1) == then["infra"], "decisions that name it find it as it was"
     assert {name: dump_entry(found.queues[name]) for name in found.queues if name != "default"} == wanted["queue"]
     assert {each.name: dump_entry(each) for each in found.categories} == wanted["category"]
     assert dump_entry(OperatorSettings(found.settings, found.default_policy)) == wanted["settings"][""]
     assert store.policy_revision("bare", 2) == RetryPolicy("bare", default_action=Action.RETRY, revision=2)
-    assert store.put_policy(found.policies["infra"]).revision == 1
+    assert store.put_policy(found.policies["infra"]).revision == 2
     store.close()
 
 

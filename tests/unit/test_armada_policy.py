@@ -55,7 +55,12 @@ def test_the_design_document_s_policy_is_accepted_as_it_stands() -> None:
     (policy,) = read_manifests(DESIGN)
     assert isinstance(policy, RetryPolicy)
     assert (policy.name, policy.retry_limit, policy.default_action) == ("ml-training", 5, Action.FAIL)
-    assert [rule.name for rule in policy.rules] == ["rule0", "rule1", "rule2", "rule3"]
+    assert [rule.name.rpartition("-")[0] for rule in policy.rules] == [
+        "evicted-preempted",
+        "oomkilled",
+        "exit-137",
+        "cuda-error-infiniband-error",
+    ]
     assert policy.rules[0].anti_affinity is AntiAffinity.NODE
     assert policy.rules[1].retry_limit == 3
     assert policy.rules[3].categories == frozenset({"cuda_error", "infiniband_error"})

@@ -116,7 +116,11 @@ def _plain_job(value: Mapping[str, Any]) -> JobSpec:
 
 
 def _policy(value: Mapping[str, Any]) -> RetryPolicy:
-    return _read(partial(read_policy, name=None), value)
+    """Read a policy; its rules without a name were called by their place then."""
+    found, rules = _read(partial(read_policy, name=None), value), value.get("rules") or ()
+    named = [bool(rule.get("name")) for rule in rules]
+    placed = (rule if named[place] else evolve(rule, name=f"rule{place}") for place, rule in enumerate(found.rules))
+    return evolve(found, rules=tuple(placed))
 
 
 def _compile_entry(kind: str, value: Mapping[str, Any], revision: int) -> str:

@@ -8,6 +8,20 @@ _UNKNOWN = ("unit/test_unknown_end.py",)
 
 MUTATIONS = (
     Mutation(
+        "a rule without a name is another one once its limit changes",
+        "domain/policy/identity.py",
+        '        "action": rule.action.value,',
+        '        "action": rule.action.value, "limit": rule.retry_limit,',
+        ("unit/test_rule_identity.py",),
+    ),
+    Mutation(
+        "pods keep what they counted by the places of rules",
+        "storage/sql/migrations/versions/r0035_rules_by_their_content.py",
+        '        _rename_counters(connection, _WORKLOADS, "state", renamed)',
+        "        pass",
+        ("integration/test_migration_of_rules.py",),
+    ),
+    Mutation(
         "a rule grants one retry too many",
         "domain/policy/decide.py",
         "if limit is not None and used >= limit:",

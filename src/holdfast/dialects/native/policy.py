@@ -19,6 +19,7 @@ from holdfast.dialects.native.matchers import (
 )
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
 from holdfast.domain.failure import LOST, NEVER_RETRIED, Cause, FailureCondition
+from holdfast.domain.policy.identity import named
 from holdfast.domain.policy.model import (
     Action,
     AntiAffinity,
@@ -30,7 +31,7 @@ from holdfast.domain.policy.model import (
     Rule,
     UnknownEnd,
 )
-from holdfast.domain.record import Struct, evolve
+from holdfast.domain.record import Struct
 from holdfast.domain.units import parse_memory
 from holdfast.errors import Problem
 
@@ -100,7 +101,7 @@ def read_policy_fields(fields: Fields, name: str, dialect: RuleDialect) -> Retry
     _check_rule_names(rules, fields)
     return RetryPolicy(
         name=name,
-        rules=tuple(evolve(rule, name=rule.name or f"rule{i}") for i, rule in enumerate(rules)),
+        rules=named(rules),
         retry_limit=fields.integer("retryLimit", low=0, high=HIGHEST_LIMIT),
         default_action=Action(fields.choice("defaultAction", _DefaultAction) or Action.FAIL),
         backoff=read_backoff(fields, "backoff"),
@@ -110,7 +111,7 @@ def read_policy_fields(fields: Fields, name: str, dialect: RuleDialect) -> Retry
 
 
 def _check_rule_names(rules: Sequence[Rule], fields: Fields) -> None:
-    seen = {f"rule{i}": i for i, rule in enumerate(rules) if not rule.name}
+    seen: dict[str, int] = {}
     for i, rule in enumerate(rules):
         if not rule.name:
             continue

@@ -143,7 +143,7 @@ class Rule(Struct, frozen=True):
 
     action: Action
     name: str = ""
-    """Counters follow the name; a policy names its unnamed rules ``rule<N>``, N from 0."""
+    """Counters follow the name; a rule without one is called by its content, see ``identity``."""
     exit_codes: ExitCodes | None = None
     conditions: frozenset[str] | None = None
     """Any of these."""
