@@ -8,8 +8,11 @@ import re
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import grpc
 import pytest
 
 from holdfast.cli.armada.main import run
@@ -400,6 +403,35 @@ def test_a_context_of_the_configuration_file_says_where_to_go_and_as_whom(
     assert say("get", "queues", "--config", str(tmp_path / "ghost"))[2] == (
         f"Error: could not find config file {tmp_path / 'ghost'}\n"
     )
+
+
+@contextmanager
+def a_stranger() -> Iterator[tuple[str, list[str]]]:
+    """Another server that is not ours, and what it was shown by those who call it."""
+    shown: list[str] = []
+
+    class Listening(grpc.GenericRpcHandler):
+        def service(self, details: grpc.HandlerCallDetails) -> None:
+            shown.append(str(dict(details.invocation_metadata).get("authorization")))
+
+    strange = grpc.server(ThreadPoolExecutor(1), handlers=[Listening()])
+    port = strange.add_insecure_port("127.0.0.1:0")
+    strange.start()
+    yield f"127.0.0.1:{port}", shown
+    strange.stop(None).wait()
+
+
+def test_the_token_of_the_server_here_is_shown_to_that_server_alone(
+    say: Callable[..., Said], server: DoorServer
+) -> None:
+    with a_stranger() as (address, shown):
+        code, _, err = say("--armadaUrl", address, "get", "queues")
+        assert (code, shown) == (1, ["None"])
+        assert "rpc error: code = Unimplemented" in err
+    doors = server.address()["doors"]
+    assert isinstance(doors, dict)
+    port = str(doors["armada"]).rpartition(":")[2]
+    assert say("--armadaUrl", f"localhost:{port}", "get", "queues")[0] == 0
 
 
 def test_the_script_and_the_command_are_the_same_program(server: DoorServer) -> None:

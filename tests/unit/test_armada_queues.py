@@ -43,7 +43,7 @@ def test_a_name_may_be_any_that_a_label_may_have(name: str) -> None:
         (
             {"resourceLimitsByPriorityClassName": {"p" * 70_000: {}}},
             "resourceLimitsByPriorityClassName",
-            "takes 70006 characters as JSON; at most 65536 are allowed",
+            "takes 70008 characters as JSON; at most 65536 are allowed",
         ),
     ],
 )

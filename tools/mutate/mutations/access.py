@@ -14,6 +14,13 @@ _ISSUER, _CLAIMS = "integration/test_oidc.py", "unit/test_oidc_claims.py"
 
 MUTATIONS = (
     Mutation(
+        "the token of the server here is shown to whatever door is called",
+        "app/whereabouts.py",
+        "if server is not None and is_own else",
+        "if server is not None else",
+        ("e2e/test_armada_commands.py",),
+    ),
+    Mutation(
         "everybody reads everybody's notifications",
         "service/operations/notifiers.py",
         "return where if everybodys else evolve(where, of=caller.principal)",
