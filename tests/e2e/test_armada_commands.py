@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import subprocess
-import sys
 import textwrap
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import grpc
 import pytest
 
 from holdfast.cli.armada.main import run
 from holdfast.cli.context import Cli
-from tests.e2e.armada_stage import DoorServer
-from tests.e2e.server import HOLDFAST
+from tests.e2e.armadactl_stage import JOBS, say, server, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
-    Said = tuple[int, str, str]
+    from tests.e2e.armada_stage import DoorServer
+    from tests.e2e.armadactl_stage import Said
+
+__all__ = ["say", "server"]
 
 DOCUMENT = """
     apiVersion: armadaproject.io/v1
@@ -74,55 +70,6 @@ QUEUE = """
     labels: {team: vision}
     retryPolicies: [infra, ml-training]
 """
-JOBS = """
-    queue: ml
-    jobSetId: set 1
-    jobs:
-      - priority: 0
-        namespace: default
-        annotations:
-          armadaproject.io/retry-policy: infra
-        podSpec:
-          terminationGracePeriodSeconds: 0
-          restartPolicy: Never
-          containers:
-            - name: main
-              image: alpine:latest
-              command: [sh, -c]
-              args: ["{program}"]
-              resources:
-                limits: {{memory: 64Mi, cpu: 150m}}
-                requests: {{memory: 64Mi, cpu: 150m}}
-"""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoorServer]:
-    started = DoorServer(tmp_path_factory.mktemp("server"))
-    started.start().close()
-    yield started
-    started.clean_up()
-
-
-@pytest.fixture
-def say(server: DoorServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Said]:
-    for name in ("HOLDFAST_URL", "HOLDFAST_TOKEN", "HOLDFAST_CONTEXT", "HOLDFAST_ARMADA_LISTEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOLDFAST_DATA", str(server.data))
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-    def said(*words: str) -> Said:
-        out, err = io.StringIO(), io.StringIO()
-        code = run(words, Cli(stdout=out, stderr=err), "armadactl")
-        return code, out.getvalue(), err.getvalue()
-
-    return said
-
-
-def write(folder: Path, name: str, text: str) -> str:
-    path = folder / name
-    path.write_text(textwrap.dedent(text))
-    return str(path)
 
 
 MISSING = "rpc error: code = NotFound desc = error: could not find"
@@ -370,97 +317,3 @@ def test_what_is_wrong_with_jobs_is_said_with_all_its_places_by_a_dry_run_and_by
         "Error: Warning: You have provided no jobs to submit.\n"
     )
     assert say("submit", str(tmp_path / "ghost.yaml"))[2].startswith("Error: Failed opening file ")
-
-
-def test_a_context_of_the_configuration_file_says_where_to_go_and_as_whom(
-    say: Callable[..., Said], tmp_path: Path, server: DoorServer
-) -> None:
-    token, door = server.address()["token"], server.address()["doors"]
-    assert isinstance(door, dict)
-    file = tmp_path / ".armadactl.yaml"
-    file.write_text(
-        textwrap.dedent(f"""
-        currentContext: gone
-        contexts:
-          gone: {{armadaUrl: "localhost:1"}}
-          wrong: {{armadaUrl: "{door["armada"]}", basicAuth: {{username: ann, password: nonsense}}}}
-          here: {{armadaUrl: "{door["armada"]}", basicAuth: {{username: ann, password: "{token}"}}}}
-        """)
-    )
-    code, _, err = say("get", "queues")
-    assert (code, "rpc error: code = Unavailable" in err) == (1, True)
-    assert "nothing answers at localhost:1; to open the door here: holdfast up --door armada" in err
-    assert "code = Unauthenticated" in say("get", "queues", "--context", "wrong")[2]
-    assert say("get", "queues", "-c", "here")[0] == 0
-    assert say("get", "queues", "--armadaUrl", door["armada"])[0] == 0
-    assert say("config", "get-contexts")[1] == "Available contexts: gone (current), here, wrong\n"
-    assert say("config", "use-context", "ghost")[2] == (
-        "Error: unable to use context ghost. Context not defined in config.\n"
-    )
-    assert say("config", "use-context", "here")[1] == "Current context set to here\n"
-    assert say("config", "current-context")[1] == "Current context: here\n"
-    assert say("get", "queues")[0] == 0
-    assert say("get", "queues", "--config", str(tmp_path / "ghost"))[2] == (
-        f"Error: could not find config file {tmp_path / 'ghost'}\n"
-    )
-
-
-@contextmanager
-def a_stranger() -> Iterator[tuple[str, list[str]]]:
-    """Another server that is not ours, and what it was shown by those who call it."""
-    shown: list[str] = []
-
-    class Listening(grpc.GenericRpcHandler):
-        def service(self, details: grpc.HandlerCallDetails) -> None:
-            shown.append(str(dict(details.invocation_metadata).get("authorization")))
-
-    strange = grpc.server(ThreadPoolExecutor(1), handlers=[Listening()])
-    port = strange.add_insecure_port("127.0.0.1:0")
-    strange.start()
-    yield f"127.0.0.1:{port}", shown
-    strange.stop(None).wait()
-
-
-def test_the_token_of_the_server_here_is_shown_to_that_server_alone(
-    say: Callable[..., Said], server: DoorServer
-) -> None:
-    with a_stranger() as (address, shown):
-        code, _, err = say("--armadaUrl", address, "get", "queues")
-        assert (code, shown) == (1, ["None"])
-        assert "rpc error: code = Unimplemented" in err
-    doors = server.address()["doors"]
-    assert isinstance(doors, dict)
-    port = str(doors["armada"]).rpartition(":")[2]
-    assert say("--armadaUrl", f"localhost:{port}", "get", "queues")[0] == 0
-
-
-def test_the_script_and_the_command_are_the_same_program(server: DoorServer) -> None:
-    script = (sys.executable, "-c", "from holdfast.cli.armada.main import main; main()")
-    said = []
-    for program in ((*HOLDFAST, "armada"), script):
-        words = [*program, "get", "queues"]
-        environ = {key: value for key, value in server.environ.items() if key != "HOLDFAST_ARMADA_LISTEN"}
-        said.append(subprocess.run(words, env=environ, capture_output=True, text=True, check=True).stdout)
-    assert said[0] == said[1]
-    assert "name: default" in said[0]
-
-
-def test_without_the_libraries_a_command_says_how_to_install_them(tmp_path: Path) -> None:
-    bare = (
-        "import sys\n"
-        "class Without:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.partition('.')[0] == 'grpc': raise ModuleNotFoundError(name)\n"
-        "sys.meta_path.insert(0, Without())\n"
-        "from holdfast.cli.main import main\n"
-        "main()\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", bare, "armada", "get", "queues"],
-        env={**os.environ, "HOLDFAST_DATA": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 1
-    assert "pip install 'holdfast-scheduler[armada]'" in ended.stderr

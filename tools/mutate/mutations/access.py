@@ -18,7 +18,7 @@ MUTATIONS = (
         "app/whereabouts.py",
         "if server is not None and is_own else",
         "if server is not None else",
-        ("e2e/test_armada_commands.py",),
+        ("e2e/test_armada_connecting.py",),
     ),
     Mutation(
         "everybody reads everybody's notifications",

@@ -48,7 +48,9 @@ def read_config(given: str) -> Config:
     Raises:
         Failed: It cannot be read.
     """
-    path = Path(given) if given else Path.home() / CONFIG
+    path = Path(given) if given else Path(CONFIG)
+    with suppress(RuntimeError):  # somebody without a home
+        path = Path(given) if given else Path.home() / CONFIG
     if not path.is_file():
         if given:
             told = f"could not find config file {given}"
@@ -57,6 +59,9 @@ def read_config(given: str) -> Config:
     documents = read_file(str(path), "error reading config file {}: {}")
     value = _lowered(documents[0].value) if documents else {}
     contexts = value.pop("contexts", None) or {}
+    if not isinstance(contexts, dict):
+        told = f"error reading config file {path}: contexts must be a mapping"
+        raise Failed(told)
     return Config(path, contexts, str(value.pop("currentcontext", None) or ""), value)
 
 
@@ -99,9 +104,9 @@ class Connection:
             self._channel = grpc.secure_channel(place.address, shown, options=options)
         else:
             self._channel = grpc.insecure_channel(place.address, options=options)
-        basic = details.get("basicauth") or {}
+        basic = details.get("basicauth")
         authorization = None
-        if basic.get("username"):
+        if isinstance(basic, dict) and basic.get("username"):
             pair = f"{basic['username']}:{basic.get('password') or ''}"
             authorization = f"Basic {base64.b64encode(pair.encode()).decode()}"
         elif place.token and not (beyond and not secure):  # ours is never sent in clear to another machine

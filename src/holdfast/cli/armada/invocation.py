@@ -62,8 +62,8 @@ class Invocation:
         from holdfast.cli.armada.connection import DEFAULT_ADDRESS, Connection, chosen
 
         details = chosen(self.config, self.flags["context"])
-        asked = self.flags["armadaUrl"] or details.get("armadaurl") or None
-        place = whereabouts.door(read_settings(), "armada", DEFAULT_ADDRESS, asked)
+        asked = self.flags["armadaUrl"] or details.get("armadaurl")
+        place = whereabouts.door(read_settings(), "armada", DEFAULT_ADDRESS, str(asked) if asked else None)
         self._connected = True
         return Connection(place, details)
 
@@ -85,6 +85,8 @@ class Invocation:
             raise Failed(otherwise.format(error.message), *error.more) from error
 
     def close(self) -> None:
-        """Disconnect."""
+        """Disconnect; what is called next looks for the door again."""
         if self._connected:
             self.connection.close()
+            del self.connection
+            self._connected = False

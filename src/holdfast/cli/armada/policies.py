@@ -74,8 +74,12 @@ def policies_in(document: Document, file: str, note: Callable[[str], None]) -> l
     listed = document.value.get(_LIST)
     if not isinstance(listed, list) or "name" in document.value:
         return [_policy_in(document, file, note)]
+    for place, one in enumerate(listed):
+        if not isinstance(one, dict):
+            told = f"file {file} error: {_LIST}[{place}] must be a mapping, not {one!r}"
+            raise Failed(told)
     head = {key: one for key, one in document.value.items() if key != _LIST}
-    return [_policy_in({**head, **one}, file, note) for one in listed if isinstance(one, dict)]
+    return [_policy_in({**head, **one}, file, note) for one in listed]
 
 
 def _policy_in(document: Document | Mapping[str, Any], file: str, note: Callable[[str], None]) -> RetryPolicy:

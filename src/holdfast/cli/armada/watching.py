@@ -95,6 +95,7 @@ def _messages(asked: Invocation, queue: str, job_set: str) -> Iterator[Told]:
         except grpc.RpcError as error:
             if _is_final(asked, error, is_known=bool(after)):
                 return
+            asked.close()  # a server that starts again may be elsewhere
         asked.cli.sleep(_AGAIN_S)
 
 
