@@ -114,6 +114,12 @@ def test_an_attempt_without_runs_is_never_promoted(row: AttemptPromotion) -> Non
     assert not promotes(row, [])
 
 
+def test_the_first_run_that_ends_ends_a_session() -> None:
+    runs = [R.RUNNING, R.TERMINATED]
+    ways = [row for row in lifecycle.PROMOTIONS if A.RUNNING in row.targets and promotes(row, runs)]
+    assert [row.success for row in ways] == [A.TERMINATING]
+
+
 def test_every_non_terminal_status_has_a_way_out() -> None:
     ways = {status for row in lifecycle.HANDLERS for status in row.targets if Outcome.EXPIRED in row.transitions}
     ways |= {status for promotion in lifecycle.GANG_PROMOTIONS for status in promotion.targets if promotion.expired}
