@@ -47,11 +47,13 @@ SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 """Statuses of an attempt worth an event; the phases before are in its history."""
 
 
+_NOWHERE = ChildOf("", "", 0)
+
+
 def submitted(job: Job) -> EventRecord:
     """Return the event of a submitted job."""
-    request = job.request
-    nowhere = ChildOf("", "", 0)
-    where, task = job.of_set or nowhere, nowhere if job.of_set else job.child or nowhere
+    request, a_set = job.request, job.of_set
+    where, task = a_set or _NOWHERE, _NOWHERE if a_set else job.child or _NOWHERE
     event = JobSubmitted(
         name=job.name,
         queue=job.queue,
@@ -67,7 +69,7 @@ def submitted(job: Job) -> EventRecord:
         job_index=where.index,
         array=task.set_id,
         array_index=task.index,
-        waits=job.reason if job.state is JobState.WAITING and job.of_set is None else "",
+        waits=job.reason if job.state is JobState.WAITING and a_set is None else "",
         submitted_by=job.submitted_by,
         group=job.group,
     )

@@ -17,7 +17,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import Submission
 from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
-from holdfast.service.admission.limits import check, check_count, check_key
+from holdfast.service.admission.limits import check, check_count, check_key, gate
 from holdfast.service.admission.many import all_of
 from holdfast.service.admission.records import new_array, new_job, rerun_of
 from holdfast.service.admission.secrets import unknown_secrets, withheld_secrets
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
     from holdfast.service.admission.finding import Finder
+    from holdfast.service.admission.limits import Gate
 
 
 class Written(Struct, frozen=True):
@@ -204,14 +205,14 @@ class Submitter(Struct, frozen=True):
     def _refused(self, items: Sequence[Written | HoldfastError], resolver: Resolver) -> dict[int, HoldfastError]:
         check_count(len(items))
         catalogue, awaited = resolver.catalogue, resolver.problems()
-        nodes = cache(self.nodes or self.store.nodes)
+        nodes, closed = cache(self.nodes or self.store.nodes), gate(self.by, catalogue.queues)
         found: dict[int, HoldfastError] = {}
         arrays: set[str] = set()
         for place, item in enumerate(items):
             error = (
                 item
                 if isinstance(item, HoldfastError)
-                else _error_of(item, catalogue, self._unknown(item, awaited.get(place, ())), nodes, self.by)
+                else _error_of(item, catalogue, self._unknown(item, awaited.get(place, ())), nodes, closed)
             )
             if error is None and isinstance(item, Written):
                 error = withheld_secrets(item.spec, self.secrets, self.by) if item.spec.secrets else None
@@ -332,11 +333,11 @@ def _error_of(
     catalogue: Catalogue,
     awaited: Sequence[Problem],
     nodes: Callable[[], Sequence[Node]],
-    by: Caller | None,
+    closed: Gate,
 ) -> HoldfastError | None:
     """Say all that keeps a job from being accepted: how it is written, and what it names."""
     spec = item.spec if item.array is None else evolve(item.spec, notify=item.array.notify)
-    found = check(spec, catalogue, nodes, by, Subject.JOB if item.array is None else Subject.ARRAY)
+    found = check(spec, catalogue, nodes, closed, Subject.JOB if item.array is None else Subject.ARRAY)
     if awaited:
         known = found.problems if isinstance(found, InvalidManifest) else ()
         found = InvalidManifest(f"{_noun(item)} {item.spec.name!r} is not valid", problems=[*known, *awaited])

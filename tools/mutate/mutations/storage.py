@@ -27,6 +27,13 @@ MUTATIONS = (
         ("integration/test_process_files.py",),
     ),
     Mutation(
+        "jobs of a bulk that are nearly alike are taken for one",
+        "service/manifests/reading.py",
+        "alike = repr(item) if",
+        "alike = repr(sorted(item)) if",
+        ("unit/test_bulk_reading.py",),
+    ),
+    Mutation(
         "what a job left is deleted before the job",
         "service/logs.py",
         "if finished:",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.audit import Subject
+from holdfast.domain.job import Ceiling
 from holdfast.domain.rights import Thing, submission_refusal
 from holdfast.domain.units import format_amount, format_cpu, format_memory
 from holdfast.errors import Forbidden, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
@@ -12,26 +14,29 @@ from holdfast.service.admission.offers import unknown_resources
 from holdfast.service.naming import unknown_names, unknown_notifiers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from holdfast.domain.access import Principal
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import Ceiling, Node, Queue, Resources
+    from holdfast.domain.job import Node, Queue, Resources
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
 
+Gate: TypeAlias = "Callable[[Subject, str, str], HoldfastError | None]"
+"""Says why something of a kind may not come into a queue and a group, if so."""
 MOST_JOBS = 10_000
 """In one submission."""
 LONGEST_KEY = 255
 LARGEST_TOTAL_MEMORY = 1 << 60
 LARGEST_TOTAL_CPU_M = 1_000_000_000
+_UNLIMITED = Ceiling()
 
 
 def check(
     spec: JobSpec,
     catalogue: Catalogue,
     nodes: Callable[[], Sequence[Node]],
-    by: Caller | None = None,
+    closed: Gate = lambda *_: None,
     kind: Subject = Subject.JOB,
 ) -> HoldfastError | None:
     """Say what keeps a valid specification from being accepted here, if anything.
@@ -40,7 +45,7 @@ def check(
         spec: What is asked for.
         catalogue: What there is.
         nodes: Lists the nodes there are.
-        by: Who asks, if that is not the controller: the queue may be open to some only.
+        closed: Says why whoever asks may not, if that is not the controller: the queue may be open to some only.
         kind: What it is of, or is the specification of a task of.
     """
     problems = unknown_names((spec.queue,), catalogue.queues, "queue", lambda _: "spec.queue")
@@ -52,10 +57,18 @@ def check(
     problems += unknown_resources(spec, catalogue.settings.resources, nodes)
     if problems:
         return InvalidManifest(f"job {spec.name!r} is not valid", problems=problems)
-    if by is not None and (closed := closed_to(by.principal, kind, catalogue.queues[spec.queue], spec.group)):
-        return closed
+    if (refused := closed(kind, spec.queue, spec.group)) is not None:
+        return refused
     beyond = _beyond_queue(spec, catalogue.queues[spec.queue])
     return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
+
+
+def gate(by: Caller | None, queues: Mapping[str, Queue]) -> Gate:
+    """Return what says why somebody may not submit something to a queue, into a group; of many alike one is judged."""
+    if by is None:
+        return lambda *_: None
+    principal = by.principal
+    return cache(lambda kind, queue, group: closed_to(principal, kind, queues[queue], group))
 
 
 def closed_to(principal: Principal, kind: Subject, queue: Queue, group: str) -> Forbidden | None:
@@ -78,6 +91,8 @@ def _too_much(spec: JobSpec) -> list[Problem]:
 
 def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
     """Check that the queue's own limit does not keep the job out for ever."""
+    if queue.max_running == queue.per_user.max_running == _UNLIMITED:
+        return []
     hint, found = "ask for less, or for another queue", dict[str, Problem]()
     whose = {
         f"queue {queue.name!r}": queue.max_running,

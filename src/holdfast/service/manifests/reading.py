@@ -142,7 +142,28 @@ def bulk_items(
         InvalidRequest: ``items`` is not a list, or not the only field.
     """
     items = several(documents)
-    return None if items is None else [_item_of(item, engines, lenient=lenient) for item in items]
+    if items is None:
+        return None
+    known: dict[str, Written] = {}
+    return [_read_once(item, known, engines, lenient=lenient) for item in items]
+
+
+def _read_once(
+    item: Any,  # noqa: ANN401 - an item may be anything
+    known: dict[str, Written],
+    engines: Engines,
+    *,
+    lenient: bool,
+) -> Written | HoldfastError:
+    """Read an item; of jobs that are written alike one is read, as people send thousands of them."""
+    alike = repr(item) if type(item) is dict else None
+    found = None if alike is None else known.get(alike)
+    if found is not None:
+        return found
+    made = _item_of(item, engines, lenient=lenient)
+    if alike is not None and isinstance(made, Written) and made.error is None and made.array is None:
+        known[alike] = made
+    return made
 
 
 def several(documents: list[Document]) -> Sequence[Any] | None:
