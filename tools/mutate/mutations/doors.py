@@ -1,0 +1,43 @@
+"""How what doors tell, fill in and leave room for can be broken."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+MUTATIONS = (
+    Mutation(
+        "a lost place is told as a failure alone",
+        "api/armada/told.py",
+        "if _is_lost(happened):",
+        "if happened.ending == 'Lost':",
+        ("e2e/test_armada_conditions.py::test_a_place_that_is_lost_is_told_as_an_expired_lease_and_one_failure",),
+    ),
+    Mutation(
+        "the name of the job id cannot be written",
+        "dialects/armada/templates.py",
+        '_NAME if found[0].startswith("{{") else job_id',
+        "job_id",
+        ("unit/test_armada_templates.py",),
+    ),
+    Mutation(
+        "two people may follow all there is",
+        "service/listeners.py",
+        "return (has + self.most - self.count) // 2",
+        "return self.most // 2",
+        ("unit/test_listeners.py",),
+    ),
+    Mutation(
+        "names that people choose make series without end",
+        "app/armada_metrics.py",
+        "if labels not in self._known and len(self._known) >= MOST_SERIES:",
+        "if not labels:",
+        ("unit/test_telemetry.py",),
+    ),
+    Mutation(
+        "all of the built-in policy applies whatever the settings say",
+        "controller/policy_catalog.py",
+        "missing, builtin=self.catalogue.settings.builtin)",
+        "missing)",
+        ("unit/test_controller.py",),
+    ),
+)
