@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.api.armada.calls import Asked, Following
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job
+    from holdfast.ports.overview import Latest
     from holdfast.service.operations.events import EventPart
 
 _SENT = (
@@ -89,6 +90,7 @@ class _Told:
         self._after, self._skip = _place(sent.from_message_id)
         self._where = self._log.filter(asked.caller, queue=sent.queue, group=sent.id)
         self._described: dict[str, Job] = {}
+        self._acts: dict[str, list[OperatorActed]] | None = None
         self._translator = Translator(sent.queue, sent.id, self._recall, self._describe)
 
     def _require_queue(self) -> None:
@@ -107,6 +109,7 @@ class _Told:
         part = self._log.part(self._asked.caller, self._where, after=self._after, limit=LARGEST_PART)
         self._after = part.next_after
         self._read_submitted(part.events)
+        self._read_unknown(part.events)
         found = []
         for stored in part.events:
             messages = list(self._translator.messages(stored))
@@ -129,25 +132,54 @@ class _Told:
         if job is not None:
             fill_job(message.submitted.job, job, self._group)
 
+    def _read_unknown(self, events: Sequence[StoredEvent]) -> None:
+        """Recall at once what was told of jobs whose events begin in their midst."""
+        known, unknown = self._translator.known, dict[str, None]()
+        for one in events:
+            if one.job_id is not None and one.job_id not in known and one.job_id not in self._described:
+                unknown[one.job_id] = None
+        if unknown:
+            known.update(self._recalled(list(unknown)))
+
     def _recall(self, job_id: str) -> Remembered:
-        try:
-            detail = self._jobs.get(self._asked.caller, job_id)
-        except NotFound:
-            return Remembered()
-        found = Remembered(namespace=str(armada.written_of(detail.job.spec).get("namespace") or NAMESPACE))
-        for run in detail.runs[-1:]:
-            found.executor, found.node, found.run = run.executor, run.node, run.uid
-        for attempt in detail.attempts[-1:]:
-            for record in attempt_ended(attempt) if attempt.ending is not None else ():
-                if isinstance(record.event, AttemptEnded):
-                    found.ended = record.event
-                elif isinstance(record.event, FailureDecided):
-                    found.decided = record.event
-        where = self._log.filter(self._asked.caller, job=job_id, types=[_ACTED])
-        for stored in self._log.part(self._asked.caller, where, after=0).events:
-            if isinstance(stored.event, OperatorActed) and stored.event.action in REQUESTED:
-                found.remember(stored.event)
-        return found
+        return self._recalled([job_id]).get(job_id) or Remembered()
+
+    def _recalled(self, ids: Sequence[str]) -> dict[str, Remembered]:
+        jobs = self._by_id(ids)
+        latest = self._jobs.latest(self._asked.caller, [*jobs.values()]) if jobs else {}
+        if self._acts is None:
+            self._acts = self._read_acts()
+        return {key: _remembered(job, latest.get(key), self._acts.get(key, ())) for key, job in jobs.items()}
+
+    def _read_acts(self) -> dict[str, list[OperatorActed]]:
+        """Read what was asked of each job until now; what is asked later is told as it comes."""
+        caller, after, found = self._asked.caller, 0, dict[str, list[OperatorActed]]()
+        where = self._log.filter(caller, queue=self._queue, group=self._group, types=[_ACTED])
+        while True:
+            part = self._log.part(caller, where, after=after, limit=LARGEST_PART)
+            for stored in part.events:
+                acted = stored.event
+                if stored.job_id is not None and isinstance(acted, OperatorActed) and acted.action in REQUESTED:
+                    found.setdefault(stored.job_id, []).append(acted)
+            if not part.full:
+                return found
+            after = part.next_after
+
+
+def _remembered(job: Job, latest: Latest | None, acts: Sequence[OperatorActed]) -> Remembered:
+    """Return what the events of a job have told by now."""
+    found = Remembered(namespace=str(armada.written_of(job.spec).get("namespace") or NAMESPACE))
+    attempt = None if latest is None else latest.attempt
+    for run in () if latest is None else latest.runs[-1:]:
+        found.executor, found.node, found.run = run.executor, run.node, run.uid
+    for record in attempt_ended(attempt) if attempt is not None and attempt.ending is not None else ():
+        if isinstance(record.event, AttemptEnded):
+            found.ended = record.event
+        elif isinstance(record.event, FailureDecided):
+            found.decided = record.event
+    for acted in acts:
+        found.remember(acted)
+    return found
 
 
 def fill_job(message: submit.Job, job: Job, group: str) -> None:
