@@ -29,7 +29,7 @@ def read(job, since="", **options):
 """
 WAITING = """
 import time
-while not lines(theirs): time.sleep(0.05)
+while refused(lambda: lines(theirs)) or not lines(theirs): time.sleep(0.05)  # a right counts within a second
 done(lines(theirs))
 """
 GONE = (

@@ -14,8 +14,10 @@ from holdfast.engines.process.files import ProcessLogs, log_path
 from holdfast.engines.process.shim.supervisor import times
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from holdfast.ports.engine import RunOrder
-    from tests.integration.conftest import Machine
+    from tests.integration.conftest import Machine, NewMachine
 
 STAMPS = """
 import sys, time
@@ -23,6 +25,7 @@ for _ in range(int(sys.argv[1])):
     print(f"{time.time():.6f}", flush=True)
     time.sleep(float(sys.argv[2]))
 """
+WHOLE = len("1764123456.123456\n")
 TICK_S = 0.02
 """What the kernel's own times of files are late at most."""
 
@@ -96,3 +99,21 @@ def test_times_go_on_over_kills(machine: Machine, killed: str) -> None:
     assert all(-TICK_S < ours - theirs < 5 for theirs, ours in found)
     assert all(a[1] <= b[1] for a, b in pairwise(found))
     assert len(after) > len(before) + 2
+
+
+def test_what_a_capped_log_still_has_keeps_its_times(new_machine: NewMachine, tmp_path: Path) -> None:
+    machine = new_machine(tmp_path, log_limit=64 << 10)
+    program = "import time\nend = time.time() + 1.5\nwhile time.time() < end: print(f'{time.time():.6f}', flush=True)"
+    order = machine.start(sys.executable, "-c", program)
+    assert machine.finish(order).succeeded
+    logs = ProcessLogs(machine.directory)
+    known, part = logs.times(order.job_id, 1, 0), logs.read(order.job_id, 1, 0, offset=0, limit=1 << 20)
+    assert part.offset > 0
+    end, late = part.offset, []
+    for line in part.data.splitlines(keepends=True):
+        end += len(line)
+        at = known.at(end)
+        assert at is not None
+        late += [at - float(line)] if len(line) == WHOLE else []
+    assert len(late) > 1000
+    assert all(-TICK_S < one < 1.1 for one in late), (min(late), max(late))

@@ -94,7 +94,7 @@ class Gateway:
         except (Rejected, HoldfastError) as error:
             await _refuse(send, _rejected(error))
         except Exception:
-            _log.exception("%s %s failed", scope["method"], scope["path"])
+            _log.exception("%s %r failed", scope["method"], scope["path"])
             if begun:
                 raise
             await _refuse(send, Rejected(grpc.StatusCode.INTERNAL, "An unexpected error inside Holdfast."))
