@@ -11,9 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from holdfast.cli.commands.update import sent_back
 from holdfast.client import Client
 from holdfast.errors import Internal, InvalidRequest, NotFound
 from holdfast.wire.base import REVISION, REVISION_HEADER
+from holdfast.wire.catalogue import SettingsView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +52,11 @@ def old(path: str, query: dict[str, list[str]]) -> tuple[int, object]:
         }
         return problem(422, "invalid_request", invalid, wrong)
     return 200, {"items": [JOB], "next_cursor": None}
+
+
+def test_settings_that_an_older_server_does_not_know_are_not_sent_back_to_it() -> None:
+    said = {"globalMaxRetries": 3, "defaultBackoff": {"initialDelay": "1s"}, "handlerLimits": {}, "resources": {}}
+    assert sent_back(SettingsView.model_validate({**said, "othersSee": "details"})) == said
 
 
 @contextmanager

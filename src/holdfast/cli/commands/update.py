@@ -23,6 +23,7 @@ from holdfast.domain.units import parse_amount
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
+    from holdfast.wire.catalogue import SettingsView
 
 _OF_SETTINGS = (
     "--global-max-retries",
@@ -162,10 +163,11 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
     with_limits({}, options.handler_limit, flags)
     flags.finish()
     with cli.connect() as client:
-        before = plain(client.settings())
-        changed = {name: value for name, value in before.items() if name not in _STAYS} | changes
-        changed["handlerLimits"] = with_limits(changed["handlerLimits"], options.handler_limit, Flags())
-        changed["resources"] = {**changed["resources"], **resources}
+        settings = client.settings()
+        before = plain(settings)
+        changed = sent_back(settings) | changes
+        changed["handlerLimits"] = with_limits(before["handlerLimits"], options.handler_limit, Flags())
+        changed["resources"] = {**before["resources"], **resources}
         changed |= others_see | ({"access": {**before["access"], **roles}} if roles else {})
         if options.dry_run:
             tell_warnings(client.put_settings(changed, dry_run=True).warnings, None, cli)
@@ -175,6 +177,12 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         tell_warnings(put.warnings, None, cli)
         cli.output().table(*settings_table(put))
     return exit_codes.OK
+
+
+def sent_back(settings: SettingsView) -> dict[str, Any]:
+    """Return what a server said of its settings and does not keep by itself: of others an older one knows nothing."""
+    said = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return {name: value for name, value in said.items() if name not in _STAYS}
 
 
 def _rights(options: UpdateOptions, flags: Flags) -> tuple[dict[str, list[str]], dict[str, str]]:
