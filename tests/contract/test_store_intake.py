@@ -18,7 +18,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import QueueFull, RateLimited
-from holdfast.ports.store import Changes, JobFilter
+from holdfast.ports.store import Changes, JobFilter, Submission
+from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.submit import Submitter, Written
 from tests.contract.test_store_races import CALLERS, Place, Together
@@ -220,3 +221,18 @@ def test_a_damaged_row_of_a_minute_keeps_nobody_out(sqlite: SqlPlace) -> None:
     desk.jobs("ann", "b", "c")
     with pytest.raises(RateLimited):
         desk.jobs("ann", "d")
+
+
+def test_to_ask_whether_there_is_room_counts_nothing(store: Store) -> None:
+    store.put_queue(Queue("q", max_queued=1, submissions_per_minute=1))
+    one = Submission([evolve(new_job(JobSpec("one", ("true",)), "j1", 1.0), queue="q")])
+    one = evolve(one, limited=["q"])
+    for _ in range(3):
+        store.require_room(one, 1.0)
+    store.submit(one)
+    with pytest.raises(QueueFull):
+        store.require_room(evolve(one, jobs=[evolve(one.jobs[0], id="j2")]), 2.0)
+    store.put_queue(Queue("q", submissions_per_minute=1))
+    with pytest.raises(RateLimited):
+        store.require_room(evolve(one, jobs=[evolve(one.jobs[0], id="j2")]), 2.0)
+    store.require_room(evolve(one, jobs=[evolve(one.jobs[0], id="j2")]), 99.0)

@@ -182,6 +182,11 @@ class MemoryStore(
         for key in sorted({*submission.awaited} - self._table.by_id.keys() - self._table.workloads.keys()):
             raise gone_awaited(key)
 
+    def require_room(self, submission: Submission, now: float) -> None:
+        """Make sure that queues would take something in, without noting that they did."""
+        with self._lock:
+            self._take_in(submission, now)
+
     def _take_in(self, submission: Submission, now: float) -> list[tuple[str, str, float, int]]:
         """Check that queues have room, and return what is to be noted of that."""
         incoming = incoming_of(submission)

@@ -56,6 +56,11 @@ class Catalogue(Struct, frozen=True):
     submitters: Mapping[str, str] = field(default_factory=dict)
     """Who first wrote each policy, queue, category and notifier, by its kind and name, where that is known."""
 
+    @property
+    def limiting(self) -> list[str]:
+        """Name the queues that limit what they take in."""
+        return [name for name, queue in self.queues.items() if queue.limits_intake]
+
     def policies_for(self, queue: str, spec: JobSpec) -> tuple[list[RetryPolicy], list[str]]:
         """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""
         if spec.pod is not None and self.configured is not None and not self.configured.enabled:

@@ -238,6 +238,14 @@ class ControllerStore(Protocol):
 class SubmissionStore(Protocol):
     """What the APIs may write, and what they compare it with."""
 
+    def require_room(self, submission: Submission, now: float) -> None:
+        """Make sure that queues would take something in, without noting that they did.
+
+        Raises:
+            QueueFull, RateLimited: A queue takes no more of it in.
+        """
+        ...
+
     def submit(self, submission: Submission) -> tuple[str, ...]:
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
 

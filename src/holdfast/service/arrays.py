@@ -181,9 +181,9 @@ class Arrays(Struct, frozen=True):
             return submitter.submit_array(written, key=key)
         for error in submitter.refusals([written]).values():
             raise error
-        principal = None if by is None else by.principal
-        row = new_array(written.array or ArraySpec(written.spec), NOTHING, "", "", self.clock.now(), principal)
-        return evolve(row, origins=written.origins)
+        submitter.require_room([written])
+        spec, who = written.array or ArraySpec(written.spec), None if by is None else by.principal
+        return evolve(new_array(spec, NOTHING, "", "", self.clock.now(), who), origins=written.origins)
 
     def get(self, reference: str) -> Progress:
         """Find an array by name or id.

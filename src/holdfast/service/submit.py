@@ -183,11 +183,27 @@ class Submitter(Struct, frozen=True):
 
         Raises:
             InvalidManifest: Something is wrong; with the problems of every item.
+            QueueFull, RateLimited: A queue would not take all of it in now.
         """
         errors = self.refusals(items)
         if errors:
             raise all_of(errors, len(items))
+        self.require_room([one for item in items if isinstance(one := _written(item), Written)])
         return [_name(_written(item)) for item in items]
+
+    def require_room(self, items: Sequence[Written]) -> None:
+        """Make sure that queues would take all of this in now; nothing is counted.
+
+        Raises:
+            QueueFull, RateLimited: A queue does not.
+        """
+        limited = self.store.catalogue().limiting
+        if not limited or not items:
+            return
+        now, by = self.clock.now(), None if self.by is None else self.by.principal
+        jobs = [new_job(item.spec, "", now, by) for item in items if item.array is None]
+        arrays = [new_array(item.array, NOTHING, "", "", now, by) for item in items if item.array is not None]
+        self.store.require_room(Submission(jobs, also=arrays, limited=limited), now)
 
     def refusals(self, items: Sequence[Item]) -> dict[int, HoldfastError]:
         """Say of each item that cannot be accepted why, by its place.
@@ -281,7 +297,7 @@ class Submitter(Struct, frozen=True):
             also=[*arrays.values()],
             awaited=others.difference(ids.values()),
             policies={name for item in accepted.values() for name in item.spec.retry_policies},
-            limited=[name for name, queue in resolver.catalogue.queues.items() if queue.limits_intake],
+            limited=resolver.catalogue.limiting,
             by=self.by,
             claims={job.id: claim for place, job in jobs.items() if (claim := accepted[place].claim)},
             rerun=next(filter(None, (rerun_of(one, accepted[at].taken_over) for at, one in arrays.items())), None),

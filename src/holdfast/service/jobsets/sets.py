@@ -285,6 +285,9 @@ class JobSets(Struct, frozen=True):
             raise AlreadyExists(msg, hint="apply it to change it, or give it another name")
         self._require_own_jobs(read.spec)
         row = self._new_row(read, "", self.clock.now(), lenient=lenient, by=by)
+        if limited := self.store.catalogue().limiting:
+            jobs = [job for job, _ in jobs_of(row, read.spec, lambda _: "")]
+            self.store.require_room(Submission(jobs, owner=row, limited=limited), row.created_at)
         return Applied(row, read.spec, "valid", read.warnings)
 
     def _require_own_jobs(self, spec: JobSetSpec) -> None:
@@ -307,7 +310,7 @@ class JobSets(Struct, frozen=True):
                 fingerprint=hashlib.sha256(read.manifest.encode()).hexdigest() if key else "",
                 owner=row,
                 by=by,
-                limited=[name for name, queue in self.store.catalogue().queues.items() if queue.limits_intake],
+                limited=self.store.catalogue().limiting,
                 policies={name for group in read.spec.replicated_jobs for name in group.retry_policies},
                 awaited=[one.id for one in read.spec.after if self.alone and not one.outcome],
             )

@@ -153,6 +153,8 @@ class Rehearsal(Struct, frozen=True):
             )
             refused = submitter.refusals(list(jobs.values()))
             errors |= {list(jobs)[place]: error for place, error in refused.items()}
+            if not errors:
+                submitter.require_room(list(jobs.values()))
         if errors:
             raise _first_of(errors, len(items))
         return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]

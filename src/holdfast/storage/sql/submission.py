@@ -37,7 +37,7 @@ from holdfast.storage.sql.admission import (
     require_retriable,
     share_specs,
 )
-from holdfast.storage.sql.catalogue.intake import take_in
+from holdfast.storage.sql.catalogue.intake import look, take_in
 from holdfast.storage.sql.damage import left_of_owner
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.query import chunks
@@ -66,6 +66,15 @@ class SqlSubmissionStore:
         """Work on an open database whose schema is current."""
         self._database = database
         self._batches = batches
+
+    def require_room(self, submission: Submission, now: float) -> None:
+        """Make sure that queues would take something in, without noting that they did.
+
+        Raises:
+            QueueFull, RateLimited: A queue takes no more of it in.
+        """
+        with self._database.reading() as connection:
+            look(connection, submission, now)
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.

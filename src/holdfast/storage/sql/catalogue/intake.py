@@ -16,7 +16,7 @@ from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.query import owners
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Connection
 
@@ -33,20 +33,36 @@ def take_in(connection: Connection, submission: Submission, now: float) -> None:
     """
     if not submission.limited:
         return
-    table, incoming = declared.queues.c, incoming_of(submission)
-    names = sorted(incoming.keys() & {*submission.limited})
-    # The same queue is taken by one submission at a time; whoever only names it does not wait.
-    held = select(table.body).where(table.name.in_(names)).order_by(table.name).with_for_update(key_share=True)
-    queues = [load_entry(Queue, body) for body in connection.execute(held).scalars()]
-    user = submitter_of(submission)
-    loads = {(queue.name, whose): load for queue in queues for whose, load in _loads(connection, queue, user)}
-    require_room(queues, loads, submission, now)
-    intake = declared.intake
-    for queue in queues:
+    incoming, user, intake = incoming_of(submission), submitter_of(submission), declared.intake
+    for queue in look(connection, submission, now, held=True):
         if queue.submissions_per_minute is not None or queue.per_user.submissions_per_minute is not None:
             connection.execute(delete(intake).where(intake.c.queue == queue.name, intake.c.at <= now - WINDOW_S))
             count = incoming[queue.name].submissions
             connection.execute(insert(intake).values(queue=queue.name, submitted_by=user, at=now, count=count))
+
+
+def look(connection: Connection, submission: Submission, now: float, *, held: bool = False) -> Sequence[Queue]:
+    """Make sure that the queues of a submission have room for it; returns those that limit what they take in.
+
+    Args:
+        connection: A transaction.
+        submission: The submission.
+        now: The time.
+        held: Whether nobody else takes anything into them until the transaction ends.
+
+    Raises:
+        QueueFull, RateLimited: One has no room.
+    """
+    table = declared.queues.c
+    names = sorted(incoming_of(submission).keys() & {*submission.limited})
+    query = select(table.body).where(table.name.in_(names)).order_by(table.name)
+    # The same queue is taken by one submission at a time; whoever only names it does not wait.
+    rows = connection.execute(query.with_for_update(key_share=True) if held else query)
+    queues = [load_entry(Queue, body) for body in rows.scalars()]
+    user = submitter_of(submission)
+    loads = {(queue.name, whose): load for queue in queues for whose, load in _loads(connection, queue, user)}
+    require_room(queues, loads, submission, now)
+    return queues
 
 
 def _loads(connection: Connection, queue: Queue, user: str) -> Iterator[tuple[str | None, Load]]:
@@ -69,5 +85,6 @@ def _waiting(connection: Connection, queue: str, user: str | None, most: int) ->
     theirs = () if user is None else (jobs.submitted_by == user,)
     some = select(jobs.seq).where(jobs.state.in_(_WAITING), jobs.queue == queue, *theirs).limit(most + 1)
     there = connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()
-    arrays = owners(connection, workloads.kind == ARRAY, *(() if user is None else (workloads.submitted_by == user,)))
+    whose = () if user is None else (workloads.submitted_by == user,)
+    arrays = owners(connection, workloads.kind == ARRAY, workloads.queue == queue, *whose)
     return there + sum(not_made(one) for one in arrays if queue_of(one) == queue)
