@@ -16,7 +16,7 @@ MUTATIONS = (
     ),
     Mutation(
         "pods keep what they counted by the places of rules",
-        "storage/sql/migrations/versions/r0035_rules_by_their_content.py",
+        "storage/sql/migrations/versions/r0036_rules_by_their_content.py",
         '        _rename_counters(connection, _WORKLOADS, "state", renamed)',
         "        pass",
         ("integration/test_migration_of_rules.py",),

@@ -22,8 +22,8 @@ from holdfast.errors import UnreadableSpec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-revision = "0035"
-down_revision = "0034"
+revision = "0036"
+down_revision = "0035"
 branch_labels = None
 depends_on = None
 _PAGE = 1000
@@ -35,7 +35,7 @@ _WORKLOADS = sa.table("workloads", sa.column("id"), sa.column("state"))
 
 
 def upgrade() -> None:
-    """Bring a database to 0035; a policy that cannot be read stays as it is."""
+    """Bring a database to 0036; a policy that cannot be read stays as it is."""
     connection = op.get_bind()
     renamed = dict(_renamed_policies(connection))
     if renamed:
