@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.app.settings import PREFIX, Settings, read_settings
+from holdfast.app.finding.reach import PREFIX
+from holdfast.app.settings import Settings, read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 AWAY = {"URL": "http://127.0.0.1:1", "TOKEN": "of-the-caller", "DATA": "/nowhere", "CPUS": "0.001", "SECRET_OPS": "x"}

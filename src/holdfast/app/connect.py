@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import whereabouts
 from holdfast.app.data.datadir import DataDir
-from holdfast.app.settings import read_settings, without_token
+from holdfast.app.finding.reach import Reach, read_reach, without_token
 from holdfast.app.whereabouts import Origin
 from holdfast.client import Client
 from holdfast.errors import InvalidSetting, Problem
@@ -29,7 +29,7 @@ def connect(
     *,
     drive: bool = False,
     places: bool = True,
-    settings: Settings | None = None,
+    settings: Reach | None = None,
     waits: Callable[[str], None] | None = None,
     remark: Callable[[str], None] | None = None,
     token_file: str | None = None,
@@ -52,7 +52,7 @@ def connect(
         InvalidSetting: The file holds no token, or there is no server that takes one.
         Refused: The file is another user's, or others can read or write it.
     """
-    settings = settings or read_settings()
+    settings = settings or read_reach()
     found = whereabouts.find(settings if token_file is None else without_token(settings))
     shown = None if token_file is None else _token_for(found, token_file)
     if found is not None:
@@ -63,11 +63,11 @@ def connect(
             yield _ready(client, settings, waits, remark)
         return
     with ExitStack() as stack:
-        yield _in_process(stack, settings, DataDir(settings.data), drive=drive, places=places)
+        yield _in_process(stack, _all_of(settings), DataDir(settings.data), drive=drive, places=places)
 
 
 def _ready(
-    client: Client, settings: Settings, waits: Callable[[str], None] | None, remark: Callable[[str], None] | None
+    client: Client, settings: Reach, waits: Callable[[str], None] | None, remark: Callable[[str], None] | None
 ) -> Client:
     client.connection.patience_s = settings.patience
     if remark is not None:
@@ -96,7 +96,7 @@ def _token_for(found: Whereabouts | None, token_file: str) -> str:
     return token_in_file(Path(token_file), FLAG)
 
 
-def is_looked_after(settings: Settings | None = None) -> bool:
+def is_looked_after(settings: Reach | None = None) -> bool:
     """Whether somebody runs the jobs that a command shows: a server, here or elsewhere, or a command that waits.
 
     Of the one that runs them no lock is tried: that could keep another from starting in this very moment.
@@ -104,16 +104,25 @@ def is_looked_after(settings: Settings | None = None) -> bool:
     Raises:
         Unavailable: The database cannot be read right now.
     """
-    settings = settings or read_settings()
+    settings = settings or read_reach()
     if whereabouts.find(settings) is not None:
         return True
     from holdfast.app import leadership, wiring
     from holdfast.app.time import SystemClock
     from holdfast.storage.sql import upkeep
 
-    place = wiring.database(settings, DataDir(settings.data))
+    place = wiring.database(_all_of(settings), DataDir(settings.data))
     owner, left_s = upkeep.leader(place, SystemClock().now())
     return left_s > 0 and (upkeep.file_of(place) is None or leadership.is_here_and_alive(owner))
+
+
+def _all_of(reach: Reach) -> Settings:
+    """Return all settings, with those that are known already."""
+    from holdfast.app.settings import Settings, read_settings
+
+    if isinstance(reach, Settings):
+        return reach
+    return read_settings(**{name: getattr(reach, name) for name in reach.model_fields_set})
 
 
 def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, drive: bool, places: bool) -> Client:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotation at run time
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
 from typing import Annotated, Any, Literal
 
-import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, IPvAnyNetwork, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, IPvAnyNetwork, SecretStr
 
+from holdfast.app.finding.reach import Reach, read, span
 from holdfast.dialects.native.offers import read_offer
 from holdfast.domain.terms.resources import Amounts  # noqa: TC001 - pydantic reads the annotation at run time
 from holdfast.domain.units import parse_duration, parse_memory
-from holdfast.errors import InvalidSetting, Problem
 
 DEFAULT_PORT = 7070
 _LAST_PORT = 65535
-PREFIX = "HOLDFAST_"
-"""How the names of the variables begin."""
 
 
 def _age(value: object) -> float | None:
     return None if value is None else parse_duration(value)
-
-
-def _span(value: object) -> float:
-    return parse_duration(value)
 
 
 def _offer(value: object) -> Amounts:
@@ -61,25 +53,9 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-class Settings(BaseModel):
+class Settings(Reach):
     """Settings of one Holdfast process; ``read_settings`` takes each from ``HOLDFAST_<NAME>``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    url: str | None = None
-    """The server's address, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
-    socket: Path | None = None
-    """A Unix socket on which ``up`` listens, too; commands ask its server without a token: it knows who calls."""
-    context: str | None = None
-    """The name of a server that ``login`` or ``context`` remembers; unset: the current one; ``local``: none of them."""
-    token: SecretStr | None = None
-    """The bearer token: sent with ``url``, and what a server requires; unset: ``token`` in the data directory."""
-    token_file: Path | None = None
-    """A file with the token instead, which only its owner can read."""
-    patience: Annotated[float, BeforeValidator(_span)] = Field(default="5m", ge=0, validate_default=True)
-    """How long commands that wait or follow, and results in Python, wait for a server that stopped answering."""
-    data: Path = Field(default_factory=lambda: platformdirs.user_data_path("holdfast", appauthor=False))
-    """The data directory: database, logs, work directories, and the running server's address and token."""
     run_as: Literal["self", "submitter"] = "self"
     """Who programs run as: ``self``, the server's own account, or ``submitter``, theirs; for that it must be root's."""
     accounts: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = Field(default_factory=dict)
@@ -106,7 +82,7 @@ class Settings(BaseModel):
     """Names that others call the server by, besides IP addresses and the machine's own name."""
     database: SecretStr | None = None
     """Where jobs are kept: ``postgresql://USER:PASSWORD@HOST/NAME``, ``sqlite:///FILE``; unset: the data directory."""
-    lease: Annotated[float, BeforeValidator(_span)] = Field(default="60s", ge=5.0, validate_default=True)
+    lease: Annotated[float, BeforeValidator(span)] = Field(default="60s", ge=5.0, validate_default=True)
     """On PostgreSQL: how long a silent server keeps others out; it stops its programs after 2/3 of that."""
     retention: Annotated[float | None, BeforeValidator(_age)] = None
     """How long a server keeps jobs that have ended, with their logs, e.g. ``30d``; unset: forever."""
@@ -124,7 +100,7 @@ class Settings(BaseModel):
     """A file that declares the GPUs instead: ``devices: [{id: GPU-..., type: A100, memory: 40Gi}]``."""
     avoid_busy_devices: bool = True
     """Whether to avoid GPUs in use by programs that Holdfast did not start; NVIDIA only."""
-    device_look: Annotated[float, BeforeValidator(_span)] = Field(default="10s", ge=0.05, validate_default=True)
+    device_look: Annotated[float, BeforeValidator(span)] = Field(default="10s", ge=0.05, validate_default=True)
     """How often GPUs are checked for other programs and for failures."""
     resources: Annotated[Amounts, BeforeValidator(_offer)] = ()
     """Named resources of each local node, e.g. ``licence/matlab=2,scratch=100Gi``."""
@@ -132,9 +108,9 @@ class Settings(BaseModel):
     """Disk space for the log of one run, e.g. ``1Gi``; of a longer log the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)
     """Processes and threads one run may have at once, if control groups can count them; 0: no limit."""
-    pod_backoff: Annotated[float, BeforeValidator(_span)] = Field(default="10s", validate_default=True)
+    pod_backoff: Annotated[float, BeforeValidator(span)] = Field(default="10s", validate_default=True)
     """How long a Kubernetes Job waits before it replaces its first failed pod; doubles with each further failure."""
-    pod_backoff_max: Annotated[float, BeforeValidator(_span)] = Field(default="10m", validate_default=True)
+    pod_backoff_max: Annotated[float, BeforeValidator(span)] = Field(default="10m", validate_default=True)
     """The longest such wait; programs restarted in their pod (``restartPolicy: OnFailure``) wait 5m at most."""
     connections: int = Field(default=1000, ge=1)
     """Connections to the API at a time; fewer if the server may not open that many files (``ulimit -n``)."""
@@ -152,7 +128,7 @@ class Settings(BaseModel):
     """Clients of a door that follow events at a time; theirs never end."""
     door_watches_each: int | None = Field(default=None, ge=1)
     """How many of those one caller may have; unset: an admin all, others half of what others have not taken."""
-    request_timeout: Annotated[float, BeforeValidator(_span)] = Field(default="30s", gt=0, validate_default=True)
+    request_timeout: Annotated[float, BeforeValidator(span)] = Field(default="30s", gt=0, validate_default=True)
     """How long a client can take to send a request, including its body; a slower one is disconnected."""
     notify_allow: Annotated[tuple[IPvAnyNetwork, ...], BeforeValidator(_listed)] = ()
     """Non-public addresses that webhooks and e-mail may go to, such as ``127.0.0.0/8,10.1.2.3``."""
@@ -170,25 +146,4 @@ def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - of each setting's
     Raises:
         InvalidSetting: With every setting that is wrong, by the name of its variable.
     """
-    try:
-        return Settings(**{**_environment(), **given})
-    except ValidationError as error:
-        problems = [_problem(one["loc"], one["msg"], one["input"]) for one in error.errors()]
-        msg = "Some settings are not valid." if len(problems) > 1 else "A setting is not valid."
-        raise InvalidSetting(msg, problems=problems) from error
-
-
-def without_token(settings: Settings) -> Settings:
-    """Return settings that give no token, for who shows another one."""
-    return settings.model_copy(update={"token": None, "token_file": None})
-
-
-def _environment() -> dict[str, str]:
-    """Return what is set; an empty variable is not: scripts and service files clear them so, and its path is `.`."""
-    names = {f"{PREFIX}{name.upper()}": name for name in Settings.model_fields}
-    return {name: value for variable, name in names.items() if (value := os.environ.get(variable))}
-
-
-def _problem(place: tuple[int | str, ...], message: str, value: object) -> Problem:
-    name = "_".join(str(part) for part in place).upper()
-    return Problem(f"{PREFIX}{name}", f"{message}, not {value!r}")
+    return read(Settings, given)

@@ -14,6 +14,7 @@ from holdfast.domain.record import Struct
 from holdfast.errors import InvalidSetting, Problem
 
 if TYPE_CHECKING:
+    from holdfast.app.finding.reach import Reach
     from holdfast.app.settings import Settings
 
 SYSTEM_SOCKET = Path("/run/holdfast/holdfast.sock")
@@ -40,7 +41,7 @@ class Whereabouts(Struct, frozen=True):
     pid: int | None = None
 
 
-def find(settings: Settings) -> Whereabouts | None:
+def find(settings: Reach) -> Whereabouts | None:
     """Look for a server; ``None``: there is none, and whoever asks opens the data directory in its own process.
 
     Who names a data directory means that one, and is sent neither to the current context nor to the machine's server.

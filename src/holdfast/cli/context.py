@@ -64,9 +64,10 @@ class Cli:
     @staticmethod
     def is_unserved() -> bool:
         """Whether no server is named or runs here, which would do what is asked for."""
-        from holdfast.app import settings, whereabouts
+        from holdfast.app import whereabouts
+        from holdfast.app.finding import reach
 
-        return whereabouts.find(settings.read_settings()) is None
+        return whereabouts.find(reach.read_reach()) is None
 
     @staticmethod
     def is_looked_after() -> bool:

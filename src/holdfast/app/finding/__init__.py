@@ -1,0 +1,1 @@
+"""By what a command finds its server."""

@@ -1,0 +1,87 @@
+"""The settings by which a command finds its server, which most commands need alone; all of them are in ``settings``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import platformdirs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+
+from holdfast.domain.units import parse_duration
+from holdfast.errors import InvalidSetting, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "HOLDFAST_"
+"""How the names of the variables begin."""
+
+
+def span(value: object) -> float:
+    """Read how long something lasts, in seconds."""
+    return parse_duration(value)
+
+
+class Reach(BaseModel):
+    """Where a server is, and how to get in; ``read_reach`` takes each from ``HOLDFAST_<NAME>``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str | None = None
+    """The server's address, e.g. ``http://127.0.0.1:7070``; unset: look in the data directory."""
+    socket: Path | None = None
+    """A Unix socket on which ``up`` listens, too; commands ask its server without a token: it knows who calls."""
+    context: str | None = None
+    """The name of a server that ``login`` or ``context`` remembers; unset: the current one; ``local``: none of them."""
+    token: SecretStr | None = None
+    """The bearer token: sent with ``url``, and what a server requires; unset: ``token`` in the data directory."""
+    token_file: Path | None = None
+    """A file with the token instead, which only its owner can read."""
+    patience: Annotated[float, BeforeValidator(span)] = Field(default="5m", ge=0, validate_default=True)
+    """How long commands that wait or follow, and results in Python, wait for a server that stopped answering."""
+    data: Path = Field(default_factory=lambda: platformdirs.user_data_path("holdfast", appauthor=False))
+    """The data directory: database, logs, work directories, and the running server's address and token."""
+
+
+T = TypeVar("T", bound=Reach)
+
+
+def read_reach() -> Reach:
+    """Read them from the environment.
+
+    Raises:
+        InvalidSetting: With every one that is wrong, by the name of its variable.
+    """
+    return read(Reach, {})
+
+
+def read(kind: type[T], given: Mapping[str, Any]) -> T:
+    """Read settings of a kind; what is given counts more than the environment.
+
+    Raises:
+        InvalidSetting: With every setting that is wrong, by the name of its variable.
+    """
+    try:
+        return kind(**{**_environment(kind), **given})
+    except ValidationError as error:
+        problems = [_problem(one["loc"], one["msg"], one["input"]) for one in error.errors()]
+        msg = "Some settings are not valid." if len(problems) > 1 else "A setting is not valid."
+        raise InvalidSetting(msg, problems=problems) from error
+
+
+def without_token(settings: T) -> T:
+    """Return settings that give no token, for who shows another one."""
+    return settings.model_copy(update={"token": None, "token_file": None})
+
+
+def _environment(kind: type[Reach]) -> dict[str, str]:
+    """Return what is set; an empty variable is not: scripts and service files clear them so, and its path is `.`."""
+    names = {f"{PREFIX}{name.upper()}": name for name in kind.model_fields}
+    return {name: value for variable, name in names.items() if (value := os.environ.get(variable))}
+
+
+def _problem(place: tuple[int | str, ...], message: str, value: object) -> Problem:
+    name = "_".join(str(part) for part in place).upper()
+    return Problem(f"{PREFIX}{name}", f"{message}, not {value!r}")
