@@ -310,7 +310,7 @@ def test_what_is_wrong_with_jobs_is_said_with_all_its_places_by_a_dry_run_and_by
         assert (code, out) == (1, "")
         assert "namespace is a required field" in err
         assert "jobs[0].unheardOf is not known here, and has no effect" in err
-        assert re.search(r"podSpec.containers\[0\].resources\S*: ", err)
+        assert re.search(r"\n  jobs\[0\].podSpec.containers\[0\].resources\S*: ", err)
     unlike = write(tmp_path, "unlike.yaml", text.replace("restartPolicy: Never", "restartPolicy: 5"))
     assert "jobs[0].podSpec.restartPolicy must be a text, not 5" in say("submit", unlike)[2]
     assert say("submit", write(tmp_path, "none.yaml", "queue: ml\njobs: []\n"))[2] == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.armada.failure import Failed
@@ -21,6 +22,8 @@ LARGEST_REQUEST = 8 * 1024 * 1024
 _STATES = ("queued", "leased", "pending", "running")
 _FILE_FIELDS = ("queue", "jobSetId", "jobs")
 _ALL = "all"
+_PATH = re.compile(r"^  (\S+): ")
+_ITEM = re.compile(r"(?<=^  )items\[(\d+)\]")
 
 
 def _submit(asked: Invocation) -> int:
@@ -43,12 +46,25 @@ def _submit(asked: Invocation) -> int:
     if asked.flags["dry-run"]:
         _check(queue, job_set, items, file)
         return 0
+    sent = 0
     for part in _parts(items):
         request = JobSubmitRequest(queue=queue, job_set_id=job_set, job_request_items=part)
-        answer = asked.call(SUBMIT, "SubmitJobs", request, "error submitting request: {}")
+        try:
+            answer = asked.call(SUBMIT, "SubmitJobs", request, "error submitting request: {}")
+        except Failed as error:
+            more = (_in_file(line, sent, alone=len(part) == 1) for line in error.more)
+            raise Failed(error.message, *more) from error
         for one in answer.job_response_items:
             asked.out(f"Submitted job with id {one.job_id} to job set {job_set}")
+        sent += len(part)
     return 0
+
+
+def _in_file(line: str, before: int, *, alone: bool) -> str:
+    """Say of which job of the file something is told that the server told of an item of a request."""
+    if alone:
+        return _PATH.sub(rf"  jobs[{before}].\1: ", line)
+    return _ITEM.sub(lambda found: f"jobs[{int(found[1]) + before}]", line)
 
 
 def _text(value: Mapping[str, Any], name: str, file: str) -> str:
