@@ -8,6 +8,10 @@ _RULES = "domain/workloads/dependencies.py"
 _INDEX = "controller/dependencies.py"
 _TESTS = ("unit/test_dependencies.py",)
 
+_TOLD = (
+    "contract/test_store_races.py::"
+    "test_what_is_waited_for_stays_until_what_is_stored_of_who_waits_says_that_it_has_heard_of_the_end"
+)
 MUTATIONS = (
     Mutation(
         "a cancelled job counts as failed",
@@ -119,28 +123,28 @@ MUTATIONS = (
         "storage/sql/retention.py",
         "owners(connection, tables.workloads.c.id.in_(some))",
         "[]",
-        ("contract/test_store_races.py",),
+        (_TOLD,),
     ),
     Mutation(
         "what an array waits for is deleted before it is told",
         "storage/sql/retention.py",
         "owners(connection, tables.workloads.c.spec.contains(_AFTER))",
         "[]",
-        ("contract/test_store_races.py",),
+        (_TOLD,),
     ),
     Mutation(
         "what jobs wait for is deleted before they are told",
         "storage/sql/retention.py",
         "        found.update(still_awaited(body, met))\n",
         "        del body, met\n",
-        ("contract/test_store_races.py", "unit/test_retention_beside_work.py"),
+        (_TOLD, "unit/test_retention_beside_work.py"),
     ),
     Mutation(
         "what jobs wait for that came during a sweep is deleted before they are told",
         "storage/sql/retention.py",
         "_named(connection, tables.jobs.c.seq > last)",
         "set[str]()",
-        ("contract/test_store_races.py",),
+        (_TOLD,),
     ),
     Mutation(
         "what has happened already is waited for until all has",
