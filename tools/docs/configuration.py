@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.app.finding.reach import PREFIX, Reach
+from holdfast.app.finding.reach import PREFIX
 from holdfast.app.settings import Settings
 from tools.docs.source import markdown, member_docs, table
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def settings() -> str:
     """List every setting: its variable, its default, its meaning."""
-    docs = {**member_docs(Reach), **member_docs(Settings)}
+    docs = member_docs(Settings)
     rows = [
         [f"`{PREFIX}{name}`".upper(), _default(field), markdown(docs[name])]
         for name, field in Settings.model_fields.items()

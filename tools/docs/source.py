@@ -12,9 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from enum import StrEnum
 
+_OURS = "holdfast."
+
 
 def member_docs(cls: type) -> dict[str, str]:
-    """Return the string under each member or field of a class, by name; empty where there is none."""
+    """Return the string under each member or field of a class and of its bases here, by name; empty without any."""
+    docs: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if base.__module__.startswith(_OURS):
+            docs |= _own_docs(base)
+    return docs
+
+
+def _own_docs(cls: type) -> dict[str, str]:
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     if not isinstance(body, ast.ClassDef):
         return {}
