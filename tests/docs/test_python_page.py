@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_prints_what_the_page_says(tmp_path: Path) -> None:
     text = "\n".join(BLOCK.findall((ROOT / "docs" / "python.md").read_text()))
     program = tmp_path / "program.py"

@@ -58,6 +58,7 @@ def test_a_sweep_is_one_thing_to_look_at_and_its_failures_are_grouped(shell: She
     assert shell.run("wait", "array", "sweep").returncode == 1
 
 
+@pytest.mark.slow
 def test_each_line_of_a_file_is_a_task_and_a_name_is_used_once(shell: Shell) -> None:
     ended = shell.run("run", "--name", "files", "--each", "-", "--", "echo", "reading {}", text="a b\n\nc\n")
     assert (ended.returncode, "2 of 2 tasks succeeded" in ended.stderr) == (0, True)
@@ -78,6 +79,7 @@ def test_an_array_in_a_manifest_is_submitted_and_waited_for(shell: Shell) -> Non
     assert (refused.returncode, f"{path}: array.indices (line 3)" in refused.stderr) == (2, True), refused.stderr
 
 
+@pytest.mark.slow
 def test_files_with_arrays_are_checked_whole_applied_and_deleted(shell: Shell) -> None:
     path = shell.folder / "several.yaml"
     array, bad = "name: some\ncommand: ['true']\narray: {indices: 0-1}\n", "name: bad\ncommand: ['true']\nqueue: nope\n"

@@ -213,6 +213,7 @@ def test_a_kubernetes_job_waits_over_kill_nine_of_the_server_for_a_job_of_its_fi
     assert shell.written() == ["first", "pod", "pod"]
 
 
+@pytest.mark.slow
 def test_job_sets_wait_for_jobs_and_sets_of_their_file_over_kill_nine_of_the_server(shell: Shell) -> None:
     gate = shell.folder / "gate"
     text = CHAIN.format(out=shell.out, gate=gate)

@@ -104,6 +104,7 @@ def test_following_a_job_ends_with_the_job(server: OnOnePort) -> None:
     assert (events[-1]["data"]["exit_code"], events[-1]["data"]["final"]) == (3, True)
 
 
+@pytest.mark.slow
 def test_without_a_server_the_past_is_read_from_the_data_directory(server: OnOnePort) -> None:
     server.say("run", "--name", "alone", "--", "true")
     table = server.say("events", "--job", "alone", "-f")

@@ -11,6 +11,7 @@ from tests.e2e.test_cli_shell import Shell, served, shell
 __all__ = ["served", "shell"]
 
 
+@pytest.mark.slow
 def test_a_group_is_listed_held_and_cancelled_whatever_is_in_it(served: Shell) -> None:
     for group, name in (("sweeps/7", "one"), ("sweeps/7/a", "two"), ("sweeps/70", "other"), ("", "none")):
         words = ("--group", group) if group else ()

@@ -32,6 +32,7 @@ def lines(text: str) -> list[tuple[datetime, str]]:
     return [(datetime.fromisoformat(one[1]), one[2]) for one in found if one is not None]
 
 
+@pytest.mark.slow
 def test_lines_are_printed_with_their_times_and_from_a_second_on(server: Server) -> None:
     with server.start() as client:
         job = client.submit({"name": "train", "command": PROGRAM}).id

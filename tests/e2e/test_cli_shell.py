@@ -185,6 +185,7 @@ def test_what_stops_run_stops_its_job(served: Shell) -> None:
     assert served.run("get", "job", "stopped", "-o", "json").json["state"] == "Cancelled"
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_leaves_the_name_of_the_job_that_goes_on(shell: Shell) -> None:
     program = "echo up; while ! test -e over; do sleep 0.05; done; exit 0"
     with shell.start("up", "--port", "0") as server:

@@ -87,6 +87,7 @@ def test_joblib_retries_by_policy(client: holdfast.Client) -> None:
         assert joblib.Parallel(n_jobs=2)([joblib.delayed(attempt)()]) == [2]
 
 
+@pytest.mark.slow
 def test_joblib_runs_no_more_calls_at_a_time_than_it_was_told_to(client: holdfast.Client, tmp_path: Path) -> None:
     """There are places for eight, and joblib sends twice as many as it was told to have at a time."""
     joblib_backend.register()
@@ -127,6 +128,7 @@ def test_submitit_runs_the_examples_of_its_readme(client: holdfast.Client, tmp_p
     assert (view.name, view.priority, view.resources.memory) == ("added", 7, "1536Mi")
 
 
+@pytest.mark.slow
 def test_submitit_retries_by_policy_and_is_done_only_then(client: holdfast.Client, tmp_path: Path) -> None:
     def flaky() -> int:
         number = holdfast.current().attempt

@@ -339,6 +339,7 @@ def test_read_strictly_the_documents_manifests_are_refused_line_by_line(stage: S
         assert sorted(line.partition("(line ")[2].partition(")")[0] for line in said) == [str(one) for one in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the manifest's program is bash")
 def test_the_first_story_runs_to_the_letter(stage: Stage) -> None:
     applied = stage.verbatim

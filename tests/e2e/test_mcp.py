@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import TextContent
 
@@ -143,6 +144,7 @@ def test_a_held_job_is_released_by_a_retry(served: Shell) -> None:
     play(served.folder / "data", story)
 
 
+@pytest.mark.slow
 def test_an_agent_may_do_what_it_was_allowed_and_no_more(served: Shell) -> None:
     data = served.folder / "data"
     served.run("create", "queue", "agents")

@@ -64,6 +64,7 @@ def address_of(server: Server) -> str:
     return found.split()[0].replace(EVERYWHERE, "localhost")
 
 
+@pytest.mark.slow
 def test_others_ask_by_tls_and_the_own_machine_as_ever(secure: Server, token: Path) -> None:
     with secure.start() as own:
         assert str(secure.address()["url"]) == f"unix://{secure.data}/holdfast.sock", "which needs no name"

@@ -107,6 +107,7 @@ def test_without_a_server_the_command_tells_before_it_ends_or_says_what_is_left(
     assert Counter(got.headers["webhook-id"] for got in shell.receiver.received)[found["ops"]["id"]] == 2
 
 
+@pytest.mark.slow
 def test_a_test_says_whether_a_notifier_works_and_what_cannot_be_used_is_refused(shell: NotifyShell) -> None:
     shell.receiver.open.set()
     tested = shell.run("notify", "test", "ops", "page", "secret", "moved")

@@ -131,6 +131,7 @@ def few_processes() -> Iterator[Path]:
         group.rmdir()
 
 
+@pytest.mark.slow
 def test_jobs_wait_while_there_are_no_processes_left(tmp_path: Path, few_processes: Path) -> None:
     machine = LimitedMachine(tmp_path / "data")
     machine.limit = ("sh", "-c", f'echo $$ > {few_processes}; exec "$@"', "sh")

@@ -123,6 +123,7 @@ def test_what_succeeds_though_no_server_runs_took_no_longer_for_that(server: Ser
     assert seconds(view.ended_at) <= over + SEEN_S
 
 
+@pytest.mark.slow
 def test_a_total_deadline_is_kept_though_no_server_runs(server: Server, tmp_path: Path) -> None:
     with server.start() as client:
         job = submit(client, GATE, str(tmp_path / "never"), totalDeadline="6s", retry=backing_off("0s"))
@@ -213,6 +214,7 @@ def test_a_second_server_is_told_who_holds_the_directory_and_how(server: Server)
     server.start().close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claimed", ["its own", "a living process's"])
 def test_the_address_of_a_killed_server_is_not_trusted(server: Server, claimed: str) -> None:
     server.start().close()

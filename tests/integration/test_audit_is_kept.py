@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
@@ -47,6 +48,7 @@ def _entries(admin: httpx.Client) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_no_operation_of_any_role_changes_or_deletes_an_entry(server: dict[Role, httpx.Client]) -> None:
     admin = server[Role.ADMIN]
     admin.post("/api/v1/jobs", json={"name": "first", "command": ["true"]})

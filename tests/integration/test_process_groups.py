@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.integration.conftest import Machine, NewMachine
 
 
+@pytest.mark.slow
 def test_control_groups_of_a_shim_that_was_killed_are_removed_by_the_next_that_leaves(
     new_machine: NewMachine, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def test_py_spy_is_asked_where_it_is_on_the_programs_path(machine: Machine, tmp_
     assert outcome.message == ("no output for 1s; it was in: all_reduce (distributed.py:2806), step (train.py:40)")
 
 
+@pytest.mark.slow
 def test_a_spy_that_hangs_is_ended_with_the_dump(machine: Machine, tmp_path: Path) -> None:
     spy = tmp_path / "py-spy"
     spy.write_text("#!/bin/sh\nexec sleep 1000\n")

@@ -92,7 +92,13 @@ def _told(answer: httpx.Response, value: str) -> str:
     return re.sub(r'"(last|next)":\d+', "", answer.text.replace(value, ABSENT))
 
 
-@pytest.fixture(scope="module", params=[*HIDDEN, "details"])
+SIGHTS = [
+    *(pytest.param(each, marks=[] if each == "existence" else pytest.mark.slow) for each in HIDDEN),
+    pytest.param("details", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="module", params=SIGHTS)
 def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with staged(tmp_path_factory.mktemp("others"), request.param) as found:
         yield found

@@ -24,7 +24,10 @@ LOOKERS = {
 }
 
 
-@pytest.fixture(scope="module", params=[*LOOKERS])
+FIRST, *OTHERS = LOOKERS
+
+
+@pytest.fixture(scope="module", params=[FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)])
 def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     looker: Principal = LOOKERS[request.param]
     with staged(tmp_path_factory.mktemp("scoped"), "everything", looker) as found:
