@@ -104,7 +104,7 @@ def test_links_that_a_program_leaves_in_place_of_its_files_lead_nowhere(people: 
     run = data / "runs" / "jobs" / job / "1.0"
     with people.server.client() as root:
         until(root, job, lambda view: view.state == "Running")
-        for name in ("log", "termination", "progress"):
+        for name in ("log", "termination", "progress", "times"):
             (run / name).unlink(missing_ok=True)
             link(secret, run / name)  # type: ignore[operator] # as root, which may where the account may not
         (run / "work" / "go").touch()
