@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.controller import placement, publisher
-from holdfast.controller.cordons import Cordons
+from holdfast.controller.nodes.cordons import Cordons
 from holdfast.controller.state import ControllerState
 from holdfast.domain.devices import ANY
 from holdfast.domain.lifecycle import RunStatus

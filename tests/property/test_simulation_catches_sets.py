@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.controller.placement import Domains
 from holdfast.controller.workloads import jobsets
 from holdfast.controller.workloads.attempts import PodAttempts
+from holdfast.controller.workloads.domains import Domains
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.controller.workloads.pods import Pods

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.controller.policy_catalog import BoundedCache, PolicyCatalog
+from holdfast.controller.bounded_cache import BoundedCache
+from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import beyond_the_rule

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.controller.coordinator import Patience
 from holdfast.controller.drains import Drains
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.observations import Observations
+from holdfast.controller.patience import Patience
 from holdfast.controller.placement import Placement
 from holdfast.controller.policy_catalog import Judging, PolicyCatalog
 from holdfast.controller.publisher import Publisher

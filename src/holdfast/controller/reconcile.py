@@ -19,8 +19,8 @@ from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from holdfast.controller.cordons import Cordons
     from holdfast.controller.kind import Kind, OwnerKind
+    from holdfast.controller.nodes.cordons import Cordons
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Job
     from holdfast.ports.store import ControllerStore

@@ -182,7 +182,7 @@ MUTATIONS = (
     ),
     Mutation(
         "waiting is counted by the wall clock",
-        "controller/coordinator.py",
+        "controller/patience.py",
         "return began + sum(by for at, by in self._steps if began < at)",
         "return entered",
         ("unit/test_clock_jumps.py",),

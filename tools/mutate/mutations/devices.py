@@ -49,14 +49,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a device that a run has shown to be faulty is handed out",
-        "controller/cordons.py",
+        "controller/nodes/cordons.py",
         "evolve(each, cordon=known.get(each.id))",
         "evolve(each, cordon=None)",
         ("unit/test_device_cordons.py",),
     ),
     Mutation(
         "a person's decision about a device is forgotten with the controller",
-        "controller/cordons.py",
+        "controller/nodes/cordons.py",
         "each.cordon for each in node.devices if each.cordon is not None",
         "each.cordon for each in node.devices if False",
         ("unit/test_device_cordons.py",),

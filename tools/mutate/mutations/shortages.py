@@ -58,7 +58,7 @@ MUTATIONS = (
     ),
     Mutation(
         "refusals count although a program was started in between",
-        "controller/shortages.py",
+        "controller/nodes/shortages.py",
         "elif run.started_at is not None:",
         "elif run.started_at is None:",
         _SHORT,
@@ -72,7 +72,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a shortage is forgotten with the controller",
-        "controller/shortages.py",
+        "controller/nodes/shortages.py",
         "if node.short is not None:",
         "if node.short is not None and now < 0:",
         _SHORT,

@@ -6,7 +6,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, assert_never
 
-from holdfast.controller.policy_catalog import BoundedCache
+from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.workloads.gang_attempts import (
     AttemptCoordinator,
     PrepareAttempts,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.controller.policy_catalog import BoundedCache
+from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.publisher import containers, sooner
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.children import CreateChild

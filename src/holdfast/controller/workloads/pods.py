@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.controller.placement import Domains
+from holdfast.controller.workloads.domains import Domains
 from holdfast.controller.workloads.memory import PodWork
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import EndedBy, in_words

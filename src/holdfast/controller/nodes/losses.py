@@ -1,0 +1,81 @@
+"""Runs that were lost together with their executor, and which job is to blame for that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.events import EventRecord, NodeLost
+from holdfast.domain.policy import blame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from holdfast.controller.state import ControllerState
+    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.job import Run
+    from holdfast.domain.policy.blame import Loss, Suspicion
+
+
+class Losses:
+    """The last losses of each executor, and what they say against a job.
+
+    Each loss is written as an event, so that it is still known after a restart of the controller.
+    """
+
+    def __init__(self, state: ControllerState) -> None:
+        """Start with none."""
+        self._state = state
+        self._losses: dict[str, tuple[Loss, ...]] = {}
+        self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
+        """Who is to blame for the last of them; nobody else is suspected of it then."""
+        self.ended: list[Run] = []
+        """Runs that were lost and of which no loss is recorded yet."""
+
+    def restore(self, stored: Iterable[StoredEvent]) -> None:
+        """Restore the losses from before this controller."""
+        for each in stored:
+            if isinstance(each.event, NodeLost):
+                self._remember(_read(each.at, each.event))
+
+    def record_ended(self, now: float) -> None:
+        """Make losses of the runs lost since the last call; call it before any of them is judged."""
+        by_executor: dict[str, list[Run]] = {}
+        for run in self.ended:
+            by_executor.setdefault(run.executor, []).append(run)
+        self.ended = []
+        for executor, runs in by_executor.items():
+            self._note(executor, runs, now)
+
+    def suspicion(self, job_id: str, runs: Sequence[Run]) -> Suspicion | None:
+        """Return the suspicion against a job whose attempt is over, if it was lost with its place."""
+        for run in runs if self._losses else ():
+            if run.outcome is not None and run.outcome.lost:
+                return self._against(job_id, run.executor)
+        return None
+
+    def _against(self, job_id: str, executor: str) -> Suspicion | None:
+        found = self._culprits.get(executor)
+        if found is None:
+            return blame.suspicion(self._losses.get(executor, ()), job_id)
+        return found[1] if found[0] == job_id else None
+
+    def _note(self, executor: str, runs: Sequence[Run], now: float) -> None:
+        ran: dict[str, float] = {}
+        for run in runs:
+            ran_s = round(run.outcome.ran_s or 0.0, 3) if run.outcome is not None else 0.0
+            ran[run.job_id] = max(ran.get(run.job_id, 0.0), ran_s)
+        lost = blame.loss(executor, now, ran, frozenset(run.node for run in runs))
+        self._remember(lost)
+        event = NodeLost(executor, tuple(sorted(lost.nodes)), lost.taken, lost.longest_s, tuple(lost.jobs.items()))
+        self._state.emit(EventRecord(None, now, event))
+
+    def _remember(self, lost: Loss) -> None:
+        before = self._losses.get(lost.executor, ())
+        if self._culprits.get(lost.executor) is not None and not blame.is_same(before[-1], lost):
+            before = ()  # losses with a culprit say nothing against others, nor twice against it
+        self._losses[lost.executor] = blame.noted(before, lost)
+        self._culprits[lost.executor] = blame.culprit(self._losses[lost.executor])
+
+
+def _read(at: float, event: NodeLost) -> Loss:
+    return blame.Loss(event.executor, frozenset(event.nodes), at, dict(event.jobs), event.taken, event.longest_s)
