@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.controller import placement, publisher
+from holdfast.controller import publisher
 from holdfast.controller.nodes.cordons import Cordons
 from holdfast.controller.state import ControllerState
+from holdfast.controller.workloads import domains
 from holdfast.domain.devices import ANY
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.placement import fit as placement_fit
@@ -82,7 +83,7 @@ def places_are_kept_free_for_who_waits_for_a_broken_device(patch: pytest.MonkeyP
 
 
 def a_topology_domain_need_have_no_devices(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(placement, "fit_alone", lambda *_: [])
+    patch.setattr(domains, "fit_alone", lambda *_: [])
 
 
 def devices_are_not_avoided(patch: pytest.MonkeyPatch) -> None:
