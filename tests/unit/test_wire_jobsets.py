@@ -35,7 +35,7 @@ from holdfast.wire.base import timestamp
 from holdfast.wire.pods import PodsView
 from holdfast.wire.render_events import event_view
 from holdfast.wire.render_jobs import job_summary
-from holdfast.wire.render_jobsets import child_view, log_entry, set_applied, set_state, set_summary, set_view
+from holdfast.wire.render_jobsets import child_view, log_entry, set_applied, set_summary, set_view
 
 WORKERS = ReplicatedJob(
     name="workers",
@@ -93,7 +93,7 @@ def a_set(*, deleting: bool = False, **state: Any) -> JobSet:  # noqa: ANN401 - 
     ],
 )
 def test_a_set_has_one_word_for_its_state(job_set: JobSet, spec: JobSetSpec, word: str) -> None:
-    assert set_state(job_set, spec) == word
+    assert job_set.phase(spec) == word
 
 
 def test_a_summary_adds_up_the_jobs_and_says_what_the_state_is_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from holdfast.domain.terms import kinds
 from holdfast.errors import InvalidRequest, Problem
 
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 class Noun(StrEnum):
     """A kind of thing the command line can name; the value is the plural people see."""
 
-    JOB = "jobs"
-    JOB_SET = "jobsets"
-    ARRAY = "arrays"
+    JOB = kinds.JOB.plural
+    JOB_SET = kinds.JOB_SET.plural
+    ARRAY = kinds.ARRAY.plural
     QUEUE = "queues"
     RETRY_POLICY = "retrypolicies"
     NODE = "nodes"
@@ -28,9 +29,7 @@ class Noun(StrEnum):
 
 
 _SPELLINGS: dict[Noun, tuple[str, ...]] = {
-    Noun.JOB: ("job", "jobs", "j"),
-    Noun.JOB_SET: ("jobset", "jobsets", "js"),
-    Noun.ARRAY: ("array", "arrays"),
+    **{Noun(kind.plural): kind.spellings for kind in kinds.KINDS.values()},
     Noun.QUEUE: ("queue", "queues", "q"),
     Noun.RETRY_POLICY: ("retrypolicy", "retrypolicies", "policy", "policies", "rp"),
     Noun.NODE: ("node", "nodes"),
@@ -41,6 +40,10 @@ _SPELLINGS: dict[Noun, tuple[str, ...]] = {
     Noun.AUDIT: ("audit", "auditlog"),
 }
 _BY_SPELLING = {spelling: noun for noun, spellings in _SPELLINGS.items() for spelling in spellings}
+
+OF_WORK = {Noun(kind.plural): kind for kind in kinds.KINDS.values()}
+"""Kinds of work, which can be waited for and explained, and what is known of each."""
+SINGULAR = {noun: spellings[0] for noun, spellings in _SPELLINGS.items()}
 
 
 def find_noun(text: str) -> Noun | None:

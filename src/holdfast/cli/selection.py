@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from holdfast.cli.options import GroupOption  # noqa: TC001 - the options are read from it
-from holdfast.cli.watching.waiting import JOB_STATES
+from holdfast.domain.terms.kinds import JOB
 from holdfast.errors import InvalidRequest, NotFound
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def read_choice(
         flags.wrong(used[0], "chooses jobs, and they are named already", hint=_EXAMPLE)
     if not names and not used:
         flags.wrong("JOB", "is required, or what chooses jobs", allowed=tuple(given), hint=_EXAMPLE)
-    wanted = [flags.choice("--state", state, JOB_STATES) for state in flags.names(options.state)]
+    wanted = [flags.choice("--state", state, JOB.states) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
     since_s = flags.duration("--since", options.since)
     causes = frozenset(flags.names(options.cause))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.cli import exit_codes
-from holdfast.cli.nouns import Noun, find_noun, read_noun
+from holdfast.cli.nouns import OF_WORK, Noun, find_noun, read_noun
 from holdfast.errors import HoldfastError, InvalidRequest, NotFound, Problem
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
     from holdfast.wire.jobs import JobView
-
-JOBS_OR_SETS = (Noun.JOB, Noun.JOB_SET, Noun.ARRAY)
 
 
 def spread(values: Mapping[str, object], command: str = "") -> dict[str, object]:
@@ -199,7 +197,7 @@ def job_or_set(words: Sequence[str]) -> Target:
     """Read ``[KIND] NAME...`` of a command that is about jobs, job sets or arrays; without a kind all name jobs."""
     if len(words) > 1:
         try:
-            return Target(read_noun(words[0], JOBS_OR_SETS), words[1:])
+            return Target(read_noun(words[0], tuple(OF_WORK)), words[1:])
         except InvalidRequest:
             pass
     return Target(Noun.JOB, words)

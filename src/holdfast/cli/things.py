@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import SINGULAR, Noun
 from holdfast.cli.printing import fields_of
 from holdfast.cli.render import arrays, catalogue, events, jobs, jobsets, notifications
 from holdfast.cli.render.custom_columns import EVERY, is_custom, read_columns
@@ -241,15 +241,3 @@ def resource_writer(client: Client, noun: Noun, *, lenient: bool = False) -> Res
 WRITTEN = (Noun.RETRY_POLICY, Noun.NOTIFIER, Noun.QUEUE, Noun.CATEGORY, Noun.JOB_SET)
 """Kinds that are written under a name, in the order ``apply`` writes them: queues name policies and
 notifiers, sets name queues."""
-SINGULAR = {
-    Noun.JOB: "job",
-    Noun.JOB_SET: "jobset",
-    Noun.ARRAY: "array",
-    Noun.QUEUE: "queue",
-    Noun.RETRY_POLICY: "retrypolicy",
-    Noun.CATEGORY: "category",
-    Noun.NOTIFIER: "notifier",
-    Noun.NODE: "node",
-    Noun.DEVICE: "device",
-    Noun.AUDIT: "audit",
-}

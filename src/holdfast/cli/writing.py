@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.cli import exit_codes
 from holdfast.cli.manifests import located, located_set
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import SINGULAR, Noun
 from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.submission.order import in_order
 from holdfast.cli.submission.sending import rehearse, submit_jobs
-from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
+from holdfast.cli.things import WRITTEN, resource_writer
 from holdfast.errors import HoldfastError, InvalidManifest, NotFound, Problem, Unavailable
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from holdfast.domain.events import (
     SettingsUpdated,
 )
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.base import ARRAY, JOBSET
+from holdfast.domain.terms.kinds import JOB, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,8 +109,6 @@ class Subject(StrEnum):
     SERVER = "server"
 
 
-_SUBJECTS = {JOBSET: Subject.JOB_SET, ARRAY: Subject.ARRAY}
-"""By kind of workload."""
 ACCEPTED = "accepted"
 """The outcome of what was done; anything else is the code of the refusal."""
 
@@ -251,7 +249,7 @@ def on_submission(by: Caller | None, kind: str, key: str, count: str) -> Audited
         key: Its id.
         count: How much there is, in words.
     """
-    entry = _audited(by, Act.CREATE, _SUBJECTS.get(kind, Subject.JOB), key, detail=count)
+    entry = _audited(by, Act.CREATE, _subject_of(kind), key, detail=count)
     return None if entry is None else AuditedChange(entry.entry, ())
 
 
@@ -268,7 +266,11 @@ def on_device(by: Caller | None, act: Act, name: str, reason: str) -> AuditedCha
 
 def on_workload(by: Caller | None, act: Act, kind: str, key: str, reason: str) -> AuditedChange | None:
     """Describe a request about a workload of some kind; what comes of it is in its own events."""
-    return _audited(by, act, _SUBJECTS.get(kind, Subject.JOB), key, detail=reason)  # a damaged row names any kind
+    return _audited(by, act, _subject_of(kind), key, detail=reason)
+
+
+def _subject_of(kind: str) -> Subject:
+    return Subject(KINDS.get(kind, JOB).subject)  # a damaged row names any kind
 
 
 def _audited(

@@ -12,7 +12,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, task_name
-from holdfast.domain.workloads.dependencies import CANCELLED, waits_for
+from holdfast.domain.workloads.dependencies import CANCELLED
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, Internal, NotFound
 from holdfast.ports.requests import Request, RequestKind
@@ -66,21 +66,7 @@ class Progress(Struct, frozen=True):
     @property
     def state(self) -> str:
         """Say in a word where it is."""
-        if self.array.deleting:
-            return "Deleting"
-        state = self.array.state
-        if state.held and not (state.status or state.stopping):
-            return "Held"
-        waits = "Waiting" if self.waits_for else "Queued"
-        return state.status or ("Stopping" if state.stopping else "Running" if state.made else waits)
-
-    @property
-    def waits_for(self) -> str:
-        """Say what it waits for as a whole, before its tasks are made."""
-        after, state = self.spec.job.after, self.array.state
-        met = self.spec.not_waited_for(state)
-        began = state.made or state.stopping or state.status
-        return "" if began or len(met) == len(after) else waits_for(after, met)
+        return self.array.phase(self.spec)
 
 
 class Asked(Struct, frozen=True):

@@ -28,9 +28,7 @@ _VERBS = {
 def array_view(
     array: Array,
     spec: ArraySpec,
-    state: str,
     *,
-    reason: str = "",
     left_alone: str = "",
     **progress: Any,  # noqa: ANN401 - numbers
 ) -> ArrayView:
@@ -39,19 +37,19 @@ def array_view(
     Args:
         array: What is stored of it.
         spec: What it should be.
-        state: Where it is, in a word.
-        reason: What it waits for.
         left_alone: Why nobody looks after it, which goes before anything else.
         progress: ``waiting``, ``running`` and ``eta_s``.
     """
-    header = _header(array, spec, state)
-    return ArrayView(**{**header, "reason": left_alone or header["reason"] or reason}, **progress)
+    reason = left_alone or array.reason(spec)
+    return ArrayView(**_header(array, spec, array.phase(spec), reason), **progress)
 
 
 def array_accepted(array: Array, spec: ArraySpec, warnings: Iterable[Problem]) -> ArrayAccepted:
     """Show an array that was just submitted."""
     told = [problem_entry(warning) for warning in warnings]
-    return ArrayAccepted(**_header(array, spec, "Queued"), waiting=spec.total, running=0, warnings=told)
+    return ArrayAccepted(
+        **_header(array, spec, "Queued", array.state.reason), waiting=spec.total, running=0, warnings=told
+    )
 
 
 _COUNTED = ("tasks succeeded", "tasks did not succeed")
@@ -117,14 +115,14 @@ def _headline(view: ArrayView) -> str:
     return f"Array {view.name} {verb}{why}. Of {tasks}: {told}."
 
 
-def _header(array: Array, spec: ArraySpec, state: str) -> dict[str, Any]:
+def _header(array: Array, spec: ArraySpec, state: str, reason: str) -> dict[str, Any]:
     known = array.state
     return {
         "id": array.id,
         "name": array.name,
         "queue": spec.job.queue,
         "state": state,
-        "reason": known.reason or (known.held if state == "Held" else ""),
+        "reason": reason,
         "total": spec.total,
         "succeeded": known.succeeded,
         "failed": known.failed,

@@ -1,11 +1,11 @@
-"""Turns records of job sets into wire models, with one word for a set's state; pure."""
+"""Turns records of job sets into wire models; pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, coordinator_endpoint
-from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, GroupStatus, SetDecision
+from holdfast.domain.workloads.jobset.model import RestartStrategy, coordinator_endpoint
+from holdfast.domain.workloads.jobset.state import GroupStatus, SetDecision
 from holdfast.wire.base import optional_timestamp, timestamp
 from holdfast.wire.jobsets import (
     BackoffView,
@@ -27,52 +27,11 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import ChildOf, Job
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetCondition, SetLogEntry
+    from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.errors import Problem
 
-_BY_CONDITION = (
-    ("Completed", "Completed"),
-    ("Failed", "Failed"),
-    ("Suspended", "Suspended"),
-    ("RestartingJobSet", "Restarting"),
-)
 _COUNTS = ("ready", "active", "succeeded", "failed", "suspended")
-
-
-SET_STATES = (
-    "Waiting",
-    "Pending",
-    "Running",
-    "Restarting",
-    "Suspended",
-    "Completed",
-    "Failed",
-    "Deleting",
-    "Unmanaged",
-)
-
-
-def set_state(job_set: JobSet, spec: JobSetSpec) -> str:
-    """Tell a set's state in one word."""
-    state = job_set.state
-    if job_set.deleting:
-        return "Deleting"
-    if state.terminal:
-        return state.terminal.value
-    if spec.managed_by not in {None, CONTROLLER}:
-        return "Unmanaged"
-    if (found := _telling(state)) is not None:
-        return dict(_BY_CONDITION)[found.type]
-    if state.started_at is None:
-        return "Suspended" if spec.suspend else "Waiting" if spec.waits_for(state.met) else "Pending"
-    return "Running"
-
-
-def _telling(state: JobSetState) -> SetCondition | None:
-    """Return the condition that stands for the state, the weightiest first."""
-    holding = (state.condition(type_) for type_, _ in _BY_CONDITION if state.holds(type_))
-    return next(holding, None)
 
 
 def set_summary(job_set: JobSet, spec: JobSetSpec, *, queue: str) -> JobSetSummary:
@@ -90,11 +49,11 @@ def set_applied(
 
 def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
     state = job_set.state
-    reason, message = _why(state, spec)
+    reason, message = job_set.reason(spec)
     return {
         "id": job_set.id,
         "name": job_set.name,
-        "state": set_state(job_set, spec),
+        "state": job_set.phase(spec),
         "reason": reason,
         "message": message,
         "terminal": state.terminal.value or None,
@@ -117,16 +76,6 @@ def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
         "ended_at": optional_timestamp(state.ended_at),
         "depends_on": dependency_views(spec.after, state.met, over=bool(state.terminal)),
     }
-
-
-def _why(state: JobSetState, spec: JobSetSpec) -> tuple[str, str]:
-    """Return the reason why a set is where it is, and the message to it."""
-    if state.unmet and spec.suspend and not state.terminal:
-        return NEVER_SATISFIED, state.unmet
-    if (telling := _telling(state)) is not None:
-        return telling.reason, telling.message
-    waits = spec.waits_for(state.met)
-    return ("DependenciesNotMet", waits) if waits else ("", "")
 
 
 def set_view(

@@ -10,13 +10,14 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS, read_manifests
-from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.nouns import SINGULAR, Noun, read_noun
 from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.targets import do_each, required
-from holdfast.cli.things import SINGULAR, WRITTEN, resource_writer
+from holdfast.cli.things import WRITTEN, resource_writer
 from holdfast.cli.watching.follow import ENDED
-from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_until_gone
+from holdfast.cli.watching.waiting import Wanted, wait_until_gone
 from holdfast.cli.writing import Written, require_names
+from holdfast.domain.terms.kinds import JOB_SET
 from holdfast.errors import Internal, NotFound
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _delete_sets(names: Sequence[str], options: DeleteOptions, timeout_s: float 
             done=done,
         )
         if options.wait:
-            wanted = Wanted(timeout_s=timeout_s, kind=JOB_SETS)
+            wanted = Wanted(timeout_s=timeout_s, kind=JOB_SET)
             return wait_until_gone(lambda: _still_there(client, going, cli), wanted, cli) or code
     cli.note_unserved("job sets go", "holdfast delete")
     return code

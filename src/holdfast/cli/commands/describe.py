@@ -9,11 +9,10 @@ import typer
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.nouns import OF_WORK, Noun, read_noun
 from holdfast.cli.printing import plain
 from holdfast.cli.render.describe import job_facts, job_sections
 from holdfast.cli.render.jobsets import jobset_facts, jobset_sections
-from holdfast.cli.targets import JOBS_OR_SETS
 from holdfast.cli.things import READERS
 from holdfast.cli.watching.staleness import note_if_stale
 
@@ -46,9 +45,9 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
     with cli.connect() as client:
         for place, name in enumerate(names):
             if place:
-                cli.output().text("" if noun in JOBS_OR_SETS else "---")
+                cli.output().text("" if noun in OF_WORK else "---")
             thing = READERS[noun].fetched(client, name)
-            if noun in JOBS_OR_SETS:
+            if noun in OF_WORK:
                 note_if_stale(client, cli, thing)
             if noun is Noun.JOB:
                 sections = job_sections(thing, client.history(thing.id), now_s=cli.clock())

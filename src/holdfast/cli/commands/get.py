@@ -12,15 +12,13 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import API_VERSION, KINDS
-from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.nouns import OF_WORK, SINGULAR, Noun, read_noun
 from holdfast.cli.options import FormatOption, GroupOption
 from holdfast.cli.printing import TABLES, fields_of, list_format, plain, print_thing, print_things
 from holdfast.cli.render.arrays import with_arrays
 from holdfast.cli.render.tree import tree_table
-from holdfast.cli.targets import JOBS_OR_SETS
-from holdfast.cli.things import SINGULAR, WRITTEN, Selection, model_of, name_of, table_of, tell_unreadable
+from holdfast.cli.things import WRITTEN, Selection, model_of, name_of, table_of, tell_unreadable
 from holdfast.cli.watching.staleness import note_if_stale
-from holdfast.cli.watching.waiting import JOB_STATES, SET_STATES
 
 if TYPE_CHECKING:
     from holdfast.cli.render.words import Table
@@ -30,9 +28,7 @@ if TYPE_CHECKING:
     from holdfast.wire.jobsets import JobSetSummary
 
 
-_SET_STATES = (*SET_STATES, "Deleting", "Unmanaged")
-_ARRAY_STATES = ("Queued", "Waiting", "Running", "Stopping", "Succeeded", "Failed", "Cancelled", "Deleting")
-_CHANGING = (*JOBS_OR_SETS, Noun.NODE, Noun.DEVICE)
+_CHANGING = (*OF_WORK, Noun.NODE, Noun.DEVICE)
 """What a server changes."""
 
 
@@ -192,7 +188,7 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
     if options.user is not None and options.mine:
         flags.wrong("--mine", "cannot be set together with --user")
-    known = {Noun.JOB_SET: _SET_STATES, Noun.ARRAY: _ARRAY_STATES}.get(noun, JOB_STATES)
+    known = OF_WORK.get(noun, OF_WORK[Noun.JOB]).states
     states = [flags.choice("--state", state, known) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
     if noun in {Noun.JOB_SET, Noun.ARRAY}:

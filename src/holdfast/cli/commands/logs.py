@@ -30,7 +30,7 @@ from holdfast.cli.watching.follow import (
 )
 from holdfast.cli.watching.pacing import Pace
 from holdfast.cli.watching.staleness import note_if_stale
-from holdfast.cli.watching.waiting import JOB_STATES
+from holdfast.domain.terms.kinds import JOB
 from holdfast.errors import InvalidRequest, NotFound
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
     """Read by what jobs are chosen, which here is not by when; ``None`` if they, or their set, are named."""
     options = replace(options, since=None)
     if chooses(options) and not options.jobs and options.jobset is None:
-        return read_choice(options, flags, names=(), every=False, states=JOB_STATES)
+        return read_choice(options, flags, names=(), every=False, states=JOB.states)
     if bool(options.jobs) is (options.jobset is not None) or chooses(options):
         message = "is required, or --jobset NAME or what chooses jobs, and only one of these"
         flags.wrong("JOB", message, hint="holdfast logs train")

@@ -24,8 +24,9 @@ from holdfast.cli.submission.export import NONE, carrying, exported
 from holdfast.cli.submission.secrets import secret_values, sent, with_secrets
 from holdfast.cli.submission.sending import Submitted, submit_all
 from holdfast.cli.watching.arrays import wait_for_arrays
-from holdfast.cli.watching.waiting import JOB_SETS, Wanted, wait_for, wait_for_sets
+from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_sets
 from holdfast.cli.writing import WAIT_FOR_SETS, write_manifests
+from holdfast.domain.terms.kinds import JOB_SET
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -117,7 +118,7 @@ def _wait(client: "Client", submitted: Submitted, timeout_s: float | None, cli: 
         code = wait_for_arrays(client, names, _left(timeout_s, begun, cli), cli) or code
     if not sets or code == exit_codes.TIMED_OUT:
         return code
-    wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=JOB_SETS)
+    wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=JOB_SET)
     return wait_for_sets(client, [one.id for one in sets], wanted, cli) or code
 
 

@@ -9,17 +9,16 @@ import typer
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import OF_WORK, Noun
 from holdfast.cli.options import TimeoutOption
 from holdfast.cli.selection import AllOption, ChooseOptions, Selected, read_choice, select
 from holdfast.cli.targets import job_or_set
 from holdfast.cli.watching.arrays import wait_for_arrays
-from holdfast.cli.watching.waiting import JOB_SETS, JOB_STATES, SET_STATES, TERMINAL, Wanted, wait_for, wait_for_sets
+from holdfast.cli.watching.waiting import TERMINAL, Wanted, wait_for, wait_for_sets
+from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET
 
 if TYPE_CHECKING:
     from holdfast.client import Client
-
-_ARRAY_STATES = ("Queued", "Running", "Stopping", "Succeeded", "Failed", "Cancelled")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +56,19 @@ def wait(options: WaitOptions, cli: Cli) -> int:
         flags,
         names=options.what,
         every=options.every,
-        states=JOB_STATES,
-        array_states=_ARRAY_STATES,
+        states=JOB.states,
+        array_states=ARRAY.awaited,
     )
     target = job_or_set(options.what)
-    states = SET_STATES if target.noun is Noun.JOB_SET else JOB_STATES
-    state = flags.choice("--for", options.until, (TERMINAL,) if target.noun is Noun.ARRAY else (TERMINAL, *states))
+    states = () if target.noun is Noun.ARRAY else OF_WORK[target.noun].awaited
+    state = flags.choice("--for", options.until, (TERMINAL, *states))
     timeout_s = flags.duration("--timeout", options.timeout)
     flags.finish()
     with cli.connect(drive=True, attached=True) as client:
         if chosen is not None:
             return _wait_for_chosen(client, select(client, chosen, cli), Wanted(state, timeout_s), cli)
         if target.noun is Noun.JOB_SET:
-            return wait_for_sets(client, target.names, Wanted(state, timeout_s, JOB_SETS), cli)
+            return wait_for_sets(client, target.names, Wanted(state, timeout_s, JOB_SET), cli)
         if target.noun is Noun.ARRAY:
             return wait_for_arrays(client, target.names, timeout_s, cli)
         known = client.states(target.names)

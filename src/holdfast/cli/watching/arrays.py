@@ -9,6 +9,7 @@ from holdfast.cli.render.arrays import progress
 from holdfast.cli.watching.live import live_line
 from holdfast.cli.watching.pacing import Pace
 from holdfast.cli.watching.progress import waited
+from holdfast.domain.terms.kinds import ARRAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from holdfast.client import Client
     from holdfast.wire.arrays import ArrayView
 
-ENDED = ("Succeeded", "Failed", "Cancelled")
 _TELL_EVERY_S = 5.0
 
 
@@ -26,7 +26,7 @@ def watch_array(client: Client, reference: str, cli: Cli) -> ArrayView:
     pace, told, began = Pace(cli.sleep, first_s=0.05), "", cli.now()
     told_at = began
     with live_line(cli) as (live, above):
-        while (array := client.array(reference)).state not in ENDED:
+        while (array := client.array(reference)).state not in ARRAY.ended:
             line = progress(array)
             live.draw(f"{array.name}: {line}, {waited(cli.now() - began)}")
             if not live.able and line != told and cli.now() - told_at >= _TELL_EVERY_S:
@@ -48,9 +48,9 @@ def wait_for_arrays(client: Client, references: Sequence[str], timeout_s: float 
     if left:
         cli.say(f"timed out: {left} of {len(references)} arrays have not ended yet")
         return exit_codes.TIMED_OUT
-    for array in sorted(ended, key=lambda one: one.state == "Succeeded"):
+    for array in sorted(ended, key=lambda one: one.state == ARRAY.success):
         cli.say(f"{array.name}: {array.state}: {array.reason or progress(array)}")
-    return exit_codes.OK if all(array.state == "Succeeded" for array in ended) else exit_codes.FAILED
+    return exit_codes.OK if all(array.state == ARRAY.success for array in ended) else exit_codes.FAILED
 
 
 def wait_until_ended(
@@ -62,10 +62,10 @@ def wait_until_ended(
     with live_line(cli) as (live, _):
         while True:
             found = {name: client.array(name) for name in references if name not in ended}
-            ended |= {name: array for name, array in found.items() if array.state in ENDED}
+            ended |= {name: array for name, array in found.items() if array.state in ARRAY.ended}
             left_s = None if timeout_s is None else began + timeout_s - cli.now()
             if len(ended) == len(set(references)) or (left_s is not None and left_s <= 0):
                 return list(ended.values())
-            lines = [f"{one.name}: {progress(one)}" for one in found.values() if one.state not in ENDED]
+            lines = [f"{one.name}: {progress(one)}" for one in found.values() if one.state not in ARRAY.ended]
             live.draw("; ".join([*lines, waited(cli.now() - began)]))
             pace.rest(at_most_s=left_s)

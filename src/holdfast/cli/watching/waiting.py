@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.cli import exit_codes
 from holdfast.cli.watching.endings import counted, tell_endings
-from holdfast.cli.watching.follow import ENDED
 from holdfast.cli.watching.live import live_line
 from holdfast.cli.watching.pacing import Pace
 from holdfast.cli.watching.progress import job_line, waited
+from holdfast.domain.terms.kinds import JOB
 from holdfast.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
@@ -19,35 +19,10 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.cli.watching.live import LiveLine
     from holdfast.client import Client
+    from holdfast.domain.terms.kinds import KindInfo
     from holdfast.wire.jobs import JobOutcome
 
 TERMINAL = "terminal"
-JOB_STATES = ("Queued", "Running", "BackOff", "Held", "Waiting", "Succeeded", "Failed", "Cancelled")
-SET_STATES = ("Waiting", "Pending", "Running", "Restarting", "Suspended", "Completed", "Failed")
-"""That can be waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """How waiting for one kind of thing ends, and what is said of one that waits for a person."""
-
-    plural: str
-    ended: frozenset[str]
-    success: str
-    paused: Mapping[str, str]
-    """States in which it does not go on by itself, each with what is said of it; ``{0}`` is its name."""
-
-
-JOBS = Kind("jobs", ENDED, "Succeeded", {"Held": "{0} is held; to release it: holdfast release {0}"})
-JOB_SETS = Kind(
-    "job sets",
-    frozenset({"Completed", "Failed"}),
-    "Completed",
-    {
-        "Suspended": "{0} is suspended; to resume it: holdfast resume jobset {0}",
-        "Unmanaged": "{0} is not run by Holdfast: its manifest names another controller (managedBy)",
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +31,7 @@ class Wanted:
 
     state: str = TERMINAL
     timeout_s: float | None = None
-    kind: Kind = JOBS
+    kind: KindInfo = JOB
 
     def reached(self, state: str | None) -> bool:
         """Whether waiting for a thing in this state is over, for good or ill."""
@@ -192,7 +167,7 @@ def _until_there(things: _Looked, outcome: _Waiting, wanted: Wanted, cli: Cli, l
         if left is not None and left <= 0:
             line.clear()
             many = len(outcome.states)
-            cli.say(f"timed out: {len(waiting)} of {many} {wanted.kind.plural} are not {wanted.state} yet")
+            cli.say(f"timed out: {len(waiting)} of {many} {wanted.kind.noun}s are not {wanted.state} yet")
             return exit_codes.TIMED_OUT
         line.draw(f"{things.line(outcome.states)}, {waited(cli.now() - began)}")
         pace.rest(news=news, things=len(waiting), at_most_s=left)
@@ -234,7 +209,7 @@ class _Waiting:
 
     def leave(self) -> None:
         """Say what becomes of what is not waited for any more."""
-        left, plural = self.waiting(), self._wanted.kind.plural
+        left, plural = self.waiting(), f"{self._wanted.kind.noun}s"
         self._cli.say(f"no longer waiting: {len(left):,} of {len(self.states):,} {plural} go on and were not cancelled")
         self._cli.note_unserved(f"{plural} go on", "holdfast wait")
 

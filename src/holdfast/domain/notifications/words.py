@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.terms.kinds import JOB, KINDS
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.base import ARRAY, JOBSET
 
 if TYPE_CHECKING:
     from holdfast.domain.notifications.notification import Report
@@ -27,14 +27,13 @@ _WORDS = {
     "jobset.failed": "failed",
     "notifier.test": "is only a test",
 }
-_KINDS = {JOBSET: "job set"}
-_PARTS = {ARRAY: "tasks", JOBSET: "jobs"}
 _MOST_CAUSES = 10
 
 
 def subject(report: Report) -> str:
     """Say in a line what happened: ``job train failed: exit code 3: ValueError: no such key``."""
-    what = f"{_KINDS.get(report.kind, report.kind)} {report.name} {_WORDS.get(report.event, report.event)}"
+    noun = KINDS[report.kind].noun if report.kind in KINDS else report.kind
+    what = f"{noun} {report.name} {_WORDS.get(report.event, report.event)}"
     why = _why(report)
     return " ".join(f"{what}: {why}".split()) if why else what
 
@@ -66,7 +65,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
         ("reason", report.reason),
         ("failure", report.failure),
         ("cause", "/".join(filter(None, (report.category or report.cause,)))),
-        (_PARTS.get(report.kind, ""), ", ".join(f"{count} {how}" for how, count in report.counts.items())),
+        (KINDS.get(report.kind, JOB).parts, ", ".join(f"{count} {how}" for how, count in report.counts.items())),
         ("failed of", ", ".join(causes)),
         ("attempts", str(report.attempts or "")),
         ("node", ", ".join(report.nodes)),
@@ -79,7 +78,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
 
 def why_command(report: Report) -> str:
     """Return the command that explains it."""
-    return f"holdfast why {f'{report.kind} ' if report.kind in _PARTS else ''}{report.id}"
+    return f"holdfast why {f'{report.kind} ' if KINDS.get(report.kind, JOB).parts else ''}{report.id}"
 
 
 def stamp(at: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Generic, TypeVar
 
 from holdfast.domain.record import Struct
+from holdfast.domain.terms.kinds import KindInfo
 
 State = TypeVar("State")
 """What is remembered of a workload between two looks."""
@@ -87,6 +88,14 @@ class Owner(Workload, frozen=True, kw_only=True):
     """What is stored of a workload that is made of others; its kind says what its state is."""
 
     state: Any = None
+
+    info: ClassVar[KindInfo]
+    """What people meet of its kind."""
+
+    def phase(self, spec: Any) -> str:  # noqa: ANN401 - of its kind
+        """Say in a word of its kind's where it is, given what it should be."""
+        del spec
+        return "Deleting" if self.deleting else self.ended or "Running"
 
     @property
     def ended(self) -> str:

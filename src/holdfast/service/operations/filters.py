@@ -16,12 +16,11 @@ from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY, WorkloadFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from holdfast.service.operations.seeing import Seeing
 
-_STATES = {state.lower(): state for state in JobState}
-T = TypeVar("T")
+T = TypeVar("T", bound=str)
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -56,7 +55,7 @@ def read_filter(seeing: Seeing, wanted: Wanted) -> JobFilter:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
         NotFound: There is no such job set.
     """
-    states, labels = read_states(wanted.states, wanted.labels, _STATES)
+    states, labels = read_states(wanted.states, wanted.labels, tuple(JobState))
     where = JobFilter(
         states=states or None,
         queue=wanted.queue,
@@ -83,24 +82,25 @@ def _owner_of(seeing: Seeing, wanted: Wanted) -> str | None:
 
 
 def read_states(
-    states: Sequence[str], labels: Sequence[str], known: Mapping[str, T]
+    states: Sequence[str], labels: Sequence[str], known: Sequence[T]
 ) -> tuple[frozenset[T], tuple[tuple[str, str], ...]]:
-    """Read the states and labels that are asked for; ``known`` has the states, by their names in lower case.
+    """Read the states and labels that are asked for, of the states that are known; case is ignored.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
     """
+    named = {state.lower(): state for state in known}
     problems = [
-        Problem("query.state", f"{one!r} is not a state", allowed=tuple(map(str, known.values())))
+        Problem("query.state", f"{one!r} is not a state", allowed=tuple(map(str, known)))
         for one in states
-        if one.lower() not in known
+        if one.lower() not in named
     ]
     wrong = [one for one in labels if "=" not in one]
     problems += [Problem("query.label", f"{one!r} is not of the form key=value") for one in wrong]
     if problems:
         raise InvalidRequest(problems=problems)
     pairs = (one.partition("=") for one in labels)
-    return frozenset(known[one.lower()] for one in states), tuple((key, value) for key, _, value in pairs)
+    return frozenset(named[one.lower()] for one in states), tuple((key, value) for key, _, value in pairs)
 
 
 def mark_of(where: JobFilter) -> str:

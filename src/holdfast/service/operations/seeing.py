@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from holdfast.service.access.book import AccessBook
 
 W = TypeVar("W", Array, JobSet)
-_KINDS = {Array: Subject.ARRAY, JobSet: Subject.JOB_SET}
 _OPEN = {Sight.DETAILS, Sight.EVERYTHING}
 _EVERYBODYS = {Reach.SOME, Reach.ALL}
 
@@ -126,18 +125,18 @@ class Seeing:
         Raises:
             NotFound: There is none that it may know of, nor a job of it.
         """
-        if self.details(_KINDS[kind]):
+        if self.details(_subject(kind)):
             return owner_id_of(self._store, kind, reference)
         try:
             return self.workload(Right.WATCH, kind, reference)
         except (NotFound, Forbidden):
             if self._store.jobs(JobFilter(job_set=reference, seen=self.known()), limit=1):
                 return reference
-            raise self._no_such(_KINDS[kind], reference) from None
+            raise self._no_such(_subject(kind), reference) from None
 
     def workloads(self, kind: type[Array | JobSet], where: WorkloadFilter = EVERY) -> WorkloadFilter:
         """Return which of the arrays or job sets that are asked for it sees."""
-        return evolve(where, seen=self.known(_KINDS[kind]))
+        return evolve(where, seen=self.known(_subject(kind)))
 
     def job(self, right: Right, reference: str) -> str:
         """Return what names a job, for whoever may do so to it.
@@ -198,9 +197,9 @@ class Seeing:
         try:
             found = self._store.workload(kind, reference)
         except NotFound:
-            raise self._no_such(_KINDS[kind], reference) from None
+            raise self._no_such(_subject(kind), reference) from None
         if not self.knows(found):
-            raise self._no_such(_KINDS[kind], reference)
+            raise self._no_such(_subject(kind), reference)
         return found
 
     def knows(self, found: Array | JobSet) -> bool:
@@ -234,7 +233,7 @@ class Seeing:
 
     def workload(self, right: Right, kind: type[W], reference: str) -> str:
         """Return what names an array or a job set, for whoever may do so to it; see ``job``."""
-        subject = _KINDS[kind]
+        subject = _subject(kind)
         if reach(self._who, right, subject) is Reach.ALL:
             return reference
         try:
@@ -352,5 +351,9 @@ def thing_of(job: Job) -> Thing:
     return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid, job.group)
 
 
+def _subject(kind: type[Array | JobSet]) -> Subject:
+    return Subject(kind.info.subject)
+
+
 def _thing_of(found: Array | JobSet) -> Thing:
-    return Thing(_KINDS[type(found)], found.queue, found.submitted_by, found.submitter_uid, found.group)
+    return Thing(_subject(type(found)), found.queue, found.submitted_by, found.submitter_uid, found.group)

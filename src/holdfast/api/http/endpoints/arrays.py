@@ -19,6 +19,7 @@ from holdfast.api.http.endpoints.endpoint import (
 )
 from holdfast.domain.audit import Caller
 from holdfast.domain.job import Job
+from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.errors import Problem
 from holdfast.service.manifests.text import Text
@@ -48,8 +49,6 @@ _TAKES = Takes(
     },
 )
 _LIST = "arrays"
-_WORDS = ("Queued", "Waiting", "Held", "Running", "Stopping", "Succeeded", "Failed", "Cancelled", "Deleting")
-_STATES = {state.lower(): state for state in _WORDS}
 _DEFAULT_PAGE = 100
 _LONGEST_REASON = 1000
 _LARGEST_INDEX = (1 << 31) - 1
@@ -63,8 +62,6 @@ def progress_view(found: Progress) -> ArrayView:
     return array_view(
         found.array,
         found.spec,
-        found.state,
-        reason=found.waits_for,
         left_alone=found.left_alone,
         waiting=found.waiting,
         running=found.running,
@@ -85,7 +82,7 @@ def list_arrays(  # noqa: PLR0913 - the parameters of an address
     cursor: Word = None,
 ) -> ArrayPage:
     """List arrays by name; with a filter a page may hold fewer than its limit and still not be the last."""
-    states, labels = read_states(state or (), label or (), _STATES)
+    states, labels = read_states(state or (), label or (), kinds.ARRAY.states)
     where = workload_filter(user, group)
     mark = f"{_LIST} {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
     page = ArrayOperations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)

@@ -47,7 +47,7 @@ def get_summary(
     label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
 ) -> SummaryView:
     """Sum up jobs that go on or ended in that time, their failures, what these cost, and how fast jobs recovered."""
-    _, labels = read_states((), label or (), {})
+    _, labels = read_states((), label or (), ())
     return _view(Overview(backend).summary(by, within_s=within_s, queue=queue, labels=labels))
 
 

@@ -23,6 +23,7 @@ from holdfast.api.http.endpoints.endpoint import (
 from holdfast.api.http.endpoints.versions import read_match
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Caller
+from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
@@ -64,7 +65,6 @@ _TAKES = Takes(
 _CREATED = (JobSetApplied, "The job set created.")
 _IN_A_VIEW = 100
 _LIST = "job sets"
-_STATES = {state.lower(): state for state in render_jobsets.SET_STATES}
 _DEFAULT_PAGE = 100
 _LONGEST_REASON = 1000
 
@@ -95,15 +95,14 @@ def list_sets(  # noqa: PLR0913 - the parameters of an address
     cursor: Word = None,
 ) -> JobSetPage:
     """List job sets by name; with a filter a page may hold fewer than its limit and still not be the last."""
-    states, labels = read_states(state or (), label or (), _STATES)
+    states, labels = read_states(state or (), label or (), kinds.JOB_SET.states)
     where = workload_filter(user, group)
     mark = f"{_LIST} {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
     page = JobSetOperations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
     items = [
         _summary(one)
         for one in page.sets
-        if (not states or render_jobsets.set_state(one, set_spec_of(one)) in states)
-        and set(labels) <= set_spec_of(one).labels.items()
+        if (not states or one.phase(set_spec_of(one)) in states) and set(labels) <= set_spec_of(one).labels.items()
     ]
     left = unreadable_views(page.unreadable)
     return JobSetPage(items=items, next_cursor=write_cursor(page.next_after, mark), unreadable=left)
@@ -220,7 +219,7 @@ def get_why(
     return JobSetWhy(
         id=found.job_set.id,
         name=found.job_set.name,
-        state=render_jobsets.set_state(found.job_set, found.spec),
+        state=found.job_set.phase(found.spec),
         submittedBy=found.job_set.submitted_by,
         headline=found.headline,
         conditions=[condition_view(one) for one in found.job_set.state.conditions],

@@ -13,6 +13,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.commands.steering.steer import SteerOptions, ask_job_or_array, ask_together, chosen_of, tell_all
 from holdfast.cli.flags import Flags
 from holdfast.cli.selection import Selected, chooses, read_choice
+from holdfast.domain.terms.kinds import JOB
 from holdfast.errors import HoldfastError, NotFound
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def preempt(options: PreemptOptions, cli: Cli) -> int:
     flags, wanted = Flags(), None
     if options.jobs or options.every or chooses(options) or not options.node:
         wanted = read_choice(
-            options, flags, names=options.jobs, every=options.every, states=("Running",), array_states=()
+            options, flags, names=options.jobs, every=options.every, states=JOB.steered["preempt"], array_states=()
         )
     flags.finish()
     with cli.connect() as client:

@@ -15,6 +15,7 @@ from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
 from holdfast.cli.watching.arrays import wait_until_ended
 from holdfast.cli.watching.waiting import Wanted, wait_for
+from holdfast.domain.terms.kinds import ARRAY, JOB
 from holdfast.errors import Forbidden, HoldfastError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
 
     Act = Callable[[Selected], JobSummary | ArrayView]
 
-_MEANT: "dict[str, tuple[Sequence[str], Sequence[str]]]" = {
-    "cancel": (("Queued", "Running", "BackOff", "Held", "Waiting"), ("Queued", "Running", "Held", "Waiting")),
-    "hold": (("Queued", "BackOff"), ("Queued", "Running", "Waiting")),
-    "release": (("Held",), ("Held",)),
-    "retry": (("Failed", "Cancelled"), ()),
-}
-"""In which states jobs and arrays are meant that nobody named."""
 _AT_ONCE = 5000
 """Jobs of one request."""
 _SHORT = ("cpu", "memory", "gpu")
@@ -70,7 +64,7 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
     Without a server the command stops the programs itself and ends when they have; it starts no other jobs.
     """
     flags = Flags()
-    wanted = _read(options, flags, *_MEANT["cancel"])
+    wanted = _read(options, flags, "cancel")
     flags.finish()
     unserved = cli.is_unserved()
     with cli.connect(drive=unserved, places=False) as client:
@@ -180,20 +174,16 @@ def _steer(
     options: SteerOptions, verb: str, act: "Callable[[Client], Act]", cli: Cli, flags: Flags | None = None
 ) -> int:
     flags = flags or Flags()
-    wanted = _read(options, flags, *_MEANT[verb])
+    wanted = _read(options, flags, verb)
     flags.finish()
     with cli.connect() as client:
         return _each(chosen_of(client, options, wanted, verb, cli), act(client), verb, cli)
 
 
-def _read(options: SteerOptions, flags: Flags, states: Sequence[str], array_states: Sequence[str]) -> Chosen | None:
+def _read(options: SteerOptions, flags: Flags, verb: str) -> Chosen | None:
+    states, array_states = JOB.steered[verb], ARRAY.steered.get(verb, ())
     return read_choice(
-        options,
-        flags,
-        names=options.jobs,
-        every=options.every,
-        states=states,
-        array_states=array_states,
+        options, flags, names=options.jobs, every=options.every, states=states, array_states=array_states
     )
 
 

@@ -7,10 +7,9 @@ import typer
 
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
-from holdfast.cli.nouns import Noun, read_noun
+from holdfast.cli.nouns import SINGULAR, Noun, read_noun
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.targets import do_each, required
-from holdfast.cli.things import SINGULAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from holdfast.domain.job import JobState
 from holdfast.domain.notifier import Notify
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.base import ARRAY, Owner
-from holdfast.domain.workloads.dependencies import Dependency, Target
+from holdfast.domain.workloads.dependencies import Dependency, Target, waits_for
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -251,7 +252,31 @@ class Array(Owner, frozen=True, kw_only=True):
     """Of a rerun: the array it reruns tasks of, the one that was a rerun of, and so on."""
 
     kind = ARRAY
-    noun = "array"
+    info = kinds.ARRAY
+    noun = info.noun
+
+    def phase(self, spec: ArraySpec) -> str:
+        """Say in a word where it is."""
+        state = self.state
+        if self.deleting:
+            return "Deleting"
+        if state.status or state.stopping:
+            return state.status or "Stopping"
+        if state.held:
+            return "Held"
+        return "Running" if state.made else "Waiting" if self.waits_for(spec) else "Queued"
+
+    def waits_for(self, spec: ArraySpec) -> str:
+        """Say what it waits for as a whole, before its tasks are made."""
+        after, state = spec.job.after, self.state
+        met = spec.not_waited_for(state)
+        began = state.made or state.stopping or state.status
+        return "" if began or len(met) == len(after) else waits_for(after, met)
+
+    def reason(self, spec: ArraySpec) -> str:
+        """Say why it is where it is: why it ends so, why it is held, or what it waits for."""
+        held = self.state.held if self.phase(spec) == "Held" else ""
+        return self.state.reason or held or self.waits_for(spec)
 
     @property
     def ended(self) -> str:

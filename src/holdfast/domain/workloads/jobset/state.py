@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.domain.record import Struct, evolve, field
+from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.base import JOBSET, Owner
+from holdfast.domain.workloads.jobset.model import CONTROLLER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from holdfast.domain.workloads.jobset.model import JobSetSpec
 
 
 def backoff_keys(group: str, name: str) -> tuple[str, str, str]:
@@ -128,6 +132,20 @@ class JobSetState(Struct, frozen=True, kw_only=True):
         found = self.condition(type_)
         return found is not None and found.status
 
+    @property
+    def telling(self) -> SetCondition | None:
+        """The condition that stands for the state."""
+        return next((self.condition(type_) for type_ in _BY_CONDITION if self.holds(type_)), None)
+
+
+_BY_CONDITION = {
+    "Completed": "Completed",
+    "Failed": "Failed",
+    "Suspended": "Suspended",
+    "RestartingJobSet": "Restarting",
+}
+"""Conditions that stand for a state, the weightiest first."""
+
 
 class Event(Struct, frozen=True):
     """An event for people to read."""
@@ -166,7 +184,33 @@ class JobSet(Owner, frozen=True, kw_only=True):
     state: JobSetState = JobSetState()
 
     kind = JOBSET
-    noun = "job set"
+    info = kinds.JOB_SET
+    noun = info.noun
+
+    def phase(self, spec: JobSetSpec) -> str:
+        """Say in a word where it is."""
+        state = self.state
+        if self.deleting:
+            return "Deleting"
+        if state.terminal:
+            return state.terminal.value
+        if spec.managed_by not in {None, CONTROLLER}:
+            return "Unmanaged"
+        if (found := state.telling) is not None:
+            return _BY_CONDITION[found.type]
+        if state.started_at is None:
+            return "Suspended" if spec.suspend else "Waiting" if spec.waits_for(state.met) else "Pending"
+        return "Running"
+
+    def reason(self, spec: JobSetSpec) -> tuple[str, str]:
+        """Return the reason why it is where it is, and the message to it."""
+        state = self.state
+        if state.unmet and spec.suspend and not state.terminal:
+            return NEVER_SATISFIED, state.unmet
+        if (telling := state.telling) is not None:
+            return telling.reason, telling.message
+        waits = spec.waits_for(state.met)
+        return ("DependenciesNotMet", waits) if waits else ("", "")
 
     @property
     def ended(self) -> str:

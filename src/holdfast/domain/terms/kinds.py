@@ -1,0 +1,112 @@
+"""What each kind of work is called, where it can be, and how it ends: everything that people meet of a kind.
+
+Messages, lists and their filters, commands, the audit log and notifications read it here.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.terms.states import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class KindInfo(NamedTuple):
+    """One kind of work."""
+
+    name: str
+    """As it is stored, and as programs are told."""
+    noun: str
+    """What messages call one."""
+    plural: str
+    """Of the collection: in addresses, and on the command line."""
+    spellings: tuple[str, ...]
+    """How a person may write it, without hyphens and in lower case; the first is how it is printed."""
+    subject: str
+    """In the audit log, and in the table of rights."""
+    states: tuple[str, ...]
+    """Where one can be, in the order it usually comes through them."""
+    success: str
+    """How one ends well."""
+    ended: frozenset[str]
+    """How one ends."""
+    paused: Mapping[str, str]
+    """States in which it does not go on by itself, each with what is said of it; ``{0}`` is its name."""
+    aside: tuple[str, ...] = ()
+    """States that nobody waits for: of what goes away, or is not ours to run."""
+    steered: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """What a person can ask of several that nobody named, and of those in which states."""
+    parts: str = ""
+    """What it is made of, if of others."""
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """States that can be waited for."""
+        return tuple(state for state in self.states if state not in self.aside)
+
+    @property
+    def moving(self) -> tuple[str, ...]:
+        """States that a server would change."""
+        return tuple(state for state in self.states if state not in self.ended and state not in self.paused)
+
+
+JOB = KindInfo(
+    name="job",
+    noun="job",
+    plural="jobs",
+    spellings=("job", "jobs", "j"),
+    subject="job",
+    states=tuple(JobState),
+    success=JobState.SUCCEEDED,
+    ended=frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}),
+    paused={JobState.HELD: "{0} is held; to release it: holdfast release {0}"},
+    steered={
+        "cancel": (JobState.QUEUED, JobState.RUNNING, JobState.BACKOFF, JobState.HELD, JobState.WAITING),
+        "hold": (JobState.QUEUED, JobState.BACKOFF),
+        "release": (JobState.HELD,),
+        "retry": (JobState.FAILED, JobState.CANCELLED),
+        "preempt": (JobState.RUNNING,),
+    },
+)
+ARRAY = KindInfo(
+    name="array",
+    noun="array",
+    plural="arrays",
+    spellings=("array", "arrays"),
+    subject="array",
+    states=("Queued", "Waiting", "Held", "Running", "Stopping", "Succeeded", "Failed", "Cancelled", "Deleting"),
+    success="Succeeded",
+    ended=frozenset({"Succeeded", "Failed", "Cancelled"}),
+    paused={"Held": "{0} is held; to release it: holdfast release {0}"},
+    aside=("Deleting",),
+    steered={
+        "cancel": ("Queued", "Running", "Held", "Waiting"),
+        "hold": ("Queued", "Running", "Waiting"),
+        "release": ("Held",),
+    },
+    parts="tasks",
+)
+JOB_SET = KindInfo(
+    name="jobset",
+    noun="job set",
+    plural="jobsets",
+    spellings=("jobset", "jobsets", "js"),
+    subject="job-set",
+    states=(
+        *("Waiting", "Pending", "Running", "Restarting", "Suspended", "Completed", "Failed"),
+        *("Deleting", "Unmanaged"),
+    ),
+    success="Completed",
+    ended=frozenset({"Completed", "Failed"}),
+    paused={
+        "Suspended": "{0} is suspended; to resume it: holdfast resume jobset {0}",
+        "Unmanaged": "{0} is not run by Holdfast: its manifest names another controller (managedBy)",
+    },
+    aside=("Deleting", "Unmanaged"),
+    parts="jobs",
+)
+KINDS = {kind.name: kind for kind in (JOB, ARRAY, JOB_SET)}
+"""Every kind, by its name."""
