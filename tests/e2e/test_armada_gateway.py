@@ -74,6 +74,17 @@ def test_batches_of_queues_and_streams_of_them(gateway: Gateway) -> None:
     assert gateway.ok("POST", "/v1/queues/active", {}) == {}
 
 
+def test_active_queues_are_those_with_a_job_that_has_its_place_as_upstream_has_it(
+    gateway: Gateway, server: DoorServer
+) -> None:
+    gateway.ok("POST", "/v1/queue", {"name": "waits", "priorityFactor": 1, "cordoned": True})
+    gateway.submit(ENDLESS, queue="waits")
+    [job] = gateway.submit(ENDLESS)
+    with server.client() as client:
+        until(client, job, lambda view: view.state == "Running")
+    assert gateway.ok("POST", "/v1/queues/active", {}) == {"activeQueuesByPool": {"default": {"queues": ["ml"]}}}
+
+
 @pytest.mark.slow
 def test_jobs_are_cancelled_preempted_and_reprioritized_and_nodes_cordoned(
     gateway: Gateway, server: DoorServer

@@ -20,6 +20,13 @@ MUTATIONS = (
         ("unit/test_armada_templates.py",),
     ),
     Mutation(
+        "a queue whose jobs all wait is active",
+        "api/armada/jobs.py",
+        "if state is JobState.RUNNING)",
+        "if state)",
+        ("e2e/test_armada_gateway.py::test_active_queues_are_those_with_a_job_that_has_its_place_as_upstream_has_it",),
+    ),
+    Mutation(
         "two people may follow all there is",
         "service/listeners.py",
         "return (has + self.most - self.count) // 2",

@@ -16,7 +16,6 @@ from holdfast.domain.policy.model import DecisionCode
 from holdfast.service.manifests import armada
 from holdfast.service.operations.filters import Wanted
 from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations
-from holdfast.service.operations.queues import Queues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -132,18 +131,13 @@ def job_run_details(asked: Asked, sent: job.JobRunDetailsRequest) -> job.JobRunD
 
 @answers("GetActiveQueues", "api.Jobs")
 def active_queues(asked: Asked, _sent: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
-    """List the queues that have jobs which have not ended; there is one pool."""
+    """List the queues that have jobs with a place, as upstream does; there is one pool."""
     answer = job.GetActiveQueuesResponse()
-    active = [queue.name for queue in Queues(asked.backend.store).list(asked.caller) if _is_active(asked, queue.name)]
+    load = JobOperations(asked.backend).load(asked.caller)
+    active = sorted(queue for queue, state in load if state is JobState.RUNNING)
     if active:
         answer.active_queues_by_pool["default"].queues.extend(active)
     return answer
-
-
-def _is_active(asked: Asked, queue: str) -> bool:
-    jobs = JobOperations(asked.backend)
-    where = jobs.meant(asked.caller, Wanted(queue=queue, states=[*sorted(_WAITING), JobState.RUNNING]))
-    return bool(jobs.page(asked.caller, where, limit=1).jobs)
 
 
 def _check_count(ids: Sequence[str], what: str) -> None:

@@ -12,6 +12,7 @@ from holdfast.domain.record import evolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.api.armada._generated.submit import Queue
     from holdfast.api.armada._generated.submit import RetryPolicy as Message
     from holdfast.cli.armada.invocation import Invocation
     from holdfast.dialects.documents import Document
@@ -124,25 +125,29 @@ def _message(policy: RetryPolicy) -> Message:
 
 def create_resources(asked: Invocation) -> int:
     """Create the queues and retry policies of a file, once all of it has been read."""
+    from holdfast.domain.policy.model import RetryPolicy
+
     for one in _resources(asked):
-        if hasattr(one, "priority_factor"):
-            queues.create(asked, one)
-        else:
+        if isinstance(one, RetryPolicy):
             _put(asked, one, "creat", "create", "CreateRetryPolicy", "Created")
+        else:
+            queues.create(asked, one)
     return 0
 
 
 def update_resources(asked: Invocation) -> int:
     """Update the queues and retry policies of a file, once all of it has been read."""
+    from holdfast.domain.policy.model import RetryPolicy
+
     for one in _resources(asked):
-        if hasattr(one, "priority_factor"):
-            queues.update(asked, one)
-        else:
+        if isinstance(one, RetryPolicy):
             _put(asked, one, "updat", "update", "UpdateRetryPolicy", "Updated")
+        else:
+            queues.update(asked, one)
     return 0
 
 
-def _resources(asked: Invocation) -> Sequence[Any]:
+def _resources(asked: Invocation) -> Sequence[Queue | RetryPolicy]:
     """Read what is in the file; nothing of it is to be done if this is to be tried only."""
     from holdfast.cli.armada.files import read_file
 
@@ -155,7 +160,7 @@ def _resources(asked: Invocation) -> Sequence[Any]:
             _refuse_value(file, f"invalid version: {version}", VERSIONS)
         if kind not in _KINDS:
             _refuse_value(file, f"invalid kind: {kind}", _KINDS)
-    found: list[Any] = []
+    found: list[Queue | RetryPolicy] = []
     for document in documents:
         if document.value["kind"] == queues.KIND:
             found.append(queues.queue_in(document.value, file, asked.note))

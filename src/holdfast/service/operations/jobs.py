@@ -84,6 +84,11 @@ class JobOperations(Struct, frozen=True):
         return {key: state for key, state in found.items() if key in known}
 
     @asks(Right.WATCH, Subject.JOB)
+    def load(self, caller: Caller) -> Mapping[tuple[str, JobState], int]:
+        """Count the jobs that have not ended by their queue and state, with one question to the store."""
+        return self.backend.store.queue_load(seen=self.backend.seeing(caller).known())
+
+    @asks(Right.WATCH, Subject.JOB)
     def get(self, caller: Caller, ref: str) -> JobDetail:
         """Read a job with everything known of it.
 
