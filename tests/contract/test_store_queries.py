@@ -205,6 +205,10 @@ def test_what_is_quarantined_is_known_until_it_is_released_and_found_among_jobs(
     known = {"one": evolve(first, since=7.0), "a-set": Quarantined("a-set", "jobset", 6.0, "")}
     assert store.quarantined() == store.load().quarantined == known
     assert [job.id for job in store.jobs(JobFilter(quarantined=True))] == ["one"]
+    listed = store.listed(JobFilter())
+    assert [job.id for job in listed.jobs] == ["one", "two", "three"]
+    assert listed.quarantined["one"] == known["one"]
+    assert "two" not in listed.quarantined
 
 
 def test_jobs_are_listed_by_who_submitted_them(store: Store) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING
 
 import pytest
+from fastapi.routing import APIRoute
 
 from holdfast.api.http.serving.app import create_app
 from holdfast.api.http.serving.gates import Entrance
@@ -15,11 +17,13 @@ from tests.unit.conftest import VirtualClock
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import httpx
+    from starlette.routing import BaseRoute
 
 UNAVAILABLE = 503
+MANY = 60
 NO_THREAD = RuntimeError("can't start new thread")
 
 
@@ -52,7 +56,26 @@ def test_who_asks_for_more_than_there_is_memory_for_is_told_so(
     def read(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(MemoryStore, "jobs", read)
+    monkeypatch.setattr(MemoryStore, "listed", read)
     answer = http.get("/api/v1/jobs")
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
     assert answer.json()["code"] == ("unavailable" if status == UNAVAILABLE else "internal")
+
+
+def test_no_request_takes_a_thread_but_the_one_that_serves_it() -> None:
+    app = create_app(
+        store=MemoryStore(), clock=VirtualClock(), ids=Counting(), logs=NoLogs(), entrance=Entrance(Principal("tester"))
+    )
+    routes = [*routes_of(app.routes)]
+    assert len(routes) > MANY
+    found = [one.dependency for one in app.router.dependencies]
+    found += [one.call for route in routes for one in route.dependant.dependencies]
+    assert found
+    assert [call for call in found if not iscoroutinefunction(call)] == [], "the framework takes a thread for each"
+
+
+def routes_of(routes: Iterable[BaseRoute]) -> Iterator[APIRoute]:
+    for route in routes:
+        if isinstance(route, APIRoute):
+            yield route
+        yield from routes_of(getattr(getattr(route, "original_router", None), "routes", ()))

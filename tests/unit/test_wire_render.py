@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.compiled.codec import dump_spec
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
-from holdfast.domain.job import Attempt, Job, JobState, Node, Resources, Run
+from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
+from holdfast.domain.workloads.dependencies import Dependency, Target
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidPolicy, Problem
 from holdfast.wire.base import timestamp
 from holdfast.wire.jobs import JobPage, JobSummary, JobView
 from holdfast.wire.problems import details_of, read_problem
 from holdfast.wire.render_catalogue import node_views
 from holdfast.wire.render_decisions import decision_view
-from holdfast.wire.render_jobs import attempt_state, attempt_view, attempt_views, job_summary, job_view, run_state
+from holdfast.wire.render_jobs import (
+    attempt_state,
+    attempt_view,
+    attempt_views,
+    job_summary,
+    job_view,
+    jobs_written,
+    run_state,
+)
 from tests.reading import seconds_of
 
 RETRY = Decision(
@@ -31,6 +42,9 @@ RETRY = Decision(
     limits=(LimitUse("infra/oom", 0, 2), LimitUse("globalMaxRetries", 0, None)),
     considered=(Considered("infra", "oom", matched=True, because="OOMKilled is in [OOMKilled]"),),
 )
+
+
+AWAITING = dump_spec(JobSpec("next", ("next",), after=(Dependency("prep", target=Target.JOB, id="p1"),)))
 
 
 def _job(**fields: object) -> Job:
@@ -55,6 +69,28 @@ def test_a_summary_writes_amounts_as_manifests_do() -> None:
     view = job_summary(_job(state=JobState.BACKOFF, retry_at=1_700_000_003.0))
     assert (view.state, view.retry_at) == ("BackOff", "2023-11-14T22:13:23.000Z")
     assert view.resources.model_dump() == {"cpu": "0.5", "memory": "2Gi", "gpu": 0, "named": {}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"name": 'a "quoted" ☃\n\\', "reason": "\x1b[31mno", "priority": -3, "gang": 4, "attempt": 2, "retries": 1},
+        {"state": JobState.RUNNING, "started_at": 1_700_000_001.0005, "submitted_by": "ann", "group": "flows/7"},
+        {"state": JobState.FAILED, "started_at": 1.0, "ended_at": 2.999999, "retry_at": 3.0},
+        {"child": ChildOf("set-1", "workers", 3)},
+        {"child": ChildOf("array-1", "", 0)},
+        {"request": Resources(2_000, 0, 0, 250, (("licence/matlab", 1_500),))},
+        {"spec": AWAITING},
+        {"spec": AWAITING, "ready_at": 5.0},
+    ],
+    ids=str,
+)
+def test_a_written_page_is_what_its_model_would_write(fields: dict[str, object]) -> None:
+    jobs = [_job(**fields), _job(**{**fields, "id": "j2"})]
+    for cursor in (None, "next"):
+        model = JobPage(items=[*map(job_summary, jobs)], next_cursor=cursor)
+        assert jobs_written(jobs, cursor).decode() == model.model_dump_json(by_alias=True)
 
 
 def test_a_page_tells_summaries_from_full_jobs_when_read_back() -> None:

@@ -14,6 +14,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Internal
 from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import Listed
 from holdfast.storage.intake import incoming_of, not_made, require_room, submitter_of
 from holdfast.storage.references import gone_policy, gone_queue
 from holdfast.storage.rules import (
@@ -276,6 +277,11 @@ class MemoryStore(
         """List jobs in order of submission, those with ``seq > after``."""
         with self._lock:
             return self._table.select(where, after=after, limit=limit)
+
+    def listed(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Listed:
+        """List jobs as ``jobs`` does, with what is quarantined of them."""
+        with self._lock:
+            return Listed(self._table.select(where, after=after, limit=limit), dict(self._table.quarantined))
 
     def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
         """Return the states of those jobs; unknown ids are left out."""

@@ -303,6 +303,14 @@ class JobFilter(Struct, frozen=True):
     """Only what somebody may know of; ``None``: everything."""
 
 
+class Listed(Struct, frozen=True):
+    """Jobs, and what is quarantined of them, at one instant."""
+
+    jobs: Sequence[Job]
+    quarantined: Mapping[str, Quarantined]
+    """By id; others may be among them."""
+
+
 class QueryStore(Protocol):
     """Readers' queries; every answer is a consistent snapshot."""
 
@@ -319,6 +327,10 @@ class QueryStore(Protocol):
 
     def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
         """List jobs in order of submission, those with ``seq > after``."""
+        ...
+
+    def listed(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Listed:
+        """List jobs as ``jobs`` does, with what is quarantined of them: what is asked most often costs one question."""
         ...
 
     def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:

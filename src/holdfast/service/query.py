@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.jobset.state import SetDecision
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -74,7 +75,7 @@ class Queries(Struct, frozen=True):
         Raises:
             NotFound: There is no such job.
         """
-        detail = self.detail_of(*self._shown([self.store.job(reference)]))
+        detail = self.detail_of(*self._shown([self.store.job(reference)], self.store.quarantined()))
         return evolve(detail, set_decisions=set_decisions(self.store, detail.job, detail.attempts))
 
     def detail_of(self, job: Job) -> JobDetail:
@@ -94,9 +95,9 @@ class Queries(Struct, frozen=True):
 
     def page(self, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
-        jobs = self.store.jobs(where, after=after, limit=limit + 1)
-        more = len(jobs) > limit
-        return Page(self._shown(jobs[:limit]), jobs[limit - 1].seq if more else None)
+        found = self.store.listed(where, after=after, limit=limit + 1)
+        jobs, more = found.jobs, len(found.jobs) > limit
+        return Page(self._shown(jobs[:limit], found.quarantined), jobs[limit - 1].seq if more else None)
 
     def history(self, reference: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through.
@@ -115,13 +116,13 @@ class Queries(Struct, frozen=True):
         retried = self._retried() if JOB_TERMINAL.intersection(states.values()) else frozenset()
         return {key: JobState.QUEUED if key in retried else state for key, state in states.items()}
 
-    def _shown(self, jobs: Sequence[Job]) -> Sequence[Job]:
+    def _shown(self, jobs: Sequence[Job], quarantined: Mapping[str, Quarantined]) -> Sequence[Job]:
         """Show jobs as they are: one that a user has just retried has not ended, though nobody has acted on it yet."""
         retried = self._retried() if any(job.terminal for job in jobs) else frozenset()
         found = [
             retried_by_hand(job, "", job.updated_at) if job.terminal and job.id in retried else job for job in jobs
         ]
-        return shown_jobs(found, self.store.quarantined())
+        return shown_jobs(found, quarantined)
 
     def _retried(self) -> frozenset[str]:
         asked = self.store.requests(limit=_MOST_PENDING)

@@ -4,6 +4,7 @@ Times are ISO 8601 in UTC with milliseconds and ``Z``; durations are seconds in 
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
@@ -14,6 +15,7 @@ REVISION = 19
 """How often the API has changed; raised with each change, so that of two programs it can be said which is older."""
 REVISION_HEADER = "Holdfast-Revision"
 """Says in every request and every answer which revision its sender knows."""
+_MOST_TIMES = 8_192
 
 Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 """Such as ``2026-08-21T12:00:00.250Z``."""
@@ -27,12 +29,19 @@ class Response(BaseModel):
     )
 
 
+class Written(bytes):
+    """An answer that is JSON already, as its model would write it; a long list costs several times that with models."""
+
+    __slots__ = ()
+
+
 class Body(BaseModel):
     """Something Holdfast is sent; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+@lru_cache(maxsize=_MOST_TIMES)  # what is submitted together has one time, and lists are read again and again
 def timestamp(seconds: float) -> str:
     """Write a time of the inside (seconds since the epoch) for the outside."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

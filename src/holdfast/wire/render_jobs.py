@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause, EndedBy, in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.units import format_amount, format_cpu, format_memory
 from holdfast.ports.overview import MOST_RANKS
-from holdfast.wire.base import optional_timestamp, timestamp
+from holdfast.wire.base import Written, optional_timestamp, timestamp
 from holdfast.wire.decisions import FailedPod, Why
 from holdfast.wire.jobs import (
     AttemptView,
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
-    from holdfast.domain.job import Attempt, ChildOf, Job, Resources, Run
+    from holdfast.domain.job import Attempt, Job, Resources, Run
     from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.errors import Problem
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 _AFTER = '"after":'
 """In the text of a specification that waits for something, which few do."""
+_ANYTHING = TypeAdapter[Any](Any)
+_MOST_AMOUNTS = 1_024
 _METADATA = frozenset({"name", "labels", "annotations"})
 _OUTCOME = ("node", "exit_code", "signal", "cause", "category", "subcategory", "error_line")
 """What is said of a job that its last attempt says."""
@@ -127,27 +132,44 @@ def job_view(
     )
 
 
+def jobs_written(jobs: Sequence[Job], next_cursor: str | None) -> Written:
+    """Write a page of jobs as ``JobPage`` would, each as ``job_summary`` shows it."""
+    return Written(_ANYTHING.dump_json({"items": [*map(_header, jobs)], "next_cursor": next_cursor}, by_alias=True))
+
+
 def _header(job: Job) -> dict[str, Any]:
+    """Return the fields of a summary, all of them, named and in order as they are written."""
+    at = job.child
+    of_array = at is not None and not at.group
     return {
         "id": job.id,
         "name": job.name,
         "queue": job.queue,
-        "state": str(job.state),
+        "state": job.state.value,
         "reason": job.reason,
         "priority": job.priority,
         "gang": job.gang,
         "attempt": job.attempt,
         "retries": job.retries,
-        "resources": resources_view(job.request),
+        "resources": _amount(job.request),
         "submitted_at": timestamp(job.submitted_at),
         "started_at": optional_timestamp(job.started_at),
         "ended_at": optional_timestamp(job.ended_at),
         "retry_at": optional_timestamp(job.retry_at),
-        "submitted_by": job.submitted_by,
+        "job_set": None if at is None or of_array else at.set_id,
+        "replicated_job": None if at is None or of_array else at.group,
+        "job_index": None if at is None or of_array else at.index,
+        "array": None if at is None or not of_array else at.set_id,
+        "array_index": None if at is None or not of_array else at.index,
+        "depends_on": () if _AFTER not in job.spec else _awaited(job),
+        "submittedBy": job.submitted_by,
         "group": job.group,
-        **({} if job.child is None else _place(job.child)),
-        **({} if _AFTER not in job.spec else {"depends_on": _awaited(job)}),
     }
+
+
+@lru_cache(maxsize=_MOST_AMOUNTS)  # most jobs ask for the same
+def _amount(request: Resources) -> Mapping[str, Any]:
+    return resources_view(request).model_dump()
 
 
 def _awaited(job: Job) -> list[DependencyView]:
@@ -169,12 +191,6 @@ def dependency_views(after: Sequence[Dependency], met: Collection[int], *, over:
         )
         for place, one in enumerate(after)
     ]
-
-
-def _place(at: ChildOf) -> dict[str, Any]:
-    if not at.group:
-        return {"array": at.set_id, "array_index": at.index}
-    return {"job_set": at.set_id, "replicated_job": at.group, "job_index": at.index}
 
 
 def attempt_views(

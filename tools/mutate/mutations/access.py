@@ -253,7 +253,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a list of somebody's jobs has everybody's",
-        "storage/sql/query.py",
+        "storage/sql/rows/job_lists.py",
         "query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))",
         "query = query.where(jobs.c.submitted_by != codec.storable(where.submitted_by + 'x'))",
         ("contract/test_store_queries.py",),

@@ -6,6 +6,20 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a list does not know what is quarantined of its jobs",
+        "storage/sql/query.py",
+        "if any(row.left_alone is not None for row in rows) else {}",
+        "if any(row.left_alone == 0 for row in rows) else {}",
+        ("contract/test_store_queries.py",),
+    ),
+    Mutation(
+        "a written list names a field otherwise than its model",
+        "wire/render_jobs.py",
+        '"submittedBy": job.submitted_by,',
+        '"submitted_by": job.submitted_by,',
+        ("unit/test_wire_render.py",),
+    ),
+    Mutation(
         "a job that is about to be retried is deleted",
         "storage/sql/retention.py",
         "if row.id not in needed]",

@@ -276,11 +276,11 @@ class Reader:
         self._words: dict[str, str] = {}
 
     def job(self, row: Row) -> Job:
-        """Build a job from its row followed by its specification's text."""
+        """Build a job from its row followed by its specification's text; whatever comes then is not of the job."""
         (
             seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, named, state, reason,
             attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, retries, avoid_node,
-            cancel_requested, set_id, group, index, ready_at, met, avoided, submitter, uid, grouped, spec,
+            cancel_requested, set_id, group, index, ready_at, met, avoided, submitter, uid, grouped, spec, *_,
         ) = row  # fmt: skip
         share = self._words.setdefault
         return Job(

@@ -25,12 +25,12 @@ from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.query import (
     ACTIVE_STATES,
     ATTEMPTS,
-    JOBS,
     RUNS,
     chunks,
     going_on,
     read_quarantined,
 )
+from holdfast.storage.sql.rows.job_lists import JOBS
 from holdfast.storage.sql.rows.set_log import set_log_row
 from holdfast.storage.sql.submission import append_jobs, change_specs
 

@@ -17,11 +17,13 @@ from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
 from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.store import Listed
 from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
+from holdfast.storage.sql.rows.job_lists import JOBS, STATE_UNINDEXED, rows_of
 from holdfast.storage.sql.rows.set_log import read_set_log
 
 if TYPE_CHECKING:
@@ -38,15 +40,11 @@ if TYPE_CHECKING:
     from holdfast.ports.workloads import Told, W, WorkloadFilter
     from holdfast.storage.sql.engine import Database
 
-JOBS = select(*tables.jobs.columns, tables.specs.c.body).join(tables.specs)
-"""Rows as ``codec.Reader.job`` reads them."""
 ATTEMPTS = select(tables.attempts).order_by(tables.attempts.c.job_id, tables.attempts.c.number)
 RUNS = select(tables.runs).order_by(
     tables.runs.c.job_id, tables.runs.c.attempt, tables.runs.c.dispatch, tables.runs.c.rank
 )
 ACTIVE_STATES = tuple(sorted(state.value for state in JobState if state not in JOB_TERMINAL))
-STATE_UNINDEXED = tables.jobs.c.state.concat("")
-"""A job's state where its index must not be used: in queries that few jobs match, whatever their state."""
 
 _IDS_PER_QUERY = 1000
 _LAST_CHARACTER = "\U0010ffff"
@@ -140,13 +138,15 @@ class SqlQueryStore:
 
     def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
         """List jobs in order of submission, those with ``seq > after``."""
-        base = _filtered(where).where(tables.jobs.c.seq > after).order_by(tables.jobs.c.seq).limit(limit)
-        read = codec.Reader()
+        return self.listed(where, after=after, limit=limit).jobs
+
+    def listed(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Listed:
+        """List jobs as ``jobs`` does, with what is quarantined of them."""
         with self._database.reading() as connection:
-            rows = [row for query in _by_state(base, where) for row in connection.execute(query).all()]
-        found = [left_of_job(read, row) for row in rows]
-        found.sort(key=attrgetter("seq"))
-        return found[:limit]
+            rows = rows_of(connection, where, after, limit)
+            known = read_quarantined(connection) if any(row.left_alone is not None for row in rows) else {}
+        read = codec.Reader()
+        return Listed([left_of_job(read, row) for row in rows], known)
 
     def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
         """Return the states of those jobs, cheaply; unknown ids are left out."""
@@ -282,37 +282,6 @@ class SqlQueryStore:
     def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
         with self._database.reading() as connection:
             return connection.execute(query).all()
-
-
-def _by_state(base: Select[Any], where: JobFilter) -> list[Select[Any]]:
-    """One query for each state: only then the index gives them in order, and a limit stops early."""
-    if where.states is None:
-        return [base]
-    if where.job_set is not None:  # its own index gives the few jobs of a set in order
-        return [base.where(STATE_UNINDEXED.in_(sorted(where.states)))]
-    return [base.where(tables.jobs.c.state == state.value) for state in where.states]
-
-
-def _filtered(where: JobFilter) -> Select[Any]:
-    jobs, labels = tables.jobs, tables.job_labels
-    query = JOBS
-    equal = ((jobs.c.queue, where.queue), (jobs.c.name, where.name), (jobs.c.set_id, where.job_set))
-    query = query.where(*(column == wanted for column, wanted in equal if wanted is not None))
-    if where.submitted_by is not None:
-        query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))
-    if where.group is not None:
-        query = query.where(in_group(jobs.c.group_name, where.group))
-    if where.seen is not None:
-        query = query.where(seen_by(where.seen))
-    if where.ids is not None:
-        query = query.where(jobs.c.id.in_(sorted(map(codec.storable, where.ids))))
-    if not where.tasks:
-        query = query.where(or_(jobs.c.replicated_job.is_(None), jobs.c.replicated_job != ""))
-    if where.quarantined:
-        query = query.where(jobs.c.id.in_(select(tables.quarantine.c.id)))
-    for key, value in where.labels:
-        query = query.where(jobs.c.id.in_(select(labels.c.job_id).where(labels.c.key == key, labels.c.value == value)))
-    return query
 
 
 def _find_by_prefix(connection: Connection, known: Select[Any], prefix: str) -> Row[*tuple[Any, ...]] | None:

@@ -15,7 +15,8 @@ from holdfast.ports.retention import FinishedJob, Place, Waited
 from holdfast.storage.rules import may_have_files, tasks_among
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import lock_specs
-from holdfast.storage.sql.query import STATE_UNINDEXED, chunks, history_of, owners
+from holdfast.storage.sql.query import chunks, history_of, owners
+from holdfast.storage.sql.rows.job_lists import STATE_UNINDEXED
 from holdfast.storage.sql.submission import delete_unused
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from holdfast.service.operations.jobs import (
     LogQuery,
     manifest_of,
 )
+from holdfast.wire.base import Written
 from holdfast.wire.decisions import DecisionEntry, DecisionPage, DecisionView, Why
 from holdfast.wire.jobs import (
     AskedJobs,
     AttemptPage,
     AttemptView,
     HistoryPage,
-    JobOutcome,
     JobPage,
     JobStates,
     JobSummary,
@@ -44,7 +44,7 @@ from holdfast.wire.jobs import (
 )
 from holdfast.wire.render_decisions import set_decision_of
 from holdfast.wire.render_events import history_entry
-from holdfast.wire.render_jobs import attempt_views, job_outcome, job_summary, job_view, why_view
+from holdfast.wire.render_jobs import attempt_views, job_outcome, job_summary, job_view, jobs_written, why_view
 from holdfast.wire.render_pods import pods_view
 
 _JOBS = Endpoints("jobs")
@@ -86,7 +86,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
         Literal["summary", "outcome", "full"],
         Asked("How much to say of each; `outcome` adds how its last attempt went."),
     ] = "summary",
-) -> JobPage:
+) -> JobPage | Written:
     """List jobs in order of submission; jobs submitted meanwhile appear on later pages.
 
     With `fields=full` a page has at most 4 MiB, if not one job alone has more: it may end before its limit.
@@ -109,14 +109,14 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     mark = mark_of(where)
     after = read_number(cursor, mark)
     if fields == "full":
-        views, following = _in_full(jobs, by, where, after, limit)
-        return JobPage(items=views, next_cursor=write_cursor(following, mark))
+        views, last = _in_full(jobs, by, where, after, limit)
+        return JobPage(items=views, next_cursor=write_cursor(last, mark))
     page = jobs.page(by, where, after=after, limit=limit)
-    items: list[JobOutcome | JobSummary] = [job_summary(job) for job in page.jobs]
-    if fields == "outcome":
-        latest = jobs.latest(by, page.jobs)
-        items = [job_outcome(job, latest.get(job.id, Latest())) for job in page.jobs]
-    return JobPage(items=items, next_cursor=write_cursor(page.next_after, mark))
+    following = write_cursor(page.next_after, mark)
+    if fields == "summary":
+        return jobs_written(page.jobs, following)
+    latest = jobs.latest(by, page.jobs)
+    return JobPage(items=[job_outcome(job, latest.get(job.id, Latest())) for job in page.jobs], next_cursor=following)
 
 
 def _in_full(

@@ -21,6 +21,7 @@ from holdfast.domain.audit import Caller
 from holdfast.service.manifests.text import Format, Text
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.events import EventLog
+from holdfast.wire.base import Written
 from holdfast.wire.events import EVENT_STREAM
 from holdfast.wire.problems import PROBLEM_MEDIA_TYPE
 
@@ -79,28 +80,35 @@ def _add(router: APIRouter, endpoint: Endpoint) -> None:
 
 def _served(endpoint: Endpoint) -> Callable[..., Response]:
     """Make the function the framework calls: with the parameters of the endpoint, as the framework knows them."""
+    given = tuple((name, _FOUND[hint]) for name, hint in _hints(endpoint).items() if hint in _FOUND)
 
-    def serve(**values: Any) -> Response:  # noqa: ANN401 - of each parameter's own type
-        return _written(endpoint, endpoint.call(**values))
+    def serve(request: Request, **values: Any) -> Response:  # noqa: ANN401 - of each parameter's own type
+        found = {name: find(request) for name, find in given}
+        return _written(endpoint, endpoint.call(**values, **found))
 
     serve.__signature__ = _signature(endpoint)  # type: ignore[attr-defined]  # the framework reads it
     return serve
 
 
+def _hints(endpoint: Endpoint) -> dict[str, Any]:
+    return get_type_hints(endpoint.call, include_extras=True)
+
+
 def _signature(endpoint: Endpoint) -> inspect.Signature:
-    hints = get_type_hints(endpoint.call, include_extras=True)
+    hints = _hints(endpoint)
     parameters = [
         one.replace(
             kind=inspect.Parameter.KEYWORD_ONLY, annotation=_parameter(endpoint, name, hints[name], one.default)
         )
         for name, one in inspect.signature(endpoint.call).parameters.items()
+        if hints[name] not in _FOUND
     ]
-    return inspect.Signature(parameters)
+    return inspect.Signature([_REQUEST, *parameters])
 
 
 def _parameter(endpoint: Endpoint, name: str, hint: Any, default: object) -> Any:  # noqa: ANN401 - types
-    if hint in _GIVEN:
-        return Annotated[hint, Depends(_GIVEN[hint])]
+    if hint is Text:
+        return Annotated[hint, Depends(_read_text)]
     asked = next((one for one in get_args(hint) if isinstance(one, Asked)), Asked())
     inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if f"{{{name}}}" in endpoint.path:
@@ -132,12 +140,15 @@ async def _read_text(request: Request) -> Text:
     return Text.of(await request.body(), _FORMATS[media_type])
 
 
-_GIVEN: Mapping[Any, Callable[..., Any]] = {Backend: _backend, Caller: _caller, Text: _read_text}
-"""What endpoints are given that is no parameter."""
+_REQUEST = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
+_FOUND: Mapping[Any, Callable[[Request], Any]] = {Backend: _backend, Caller: _caller}
+"""What endpoints are given that is no parameter; found in the thread that serves, not in one of its own each."""
 
 
 def _written(endpoint: Endpoint, found: Any) -> Response:  # noqa: ANN401 - whatever it answers
     """Write an answer once, without the framework's second validation: lists may be long."""
+    if isinstance(found, Written):
+        return Response(found, media_type="application/json")
     if isinstance(found, bytes):
         return Response(found, media_type=CONTENT_TYPE_LATEST)
     if found is None:
@@ -185,9 +196,8 @@ def _followed(
 ) -> Response:
     """Read a page of events, or follow them."""
     if EVENT_STREAM not in accept:
-        return _written(_EVENTS, _EVENTS.call(**values))
-    by = values["by"]
-    backend = values["backend"]
+        return _page_of_events(request=request, **values)
+    by, backend = _caller(request), _backend(request)
     log, listeners = EventLog(backend.store, backend.access), request.app.state.listeners
     where = log.filter(
         by,
@@ -205,10 +215,10 @@ def _followed(
 
 
 _EVENTS = next(one for one in events.ENDPOINTS[0] if one.path == events.PATH)
-_declared = inspect.signature(_followed).parameters
+_page_of_events = _served(_EVENTS)
 _followed.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # as of the others
     [
         one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for one in (_declared["request"], *_signature(_EVENTS).parameters.values(), _declared["accept"])
+        for one in (*_signature(_EVENTS).parameters.values(), inspect.signature(_followed).parameters["accept"])
     ]
 )

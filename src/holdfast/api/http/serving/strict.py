@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fastapi.dependencies.models import Dependant
 
 
-def known_query_only(request: Request) -> None:
+async def known_query_only(request: Request) -> None:  # no thread of its own: it only looks
     """Check the names of all query parameters, that only lists repeat, and that all values are text.
 
     Raises:

@@ -1,0 +1,79 @@
+"""Lists of jobs, by their filters: each as one query, or one a state, that is made once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, or_, select
+
+from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql.rows.conditions import in_group, seen_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row, Select
+
+    from holdfast.ports.store import JobFilter
+
+JOBS = select(*tables.jobs.columns, tables.specs.c.body).join(tables.specs)
+"""Rows as ``codec.Reader.job`` reads them."""
+STATE_UNINDEXED = tables.jobs.c.state.concat("")
+"""A job's state where its index must not be used: in queries that few jobs match, whatever their state."""
+_LISTED = JOBS.add_columns(tables.quarantine.c.id.label("left_alone")).join(
+    tables.quarantine, tables.quarantine.c.id == tables.jobs.c.id, isouter=True
+)
+_MOST_KEPT = 256
+
+
+def rows_of(connection: Connection, where: JobFilter, after: int, limit: int | None) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Read the rows of jobs in order of submission, those with ``seq > after``, each with ``left_alone``.
+
+    That is ``None`` where the job is not quarantined.
+    """
+    make = _queries.__wrapped__ if where.ids is not None else _queries  # ids are others each time, and many
+    asked = {"after": after} if limit is None else {"after": after, "most": limit}
+    queries = make(where, limited=limit is not None)
+    rows = [row for query in queries for row in connection.execute(query, asked).all()]
+    if len(queries) > 1:
+        rows.sort(key=lambda row: row.seq)
+    return rows[:limit]
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _queries(where: JobFilter, *, limited: bool) -> tuple[Select[Any], ...]:
+    """Make the queries of a filter, whose parameters are ``after`` and, if there is a limit, ``most``."""
+    base = _filtered(where).where(tables.jobs.c.seq > bindparam("after")).order_by(tables.jobs.c.seq)
+    return tuple(_by_state(base.limit(bindparam("most")) if limited else base, where))
+
+
+def _by_state(base: Select[Any], where: JobFilter) -> list[Select[Any]]:
+    """One query for each state: only then the index gives them in order, and a limit stops early."""
+    if where.states is None:
+        return [base]
+    if where.job_set is not None:  # its own index gives the few jobs of a set in order
+        return [base.where(STATE_UNINDEXED.in_(sorted(where.states)))]
+    return [base.where(tables.jobs.c.state == state.value) for state in where.states]
+
+
+def _filtered(where: JobFilter) -> Select[Any]:
+    jobs, labels = tables.jobs, tables.job_labels
+    query = _LISTED
+    equal = ((jobs.c.queue, where.queue), (jobs.c.name, where.name), (jobs.c.set_id, where.job_set))
+    query = query.where(*(column == wanted for column, wanted in equal if wanted is not None))
+    if where.submitted_by is not None:
+        query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))
+    if where.group is not None:
+        query = query.where(in_group(jobs.c.group_name, where.group))
+    if where.seen is not None:
+        query = query.where(seen_by(where.seen))
+    if where.ids is not None:
+        query = query.where(jobs.c.id.in_(sorted(map(codec.storable, where.ids))))
+    if not where.tasks:
+        query = query.where(or_(jobs.c.replicated_job.is_(None), jobs.c.replicated_job != ""))
+    if where.quarantined:
+        query = query.where(tables.quarantine.c.id.is_not(None))
+    for key, value in where.labels:
+        query = query.where(jobs.c.id.in_(select(labels.c.job_id).where(labels.c.key == key, labels.c.value == value)))
+    return query
