@@ -26,6 +26,16 @@ def test_jobs_that_are_written_alike_share_what_was_read() -> None:
     assert [one.spec.name for one in (first, other)] == ["plain", "other"]
 
 
+def test_jobs_of_one_name_share_what_was_read_whatever_comes_between_them() -> None:
+    others = [{**PLAIN, "command": ["echo", str(number % 3)]} for number in range(6)]
+    found = read(PLAIN, *others, {"command": ["true"]}, {"command": ["true"]}, PLAIN, {**PLAIN, "name": 5})
+    assert [found.index(one) for one in found[:4]] == [0, 1, 2, 3]
+    assert [one.spec is found[at + 1].spec for at, one in enumerate(found[4:7])] == [True] * 3
+    assert found[8].spec is found[7].spec
+    assert found[9].spec is found[0].spec
+    assert found[10].error is not None
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -231,6 +231,13 @@ def test_a_misspelt_field_comes_with_what_was_probably_meant() -> None:
     assert "retryPolicies" in problem.allowed
 
 
+def test_a_misspelt_field_comes_with_all_that_are_allowed_whether_or_not_others_are_there() -> None:
+    (plain,) = problems_of({"command": ["true"], "gnag": 2})
+    (full,) = problems_of({"command": ["true"], "gnag": 2, "gang": 2})
+    assert plain == full
+    assert {"gang", "grace", "dependsOn", "retry", "signal", "totalDeadline", "command"} <= set(plain.allowed)
+
+
 def test_of_very_many_unknown_fields_the_first_are_named_and_the_rest_counted() -> None:
     problems = problems_of({f"field{number}": 1 for number in range(10_000)})
     assert [problem.path for problem in problems[:-1]] == [f"spec.field{number}" for number in range(100)]

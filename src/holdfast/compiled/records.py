@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import NODEFAULT, Struct
-from msgspec.structs import fields
+from msgspec.structs import astuple, fields
 
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.errors import Internal
@@ -25,12 +25,23 @@ T = TypeVar("T")
 
 def non_defaults(record: Struct, among: Sequence[tuple[str, object]] = ()) -> dict[str, Any]:
     """Return the fields that differ from their defaults, or those of some fields."""
+    if not among:
+        names, usual = _whole(type(record))
+        every = zip(names, usual, astuple(record), strict=True)
+        return {name: value for name, default, value in every if value is not default and value != default}
     found = {}
-    for name, default in among or defaults(type(record)):
+    for name, default in among:
         value = getattr(record, name)
         if value is not default and value != default:
             found[name] = value
     return found
+
+
+@cache
+def _whole(kind: type[Struct]) -> tuple[tuple[str, ...], tuple[object, ...]]:
+    """Return the names of all fields, and their defaults."""
+    names, usual = zip(*defaults(kind), strict=True)
+    return names, usual
 
 
 @cache

@@ -94,6 +94,18 @@ class Fields:
         """Whether a field is there and not null."""
         return self.value.get(name) is not None
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The names of the fields that were asked for."""
+        return frozenset(self._known)
+
+    def lacks(self, names: frozenset[str]) -> bool:
+        """Whether none of these fields is there, not even null; then they have been asked for."""
+        if not names.isdisjoint(self.value):
+            return False
+        self._known |= names
+        return True
+
     def raw(self, name: str, *, required: bool = False) -> object:
         """Take a field as it is; ``None`` when it is absent or null."""
         self._known.add(name)

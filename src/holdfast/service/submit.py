@@ -292,7 +292,7 @@ class Submitter(Struct, frozen=True):
             jobs=[*jobs.values()],
             labels=labels,
             idempotency_key=key,
-            fingerprint=_fingerprint(accepted) if key else "",
+            fingerprint=_fingerprint(accepted, made) if key else "",
             newest=newest,
             also=[*arrays.values()],
             awaited=others.difference(ids.values()),
@@ -378,11 +378,13 @@ def _placed(problem: Problem, item: Written) -> Problem:
     return evolve(problem, path=problem.path.removeprefix("spec.")) if item.flat else problem
 
 
-def _fingerprint(accepted: Mapping[int, Written]) -> str:
-    """Tell submissions apart: by what was accepted, and at which places."""
+def _fingerprint(accepted: Mapping[int, Written], made: Mapping[int, Job]) -> str:
+    """Tell submissions apart: by what was accepted, and at which places; ``made`` has texts of specifications."""
     digest = hashlib.sha256()
     for index, item in accepted.items():
-        digest.update(f"{index}\0{item.spec.name}\0{dump_spec(item.array or item.spec)}\0".encode())
+        known = made.get(id(item.spec)) if item.array is None else None
+        text = known.spec if known is not None else dump_spec(item.array or item.spec)
+        digest.update(f"{index}\0{item.spec.name}\0{text}\0".encode())
     return digest.hexdigest()
 
 

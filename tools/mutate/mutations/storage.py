@@ -43,9 +43,23 @@ MUTATIONS = (
     Mutation(
         "jobs of a bulk that are nearly alike are taken for one",
         "service/manifests/reading.py",
-        "alike = repr(item) if",
-        "alike = repr(sorted(item)) if",
+        "alike = repr(item)",
+        "alike = repr(sorted(item))",
         ("unit/test_bulk_reading.py",),
+    ),
+    Mutation(
+        "the first job of a name is not known when another comes that is written like it",
+        "service/manifests/reading.py",
+        "self._known[repr(first)], self._first[name] = its, ({}, its)",
+        "self._first[name] = ({}, its)",
+        ("unit/test_bulk_reading.py",),
+    ),
+    Mutation(
+        "what few jobs have is not known of where a job has none of it",
+        "dialects/reading.py",
+        "self._known |= names",
+        "self._known |= self._known",
+        ("unit/test_native_job.py",),
     ),
     Mutation(
         "what a job left is deleted before the job",

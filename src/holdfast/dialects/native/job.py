@@ -68,9 +68,7 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
     name = read_job_name(metadata)
     command = _read_command(spec)
     resources, gpus = read_resources(spec)
-    deadline_s, total_s = _read_limit(spec, "deadline"), _read_limit(spec, "totalDeadline")
     env, secrets = _read_variables(spec)
-    warning = read_warning(spec, {"deadline": deadline_s, "totalDeadline": total_s})
     job = JobSpec(
         name=name or name_from_command(command),
         command=command,
@@ -84,22 +82,7 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
         working_dir=_read_working_dir(spec),
         resources=resources,
         gpus=gpus,
-        gang=_or(spec.integer("gang", low=1, high=LARGEST_GANG), 1),
-        ports=_read_ports(spec),
-        deadline_s=deadline_s,
-        total_deadline_s=total_s,
-        scheduling_timeout_s=_read_limit(spec, "schedulingTimeout"),
-        grace_s=_or(spec.duration("grace"), DEFAULT_GRACE_S),
-        node_selector=read_labels(spec, "nodeSelector"),
-        retry_policies=read_policy_names(spec),
-        inline_policies=_read_inline(spec),
-        logs=spec.choice("logs", Streams) or Streams.TOGETHER,
-        stall=read_stall(spec, gpus=resources.gpus > 0),
-        after=read_dependencies(spec, is_array=spec.has("array")),
-        notify=read_notify(spec),
-        warning=warning,
-        checkpointed_exit_code=read_checkpointed(spec, warning),
-        on_unknown_end=spec.choice("onUnknownEnd", UnknownEnd),
+        **(_WITHOUT if spec.lacks(_RARE) else _read_rare(spec, gpus=resources.gpus > 0)),
     )
     array = read_array(spec)
     found = job if array is None else arrayed(job, array, metadata)
@@ -107,6 +90,30 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
         metadata.finish()
     spec.finish()
     return found
+
+
+def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
+    """Read what few jobs have, as of thousands that come together each field takes its time even where it is not."""
+    deadline_s, total_s = _read_limit(spec, "deadline"), _read_limit(spec, "totalDeadline")
+    warning = read_warning(spec, {"deadline": deadline_s, "totalDeadline": total_s})
+    return {
+        "gang": _or(spec.integer("gang", low=1, high=LARGEST_GANG), 1),
+        "ports": _read_ports(spec),
+        "deadline_s": deadline_s,
+        "total_deadline_s": total_s,
+        "scheduling_timeout_s": _read_limit(spec, "schedulingTimeout"),
+        "grace_s": _or(spec.duration("grace"), DEFAULT_GRACE_S),
+        "node_selector": read_labels(spec, "nodeSelector"),
+        "retry_policies": read_policy_names(spec),
+        "inline_policies": _read_inline(spec),
+        "logs": spec.choice("logs", Streams) or Streams.TOGETHER,
+        "stall": read_stall(spec, gpus=gpus),
+        "after": read_dependencies(spec, is_array=spec.has("array")),
+        "notify": read_notify(spec),
+        "warning": warning,
+        "checkpointed_exit_code": read_checkpointed(spec, warning),
+        "on_unknown_end": spec.choice("onUnknownEnd", UnknownEnd),
+    }
 
 
 def _or(value: T | None, default: T) -> T:
@@ -255,3 +262,8 @@ def _read_one_inline(spec: Fields, value: object, path: str, default_name: str) 
     name = Fields(value, path, spec.problems).name("name") if value.get("name") is not None else default_name
     rest = {key: item for key, item in value.items() if key != "name"}
     return read_policy(rest, path=path, name=name or default_name, problems=spec.problems)
+
+
+_NOTHING = Fields({}, "", [])
+_WITHOUT = _read_rare(_NOTHING, gpus=False)
+_RARE = _NOTHING.known

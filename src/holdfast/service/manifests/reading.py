@@ -144,26 +144,42 @@ def bulk_items(
     items = several(documents)
     if items is None:
         return None
-    known: dict[str, Written] = {}
-    return [_read_once(item, known, engines, lenient=lenient) for item in items]
+    known = _Alike(lenient=lenient, engines=engines)
+    return [known.read(item) if type(item) is dict else _item_of(item, engines, lenient=lenient) for item in items]
 
 
-def _read_once(
-    item: Any,  # noqa: ANN401 - an item may be anything
-    known: dict[str, Written],
-    engines: Engines,
-    *,
-    lenient: bool,
-) -> Written | HoldfastError:
-    """Read an item; of jobs that are written alike one is read, as people send thousands of them."""
-    alike = repr(item) if type(item) is dict else None
-    found = None if alike is None else known.get(alike)
-    if found is not None:
-        return found
-    made = _item_of(item, engines, lenient=lenient)
-    if alike is not None and isinstance(made, Written) and made.error is None and made.array is None:
-        known[alike] = made
-    return made
+class _Alike:
+    """Reads one of the jobs that are written alike, as people send thousands; a name of its own costs little."""
+
+    def __init__(self, *, lenient: bool, engines: Engines) -> None:
+        self._lenient, self._engines = lenient, engines
+        self._first: dict[str | None, tuple[dict[str, Any], Written]] = {}
+        """Of each name; only where a second comes are texts compared."""
+        self._known: dict[str, Written] = {}
+        """By their texts, those of names that came again."""
+
+    def read(self, item: dict[str, Any]) -> Written | HoldfastError:
+        """Read an item, or return what one that is written alike is."""
+        name = item.get("name")
+        if not isinstance(name, str | None) or name not in self._first:
+            made = self._read(item)
+            if isinstance(made, Written) and made.error is None and made.array is None and isinstance(name, str | None):
+                self._first[name] = item, made
+            return made
+        first, its = self._first[name]
+        if first:
+            self._known[repr(first)], self._first[name] = its, ({}, its)
+        alike = repr(item)
+        found = self._known.get(alike)
+        if found is not None:
+            return found
+        made = self._read(item)
+        if isinstance(made, Written) and made.error is None and made.array is None:
+            self._known[alike] = made
+        return made
+
+    def _read(self, item: dict[str, Any]) -> Written | HoldfastError:
+        return _item_of(item, self._engines, lenient=self._lenient)
 
 
 def several(documents: list[Document]) -> Sequence[Any] | None:
