@@ -27,6 +27,13 @@ MUTATIONS = (
         ("e2e/test_armada_gateway.py::test_active_queues_are_those_with_a_job_that_has_its_place_as_upstream_has_it",),
     ),
     Mutation(
+        "messages are sent to somebody who has left",
+        "api/armada/answering.py",
+        "if event is not None and not event.success:",
+        "if event is not None and event.success is None:",
+        ("integration/test_armada_answers.py::test_who_does_not_read_is_waited_for_and_who_leaves_is_not",),
+    ),
+    Mutation(
         "two people may follow all there is",
         "service/listeners.py",
         "return (has + self.most - self.count) // 2",

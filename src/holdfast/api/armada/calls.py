@@ -7,7 +7,7 @@ gRPC with them, ``gateway`` HTTP.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from holdfast.domain.record import Struct
@@ -64,7 +64,7 @@ class Following(Protocol):
 Answer: TypeAlias = "Message | Iterable[Message] | None"
 """One message, or all of a stream; ``None`` is an empty one."""
 Call: TypeAlias = Callable[[Asked, Any], Answer]
-Stream: TypeAlias = Callable[[Asked, Any, Following], AsyncIterator[Any]]
+Stream: TypeAlias = Callable[[Asked, Any, Following], AsyncGenerator[Sequence[Any], None]]
 CALLS: dict[tuple[str, str], Call] = {}
 """By service and method."""
 
@@ -85,7 +85,7 @@ def answers(method: str, *services: str) -> Callable[[C], C]:
 
 
 STREAMS: dict[tuple[str, str], Stream] = {}
-"""Those that go on for as long as somebody reads."""
+"""Those that go on for as long as somebody reads; what there is at once comes as one part."""
 
 
 def streams(method: str, *services: str) -> Callable[[F], F]:

@@ -23,13 +23,15 @@ from holdfast.service.operations.jobs import JobOperations
 from holdfast.service.operations.queues import Queues
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from holdfast.api.armada.calls import Asked, Following
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job
     from holdfast.ports.overview import Latest
     from holdfast.service.operations.events import EventPart
+
+    Messages = AsyncGenerator[Sequence[event.EventStreamMessage], None]
 
 _SENT = (
     "clientId",
@@ -49,7 +51,7 @@ _PARTS = 4
 
 
 @streams("Watch", "api.Event")
-def watch(asked: Asked, sent: event.WatchRequest, following: Following) -> AsyncIterator[event.EventStreamMessage]:
+def watch(asked: Asked, sent: event.WatchRequest, following: Following) -> Messages:
     """Follow a job set, which must be there."""
     wanted = event.JobSetRequest(
         id=sent.job_set_id, queue=sent.queue, from_message_id=sent.from_id, watch=True, errorIfMissing=True
@@ -58,16 +60,14 @@ def watch(asked: Asked, sent: event.WatchRequest, following: Following) -> Async
 
 
 @streams("GetJobSetEvents", "api.Event")
-async def job_set_events(
-    asked: Asked, sent: event.JobSetRequest, following: Following
-) -> AsyncIterator[event.EventStreamMessage]:
+async def job_set_events(asked: Asked, sent: event.JobSetRequest, following: Following) -> Messages:
     """Read what happened to the jobs of a set; with ``watch`` it does not end."""
     told = await following.run(_Told, asked, sent)
     with following.admitted(asked.caller):
         while not following.stopping():
             messages, part = await following.run(told.next)
-            for message in messages:
-                yield message
+            if messages:
+                yield messages
             if part.full:
                 continue
             if not sent.watch:

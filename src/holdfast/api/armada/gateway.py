@@ -25,7 +25,7 @@ from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 
     from google.protobuf.message import Message
     from starlette.types import Receive, Scope, Send
@@ -195,14 +195,14 @@ class _Sending:
         self._send = send
         self._begun = False
 
-    async def all(self, messages: AsyncIterator[Message]) -> None:
+    async def all(self, parts: AsyncGenerator[Sequence[Message], None]) -> None:
         """Send all of them, or the refusal that comes in place of the first.
 
         Raises:
             Rejected, HoldfastError: It is refused, and nothing was sent.
         """
         try:
-            await self._each(messages)
+            await self._each(parts)
         except TimeoutError:
             _log.info("a client that follows events does not read them; disconnecting it")
         except (Rejected, HoldfastError) as error:
@@ -212,21 +212,21 @@ class _Sending:
                 await self._push(_line({"error": _in_stream(_rejected(error))}))
                 await self._send({"type": "http.response.body", "body": b""})
         finally:
-            await messages.aclose()  # type: ignore[attr-defined]  # of generators, which all are
+            await parts.aclose()
 
-    async def _each(self, messages: AsyncIterator[Message]) -> None:
-        first = asyncio.ensure_future(anext(messages, None))
+    async def _each(self, parts: AsyncGenerator[Sequence[Message], None]) -> None:
+        first = asyncio.ensure_future(anext(parts, None))
         try:
             await asyncio.wait({first}, timeout=_FIRST_S)
             if not first.done():
                 await self._begin()
-            message = await first
+            part = await first
         finally:
             first.cancel()
             await asyncio.wait({first})  # nobody may end a generator that works
-        while message is not None:
-            await self._push(_line({"result": as_json(message)}))
-            message = await anext(messages, None)
+        while part is not None:
+            await self._push(b"".join(_line({"result": as_json(message)}) for message in part))
+            part = await anext(parts, None)
         await self._begin()
         await self._send({"type": "http.response.body", "body": b""})
 

@@ -9,27 +9,27 @@ import asyncio
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2
 
 from holdfast.api.armada import events, jobs, logs, nodes, policies, queues, submissions  # noqa: F401 - each registers its calls
 from holdfast.api.armada._generated.pool import PROTOCOL
+from holdfast.api.armada.answering import Answer, GoneError
 from holdfast.api.armada.calls import CALLS, SERVICES, STREAMS, Asked
-from holdfast.api.armada.refusals import DETAILS, Rejected
+from holdfast.api.armada.refusals import Rejected
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.service.listeners import Listeners
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from google.protobuf.descriptor import MethodDescriptor
-    from grpc.aio import ServicerContext
 
     from holdfast.api.armada.calls import Call, Stream
     from holdfast.domain.audit import Caller
@@ -40,6 +40,10 @@ T = TypeVar("T")
 LARGEST_MESSAGE = 16 * 1024 * 1024
 """Bytes, sent or received."""
 _WORKERS = 8
+_BEGINNERS = 2
+"""Threads of gRPC, which have calls begun and wait for nothing."""
+_REFLECTING = 4
+"""Threads for those who ask what there is; each may keep one."""
 _MOST_CALLS = 256
 """At a time, beside those that follow events; more are refused at once."""
 _QUIET_S = 15.0
@@ -85,7 +89,8 @@ class Door:
         self._listeners = Listeners(
             setup.backend.store.last_event_seq, setup.watches, setup.stopping, setup.watches_each
         )
-        self._server: grpc.aio.Server | None = None
+        self._server: grpc.Server | None = None
+        self._calls = set[asyncio.Task[None]]()
         self.address = ""
 
     def open(self) -> str:
@@ -96,7 +101,7 @@ class Door:
         """
         self._thread.start()
         try:
-            self.address = asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
+            self.address = self._open()
         except RuntimeError as error:
             self.close()
             host, port = self._place
@@ -108,14 +113,19 @@ class Door:
 
     def close(self) -> None:
         """Stop listening, after a moment for the calls under way."""
-        server = self._server
-        if server is not None:
-            asyncio.run_coroutine_threadsafe(server.stop(_STOPPING_S), self._loop).result()
+        if self._server is not None:
+            self._server.stop(_STOPPING_S).wait()
+            asyncio.run_coroutine_threadsafe(self._settled(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _open(self) -> str:
+    async def _settled(self) -> None:
+        """Wait for what was told to end when its call did."""
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=_STOPPING_S)
+
+    def _open(self) -> str:
         options = [
             ("grpc.max_receive_message_length", LARGEST_MESSAGE),
             ("grpc.max_send_message_length", LARGEST_MESSAGE),
@@ -123,17 +133,16 @@ class Door:
             ("grpc.max_allowed_incoming_connections", self._setup.connections),
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
         ]
-        most = self._setup.watches + _MOST_CALLS
-        server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=most)
+        beginners = ThreadPoolExecutor(_BEGINNERS, thread_name_prefix="armada-beginner")
+        server = self._server = grpc.server(beginners, options=options)
         for name in SERVICES:
             server.add_generic_rpc_handlers((self._handlers(name),))
-        await _add_health(server)
-        named = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(named, server, pool=PROTOCOL.pool)
+        _add_health(server)
+        _add_reflection(server)
         host, port = self._place
         shown, place = self._setup.shown, f"{host}:{port}"
         bound = server.add_insecure_port(place) if shown is None else server.add_secure_port(place, _credentials(shown))
-        await server.start()
+        server.start()
         return f"{host}:{bound}"
 
     def _handlers(self, service: str) -> grpc.GenericRpcHandler:
@@ -142,14 +151,30 @@ class Door:
 
     def _handler(self, service: str, method: MethodDescriptor) -> grpc.RpcMethodHandler[Any, Any]:
         key, sent, answered = (service, method.name), *_types(method)
-        make = grpc.unary_stream_rpc_method_handler if method.server_streaming else grpc.unary_unary_rpc_method_handler
         if key in STREAMS:
-            answer: Any = _Follows(self, STREAMS[key]).answer
-        elif method.server_streaming:
-            answer = _Answers(self, method.name, CALLS.get(key), answered).stream
+            answering: _Follows | _Answers = _Follows(self, STREAMS[key])
         else:
-            answer = _Answers(self, method.name, CALLS.get(key), answered).answer
-        return make(answer, request_deserializer=sent.FromString, response_serializer=answered.SerializeToString)
+            answering = _Answers(self, method.name, CALLS.get(key), answered)
+        return grpc.stream_stream_rpc_method_handler(_Handler(self, sent, answering))
+
+    def begin(self, answer: Answer, handler: _Handler) -> None:
+        """Have the loop answer a call, until it is answered or who asked has left; called in any thread."""
+        self._loop.call_soon_threadsafe(self._begin, answer, handler)
+
+    def _begin(self, answer: Answer, handler: _Handler) -> None:
+        if len(self._calls) >= self._setup.watches + _MOST_CALLS:
+            answer.refuse(Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"))
+            return
+        task = self._loop.create_task(handler.answered(answer))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        if not answer.context.add_callback(lambda: self._loop.call_soon_threadsafe(task.cancel)):
+            task.cancel()
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Where calls are answered."""
+        return self._loop
 
     @property
     def backend(self) -> Backend:
@@ -189,7 +214,7 @@ class Door:
         """Wait until there may be an event after this one."""
         await (listeners or self._listeners).news(after, _QUIET_S)
 
-    async def asked(self, context: ServicerContext[Any, Any]) -> Asked:
+    async def asked(self, context: grpc.ServicerContext) -> Asked:
         """Say who calls.
 
         Raises:
@@ -215,6 +240,45 @@ class Door:
         return [found] if found is None or isinstance(found, Message) else list(found)
 
 
+class _Handler(Struct, frozen=True):
+    """What gRPC calls for a method, in a thread of its own, which has the answer begun and goes."""
+
+    door: Door
+    sent: type[Message]
+    answering: _Follows | _Answers
+
+    experimental_non_blocking: ClassVar[bool] = True
+    """How gRPC is told that the answer comes later; to it, each is a stream, which for the client is the same."""
+
+    def __call__(
+        self, sent: Iterator[bytes], context: grpc.ServicerContext, push: Callable[[bytes | None], None]
+    ) -> None:
+        """Begin to answer a call."""
+        self.door.begin(Answer(context, sent, push, self.door.loop), self)
+
+    async def answered(self, answer: Answer) -> None:
+        """Answer a call, and say how that ended."""
+        try:
+            sent = await self.door.run(self._read, await answer.asked())
+            await self.answering.answer(sent, answer)
+        except GoneError:
+            return
+        except (Rejected, HoldfastError) as error:
+            answer.refuse(_rejected(error))
+        except Exception as error:  # noqa: BLE001 - what nobody foresaw ends this call alone
+            _log.exception("a call failed")
+            answer.refuse(Rejected(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}"))
+        else:
+            answer.end()
+
+    def _read(self, message: bytes) -> Message:
+        try:
+            return self.sent.FromString(message)
+        except DecodeError as error:
+            told = f"grpc: error unmarshalling request: {error}"
+            raise Rejected(grpc.StatusCode.INTERNAL, told) from error
+
+
 class _Answers(Struct, frozen=True):
     """A method that answers at once."""
 
@@ -223,25 +287,16 @@ class _Answers(Struct, frozen=True):
     call: Call | None
     answered: type[Message]
 
-    async def answer(self, sent: Message, context: ServicerContext[Any, Any]) -> Message:
-        """Answer with one message."""
-        found = await self._whole(sent, context)
-        return found[0] or self.answered()
-
-    async def stream(self, sent: Message, context: ServicerContext[Any, Any]) -> AsyncIterator[Message]:
+    async def answer(self, sent: Message, answer: Answer) -> None:
         """Answer with all that there is."""
-        for message in await self._whole(sent, context):
-            yield message or self.answered()
-
-    async def _whole(self, sent: Message, context: ServicerContext[Any, Any]) -> list[Message | None]:
         if self.call is None:
-            await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{self.name} is not implemented here")
-        try:
-            asked = await self.door.asked(context)
-            return await self.door.run(self.door.answer, self.name, self.call, asked, sent)
-        except (Rejected, HoldfastError) as error:
-            await _abort(context, error)
-            raise  # it never comes here
+            raise Rejected(grpc.StatusCode.UNIMPLEMENTED, f"{self.name} is not implemented here")
+        asked = await self.door.asked(answer.context)
+        await answer.send(await self.door.run(self._whole, self.call, asked, sent))
+
+    def _whole(self, call: Call, asked: Asked, sent: Message) -> Sequence[bytes]:
+        found = self.door.answer(self.name, call, asked, sent)
+        return [(message or self.answered()).SerializeToString() for message in found]
 
 
 class _Follows(Struct, frozen=True):
@@ -250,21 +305,19 @@ class _Follows(Struct, frozen=True):
     door: Door
     call: Stream
 
-    async def answer(self, sent: Message, context: ServicerContext[Any, Any]) -> AsyncIterator[Message]:
+    async def answer(self, sent: Message, answer: Answer) -> None:
         """Answer with what happens."""
-        try:
-            asked = await self.door.asked(context)
-            async for message in self.call(asked, sent, self.door):
-                yield message
-        except (Rejected, HoldfastError) as error:
-            await _abort(context, error)
+        asked = await self.door.asked(answer.context)
+        async with aclosing(self.call(asked, sent, self.door)) as parts:
+            async for part in parts:
+                await answer.send([message.SerializeToString() for message in part])
 
 
-async def _abort(context: ServicerContext[Any, Any], error: Rejected | HoldfastError) -> None:
+def _rejected(error: Rejected | HoldfastError) -> Rejected:
     rejected = error if isinstance(error, Rejected) else Rejected.of(error)
     if rejected.code is grpc.StatusCode.INTERNAL:
         _log.error("a call failed: %s", rejected.message)
-    await context.abort(rejected.code, rejected.message, ((DETAILS, rejected.details()),))
+    return rejected
 
 
 def _types(method: MethodDescriptor) -> tuple[type[Message], type[Message]]:
@@ -284,8 +337,32 @@ def _credentials(shown: Callable[[], tuple[bytes, bytes]]) -> grpc.ServerCredent
     return grpc.dynamic_ssl_server_credentials(first, renewed, require_client_authentication=False)
 
 
-async def _add_health(server: grpc.aio.Server) -> None:
-    servicer = health.aio.HealthServicer()
+def _add_health(server: grpc.Server) -> None:
+    servicer = health.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
     for name in ("", *SERVICES):
-        await servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
+        servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+
+class _InThreads(Struct, frozen=True):
+    """A method that gRPC calls in threads that are for nothing else, as each who asks may keep one."""
+
+    method: Callable[..., Any]
+    experimental_thread_pool: ThreadPoolExecutor
+
+    def __call__(self, sent: object, context: grpc.ServicerContext) -> object:
+        """Answer."""
+        return self.method(sent, context)
+
+
+def _add_reflection(server: grpc.Server) -> None:
+    names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+    servicer = reflection.ReflectionServicer(names, pool=PROTOCOL.pool)
+    threads = ThreadPoolExecutor(_REFLECTING, thread_name_prefix="armada-reflection")
+    handler = grpc.stream_stream_rpc_method_handler(
+        _InThreads(servicer.ServerReflectionInfo, threads),
+        request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
+        response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
+    )
+    methods = {"ServerReflectionInfo": handler}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(reflection.SERVICE_NAME, methods),))
