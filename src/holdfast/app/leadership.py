@@ -1,6 +1,22 @@
 """Keeps this process the one writer of its database, or says which process is.
 
 The lease says who should write; the proof is the epoch that each commit checks.
+
+Why a lease is not enough: a process can be suspended between looking at its lease and committing, for longer than any
+lease, and goes on with the next instruction as if no time had passed. No clock that it reads can tell it so in time.
+The database can: whoever takes the lease raises the epoch in the same row that every commit locks, so a commit that
+was decided under the earlier epoch is either over before the takeover, which waits for its lock, or refused after it.
+Clocks that differ, or are set, make a takeover too early or too late, and never a wrong write.
+
+Programs are outside that proof: nothing checks an epoch before a program opens a file. So three times are chosen to
+nest. A leader that was not confirmed for ``Terms.programs_s`` takes its programs for others' and stops them, by a
+clock that nobody sets, counted from when it asked and not from when the answer came. That is two thirds of the lease,
+and others may lead after all of it: the last third is for programs to die. Supervisors of runs know the lease as well
+and keep it without the server, as the server may be what is suspended. A server that leaves programs behind when it
+exits does not free its lease: whoever is next does not see them, and has to wait until they are gone.
+
+On a file of this machine none of that is needed for programs: whoever opens the file next finds them there, and their
+lock dies with its owner (``ALONE``). The epoch is checked all the same, as a file can be opened twice.
 """
 
 from __future__ import annotations

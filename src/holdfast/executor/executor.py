@@ -1,6 +1,13 @@
 """One step of an executor: report the observed runs, fetch the desired ones, reconcile.
 
 Results stay with the engine until the controller has stored them, which it signals by no longer desiring the run.
+
+Why it fences itself: the controller starts a run elsewhere once it has not heard of this executor for the lease, and
+cannot know whether the executor is dead or only cut off. Only this side can make sure that the program is gone by
+then. So the lease is counted here from when a question was *sent* that was answered, which the controller heard no
+earlier, and by the steady clock; whatever is not known counts as over: an answer to an earlier question, or what an
+earlier process was told. A run that is not known here may have been ordered in an answer that was lost, so the
+difference between all it has and all it should have is closed each time, and nothing is ever sent once only.
 """
 
 from __future__ import annotations

@@ -3,6 +3,24 @@
 The order of a pass is upstream's and observable: jobs of past attempts go; failure beats success; after a failure
 nothing is created in the same pass. Idempotent: the orders of a pass and the state are connected only by the attempt
 numbers of jobs, so the next pass repairs a crash anywhere. Store the state before acting.
+
+Restarting in place (``restart_in_place``): programs restart where they are, as placing hundreds of pods anew takes
+longer than what is lost. But they belong together: one that starts while others still run the attempt before would
+find peers that are about to be stopped, or none. So they meet at a barrier. Each pod counts its own attempts and only
+ever goes up; a pod whose program fails goes to its next attempt and waits there, with its place. Two numbers of the
+set are all that is shared, and both only grow:
+
+- ``in_place_previous``: whatever is at this attempt or below has to stop. As soon as one pod is at attempt *n*, it is
+  *n* - 1; the programs that ran on are stopped by it, which is how they learn of the failure, and come to *n* as
+  well.
+- ``in_place_current``: the attempt that may run. It becomes *n* once all pods are there and at the same, and only
+  then programs start.
+
+Pods report and are told at different times, some twice, some after a crash of the controller: as nothing goes down
+and each step says where to be rather than what to do, a report that is late or repeated changes nothing. A pod that
+is made anew begins where the others gather. Pods that are not there do not hold up the barrier: they have succeeded,
+or wait for what those at the barrier hold. What fails before it ever reaches the barrier would wait there for ever,
+so the restarts of any one container are bounded by the same limit as those of the set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,25 @@
-"""Runs whose supervisor or shim was killed: which of them continue, under whom, and which are over."""
+"""Runs whose supervisor or shim was killed: which of them continue, under whom, and which are over.
+
+Why this is delicate: the kernel tells how a process ended to its parent, once, and to nobody else. A program whose
+supervisor is killed is not lost, but whoever is to learn its exit code must be its parent by then. Three facts carry
+all that follows.
+
+- An orphan goes to the nearest ancestor that asked for that. The shim does, so the program of a dead supervisor
+  becomes its child; another supervisor then watches it, and the shim passes on how it ended (``adopted``). If the
+  shim is dead as well, the program goes to whoever started that, and only a kernel that tells holders of a pidfd
+  (Linux 6.15) still says how it ended. Elsewhere the run is ended and lost: to guess an exit code would be worse.
+- A number of a process is used again. A process is taken for a run's only if it carries the run's mark and was
+  started in this directory, so that nothing is killed, or waited for, that only has the number.
+- A record is written before each step: the order before the program starts, its start before anything is said of it,
+  its end before the record is used again. So whoever reads one knows what may have happened. Without a start in it
+  the program may have begun: it is looked for by its mark, and where none is found the run is lost, and not begun a
+  second time.
+
+The order of ``of_earlier_shims`` follows from that: first those that live and can speak for themselves; then the
+records of the dead, those first that say most, as of a run that was just taken over there are two; then what only the
+journal knows. A copied directory has other inodes than its records say, and is left alone: its runs are those of the
+original.
+"""
 
 from __future__ import annotations
 
