@@ -133,6 +133,7 @@ class Lab:
             request=spec.resources,
             gang=spec.gang,
             queued_at=self.clock.now(),
+            kind=spec.kind,
         )
         self.store.submit(Submission([job]))
         return job.id

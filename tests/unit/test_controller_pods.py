@@ -371,11 +371,8 @@ class Batch:
         now = lab.clock.now()
         self.id = "id-pi"
         self.lab = lab
-        lab.store.submit(
-            Submission(
-                [Job("id-pi", "pi", "default", 0, now, dump_spec(described), described.resources, queued_at=now)]
-            )
-        )
+        job = Job("id-pi", "pi", "default", 0, now, dump_spec(described), described.resources, queued_at=now)
+        lab.store.submit(Submission([evolve(job, kind=described.kind)]))
 
     def state(self) -> JobState:
         return self.lab.store.job(self.id).state

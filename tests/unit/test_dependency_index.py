@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.controller.dependencies import Waits
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.job import Job, JobState
-from holdfast.domain.workloads.base import GANG
+from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.dependencies import Dependency, standing_of
 from holdfast.ports.store import Changes
 from tools.memory_store import MemoryStore

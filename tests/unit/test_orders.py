@@ -38,7 +38,7 @@ def ordered(lab: Lab, spec: JobSpec) -> RunOrder:
     lab.plans["everything"] = lambda _: ENDLESS
     now = lab.clock.now()
     job = Job("id-1", "everything", "default", 0, now, dump_spec(spec), spec.resources, 2)
-    lab.store.submit(Submission([evolve(job, queued_at=now, submitted_by="ann", submitter_uid=1001)]))
+    lab.store.submit(Submission([evolve(job, queued_at=now, kind=spec.kind, submitted_by="ann", submitter_uid=1001)]))
     lab.pass_s(5)
     return lab.orders[0]
 

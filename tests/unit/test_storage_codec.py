@@ -30,6 +30,7 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
 from holdfast.domain.record import evolve
 from holdfast.domain.shortage import Short, Shortage
+from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.jobset.state import (
     Event,
     GroupStatus,
@@ -221,7 +222,7 @@ ASKED = Resources(1, 2, 3, 4, (("scratch", 5),))
 JOB = Job(
     "j", "n", "q", 7, 1.0, "{}", ASKED, 4, 5, JobState.BACKOFF, "r", 6, 7.0, 8.0, 9.0, 10.0, 11.0,
     {"p/r": 1}, 12, "node", ("g@n",), cancel_requested=True, child=ChildOf("s", "g", 13), ready_at=14.0, met=(0, 2),
-    submitted_by="ann", submitter_uid=1000, group="g/1",
+    submitted_by="ann", submitter_uid=1000, group="g/1", kind=KUBEJOB,
 )  # fmt: skip
 ATTEMPT = Attempt(
     "j", 1, AttemptStatus.ERROR, 2.0, 3, 4, 5.0, 6.0, 7.0, ASKED, Ending.FAILED,

@@ -160,6 +160,7 @@ class People:
             gang=spec.gang,
             queued_at=now,
             updated_at=now,
+            kind=spec.kind,
         )
 
     def ask(self, kind: RequestKind, job_id: str) -> None:

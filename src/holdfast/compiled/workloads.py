@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from holdfast.compiled.codec import LOSE_OR_RESTORE, load_array, set_spec_of
 from holdfast.compiled.records import decoder_of, defaults, dump_json, load_json, non_defaults, record_of
+from holdfast.domain.terms.workload_kinds import ARRAY, JOBSET, KUBEJOB
 from holdfast.domain.workloads.array.model import Array
-from holdfast.domain.workloads.base import ARRAY, JOBSET, KUBEJOB, Workload
+from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import UNLIMITED

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.domain.record import Struct, field
-from holdfast.domain.workloads.base import GANG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,12 +27,15 @@ class Active(Struct, eq=False, gc=True):
     """The last step of its history."""
     placed: int = 0
     """Of pods: how many runs were named so far, so that no uid is used twice."""
-    kind: str = GANG
-    """Of the workload it is an attempt at."""
     pods: bool = False
     """Whether its runs come and go one by one, and each counts as a job of its queue."""
     order: Callable[[Run, float], RunOrder] | None = None
     """Writes the order for one of its runs as of now, where the specification alone is not enough."""
+
+    @property
+    def kind(self) -> str:
+        """Of the workload it is an attempt at."""
+        return self.job.kind
 
     @property
     def counts_for(self) -> int:

@@ -24,7 +24,7 @@ from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_
 from holdfast.domain.event_mapping import grouped
 from holdfast.domain.placement.scheduling import RoundLimits
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.base import UNREAD
+from holdfast.domain.terms.workload_kinds import UNREAD
 from holdfast.errors import Unavailable, Uncertain
 from holdfast.ports.exchange import ExchangeResponse
 from holdfast.ports.store import Changes

@@ -83,7 +83,7 @@ class Placement:
         for placed in plan.placements:
             job = state.jobs.get(state.owner.get(placed.job_id, placed.job_id))
             if job is not None:
-                by_kind.setdefault(state.kind_of(job), {})[placed.job_id] = placed.places
+                by_kind.setdefault(job.kind, {})[placed.job_id] = placed.places
         for kind, places in by_kind.items():
             call = partial(state.kinds[kind].placed, places)
             self._quarantine.attempt_all(kind, places, now, "giving it a place", call)
@@ -93,7 +93,7 @@ class Placement:
             if closed and pause is None:
                 reason = and_closed(reason, closed, any_left=any(place.short is None for place in opened))
             if state.note_reason(job_id, reason, now):
-                kind = state.kind_of(state.jobs[job_id])
+                kind = state.jobs[job_id].kind
                 note = partial(state.kinds[kind].blocked, waiting, now)
                 self._quarantine.attempt(kind, job_id, now, "noting why it waits", note)
 

@@ -11,7 +11,8 @@ from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadRel
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.base import GANG, UNREAD, Quarantined, Workload
+from holdfast.domain.terms.workload_kinds import GANG, UNREAD
+from holdfast.domain.workloads.base import Quarantined, Workload
 from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
 from holdfast.errors import Conflict, HoldfastError, Internal, Unavailable
 from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
@@ -239,7 +240,7 @@ class Requests:
             self._quarantine.attempt(UNREAD, key, now, doing, partial(self._reopen, key))
         job = self._state.jobs.get(key)
         if job is not None:
-            kind = self._state.kinds[self._state.kind_of(job)]
+            kind = self._state.kinds[job.kind]
             if request.kind is RequestKind.REPRIORITIZE:
                 change = partial(self._reprioritize, job, int(request.payload), now)
                 self._quarantine.attempt(kind.name, key, now, doing, change)
@@ -258,7 +259,7 @@ class Requests:
         changes = self._state.changes
         for stored in self._store.jobs_by_id([key]):
             job = changes.jobs.get(key, stored)
-            if job.terminal and self._state.kind_of(job) == GANG:
+            if job.terminal and job.kind == GANG:
                 steps = [*self._store.history(key), *changes.history.values()]
                 numbers = [int(step.id.partition("/")[2]) for step in steps if step.job_id == key]
                 self._state.reopen(job, max(job.attempt, *numbers, 0))

@@ -19,7 +19,6 @@ from holdfast.domain.lifecycle.judge import following
 from holdfast.domain.placement.fit import Capacity, Place, PlaceKey
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.base import GANG, KUBEJOB, Quarantined, Workload
 from holdfast.ports.store import Changes, Snapshot
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.events import EventRecord
     from holdfast.domain.notifications.notification import Notification
+    from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -73,10 +73,6 @@ class ControllerState:
         """Return a job's specification."""
         return self._load_spec(job.spec)
 
-    def kind_of(self, job: Job) -> str:
-        """Return the kind of workload a job is; jobs made from a replicated job of a job set are Kubernetes Jobs."""
-        return KUBEJOB if job.of_set is not None or self._load_spec(job.spec).kube is not None else GANG
-
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore every job that was in progress when the last controller stopped."""
         attempts = {attempt.job_id: attempt for attempt in snapshot.attempts}
@@ -102,16 +98,15 @@ class ControllerState:
 
     def resume(self, job: Job, attempt: Attempt | None, runs: Iterable[Run], last: HistoryRow | None) -> None:
         """Go on with an attempt that was in flight, or that waited for a place."""
-        kind = self.kind_of(job)
-        pods = self.kinds[kind].has_pods
+        pods = self.kinds[job.kind].has_pods
         if attempt is None or (attempt.status is AttemptStatus.PENDING and not pods):
             waiting = self.waiting_attempt(job)
             waiting.attempt, waiting.last = attempt or waiting.attempt, last
             return
-        active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, kind=kind, pods=pods)
+        active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, pods=pods)
         self.active[job.id] = active
         self.pending.remove(job.id)
-        self.queue.add(kind, job.id)
+        self.queue.add(job.kind, job.id)
         self.capacity.usage[job.queue].jobs += not pods
         for run in runs:
             active.runs[run.uid] = run
@@ -126,12 +121,12 @@ class ControllerState:
         if job.id in self.jobs or job.terminal:
             return
         self.jobs[job.id] = job
-        self.kinds[self.kind_of(job)].index(job)
+        self.kinds[job.kind].index(job)
 
     def take_in(self, job: Job) -> None:
         """Take in a job that was just submitted."""
         self.admit(job)
-        self.kinds[self.kind_of(job)].admit(job)
+        self.kinds[job.kind].admit(job)
 
     def put_job(self, job: Job) -> None:
         """Change a job."""
@@ -150,7 +145,7 @@ class ControllerState:
             self.queue.forget(job.id)
             return
         self.jobs[job.id] = job
-        self.kinds[self.kind_of(job)].index(job)
+        self.kinds[job.kind].index(job)
 
     def reopen(self, job: Job, attempt: int) -> None:
         """Take in a job that has ended; the last attempt has this number."""
@@ -217,7 +212,7 @@ class ControllerState:
 
     def open_pods(self, job: Job, attempt: Attempt) -> Active:
         """Begin an attempt without runs."""
-        active = Active(job, attempt, self.spec(job), kind=self.kind_of(job), pods=True)
+        active = Active(job, attempt, self.spec(job), pods=True)
         self.active[job.id] = active
         self.changes.attempts[attempt.key] = attempt
         return active

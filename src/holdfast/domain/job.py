@@ -20,6 +20,7 @@ from holdfast.domain.terms.resources import UNLIMITED as UNLIMITED  # noqa: PLC0
 from holdfast.domain.terms.resources import Amounts as Amounts  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.resources import Resources as Resources  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.states import JobState as JobState  # noqa: PLC0414 - part of this vocabulary
+from holdfast.domain.terms.workload_kinds import GANG
 
 if TYPE_CHECKING:
     from holdfast.domain.failure import Failure, RunOutcome
@@ -89,6 +90,8 @@ class Job(Struct, frozen=True):
     """The number of that one's Unix account, where there is one."""
     group: str = ""
     """What it is found by together with others; fixed."""
+    kind: str = GANG
+    """Of workload: who looks after it; fixed."""
 
     @property
     def of_set(self) -> ChildOf | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.base import ARRAY
+from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.errors import HoldfastError
 from holdfast.ports.notifications import Sent
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.errors import AlreadyExists, InvalidManifest, Problem
 from holdfast.service.admission.finding import Everything
 
@@ -41,7 +42,7 @@ class Applier(Struct, frozen=True):
             AlreadyExists: Another one of its name was submitted at the same time.
         """
         spec = written.spec
-        if written.error is None and spec.kube is None:
+        if written.error is None and spec.kind != KUBEJOB:
             hint = "submit it; jobs in Holdfast's own form may share a name"
             raise InvalidManifest(problems=[Problem("apiVersion", "only batch/v1 Jobs are applied", hint=hint)])
         there, newest = (None, None) if written.error is not None else self._there(spec)

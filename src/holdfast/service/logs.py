@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL
 from holdfast.domain.record import Struct
+from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.errors import InvalidRequest, NotFound, Problem
-from holdfast.service.quarantined import known_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ class Logs(Struct, frozen=True):
         """
         _check(query)
         job = self.store.job(reference)
-        attempt = _attempt(self.store, job, query)
+        attempt = _attempt(job, query)
         # Asked before reading: what is written after the answer would otherwise be lost to a follower.
         ended = self._ended(job, attempt)
         offset = query.offset or 0
@@ -211,21 +211,17 @@ def _check(query: LogQuery) -> None:
         raise InvalidRequest(msg, problems=[Problem("query.tail", msg, hint="leave one of them out")])
 
 
-def _attempt(store: Store, job: Job, query: LogQuery) -> int:
+def _attempt(job: Job, query: LogQuery) -> int:
     last = max(job.attempt, 1)
     number = last if query.attempt is None else query.attempt
     if not 1 <= number <= last:
         msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
         raise NotFound(msg, hint=f"its attempts are 1 to {last}" if last > 1 else "its only attempt is 1")
-    if query.rank < 0 or (query.rank >= job.gang and not _of_pods(store, job)):
+    # Of pods, ranks are completion indexes or slots, of which there may be any number.
+    if query.rank < 0 or (query.rank >= job.gang and job.kind == GANG):
         msg = f"job {job.name!r} ({job.id}) has no rank {query.rank}"
         raise NotFound(msg, hint=f"its ranks are 0 to {job.gang - 1}" if job.gang > 1 else "its only rank is 0")
     return number
-
-
-def _of_pods(store: Store, job: Job) -> bool:
-    """Tell whether a job's ranks are completion indexes or slots, of which there may be any number."""
-    return job.of_set is not None or known_pods(store, job) is not None
 
 
 def _whole(data: bytes, query: LogQuery) -> bytes:

@@ -12,6 +12,7 @@ from holdfast.domain.lifecycle import Ending
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, SetAction
+from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
@@ -145,10 +146,10 @@ def pod_lines(
         failed: Pods of that attempt that failed.
         now: Whether to tell of its current pods, too.
     """
-    kube = kube_of(job)
-    if job.of_set is None and kube is None:
+    if job.kind == GANG:
         return ()
-    if job.of_set is None and kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
+    kube = kube_of(job)
+    if kube is not None and kube.spec.managed_by not in {None, CONTROLLER}:
         return (f"It is managed by {kube.spec.managed_by}, so Holdfast does not run it.",)
     failure = None if attempt is None else attempt.failure
     how = () if attempt is None or failure is None else tuple(failure_lines(failure, attempt.number))

@@ -14,7 +14,7 @@ from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead,
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
-from holdfast.domain.workloads.base import GANG, JOBSET
+from holdfast.domain.terms.workload_kinds import GANG, JOBSET
 from holdfast.domain.workloads.jobset.model import clash
 from holdfast.errors import (
     AlreadyExists,

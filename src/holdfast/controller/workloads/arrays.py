@@ -9,9 +9,10 @@ from holdfast.controller.workloads.owners import OwnerRules, Owners
 from holdfast.domain.events import ArrayDeleted, ArrayEnded, EventRecord
 from holdfast.domain.notifications.notification import of_array
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.array.reconcile import CANCELLED, lost_among, reconcile, stop, waits_for_lost
-from holdfast.domain.workloads.base import ARRAY, Result
+from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.errors import Internal
 

@@ -19,7 +19,7 @@ from holdfast.domain.job import Job, JobState
 from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, RunStatus
 from holdfast.domain.placement.scheduling import GroupKey, Waiting
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.base import GANG
+from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.gang.reconcile import Asked, ExpireAttempt, Observed, Over, StopAttempt
@@ -96,7 +96,7 @@ class Gangs:
         """Show jobs that are part of something to their owners; jobs and attempts are restored already."""
         del snapshot
         for job in list(self._state.jobs.values()):
-            if job.child is not None and self._state.kind_of(job) == GANG:
+            if job.child is not None and job.kind == GANG:
                 each(job.id, partial(self.changed, job))
 
     def admit(self, job: Job) -> None:

@@ -10,7 +10,8 @@ from holdfast.controller.workloads.owners import OwnerRules, Owners
 from holdfast.domain.events import EventRecord, JobSetChanged, JobSetDeleted, JobSetEnded
 from holdfast.domain.notifications.notification import of_set
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.base import KUBEJOB, Result
+from holdfast.domain.terms.workload_kinds import KUBEJOB
+from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
@@ -39,6 +40,8 @@ RULES = OwnerRules(
 
 class JobSets(Owners[JobSet, JobSetSpec]):
     """Every job set."""
+
+    begins_anew = True
 
     def __init__(
         self,

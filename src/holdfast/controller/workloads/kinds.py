@@ -89,17 +89,17 @@ def all_kinds(wiring: Wiring, also: Sequence[OwnerRules[Any, Any]] = ()) -> Kind
         plans=plans,
         catalog=catalog,
     )
-    more: list[Owners[Any, Any]] = [Arrays(ARRAYS, state, wiring.store)]
-    more += [Owners(rules, state, wiring.store) for rules in also]
+    others = (Owners(rules, state, wiring.store) for rules in also)
+    owners: tuple[Owners[Any, Any], ...] = (sets, Arrays(ARRAYS, state, wiring.store), *others)
 
     def see(job: Job, work: JobWork) -> None:
-        for owner in (sets, *more):
+        for owner in owners:
             owner.see(job, work)
 
     def see_gang(job: Job) -> None:
-        for owner in more:
+        for owner in owners:
             owner.see_gang(job)
 
-    jobs.changed = see if also else sets.see
+    jobs.changed = see
     gangs.changed = see_gang
-    return Kinds(jobs=(gangs, jobs), owners=(sets, *more))
+    return Kinds(jobs=(gangs, jobs), owners=owners)

@@ -12,7 +12,7 @@ from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import Ending, Interruption
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.base import KUBEJOB
+from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.kubejob.model import KubeJobState, StartPod, StopPod
 from holdfast.domain.workloads.kubejob.observed import pod_of
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
@@ -85,7 +85,7 @@ class KubeJobs:
         """Restore the jobs that were in progress when the last controller stopped."""
         records = snapshot.of(KubeJobRecord)
         for job in list(self._state.jobs.values()):
-            if self._state.kind_of(job) == KUBEJOB:
+            if job.kind == KUBEJOB:
                 each(job.id, partial(self._resume, job, records.get(job.id)))
 
     def _resume(self, job: Job, record: KubeJobRecord | None) -> None:

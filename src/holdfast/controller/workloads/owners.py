@@ -13,6 +13,7 @@ from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.workloads.memory import Work
 from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.children import (
     Child,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Owner)
 S = TypeVar("S")
-_ALL = 1 << 30
 
 
 class OwnerRules(Struct, Generic[R, S], frozen=True):
@@ -57,7 +57,8 @@ class OwnerRules(Struct, Generic[R, S], frozen=True):
 class Owners(Generic[R, S]):
     """Every workload of one kind; a kind with more to it than rules overrides what is said to be for that."""
 
-    pace = Pace(_ALL, _ALL)
+    pace = Pace(1 << 30, 1 << 30)
+    begins_anew = False  # whether a job that has gone can: those that were submitted with their owner
 
     def __init__(self, rules: OwnerRules[R, S], state: ControllerState, store: ControllerStore) -> None:
         """Remember what it works with."""
@@ -184,7 +185,7 @@ class Owners(Generic[R, S]):
         self._state.queue.add(self.name, work.row.id)
 
     def _kind(self, job_id: str) -> JobKind:
-        return self._state.kinds[self._state.kind_of(self._state.jobs[job_id])]
+        return self._state.kinds[self._state.jobs[job_id].kind]
 
     def put(self, work: Work[R, S], row: R) -> None:
         """Change a workload's record."""
@@ -225,8 +226,8 @@ class Owners(Generic[R, S]):
         else:
             owner.children.pop(job.name, None)
             urgent = before is not None
-            if urgent and self._state.spec(job).kube is not None:
-                owner.gone.append(job)  # it has a specification of its own, and so is not begun anew
+            if urgent and not self.begins_anew:
+                owner.gone.append(job)
         if urgent:
             self._state.queue.add(self.name, owner.row.id)
         else:
@@ -272,10 +273,9 @@ class Owners(Generic[R, S]):
             self._leave(work)
 
     def _end_waiting(self, work: Work[R, S], why: str, now: float) -> None:
-        """Have no job take a place that becomes free while others stop; those made of pods wait for their owner."""
+        """Have no job take a place that becomes free while others stop."""
         for job_id in list(work.jobs.values()):
-            job = self._state.jobs.get(job_id)
-            if job is not None and job_id not in self._state.active and self._state.spec(job).kube is None:
+            if job_id in self._state.jobs and job_id not in self._state.active:
                 self._kind(job_id).finish(job_id, why, now)
 
     def _end_jobs(self, work: Work[R, S], why: str, now: float) -> bool:
@@ -311,7 +311,7 @@ class Owners(Generic[R, S]):
         job = self._state.jobs.get(job_id)
         if job is None:
             return  # it was submitted and is not there yet; it is deleted when it is
-        if job_id in self._state.active or self._state.spec(job).kube is None:
+        if job_id in self._state.active or self.begins_anew or job.kind == GANG:
             self._kind(job_id).delete(job_id, now, force=order.force)
         else:
             self._end_one(work, job, now)
@@ -360,7 +360,7 @@ class Owners(Generic[R, S]):
 
     def _submit_one(self, work: Work[R, S], key: str, order: CreateChild, now: float) -> None:
         spec = load_spec(order.spec)
-        waits_for_owner = spec.kube is not None or order.group != ""
+        waits_for_owner = spec.kind != GANG
         job = Job(
             id=key,
             name=order.name,
@@ -378,6 +378,7 @@ class Owners(Generic[R, S]):
             submitted_by=work.row.submitted_by,
             submitter_uid=work.row.submitter_uid,
             group=work.row.group,
+            kind=spec.kind,
         )
         self._state.submit(job)
         if not waits_for_owner:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.workloads.base import KUBEJOB
+from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.dependencies import advanced, kept_waiting
 from holdfast.domain.workloads.gang.reconcile import held, queued
 

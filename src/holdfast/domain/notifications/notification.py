@@ -15,7 +15,7 @@ from holdfast.domain.failure import Cause, in_words
 from holdfast.domain.job import JobState
 from holdfast.domain.notifier import Occasion
 from holdfast.domain.record import Struct, evolve, field
-from holdfast.domain.workloads.base import ARRAY, JOBSET
+from holdfast.domain.terms.workload_kinds import ARRAY, JOBSET
 from holdfast.domain.workloads.jobset.state import Terminal
 
 if TYPE_CHECKING:

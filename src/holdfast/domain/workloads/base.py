@@ -16,13 +16,6 @@ Note = TypeVar("Note")
 Decided = TypeVar("Decided")
 """A decision about a failure, with what it is about."""
 
-GANG = "gang"
-KUBEJOB = "kubejob"
-JOBSET = "jobset"
-ARRAY = "array"
-UNREAD = "job"
-"""The kind of a job whose kind is unknown."""
-
 
 class Result(Struct, Generic[State, Order, Note, Decided], frozen=True, kw_only=True):
     """What ``reconcile`` returns for a workload of any kind; it is stored before any order is carried out."""

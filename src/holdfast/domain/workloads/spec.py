@@ -11,6 +11,7 @@ from holdfast.domain.job import Resources
 from holdfast.domain.notifier import Notify
 from holdfast.domain.policy.model import RetryPolicy, UnknownEnd
 from holdfast.domain.record import Struct, field
+from holdfast.domain.terms.workload_kinds import GANG, KUBEJOB
 from holdfast.domain.workloads.dependencies import Dependency
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program
@@ -119,3 +120,8 @@ class JobSpec(Struct, frozen=True):
     """What its runs run where that is a pod; ``command``, ``env`` and ``resources`` show its main container then."""
     kube: KubeJob | None = None
     """Set when its runs are pods of a Kubernetes Job of its own; jobs of a job set have theirs in the set."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of job this makes, unless it is made for a job set."""
+        return GANG if self.kube is None else KUBEJOB

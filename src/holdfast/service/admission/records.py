@@ -34,6 +34,7 @@ def new_job(spec: JobSpec, job_id: str, now: float, by: Principal | None = None)
         submitted_by="" if by is None else by.name,
         submitter_uid=None if by is None else by.uid,
         group=spec.group,
+        kind=spec.kind,
     )
 
 

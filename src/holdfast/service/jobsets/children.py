@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.jobset.loading import child_spec
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.jobset.model import job_name
 from holdfast.service.admission.records import new_job
 
@@ -34,6 +35,7 @@ def jobs_of(row: JobSet, spec: JobSetSpec, new_id: Callable[[str], str]) -> Iter
         described = child_spec(spec, group)
         pattern = evolve(
             new_job(described, "", row.created_at),
+            kind=KUBEJOB,
             state=JobState.WAITING,
             submitted_by=row.submitted_by,
             submitter_uid=row.submitter_uid,

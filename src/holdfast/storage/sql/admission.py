@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, text
 
 from holdfast.compiled.records import dump_json, load_json
-from holdfast.domain.workloads.base import JOBSET
+from holdfast.domain.terms.workload_kinds import JOBSET
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports.requests import RequestKind
 from holdfast.storage.references import gone_policy, gone_queue

@@ -20,6 +20,7 @@ from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, History
 from holdfast.domain.lifecycle.statuses import Interruption
 from holdfast.domain.policy.model import Decision
 from holdfast.domain.shortage import Short
+from holdfast.domain.terms.workload_kinds import JOB_KINDS
 from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
 
@@ -114,7 +115,8 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     named = named_amounts(job.request)
     fixed = (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang)
     whose = (job.submitted_by, job.submitter_uid)
-    return (*fixed, cpu_m, memory, gpu, named, *changing, *place, ready_at, met, avoided, *whose, job.group or None)
+    last = (ready_at, met, avoided, *whose, job.group or None, job.kind)
+    return (*fixed, cpu_m, memory, gpu, named, *changing, *place, *last)
 
 
 def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
@@ -280,7 +282,7 @@ class Reader:
         (
             seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, named, state, reason,
             attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, retries, avoid_node,
-            cancel_requested, set_id, group, index, ready_at, met, avoided, submitter, uid, grouped, spec, *_,
+            cancel_requested, set_id, group, index, ready_at, met, avoided, submitter, uid, grouped, kind, spec, *_,
         ) = row  # fmt: skip
         share = self._words.setdefault
         return Job(
@@ -312,6 +314,7 @@ class Reader:
             submitted_by=share(submitter, submitter),
             submitter_uid=uid,
             group="" if grouped is None else share(grouped, grouped),
+            kind=JOB_KINDS[kind],
         )
 
     def attempt(self, row: Row) -> Attempt:

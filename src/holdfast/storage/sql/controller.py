@@ -12,7 +12,8 @@ from sqlalchemy import Text, and_, cast, func, insert, select, text, update
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.record import astuple
-from holdfast.domain.workloads.base import UNREAD, Owner
+from holdfast.domain.terms.workload_kinds import UNREAD
+from holdfast.domain.workloads.base import Owner
 from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Snapshot

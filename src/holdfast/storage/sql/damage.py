@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.compiled.workloads import left_of_workload
 from holdfast.domain.job import JobState
+from holdfast.domain.terms.workload_kinds import GANG, JOB_KINDS
 from holdfast.errors import HoldfastError, Internal
 from holdfast.storage.sql.codec import common_of
 
@@ -87,6 +88,7 @@ def left_of_job(read: Reader, row: Row[*tuple[Any, ...]]) -> Job:
     except UNREADABLE:
         values = {**row._asdict(), **_EMPTY}
         values["state"] = state_left(values["state"]).value
+        values["kind"] = values["kind"] if values["kind"] in JOB_KINDS else GANG
         return read.job(tuple(values.values()))
 
 

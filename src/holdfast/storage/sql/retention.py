@@ -9,7 +9,7 @@ from sqlalchemy import Text, bindparam, delete, func, insert, select, tuple_
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.compiled.workloads import awaited_by, still_awaited
 from holdfast.domain.job import JOB_TERMINAL, JobState
-from holdfast.domain.workloads.base import ARRAY
+from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob, Place, Waited
 from holdfast.storage.rules import may_have_files, tasks_among

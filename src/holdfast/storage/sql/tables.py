@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL
+from holdfast.domain.terms.workload_kinds import GANG
 
 metadata = MetaData(
     naming_convention={
@@ -110,6 +111,7 @@ jobs = Table(
     Column("submitted_by", Key, nullable=False, server_default=""),
     Column("submitter_uid", BigInteger),
     Column("group_name", Key),
+    Column("kind", Text, nullable=False, server_default=GANG),
     Index(None, "state", "seq"),
     Index(None, "submitted_by", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
@@ -125,7 +127,7 @@ JOB_SUBMITTER = ("submitted_by", "submitter_uid")
 JOB_GROUP = ("group_name",)
 """What it is found by together with others; NULL where that is nothing, which no index holds."""
 _FIXED_FIRST = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", "named")
-JOB_FIXED = (*_FIXED_FIRST, *JOB_CHILD, *JOB_SUBMITTER, *JOB_GROUP)
+JOB_FIXED = (*_FIXED_FIRST, *JOB_CHILD, *JOB_SUBMITTER, *JOB_GROUP, "kind")
 """Written once, when a job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
 JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key)

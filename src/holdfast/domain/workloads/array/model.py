@@ -14,7 +14,8 @@ from holdfast.domain.job import JobState
 from holdfast.domain.notifier import Notify
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms import kinds
-from holdfast.domain.workloads.base import ARRAY, Owner
+from holdfast.domain.terms.workload_kinds import ARRAY
+from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.dependencies import Dependency, Target, waits_for
 from holdfast.domain.workloads.spec import JobSpec
 

@@ -15,7 +15,8 @@ from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.terms import kinds
-from holdfast.domain.workloads.base import JOBSET, Owner
+from holdfast.domain.terms.workload_kinds import JOBSET
+from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.jobset.model import CONTROLLER
 
 if TYPE_CHECKING:

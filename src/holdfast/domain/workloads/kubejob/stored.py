@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.domain.record import Struct, field
-from holdfast.domain.workloads.base import KUBEJOB, Workload
+from holdfast.domain.terms.workload_kinds import KUBEJOB
+from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 
 

@@ -10,7 +10,7 @@ from holdfast.compiled.codec import load_entry
 from holdfast.compiled.workloads import queue_of
 from holdfast.domain.job import JOB_WAITING, JobState, Queue
 from holdfast.domain.placement.intake import WINDOW_S, Load
-from holdfast.domain.workloads.base import ARRAY
+from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.storage.intake import incoming_of, not_made, require_room, submitter_of
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.query import owners
