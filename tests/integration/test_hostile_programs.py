@@ -16,8 +16,8 @@ import pytest
 
 from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import Resources
-from holdfast.engines.process.engine import MEMORY_LABEL, PIDS_LABEL
 from holdfast.engines.process.files import ProcessLogs, log_path, log_start
+from holdfast.engines.process.places import MEMORY_LABEL, PIDS_LABEL
 from holdfast.engines.process.shim import processes
 from holdfast.ports.engine import RunPhase, StopReason
 

@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import Resources
-from holdfast.engines.process.engine import MEMORY_LABEL
 from holdfast.engines.process.files import ProcessLogs, log_path, log_start
+from holdfast.engines.process.places import MEMORY_LABEL
 from holdfast.ports.engine import RunPhase, StopReason
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.app.server import warn_of_weak_containment
 from holdfast.domain.job import Resources
-from holdfast.engines.process.engine import CONTAINMENT_LABEL
+from holdfast.engines.process.places import CONTAINMENT_LABEL
 from holdfast.ports.engine import NodeInfo
 
 

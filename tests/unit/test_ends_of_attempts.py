@@ -9,8 +9,9 @@ from holdfast.controller.observations import lost
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Attempt, Run
+from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.workloads.gang.endings import never_started
-from holdfast.domain.workloads.gang.interruption import preempted
+from holdfast.domain.workloads.gang.interruption import taken
 from holdfast.errors import UnreadableSpec
 
 CONDITION = FailureCondition
@@ -45,7 +46,8 @@ def test_what_else_befell_whose_place_was_taken_stays_known(
     outcome: RunOutcome, conditions: set[FailureCondition]
 ) -> None:
     by_itself = RunOutcome(ended_at=-1.0)
-    failure = preempted(ATTEMPT, [(0, by_itself), (1, outcome)], "asked by ann", CompiledCategories())
+    ended = [(0, by_itself), (1, outcome)]
+    failure = taken(ATTEMPT, ended, Interruption.PREEMPT, "asked by ann", CompiledCategories())
     assert failure.conditions >= conditions
     assert (failure.rank, failure.ended_by, failure.failed_at) == (1, EndedBy.PREEMPTION, 90.0)
 

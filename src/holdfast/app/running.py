@@ -15,6 +15,7 @@ from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_
 from holdfast.app.time import SystemClock
 from holdfast.controller.workloads.kinds import PodSettings
 from holdfast.dialects.native.devices import read_devices
+from holdfast.dialects.native.thresholds import reclaiming
 from holdfast.domain.job import Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.units import parse_memory
@@ -22,7 +23,9 @@ from holdfast.engines.devices.finding import find_devices, numbered
 from holdfast.engines.devices.nvml import NvmlLook, has_driver
 from holdfast.engines.devices.visible import AMD
 from holdfast.engines.devices.watch import DeviceWatch
-from holdfast.engines.process.engine import ProcessEngine, default_nodes
+from holdfast.engines.process.engine import ProcessEngine
+from holdfast.engines.process.places import default_nodes
+from holdfast.engines.process.pressure import PressureWatch
 from holdfast.errors import InvalidSetting, Problem
 from holdfast.ports.engine import NodeInfo
 from holdfast.storage.sql import upkeep
@@ -83,8 +86,24 @@ def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> Proc
         secret=secret_files(settings, directory).value,
         accounts=accounts_of(settings),
     )
+    watch_pressure(opened, directory, settings)
     watch_devices(opened, [device for node in offered for device in node.devices], settings)
     return opened
+
+
+def watch_pressure(opened: ProcessEngine, directory: DataDir, settings: Settings) -> None:
+    """Have an engine told when its machine runs out of anything, as long as it is open, if anybody wants that."""
+    if not settings.evict_below:
+        return
+    thresholds = reclaiming(settings.evict_below, settings.evict_reclaim)
+    watch = PressureWatch(
+        directory.runs,
+        thresholds,
+        observe=opened.observe,
+        evicted=opened.take_evicted,
+        tell=opened.see_pressure,
+    )
+    opened.close_with(watch.close)
 
 
 def watch_devices(opened: ProcessEngine, handed_out: Sequence[Device], settings: Settings) -> None:

@@ -34,8 +34,8 @@ from holdfast.app.time import SortableIds, SystemClock
 from holdfast.domain.access import Via
 from holdfast.domain.record import evolve
 from holdfast.engines.process.client import require_compatible
-from holdfast.engines.process.engine import CONTAINMENT_LABEL
 from holdfast.engines.process.files import ProcessLogs
+from holdfast.engines.process.places import CONTAINMENT_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotation at run time
+from collections.abc import Mapping
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotation at run time
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, IPvAnyNetwork, SecretStr
+from pydantic import BeforeValidator, Field, InstanceOf, IPvAnyNetwork, SecretStr
 
 from holdfast.app.finding.reach import Reach, read, span
 from holdfast.dialects.native.offers import read_offer
+from holdfast.dialects.native.thresholds import read_reclaim, read_thresholds
+from holdfast.domain.placement.pressure import Threshold
+from holdfast.domain.shortage import Shortage
 from holdfast.domain.terms.resources import Amounts  # noqa: TC001 - pydantic reads the annotation at run time
 from holdfast.domain.units import parse_duration, parse_memory
 
@@ -23,6 +26,14 @@ def _age(value: object) -> float | None:
 
 def _offer(value: object) -> Amounts:
     return read_offer(str(value))
+
+
+def _thresholds(value: object) -> object:
+    return read_thresholds(value) if isinstance(value, str) else value
+
+
+def _reclaim(value: object) -> object:
+    return read_reclaim(value) if isinstance(value, str) else value
 
 
 def _size(value: object) -> int:
@@ -51,6 +62,10 @@ def _address(value: object) -> object:
 
 def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+_Thresholds = Annotated[tuple[InstanceOf[Threshold], ...], BeforeValidator(_thresholds)]
+_Reclaim = Annotated[Mapping[Shortage, int], BeforeValidator(_reclaim)]
 
 
 class Settings(Reach):
@@ -104,6 +119,10 @@ class Settings(Reach):
     """How often GPUs are checked for other programs and for failures."""
     resources: Annotated[Amounts, BeforeValidator(_offer)] = ()
     """Named resources of each local node, e.g. ``licence/matlab=2,scratch=100Gi``."""
+    evict_below: _Thresholds = ()
+    """Below what programs are evicted, e.g. ``memory=5%,disk=2Gi``; ``memory=10%:2m``: after 2 min; unset: never."""
+    evict_reclaim: _Reclaim = Field(default_factory=dict)
+    """How much more must be available before such a threshold counts as kept again: ``memory=500Mi,disk=1Gi``."""
     log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
     """Disk space for the log of one run, e.g. ``1Gi``; of a longer log the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)

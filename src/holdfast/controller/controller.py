@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.controller.drains import Drains
+from holdfast.controller.evictions.drains import Drains
+from holdfast.controller.evictions.pressure import Evictions
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.observations import Observations
 from holdfast.controller.patience import Patience
@@ -139,9 +140,9 @@ class Controller:
         self.state.kinds = {kind.name: kind for kind in made.jobs}
         self._requests = Requests(self.state, store, made.owners, self.quarantine, cordons)
         self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
-        limits = self._settings.round_limits
         self._drains = Drains(self.state, self.quarantine)
-        self._placement = Placement(self.state, self._catalog, limits, self.quarantine, shortages)
+        self._evictions = Evictions(self.state, self.quarantine, shortages, clock.steady)
+        self._placement = Placement(self.state, self._catalog, self._settings.round_limits, self.quarantine, shortages)
         self._looked_at = self._swept_at = float("-inf")
         self._mark: object = None
         """The store's mark from before the last look."""
@@ -197,6 +198,8 @@ class Controller:
         self._patience.look(now)
         more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
         believed = [exchange for exchange in exchanges if self._observations.take(exchange, now)]
+        for exchange in believed:
+            self._evictions.take(exchange, now)
         if now - self._swept_at >= self._settings.sweep_every_s:
             self._swept_at = now
             self._observations.lose_silent(now)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.job import Job
+    from holdfast.domain.lifecycle import Interruption
     from holdfast.domain.placement.fit import PlaceKey
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.children import CreateChild
@@ -24,6 +25,18 @@ class Pace(NamedTuple):
 
 ForEach: TypeAlias = "Callable[[str, Callable[[], None]], None]"
 """Does something with one workload; a failure affects no other."""
+
+
+class Taking(NamedTuple):
+    """That a job is to leave its place, or one of them."""
+
+    why: Interruption
+    reason: str = ""
+    """For people."""
+    node: str = ""
+    """Only what it has there; wherever it is if empty."""
+    uid: str = ""
+    """Only this run, of a kind whose runs come and go one by one."""
 
 
 class Kind(Protocol):
@@ -94,8 +107,8 @@ class JobKind(Kind, Protocol):
         """Stop a job and keep it, or let it go on."""
         ...
 
-    def drain(self, job_id: str, node: str, reason: str, now: float) -> None:
-        """Stop what a job has on a node, which did nothing wrong; it may go on elsewhere, by the kind's own rules."""
+    def take_place(self, job_id: str, taking: Taking, now: float) -> None:
+        """Stop what a job has somewhere, which did nothing wrong; it may go on elsewhere, by the kind's own rules."""
         ...
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:

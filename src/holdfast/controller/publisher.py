@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import Interruption, RunStatus
+from holdfast.domain.placement.pressure import HARD_GRACE_S
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import Streams
 from holdfast.ports.engine import Container, RunOrder, StopReason
 from holdfast.ports.exchange import DesiredRun
@@ -31,6 +33,8 @@ _INTERRUPTED = {
     Interruption.RELEASE: StopReason.SUSPENSION,
     Interruption.DRAIN: StopReason.DRAIN,
     Interruption.PREEMPT: StopReason.PREEMPTION,
+    Interruption.EVICT: StopReason.EVICTION,
+    Interruption.EVICT_NOW: StopReason.EVICTION,
 }
 
 
@@ -69,6 +73,8 @@ class Publisher:
             wanted[run.uid] = DesiredRun(order(run, now), prepare=prepare)
         elif run.status is RunStatus.TERMINATING:
             kept = known.order if known is not None and known.stop is None else order(run, now)
+            if run.interrupted is Interruption.EVICT_NOW:
+                kept = evolve(kept, grace_s=min(kept.grace_s, HARD_GRACE_S))
             wanted[run.uid] = DesiredRun(kept, stop=stop_reason(active, run, now))
         elif wanted.pop(run.uid, None) is None:
             return

@@ -185,6 +185,7 @@ _MEANS: dict[EndedBy, FailureCondition] = {
     EndedBy.MEMORY: FailureCondition.OOM_KILLED,
     EndedBy.PREEMPTION: FailureCondition.PREEMPTED,
     EndedBy.DRAIN: FailureCondition.EVICTED,
+    EndedBy.EVICTION: FailureCondition.EVICTED,
 }
 _CAUSES: tuple[tuple[FailureCondition, Cause], ...] = (
     (FailureCondition.OOM_KILLED, Cause.OOM_KILLED),
@@ -269,10 +270,10 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
 
 
 def _retried_unasked(outcome: RunOutcome) -> bool:
-    """Whether a run came to its end by its place: it was lost or preempted, or its program could not be started."""
+    """Whether a run came to its end by its place: it was lost, or that was taken, or its program could not start."""
     if outcome.ended_by is EndedBy.ITSELF:
         return outcome.lost or not outcome.started
-    return outcome.lost or outcome.ended_by is EndedBy.PREEMPTION
+    return outcome.lost or outcome.ended_by in {EndedBy.PREEMPTION, EndedBy.EVICTION}
 
 
 def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:

@@ -93,6 +93,8 @@ class EndedBy(StrEnum):
     """A user held its job, or suspended the set or Job it belongs to."""
     DRAIN = "drain"
     """Its node is being drained."""
+    EVICTION = "eviction"
+    """Its machine ran out of memory or disk."""
     LOST = "lost"
     """Its end was not observed: its executor or node was lost."""
     CASCADE = "cascade"

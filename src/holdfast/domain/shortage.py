@@ -1,8 +1,9 @@
-"""What a node is short of, so that it cannot start programs: seen by the runs it refused, and nobody's failure.
+"""What a node is short of, so that it cannot start programs: shown by those it refused or by its machine; no failure.
 
 A node that is short gets no new work but one job at a time, to see whether that starts: at once after one that did, and
 ever later after ones that did not. It is short no longer once nothing has been refused there for a while; so it does
-not seem well each time that a program ends and leaves room for exactly one more.
+not seem well each time that a program ends and leaves room for exactly one more. One whose machine is seen to run out
+of something (``placement.pressure``) gets none at all.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Short(Struct, frozen=True):
     of: Shortage
     since: float
     message: str
-    """Why the last program could not be started."""
+    """Why the last program could not be started, or what its machine had left."""
     refused_at: float
     """When that was."""
     next_at: float
@@ -85,14 +86,17 @@ class Short(Struct, frozen=True):
     """How often it has refused since a program was started there; all that were placed together count as one."""
     trying: bool = False
     """Whether it has got that job, and nothing has been heard of it."""
+    pressed: bool = False
+    """Whether that was seen by looking at its machine, which evicts programs."""
 
     def in_words(self, node: str) -> str:
         """Say so: ``node n1 has been short of inodes since 2026-01-02T03:04:05Z``."""
-        return f"node {node} has been {self.of.words} since {format_instant(self.since)}"
+        words = f"node {node} has been {self.of.words} since {format_instant(self.since)}"
+        return f"{words}: {self.message}" if self.pressed else words
 
     def admits_one(self, now: float) -> bool:
         """Whether the node gets one more job now."""
-        return now >= self.next_at
+        return now >= self.next_at and not self.pressed
 
     def is_over(self, now: float) -> bool:
         """Whether it is short no longer."""
@@ -135,6 +139,12 @@ def refused(short: Short | None, of: Shortage, message: str, now: float) -> Shor
     return Short(of, since, message, now, now + delay_s(BACKOFF, max(1, refusals), seed=""), refusals)
 
 
+def pressed(short: Short | None, of: Shortage, message: str, now: float) -> Short:
+    """Return how a node is whose machine has been seen to run out of something."""
+    since = short.since if short is not None and short.of is of else now
+    return Short(of, since, message, refused_at=now, next_at=now, pressed=True)
+
+
 def tried(short: Short, now: float) -> Short:
     """Return it once it has got one more job; if nothing is heard of that it gets another after a while."""
     return evolve(short, trying=True, next_at=now + OVER_AFTER_S / 2)
@@ -153,4 +163,5 @@ def answered(short: Short, now: float, *, well: bool) -> Short:
 
 def restored(short: Short, now: float) -> Short:
     """Return one that was stored, perhaps by a clock that was ahead of ours: it gets a job at once."""
-    return evolve(short, since=min(short.since, now), refused_at=min(short.refused_at, now), next_at=now)
+    refused_at = now if short.pressed else min(short.refused_at, now)  # it is looked at anew meanwhile
+    return evolve(short, since=min(short.since, now), refused_at=refused_at, next_at=now)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 _TOLD_AGAIN_S = 5.0
 """How long a run that was told to stop may run on before it is told again."""
 _UNSTARTED = frozenset({RunPhase.PREPARING, RunPhase.PULLING, RunPhase.PREPARED})
-_ENDED_BY = {reason: EndedBy(reason.value) for reason in (StopReason.USER, StopReason.LOST, *LEADING)}
+_ENDED_BY = {
+    reason: EndedBy(reason.value) for reason in (StopReason.USER, StopReason.LOST, StopReason.EVICTION, *LEADING)
+}
 
 
 class Executor:
@@ -86,7 +88,14 @@ class Executor:
         self._sequence += 1
         asked_at = self._clock.steady()
         request = ExchangeRequest(
-            self._name, self._sequence, self._engine.nodes(), observed, self._incarnation, self._acked, self._info
+            self._name,
+            self._sequence,
+            self._engine.nodes(),
+            observed,
+            self._incarnation,
+            self._acked,
+            self._info,
+            self._engine.pressure(),
         )
         try:
             response = self._transport.exchange(request)

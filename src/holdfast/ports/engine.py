@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.placement.pressure import Pressure
 
 
 class Container(Struct, frozen=True, kw_only=True):
@@ -143,6 +144,8 @@ class StopReason(StrEnum):
     """A user holds the job, or suspends what it is part of."""
     DRAIN = "drain"
     """Its node is being drained."""
+    EVICTION = "eviction"
+    """Its machine runs out of memory or disk."""
     LOST = "lost"
     """The controller does not know this run any more."""
     DEADLINE = "deadline"
@@ -172,6 +175,10 @@ class Engine(Protocol):
 
     def nodes(self) -> Sequence[NodeInfo]:
         """List the places and their whole capacity; an engine that places runs itself has one."""
+        ...
+
+    def pressure(self) -> Pressure | None:
+        """Say what its machine runs out of, as last looked at; ``None`` if of nothing, or if nobody looks."""
         ...
 
     def prepare(self, orders: Sequence[RunOrder]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.domain.containers import UNKNOWN, EngineInfo
+from holdfast.domain.placement.pressure import Pressure  # noqa: TC001 - the codec of messages looks it up
 from holdfast.domain.record import Struct, field
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class ExchangeRequest(Struct, frozen=True):
     here was observed after that controller began."""
     engine: EngineInfo = UNKNOWN
     """What runs things on its places."""
+    pressure: Pressure | None = None
+    """What its machine runs out of; all its places are of one machine."""
 
 
 class ExchangeResponse(Struct, frozen=True):

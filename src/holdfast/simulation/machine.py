@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.containers import EngineInfo
+    from holdfast.domain.placement.pressure import Pressure
     from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import NodeInfo, RunOrder
     from holdfast.simulation.agenda import Agenda
@@ -55,6 +56,10 @@ class Machine(Engine):
     def nodes(self) -> Sequence[NodeInfo]:
         """List the nodes that are not lost."""
         return [node for node in self._nodes if node.name not in self.lost]
+
+    def pressure(self) -> Pressure | None:
+        """Return what its machine runs out of."""
+        return self._engine.pressure()
 
     def prepare(self, orders: Sequence[RunOrder]) -> None:
         """Do nothing: its engine starts runs without preparing them."""

@@ -10,6 +10,55 @@ _GPUS = ("unit/test_device_discovery.py",)
 
 MUTATIONS = (
     Mutation(
+        "a second run is evicted while the first is still there",
+        "domain/placement/pressure.py",
+        "return not self.going and pressure.look",
+        "return pressure.look",
+        ("unit/test_pressure.py",),
+    ),
+    Mutation(
+        "a run is evicted for a look at its machine from before the last one was gone",
+        "domain/placement/pressure.py",
+        "pressure.look >= self.look + LOOKS_AFTER and",
+        "",
+        ("unit/test_pressure.py",),
+    ),
+    Mutation(
+        "what keeps to its request is evicted before what does not",
+        "domain/placement/pressure.py",
+        "return (over <= 0, candidate.priority,",
+        "return (over > 0, candidate.priority,",
+        ("unit/test_pressure.py",),
+    ),
+    Mutation(
+        "a soft threshold acts at once",
+        "domain/placement/pressure.py",
+        "        if not lack.due:\n            continue\n",
+        "",
+        ("unit/test_pressure.py",),
+    ),
+    Mutation(
+        "a machine that runs out of something gets new work",
+        "domain/shortage.py",
+        "return now >= self.next_at and not self.pressed",
+        "return now >= self.next_at",
+        ("unit/test_evictions.py",),
+    ),
+    Mutation(
+        "what is evicted at once has all of its grace",
+        "controller/publisher.py",
+        "kept = evolve(kept, grace_s=min(kept.grace_s, HARD_GRACE_S))",
+        "pass",
+        ("unit/test_evictions.py",),
+    ),
+    Mutation(
+        "an eviction costs a job nothing",
+        "domain/workloads/gang/interruption.py",
+        "FAILURES = frozenset({Interruption.PREEMPT, *EVICTIONS})",
+        "FAILURES = frozenset({Interruption.PREEMPT})",
+        ("unit/test_evictions.py",),
+    ),
+    Mutation(
         "supervisors know no lead for drains",
         "engines/process/shim/supervisor/notice.py",
         'LEADING = frozenset({"preemption", "suspension", "drain"})',
@@ -53,7 +102,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a cordon empties a node",
-        "controller/drains.py",
+        "controller/evictions/drains.py",
         "for name, cordon in cordons.items() if cordon.drain}",
         "for name, cordon in cordons.items()}",
         _DRAINED,
@@ -68,8 +117,8 @@ MUTATIONS = (
     Mutation(
         "a drained pod failed by itself",
         "domain/workloads/kubejob/observed.py",
-        "_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.LOST})",
-        "_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.LOST})",
+        "_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.EVICTION, EndedBy.LOST})",
+        "_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.EVICTION, EndedBy.LOST})",
         _DRAINED,
     ),
     Mutation(

@@ -237,8 +237,8 @@ MUTATIONS = (
     Mutation(
         "a rank that was lost before it started has all of them run again, whatever became of them",
         "domain/classify.py",
-        "return outcome.lost or outcome.ended_by is EndedBy.PREEMPTION",
-        "return outcome.ended_by is EndedBy.PREEMPTION",
+        "return outcome.lost or outcome.ended_by in {EndedBy.PREEMPTION, EndedBy.EVICTION}",
+        "return outcome.ended_by in {EndedBy.PREEMPTION, EndedBy.EVICTION}",
         ("unit/test_classify.py",),
     ),
     Mutation(

@@ -12,7 +12,7 @@ from holdfast.app import connections
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.doctor.finding import Finding, ok, warn
 from holdfast.client import Client
-from holdfast.engines.process.engine import MEMORY_LABEL, PIDS_LABEL
+from holdfast.engines.process.places import MEMORY_LABEL, PIDS_LABEL
 from holdfast.engines.process.shim import cgroups
 from holdfast.errors import HoldfastError
 

@@ -1,4 +1,4 @@
-"""Which nodes are short of something that starting a program takes, as the runs they refused have shown.
+"""Which nodes are short of something that starting a program takes, as the runs they refused or their machines show.
 
 A shortage is kept in the record of its node, so it is there for whoever reads that, and after a restart.
 """
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Node, Run
     from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.placement.pressure import Lack
     from holdfast.domain.shortage import Short
 
 _log = logging.getLogger(__name__)
@@ -31,8 +32,24 @@ class Shortages:
         """Start with none."""
         self._state = state
         self._short: dict[PlaceKey, Short] = {}
+        self._pressed: set[str] = set()
+        """Executors whose machines run out of something now."""
         self._refused: dict[tuple[str, int], int] = {}
         """By job and rank, how often in a row its program could not be started; the next controller counts anew."""
+
+    def press(self, executor: str, lack: Lack | None, now: float) -> None:
+        """Take in what the machine of an executor runs out of, if anything."""
+        if lack is None:
+            self._pressed.discard(executor)
+            for key, known in [each for each in self._short.items() if each[0][0] == executor and each[1].pressed]:
+                self._put(key, evolve(known, refused_at=now))
+            return
+        begins = executor not in self._pressed
+        self._pressed.add(executor)
+        for key in [each for each in self._state.nodes if each[0] == executor and each in self._state.capacity.places]:
+            before = self._short.get(key)
+            if begins or before is None or not before.pressed or before.of is not lack.of:
+                self._begin(key, shortage.pressed(before, lack.of, lack.in_words(), now), now, before)
 
     def restore(self, stored: Iterable[Node], now: float) -> None:
         """Restore those from before this controller."""
@@ -60,11 +77,8 @@ class Shortages:
         elif run.started_at is not None:
             self._refused.pop((run.job_id, run.rank), None)
         if of is not None and run.outcome is not None and key in self._state.nodes:
-            if known is None:
-                words = "node %s is %s: %s; it gets no new work until that is over"
-                _log.warning(words, key[1], of.words, run.outcome.message)
-                self._state.emit(EventRecord(None, now, NodeShort(*key, str(of), run.outcome.message)))
-            self._put(key, shortage.refused(known, of, run.outcome.message, now))
+            if known is None or not known.pressed:
+                self._begin(key, shortage.refused(known, of, run.outcome.message, now), now, known)
         elif known is not None and known.trying:
             self._put(key, shortage.answered(known, now, well=run.started_at is not None))
 
@@ -81,13 +95,21 @@ class Shortages:
     def look(self, now: float) -> None:
         """End those that are over."""
         for key, known in list(self._short.items()):
-            if known.is_over(now):
+            if key[0] not in self._pressed and known.is_over(now):
                 words = "node %s is no longer %s; that lasted %s"
                 lasted_s = now - known.since
                 _log.warning(words, key[1], known.of.words, format_duration(round(lasted_s)))
                 self._state.emit(EventRecord(None, now, NodeRecovered(*key, str(known.of), lasted_s)))
                 self._put(key, None)
                 self._refused = {each: count for each, count in self._refused.items() if each[0] in self._state.jobs}
+
+    def _begin(self, key: PlaceKey, short: Short, now: float, known: Short | None) -> None:
+        """Note that a node is short; of what it was not short of yet, tell."""
+        if known is None or known.of is not short.of:
+            words = "node %s is %s: %s; it gets no new work until that is over"
+            _log.warning(words, key[1], short.of.words, short.message)
+            self._state.emit(EventRecord(None, now, NodeShort(*key, str(short.of), short.message)))
+        self._put(key, short)
 
     def _put(self, key: PlaceKey, short: Short | None) -> None:
         if short is None:

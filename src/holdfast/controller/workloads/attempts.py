@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.waiting import WaitingJobs
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.kubejob.standing import Standing
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
 
 
 _DOMAINS_EVERY_S = 1.0
@@ -79,12 +80,21 @@ class PodAttempts:
                 outcome = lost(run, now)
                 run = evolve(run, status=RunStatus.ERROR, status_since=now, ended_at=now, outcome=outcome)
                 self._state.put_run(active, run)
-            pod.run = run
+            pod.run = run = self._told(active, pod.record, run)
             if run.status in RUN_TERMINAL and run.started_at is not None and active.attempt.started_at is None:
                 # It was over before it was seen running.
                 self._state.put_attempt(active, evolve(active.attempt, started_at=run.started_at))
             if run.outcome is not None and failed_by_itself(run.outcome):
                 work.last_failure = (run.rank, run.outcome)
+
+    def _told(self, active: Active, record: PodRecord, run: Run) -> Run:
+        """Note with the end of a run that was evicted what its machine lacked."""
+        outcome = run.outcome
+        if not record.taken or outcome is None or outcome.message or outcome.ended_by is not EndedBy.EVICTION:
+            return run
+        told = evolve(run, outcome=evolve(outcome, message=record.taken))
+        self._state.note_run(active, told)
+        return told
 
     def _given_up_at(self, active: Active, run: Run) -> float | None:
         if run.status is RunStatus.TERMINATING:

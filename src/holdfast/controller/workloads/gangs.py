@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.controller.active import Active
-    from holdfast.controller.kind import ForEach, Pace
+    from holdfast.controller.kind import ForEach, Pace, Taking
     from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
     from holdfast.domain.lifecycle import Interruption, Step
@@ -119,10 +119,9 @@ class Gangs:
         asked = Asked.HOLD if suspended else Asked.RELEASE
         self._settle(self._state.jobs[job_id], now, asked=asked, reason=HELD_WITH_OWNER)
 
-    def drain(self, job_id: str, node: str, reason: str, now: float) -> None:
+    def take_place(self, job_id: str, taking: Taking, now: float) -> None:
         """Stop all of it: its runs run together."""
-        del node
-        self._settle(self._state.jobs[job_id], now, asked=Asked.DRAIN, reason=reason)
+        self._settle(self._state.jobs[job_id], now, asked=Asked(taking.why), reason=taking.reason)
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
         """Do nothing: a gang keeps its size."""

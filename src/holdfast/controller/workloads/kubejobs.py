@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
+from holdfast.controller.kind import Taking
 from holdfast.controller.workloads.memory import JobWork
 from holdfast.controller.workloads.plans import current_spec
 from holdfast.domain.classify import classify
@@ -119,7 +120,7 @@ class KubeJobs:
         """Cancel, suspend, resume or preempt a job; only its set stops or starts a job of a set."""
         job, work = self._state.jobs[key], self.jobs.get(key)
         if request.kind is RequestKind.PREEMPT and key in self._state.active:
-            self.drain(key, request.payload, "", now, Interruption.PREEMPT)
+            self.take_place(key, Taking(Interruption.PREEMPT, node=request.payload), now)
         if work is not None and request.kind in {RequestKind.RELEASE, RequestKind.REPRIORITIZE}:
             self._pods.heed(work, request.kind)
             self._state.queue.add(KUBEJOB, key)
@@ -220,11 +221,10 @@ class KubeJobs:
             self._state.put_job(self._waiting.steered(job, now, suspended=suspended))
         self._state.queue.add(KUBEJOB, job_id)
 
-    def drain(self, job_id: str, node: str, reason: str, now: float, why: Interruption = Interruption.DRAIN) -> None:
-        """Stop the pods on a node; what follows is the Job's own rules for pods that were disrupted."""
-        del reason
+    def take_place(self, job_id: str, taking: Taking, now: float) -> None:
+        """Stop the pods it is about; what follows is the Job's own rules for pods that were disrupted."""
         work = self.jobs[job_id]
-        self._pods.evict(self._state.active[job_id], work, node, now, why)
+        self._pods.evict(self._state.active[job_id], work, taking, now)
         self._put(work, evolve(work.record, pods=work.records()))  # with what is given to others in this tick
         self._state.queue.add(KUBEJOB, job_id)
 

@@ -16,6 +16,7 @@ from holdfast.domain.policy.model import Action, Backoff
 from holdfast.domain.record import evolve
 from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.gang.interruption import EVICTIONS, changes_nothing
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
@@ -25,6 +26,7 @@ from holdfast.ports.requests import RequestKind
 
 if TYPE_CHECKING:
     from holdfast.controller.active import Active
+    from holdfast.controller.kind import Taking
     from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork, KnownSets
@@ -142,7 +144,7 @@ class Pods:
         pod.run, pod.placement_id = run, ""
         work.pod_names.pop(pod.record.run, None)
         work.pod_names[uid] = pod.record.name
-        pod.record = evolve(pod.record, run=uid, due=None, waiting=False, place_given_up=False)
+        pod.record = evolve(pod.record, run=uid, due=None, waiting=False, place_given_up=False, taken="")
         self._state.place_pod(active, run)
 
     # restarted
@@ -328,16 +330,20 @@ class Pods:
             self._state.put_run(active, pod.run)
         return False
 
-    def evict(self, active: Active, work: JobWork, node: str, now: float, why: Interruption) -> None:
-        """Stop the pods on a node, or on any if none is named; each has failed of a disruption then."""
+    def evict(self, active: Active, work: JobWork, taking: Taking, now: float) -> None:
+        """Stop the pods that are to leave their places; each has failed of a disruption then."""
         for pod in work.pods.values():
-            if pod.kept is not None and node in {"", pod.kept.node}:
+            if pod.kept is not None and not taking.uid and taking.node in {"", pod.kept.node}:
                 self._give_up_place(pod)
-            if pod.run is None or node not in {"", pod.run.node}:
+            if pod.run is None or taking.node not in {"", pod.run.node} or taking.uid not in {"", pod.run.uid}:
                 continue
             run = active.runs.get(pod.run.uid, pod.run)
-            if run.status not in RUN_TERMINAL and run.status is not RunStatus.TERMINATING:
-                pod.run = evolve(run.entered(RunStatus.TERMINATING, now), interrupted=why)
+            stopping = run.status is RunStatus.TERMINATING
+            if run.status not in RUN_TERMINAL and not changes_nothing(taking.why, run.interrupted, stopping=stopping):
+                pod.run = evolve(run.entered(RunStatus.TERMINATING, now), interrupted=taking.why)
+                pod.record = evolve(
+                    pod.record, taken=(taking.reason or pod.record.taken) if taking.why in EVICTIONS else ""
+                )
                 self._state.put_run(active, pod.run)
 
     def clear(self, active: Active, work: JobWork) -> None:

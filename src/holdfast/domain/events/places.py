@@ -33,13 +33,13 @@ class NodeUncordoned(Struct, frozen=True):
 
 
 class NodeShort(Struct, frozen=True):
-    """A node lacked something that starting a program takes: it gets one job at a time until that is over."""
+    """A node lacks what starting a program takes, or its machine runs out of it: it gets one job at a time, or none."""
 
     executor: str
     node: str
     of: str
     message: str
-    """Why the program could not be started."""
+    """Why the program could not be started, or what its machine had left."""
 
 
 class NodeRecovered(Struct, frozen=True):

@@ -60,6 +60,11 @@ class Interruption(StrEnum):
     """Its node is being drained: the job is Queued once it has stopped."""
     PREEMPT = "preempt"
     """Somebody asked for its place: the job has failed of a preemption once it has stopped, and policies decide."""
+    EVICT = "evict"
+    """Its machine has been running out of memory or disk for a while: the job has failed of that once it has stopped,
+    within its own grace, and policies decide."""
+    EVICT_NOW = "evict-now"
+    """Its machine has nearly run out: the same, with hardly any grace."""
 
 
 ATTEMPT_TERMINAL = frozenset({AttemptStatus.TERMINATED, AttemptStatus.ERROR, AttemptStatus.CANCELLED})

@@ -10,22 +10,22 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.containers import LOCAL
-from holdfast.domain.job import Resources
+from holdfast.domain.failure import EndedBy
 from holdfast.domain.record import evolve
 from holdfast.engines.process import files
 from holdfast.engines.process.client import Connection, connect, signal_shim
 from holdfast.engines.process.files import observation
+from holdfast.engines.process.places import default_nodes, labelled
 from holdfast.engines.process.shim.processes import name_if_foreign
 from holdfast.engines.process.shim.records import PROTOCOL
 from holdfast.errors import EngineError
-from holdfast.ports.engine import NodeInfo, Observation, RunPhase
+from holdfast.ports.engine import Observation, RunPhase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,20 +33,13 @@ if TYPE_CHECKING:
 
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.devices import Device
-    from holdfast.ports.engine import RunOrder, StopReason
+    from holdfast.domain.placement.pressure import Pressure
+    from holdfast.ports.engine import NodeInfo, RunOrder, StopReason
     from holdfast.ports.secrets import SecretUser
 
 DEFAULT_LOG_LIMIT = 256 << 20
 """Bytes of disk the log of one run may take; the newest half is always kept."""
 DEFAULT_SHIM_IDLE_S = 3.0
-MEMORY_LABEL = "holdfast.dev/memory"
-"""Node label that says how memory limits are enforced: ``cgroup-v2``, ``cgroup-v1`` or ``rss`` (watched)."""
-PIDS_LABEL = "holdfast.dev/pids"
-"""Node label that says how the number of processes of a run is limited: ``cgroup-v2``, ``cgroup-v1`` or ``none``."""
-CONTAINMENT_LABEL = "holdfast.dev/containment"
-"""Node label that says what a run cannot leave: ``cgroup-v2``, ``cgroup-v1``, or ``supervisor``: it can be killed."""
-HOSTNAME_LABEL = "kubernetes.io/hostname"
-"""Node label with the node's name, as Kubernetes has it: for node selectors and exclusive topologies."""
 _RECONNECT_S = 0.5
 _PING_EVERY_S = 0.5
 """How long a shim may say nothing before it is asked whether it is there."""
@@ -61,19 +54,13 @@ _OF_LIBRARIES = ("LD_LIBRARY_PATH",)
 _log = logging.getLogger(__name__)
 
 
-def default_nodes(count: int = 1) -> tuple[NodeInfo, ...]:
-    """Describe this machine as one node, or as several that each have all of it (to try things out)."""
-    host = socket.gethostname().split(".")[0].lower() or "local"
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    capacity = Resources(cpu_m=(os.cpu_count() or 1) * 1000, memory=memory)
-    names = [host] if count == 1 else [f"{host}-{number}" for number in range(count)]
-    return tuple(NodeInfo(name, capacity, {HOSTNAME_LABEL: name}) for name in names)
-
-
 class ProcessEngine:
     """Runs local processes in a directory, through a shim that outlives this object and its process."""
 
     _connection: Connection
+    _trouble: str | None = None
+    _pressure: Pressure | None = None
+    _evicted: Sequence[str] = ()
 
     def __init__(  # noqa: PLR0913 - settings, by name
         self,
@@ -126,12 +113,11 @@ class ProcessEngine:
         self._wakes: list[Callable[[], None]] = []
         self._also_closed: list[Callable[[], None]] = []
         self._closed, self._heard_at = threading.Event(), time.monotonic()
-        self._trouble: str | None = None
         self._asked_at: float | None = None
         """When the shim was asked whether it is there, unless it has said something since."""
         self._open_directory()
         hello = self._connect()
-        self._nodes = _labelled(default_nodes() if nodes is None else nodes, hello)
+        self._nodes = labelled(default_nodes() if nodes is None else nodes, hello)
         self._devices = {node.name: node.devices for node in self._nodes}
         self._reader = threading.Thread(target=self._read, name="holdfast-process-engine", daemon=True)
         self._reader.start()
@@ -153,6 +139,20 @@ class ProcessEngine:
             for node in self._nodes
         )
         self._wake()
+
+    def pressure(self) -> Pressure | None:
+        """Say what this machine runs out of, if somebody looks."""
+        return self._pressure
+
+    def see_pressure(self, pressure: Pressure | None) -> None:
+        """Take in what this machine runs out of; from any thread."""
+        self._pressure = pressure
+        self._wake()
+
+    def take_evicted(self) -> Sequence[str]:
+        """Return the runs that were evicted and forgotten since this was last called; from any thread."""
+        taken, self._evicted = self._evicted, ()
+        return taken
 
     def foreign(self, pid: int) -> str:
         """Name the program of a process that none of its runs started; from any thread."""
@@ -202,6 +202,7 @@ class ProcessEngine:
     def forget(self, uids: Sequence[str]) -> None:
         """Drop finished runs; unknown or unfinished ones are ignored."""
         with self._lock:
+            self._evicted = (*self._evicted, *(uid for uid in uids if _is_evicted(self._observed.get(uid))))
             gone = []
             for uid in uids:
                 seen = self._observed.get(uid)
@@ -380,10 +381,5 @@ class ProcessEngine:
             wake()
 
 
-def _labelled(nodes: Sequence[NodeInfo], hello: Mapping[str, Any]) -> tuple[NodeInfo, ...]:
-    ways = {
-        MEMORY_LABEL: hello["memory"],
-        PIDS_LABEL: hello.get("pids", "none"),
-        CONTAINMENT_LABEL: hello.get("containment", "none"),
-    }
-    return tuple(evolve(node, labels={**node.labels, **ways}) for node in nodes)
+def _is_evicted(seen: Observation | None) -> bool:
+    return seen is not None and seen.outcome is not None and seen.outcome.ended_by is EndedBy.EVICTION

@@ -18,6 +18,7 @@ from holdfast.ports.engine import RunPhase
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.domain.placement.pressure import Pressure
     from holdfast.ports.clock import Clock
     from holdfast.ports.engine import NodeInfo, Observation, RunOrder, StopReason
 
@@ -55,6 +56,8 @@ class SimulatedEngine:
         self._snapshot: Mapping[str, Observation] = MappingProxyType({})
         self._stale = False
         self._wakes: list[Callable[[], None]] = []
+        self.pressed: Pressure | None = None
+        """What its machine runs out of, if somebody says so."""
 
     def info(self) -> EngineInfo:
         """Say what it is capable of."""
@@ -63,6 +66,10 @@ class SimulatedEngine:
     def nodes(self) -> Sequence[NodeInfo]:
         """List the places and their whole capacity."""
         return self._nodes
+
+    def pressure(self) -> Pressure | None:
+        """Return what it was told that its machine runs out of."""
+        return self.pressed
 
     def prepare(self, orders: Sequence[RunOrder]) -> None:
         """Begin to prepare runs; known uids are ignored."""

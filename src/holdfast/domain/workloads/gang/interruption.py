@@ -1,6 +1,7 @@
 """What happens to a gang whose runs were stopped through no fault of their own.
 
-For a hold or a drain it costs no retry. A preemption is a failure of its own kind, which policies decide about.
+For a hold or a drain it costs no retry. A preemption is a failure of its own kind, which policies decide about; so is
+an eviction by a machine that runs out of memory or disk.
 
 A run told to stop can exit immediately, in any way: with its checkpointed exit code, or with 0, which then also means
 that it has saved, not that it is done.
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, RunOutcome
-from holdfast.domain.lifecycle import DRAIN_NODE, HOLD_JOB, PREEMPT_JOB, Ending, Interruption
+from holdfast.domain.lifecycle import DRAIN_NODE, EVICT_JOB, HOLD_JOB, PREEMPT_JOB, Ending, Interruption
 from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.record import evolve
 
@@ -27,12 +28,31 @@ ROWS = {
     Interruption.RELEASE: HOLD_JOB,
     Interruption.DRAIN: DRAIN_NODE,
     Interruption.PREEMPT: PREEMPT_JOB,
+    Interruption.EVICT: EVICT_JOB,
+    Interruption.EVICT_NOW: EVICT_JOB,
 }
 """What each has the lifecycle do."""
-OF_PLACE = frozenset({Interruption.DRAIN, Interruption.PREEMPT})
+EVICTIONS = frozenset({Interruption.EVICT, Interruption.EVICT_NOW})
+FAILURES = frozenset({Interruption.PREEMPT, *EVICTIONS})
+"""Those that are failures."""
+OF_PLACE = frozenset({Interruption.DRAIN, *FAILURES})
 """Those that take a place away; what is stopping already gives it back anyway."""
-_TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION})
+_TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION, EndedBy.EVICTION})
 _NOT_ITS_OWN = _TOLD | {EndedBy.CASCADE, EndedBy.LOST}
+
+
+def changes_nothing(why: Interruption, before: Interruption | None, *, stopping: bool) -> bool:
+    """Whether it makes no difference to what is stopped already, or is no answer to why it is.
+
+    Args:
+        why: Why it is to be stopped now.
+        before: Why it was told to stop, if it was.
+        stopping: Whether it is being stopped.
+    """
+    if before is why or (why is Interruption.RELEASE and before is not Interruption.HOLD):
+        return True
+    sooner = why is Interruption.EVICT_NOW and before is Interruption.EVICT
+    return why in OF_PLACE and stopping and not sooner
 
 
 def failed_by_itself(ended: Sequence[tuple[int, RunOutcome]]) -> bool:
@@ -73,8 +93,12 @@ def interrupted(
     return evolve(attempt, ending=Ending.FAILED, failure=failure, decision=decision, retry_at=now)
 
 
-def preempted(
-    attempt: Attempt, ended: Sequence[tuple[int, RunOutcome]], reason: str, categories: CompiledCategories
+def taken(
+    attempt: Attempt,
+    ended: Sequence[tuple[int, RunOutcome]],
+    why: Interruption,
+    reason: str,
+    categories: CompiledCategories,
 ) -> Failure:
     """Make the failure of an attempt whose place was taken; it failed when that was asked, not when it had stopped.
 
@@ -82,15 +106,18 @@ def preempted(
     Retry").
 
     Args:
-        attempt: As it was until then; it has been stopping since it was preempted.
+        attempt: As it was until then; it has been stopping since that was asked.
         ended: Rank and outcome of each of its runs that said how it ended; none if none was handed out.
-        reason: Who asked, and why.
+        why: A preemption or an eviction.
+        reason: Who asked, and why, or what the machine had left.
         categories: The operator's, compiled.
     """
     told = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
     rank, first = min(told, key=lambda one: (one[1].ended_at, one[0]), default=(0, RunOutcome(started=False)))
-    conditions = {*first.conditions, FailureCondition.PREEMPTED}
+    evicted = why in EVICTIONS
+    conditions = {*first.conditions, FailureCondition.EVICTED if evicted else FailureCondition.PREEMPTED}
     if any(outcome.end_unknown for _, outcome in ended):
         conditions |= {FailureCondition.EXECUTOR_LOST, FailureCondition.END_UNKNOWN}
-    first = evolve(first, conditions=frozenset(conditions), ended_by=EndedBy.PREEMPTION, message=reason)
+    ended_by = EndedBy.EVICTION if evicted else EndedBy.PREEMPTION
+    first = evolve(first, conditions=frozenset(conditions), ended_by=ended_by, message=reason)
     return evolve(classify(first, rank=rank, categories=categories), failed_at=attempt.status_since)

@@ -64,6 +64,8 @@ class Asked(StrEnum):
     DRAIN = "drain"
     """Asked of all that runs on a node."""
     PREEMPT = "preempt"
+    EVICT = "evict"
+    EVICT_NOW = "evict-now"
 
 
 class Over(NamedTuple):
@@ -211,7 +213,7 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) ->
         case Asked.RELEASE if job.state is JobState.HELD:
             waits = spec.after and job.ready_at is None
             job = kept_waiting(job, spec.after, now) if waits else queued(job, now)
-        case Asked.HOLD | Asked.RELEASE | Asked.DRAIN | Asked.PREEMPT:
+        case Asked.HOLD | Asked.RELEASE | Asked.DRAIN | Asked.PREEMPT | Asked.EVICT | Asked.EVICT_NOW:
             job, orders = _interrupt(job, seen, asked, now)
         case Asked.RETRY:
             if seen.attempt is None:
@@ -225,11 +227,9 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) ->
 def _interrupt(job: Job, seen: Observed, asked: Asked, now: float) -> tuple[Job, tuple[StopAttempt, ...]]:
     """Stop what runs, or change what follows once it has stopped; one that is being cancelled has an end already."""
     why, reason = Interruption(asked), seen.reason
-    if seen.attempt is None or job.cancel_requested or seen.interrupted is why:
-        return job, ()
-    if why is Interruption.RELEASE and seen.interrupted is not Interruption.HOLD:
-        return job, ()
-    if why in interruption.OF_PLACE and seen.attempt.status is AttemptStatus.TERMINATING:
+    stopping = seen.attempt is not None and seen.attempt.status is AttemptStatus.TERMINATING
+    nothing = seen.attempt is None or job.cancel_requested
+    if nothing or interruption.changes_nothing(why, seen.interrupted, stopping=stopping):
         return job, ()
     if why not in interruption.OF_PLACE:
         reason = reason or (HELD_BY_USER if why is Interruption.HOLD else "released by a user")
@@ -282,8 +282,8 @@ def _interrupted(
     if interruption.failed_by_itself(ended):
         failed = evolve(last, ending=Ending.FAILED, failure=judged_failure(over, ended, now))
         last = evolve(failed, decision=Decision(Action.HOLD, DecisionCode.INTERRUPTED, reason))
-    elif why is Interruption.PREEMPT:
-        return fail(spec, job, over, interruption.preempted(last, ended, reason, over.ruleset.categories), now)
+    elif why in interruption.FAILURES:
+        return fail(spec, job, over, interruption.taken(last, ended, why, reason, over.ruleset.categories), now)
     else:
         last = interruption.interrupted(last, ended, why, reason, now)
         if why is Interruption.DRAIN and last.failure is not None:

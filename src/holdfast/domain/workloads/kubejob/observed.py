@@ -22,7 +22,7 @@ DISRUPTION_TARGET = ("DisruptionTarget", "True")
 _DISRUPTIONS = frozenset(
     {FailureCondition.PREEMPTED, FailureCondition.EVICTED, FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST}
 )
-_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.LOST})
+_DISRUPTED_BY = frozenset({EndedBy.PREEMPTION, EndedBy.DRAIN, EndedBy.EVICTION, EndedBy.LOST})
 _STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
 START_ERROR = 128
 """What Kubernetes reports of a container that could not be started."""

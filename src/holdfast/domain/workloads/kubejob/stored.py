@@ -39,6 +39,8 @@ class PodRecord(Struct, frozen=True):
     """How often it was restarted in place."""
     memory: int | None = None
     """What its next program asks for, in bytes, once a policy has let that grow."""
+    taken: str = ""
+    """Why its program was evicted, when its machine ran out of something."""
     held: str = ""
     """Why its next program waits for a person to release it, when a policy says so."""
 

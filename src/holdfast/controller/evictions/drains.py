@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.domain.lifecycle import RUN_TERMINAL
+from holdfast.controller.kind import Taking
+from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,5 +35,6 @@ class Drains:
             }
             for node in nodes:
                 kind = self._state.kinds[active.kind]
-                drain = partial(kind.drain, job_id, node, draining[node].in_words(), now)
+                taking = Taking(Interruption.DRAIN, draining[node].in_words(), node)
+                drain = partial(kind.take_place, job_id, taking, now)
                 self._quarantine.attempt(active.kind, job_id, now, "draining its node", drain)

@@ -1,0 +1,99 @@
+"""Evicts runs of machines that run out of memory or disk, one at a time, as ``domain.placement.pressure`` chooses."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.controller.kind import Taking
+from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
+from holdfast.domain.placement.pressure import DISK_REQUEST, Candidate, Last, choose
+from holdfast.domain.shortage import Shortage
+from holdfast.domain.workloads.gang.interruption import EVICTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from holdfast.controller.active import Active
+    from holdfast.controller.nodes.shortages import Shortages
+    from holdfast.controller.reconcile import Quarantine
+    from holdfast.controller.state import ControllerState
+    from holdfast.domain.job import Run
+    from holdfast.domain.placement.pressure import Eviction, Pressure
+    from holdfast.ports.exchange import ExchangeRequest
+
+_log = logging.getLogger(__name__)
+_MILLI = 1000
+
+
+class Evictions:
+    """What the machine of each executor runs out of, and what was evicted last because of that."""
+
+    def __init__(
+        self, state: ControllerState, quarantine: Quarantine, shortages: Shortages, steady: Callable[[], float]
+    ) -> None:
+        """Start with nothing known of any machine."""
+        self._state = state
+        self._quarantine = quarantine
+        self._shortages = shortages
+        self._steady = steady
+        self._pressure: dict[str, Pressure] = {}
+        self._last: dict[str, Last] = {}
+
+    def take(self, request: ExchangeRequest, now: float) -> None:
+        """Take in what a machine runs out of, and evict a run if one is due."""
+        executor, pressure = request.executor, request.pressure
+        before = self._pressure.get(executor)
+        if pressure is None:
+            if before is not None:
+                del self._pressure[executor], self._last[executor]
+                self._shortages.press(executor, None, now)
+            return
+        if before is not None and before.look == pressure.look:
+            return
+        self._pressure[executor] = pressure
+        self._shortages.press(executor, pressure.lacks[0], now)
+        self._evict(executor, pressure, now)
+
+    def _evict(self, executor: str, pressure: Pressure, now: float) -> None:
+        steady, there = self._steady(), list(self._runs(executor))
+        going = [(active, run) for active, run in there if run.interrupted in EVICTIONS]
+        last = self._last.get(executor, Last(look=pressure.look))
+        last = self._last[executor] = last.seen(pressure, steady, going=bool(going))
+        hard = any(lack.hard for lack in pressure.lacks)
+        for active, run in going:
+            if hard and run.interrupted is Interruption.EVICT:  # its own grace is too long now
+                said = "" if active.pods else active.job.reason  # a pod's is kept with it
+                self._stop(active, Taking(Interruption.EVICT_NOW, said, uid=run.uid), now)
+        if not last.allows(pressure, steady):
+            return
+        running = {run.uid: (active, run) for active, run in there if run.status is RunStatus.RUNNING}
+        chosen = choose(pressure, [_candidate(active, run) for active, run in running.values()])
+        if chosen is not None:
+            active, run = running[chosen.victim.uid]
+            _log.warning("evicting run %s of job %s: %s", run.uid, active.job.name, chosen.reason)
+            self._last[executor] = last.chosen(pressure, steady)
+            self._stop(active, _taking(chosen), now)
+
+    def _runs(self, executor: str) -> Iterator[tuple[Active, Run]]:
+        for active in list(self._state.active.values()):
+            for run in list(active.runs.values()):
+                if run.executor == executor and run.status not in RUN_TERMINAL:
+                    yield active, run
+
+    def _stop(self, active: Active, taking: Taking, now: float) -> None:
+        kind, job_id = self._state.kinds[active.kind], active.attempt.job_id
+        stop = partial(kind.take_place, job_id, taking, now)
+        self._quarantine.attempt(active.kind, job_id, now, "evicting it", stop)
+
+
+def _candidate(active: Active, run: Run) -> Candidate:
+    disk = run.request.amount_of(DISK_REQUEST) // _MILLI
+    requested = {Shortage.MEMORY: run.request.memory, Shortage.DISK: disk}
+    return Candidate(run.uid, run.job_id, active.job.priority, requested, run.started_at or 0.0, run.node)
+
+
+def _taking(chosen: Eviction) -> Taking:
+    why = Interruption.EVICT_NOW if chosen.hard else Interruption.EVICT
+    return Taking(why, chosen.reason, uid=chosen.victim.uid)

@@ -1,0 +1,264 @@
+"""How much memory and disk this machine has left, and which of its runs use how much of that; from /proc.
+
+Where there is no /proc nothing is known, and nothing is evicted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.placement.pressure import Level
+from holdfast.domain.shortage import Shortage
+from holdfast.engines.process.shim.processes import content, everyone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_KIB = 1024
+_BLOCK = 512
+_UID_MARK, _FILES_MARK = b"HOLDFAST_ATTEMPT_UID=", b"HOLDFAST_TERMINATION_LOG="
+_MOST_FILES = 200_000
+"""Files of one run that are counted; of more it is known to have so many."""
+_ELSEWHERE = ("nfs", "cifs", "smb", "fuse", "ceph", "9p", "lustre", "afs", "autofs")
+"""Kinds of file systems that are not asked how full they are: their servers may not answer."""
+_NO_LIMIT = 1 << 60
+_DISK = frozenset({Shortage.DISK, Shortage.INODES})
+
+
+class Program(NamedTuple):
+    """A process of a run."""
+
+    pid: int
+    uid: str
+    """Of the run."""
+
+
+def memory_levels(meminfo: str = "/proc/meminfo", groups: Iterable[str] | None = None) -> list[Level]:
+    """Return how much memory is left: of the machine, and of each control group with a limit that this process is in.
+
+    Args:
+        meminfo: The file with the machine's.
+        groups: Directories of the groups; those of this process if not given.
+    """
+    fields = dict(_fields(content(meminfo)))
+    levels = []
+    if "MemAvailable" in fields and "MemTotal" in fields:
+        levels.append(Level(Shortage.MEMORY, fields["MemAvailable"] * _KIB, fields["MemTotal"] * _KIB))
+    levels += filter(None, map(_of_group, own_groups() if groups is None else groups))
+    return levels
+
+
+def _fields(text: bytes) -> Iterator[tuple[str, int]]:
+    for line in text.decode().splitlines():
+        name, _, rest = line.partition(" ")
+        number = rest.split()
+        if number and number[0].isdigit():
+            yield name.rstrip(":"), int(number[0])
+
+
+def _of_group(path: str) -> Level | None:
+    """Return what is left of a group's limit; what it holds of files that can be dropped at once is left, too."""
+    limit, used = _number(f"{path}/memory.max"), _number(f"{path}/memory.current")
+    inactive = "inactive_file"
+    if used is None:
+        limit, used = _number(f"{path}/memory.limit_in_bytes"), _number(f"{path}/memory.usage_in_bytes")
+        inactive = "total_inactive_file"
+    if limit is None or used is None or limit >= _NO_LIMIT:
+        return None
+    dropped = dict(_fields(content(f"{path}/memory.stat"))).get(inactive, 0)
+    return Level(Shortage.MEMORY, max(0, limit - max(0, used - dropped)), limit, path)
+
+
+def _number(path: str) -> int | None:
+    text = content(path).strip()
+    return int(text) if text.isdigit() else None
+
+
+def own_groups() -> list[str]:
+    """List the directories of the control groups for memory that this process is in, each with those above it."""
+    own: dict[str, str] = {}
+    for line in content("/proc/self/cgroup").decode().splitlines():
+        _, controllers, path = line.split(":", 2)
+        own |= dict.fromkeys(controllers.split(","), path)
+    found = []
+    for mount in _mounts():
+        version_two = mount.kind == "cgroup2"
+        if not (version_two or (mount.kind == "cgroup" and "memory" in mount.options.split(","))):
+            continue
+        path = own.get("" if version_two else "memory", "/")
+        inside = path[len(mount.root.rstrip("/")) :] if path.startswith(mount.root) else ""
+        while True:
+            found.append(mount.point + inside.rstrip("/"))
+            if not inside.strip("/"):
+                break
+            inside = inside.rpartition("/")[0]
+    return found
+
+
+class _Mount(NamedTuple):
+    root: str
+    point: str
+    kind: str
+    options: str
+
+
+def _mounts() -> list[_Mount]:
+    mounts = []
+    for line in content("/proc/self/mountinfo").decode(errors="replace").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, (kind, _, options) = before.split(" "), after.split(" ", 2)
+        mounts.append(_Mount(fields[3], fields[4].encode().decode("unicode_escape"), kind, options))
+    return mounts
+
+
+def disk_levels(directory: str, also: Iterable[str] = ()) -> list[Level]:
+    """Return how much disk is left for a directory, and for others that are on other disks of this machine."""
+    levels, seen = [], set[int]()
+    for place in (directory, *also):
+        with suppress(OSError):
+            device = Path(place).stat().st_dev
+            if device in seen:
+                continue
+            seen.add(device)
+            found, where = os.statvfs(place), "" if place == directory else place
+            levels.append(Level(Shortage.DISK, found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize, where))
+            if found.f_files:  # some file systems make them as they are needed
+                levels.append(Level(Shortage.INODES, found.f_favail, found.f_files, where))
+    return levels
+
+
+def programs(directory: str) -> list[Program]:
+    """List the processes of runs with files below a directory; what cleared its environment is its parent's run's."""
+    uids: dict[int, str] = {}
+    parents: dict[int, int] = {}
+    for pid in everyone():
+        environment = content(f"/proc/{pid}/environ").split(b"\0")
+        files = next((item for item in environment if item.startswith(_FILES_MARK)), b"")
+        if files.startswith(_FILES_MARK + os.fsencode(directory) + b"/"):
+            uid = next((item for item in environment if item.startswith(_UID_MARK)), b"")
+            uids[pid] = uid[len(_UID_MARK) :].decode(errors="replace")
+        else:
+            fields = content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+            parents[pid] = int(fields[1]) if len(fields) > 1 else 0
+    found = [Program(pid, uid) for pid, uid in uids.items() if uid]
+    for pid in parents:
+        above, steps = pid, 0
+        while above in parents and steps < len(parents):
+            above, steps = parents[above], steps + 1
+        if uids.get(above):
+            found.append(Program(pid, uids[above]))
+    return found
+
+
+def working_directories(listed: Iterable[Program]) -> list[str]:
+    """List where processes work, each once; what is not on a disk of this machine is left out."""
+    found: dict[str, None] = {}
+    mounts = sorted(_mounts(), key=lambda mount: len(mount.point), reverse=True)
+    for each in listed:
+        with suppress(OSError):
+            path = str(Path(f"/proc/{each.pid}/cwd").readlink())
+            kind = next((one.kind for one in mounts if _is_below(path, one.point)), "")
+            if not kind.startswith(_ELSEWHERE):
+                found[path] = None
+    return list(found)
+
+
+def _is_below(path: str, point: str) -> bool:
+    return path == point or path.startswith(point if point.endswith("/") else f"{point}/")
+
+
+def memory_used(listed: Iterable[Program]) -> dict[str, int]:
+    """Sum the memory of runs, by uid: private pages of all processes, and the largest shared part once."""
+    private: dict[str, int] = {}
+    shared: dict[str, int] = {}
+    for each in listed:
+        pages = content(f"/proc/{each.pid}/statm").split()
+        if pages:
+            resident, common = int(pages[1]), int(pages[2])
+            private[each.uid] = private.get(each.uid, 0) + resident - common
+            shared[each.uid] = max(shared.get(each.uid, 0), common)
+    return {uid: (pages + shared[uid]) * _PAGE for uid, pages in private.items()}
+
+
+def disk_used(listed: Iterable[Program], folders: Mapping[str, str], place: str) -> dict[str, tuple[int, int]]:
+    """Sum what runs have on the disk of a place, by uid, in bytes and files.
+
+    That is what is in their own folder, and whatever else they have open to write: somebody who writes to a disk that
+    is filling up uses it, though the file stays when the program ends.
+
+    Args:
+        listed: The processes of runs.
+        folders: The folder of each run.
+        place: A directory on that disk.
+    """
+    try:
+        device = Path(place).stat().st_dev
+    except OSError:
+        return {}
+    seen: dict[str, dict[int, int]] = {uid: {} for uid in folders}
+    for uid, folder in folders.items():
+        _walk(folder, device, seen[uid])
+    for each in listed:
+        if each.uid in seen:
+            _opened(each.pid, device, seen[each.uid])
+    return {uid: (sum(files.values()) * _BLOCK, len(files)) for uid, files in seen.items()}
+
+
+def _walk(folder: str, device: int, found: dict[int, int]) -> None:
+    left = [folder]
+    while left and len(found) < _MOST_FILES:
+        for entry in _listed(left.pop()):
+            known = _known(entry, follow=False)
+            if known is not None and known.st_dev == device:
+                found[known.st_ino] = known.st_blocks
+                left += [entry.path] if stat.S_ISDIR(known.st_mode) else []
+
+
+def _opened(pid: int, device: int, found: dict[int, int]) -> None:
+    """Add the files that a process has open to write, which may have no name any more."""
+    for entry in _listed(f"/proc/{pid}/fd"):
+        how, known = _known(entry, follow=False), _known(entry, follow=True)
+        if how is None or known is None or not how.st_mode & stat.S_IWUSR:
+            continue
+        if known.st_dev == device and stat.S_ISREG(known.st_mode):
+            found[known.st_ino] = known.st_blocks
+
+
+def _listed(folder: str) -> list[os.DirEntry[str]]:
+    """List a folder; nothing where that is gone, or nobody may."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _known(entry: os.DirEntry[str], *, follow: bool) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=follow)
+    except OSError:
+        return None
+
+
+def used(directory: str, folders: Mapping[str, str], lacking: Mapping[Shortage, str]) -> dict[str, dict[Shortage, int]]:
+    """Return what runs use of what is lacking, by uid.
+
+    Args:
+        directory: Where the files of runs are.
+        folders: The folder of each run that runs.
+        lacking: What is lacking, with the place where disk is.
+    """
+    listed = [each for each in programs(directory) if each.uid in folders]
+    uses: dict[str, dict[Shortage, int]] = {uid: {} for uid in folders}
+    if Shortage.MEMORY in lacking:
+        for uid, size in memory_used(listed).items():
+            uses[uid][Shortage.MEMORY] = size
+    for of in _DISK.intersection(lacking):
+        for uid, (size, count) in disk_used(listed, folders, lacking[of] or directory).items():
+            uses[uid][of] = size if of is Shortage.DISK else count
+    return uses
