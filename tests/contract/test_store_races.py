@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_array
-from holdfast.domain.audit import ACCEPTED
+from holdfast.domain.audit import ACCEPTED, Act
 from holdfast.domain.job import ChildOf, Job, JobState, Node, Queue, Resources
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
@@ -28,12 +28,14 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.ports.workloads import Rerun
 from holdfast.service.arrays import Arrays
-from holdfast.service.control import Control
 from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.operations.nodes import Nodes
 from holdfast.service.operations.notifiers import Notifications
 from holdfast.service.reruns import Reran, rerun
 from holdfast.service.reshape import reshape
+from holdfast.service.steering.arrays import ARRAYS
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
 from holdfast.service.submit import Submitter, Written
 from tests.contract.test_store_notifications import BY, told
 from tests.contract.test_store_versions import at_once
@@ -213,8 +215,8 @@ def test_of_retries_at_one_moment_one_is_accepted(place: Place, store: Store) ->
         looked.wait()
         return spec
 
-    people = [Control(place.open(), VirtualClock()) for _ in range(CALLERS)]
-    raised = at_once([lambda one=one: one.retry("j1", change=change) for one in people])  # type: ignore[misc]
+    people = [Control(JOBS, place.open(), VirtualClock()) for _ in range(CALLERS)]
+    raised = at_once([lambda one=one: one.ask(Act.RETRY, "j1", what={"change": change}) for one in people])  # type: ignore[misc]
     assert [str(error).partition("\n")[0] for error in raised] == ["job 'j1' is about to be retried already"] * 3
     assert [type(error) for error in raised] == [Conflict] * 3
     assert [one.kind for one in store.requests(limit=9)][1:] == [RequestKind.RETRY]
@@ -340,10 +342,12 @@ def test_nothing_is_accepted_of_an_array_after_its_end_was_asked_for_at_the_same
     for number in range(5):
         name, looked = f"sweep{number}", threading.Barrier(3)
         store.submit(Submission([], owner=evolve(array(name), state=ArrayState(held="by me"))))
-        changing, releasing, ending = (Arrays(place.open(), Together(looked), Counting()) for _ in range(3))
-        end = ending.delete if last is RequestKind.DELETE else ending.cancel
+        changing = Arrays(place.open(), Together(looked), Counting())
+        releasing, ending = (Control(ARRAYS, place.open(), Together(looked)) for _ in range(2))
         change = partial(reshape, changing, name, limited(2, name))
-        raised = at_once([change, partial(releasing.release, name), partial(end, name)])
+        raised = at_once(
+            [change, partial(releasing.ask, Act.RELEASE, name), partial(ending.ask, Act(last.value), name)]
+        )
         asked = [one.kind for one in store.asked_of(Array, name).requests]
         assert (asked[-1], len(asked) + len(raised)) == (last, 3)
         assert {type(error) for error in raised} <= {Conflict}

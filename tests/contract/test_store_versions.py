@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -17,8 +18,9 @@ from holdfast.errors import Conflict, NotFound, VersionConflict
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, Submission
 from holdfast.ports.workloads import AskedOf
-from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobsets import JOB_SETS
 from tests.unit.conftest import VirtualClock
 from tests.unit.jobset_lab import group, manifest
 from tests.unit.jobset_service import Counting
@@ -145,9 +147,9 @@ def test_of_ten_changes_and_a_deletion_at_once_nothing_is_accepted_after_the_del
     suspended = manifest(replicatedJobs=[group("w")], suspend=True)
     tasks: list[Callable[[], object]] = []
     for number in range(10):
-        sets, control = JobSets(place.open(), VirtualClock(), ids), SetControl(place.open(), VirtualClock())
-        tasks.append((lambda s=sets: s.put(suspended)) if number % 2 else (lambda c=control: c.resume("train")))  # type: ignore[misc]
-    deleting = SetControl(place.open(), VirtualClock())
-    raised = at_once([*tasks, lambda: deleting.delete("train")])
+        sets, control = JobSets(place.open(), VirtualClock(), ids), Control(JOB_SETS, place.open(), VirtualClock())
+        tasks.append(partial(sets.put, suspended) if number % 2 else partial(control.ask, Act.RESUME, "train"))
+    deleting = Control(JOB_SETS, place.open(), VirtualClock())
+    raised = at_once([*tasks, lambda: deleting.ask(Act.DELETE, "train")])
     assert all(type(error) is Conflict for error in raised)
     assert [one.kind for one in store.asked_of(JobSet, "train").requests][-1] is RequestKind.DELETE

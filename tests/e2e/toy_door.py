@@ -11,6 +11,7 @@ from itertools import count
 from select import select
 from typing import TYPE_CHECKING
 
+from holdfast.domain.audit import Act
 from holdfast.errors import HoldfastError, InvalidRequest
 from holdfast.service.manifests.text import Format, Text
 from holdfast.service.operations.events import EventLog
@@ -66,7 +67,7 @@ class _Visit(socketserver.StreamRequestHandler):
             case "WATCH":
                 yield from self._watch(caller, rest)
             case "CANCEL":
-                yield f"OK {JobOperations(door.backend).cancel(caller, rest, 'asked at the toy door').id}"
+                yield f"OK {JobOperations(door.backend).ask(caller, Act.CANCEL, rest, 'asked at the toy door').id}"
             case _:
                 message = f"{verb!r} is not RUN, WATCH or CANCEL"
                 raise InvalidRequest(message)

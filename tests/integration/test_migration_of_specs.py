@@ -13,6 +13,7 @@ from sqlalchemy import column, insert, table, update
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry, load_set_spec, load_spec, set_spec_of
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.manifests import read_manifest
+from holdfast.domain.audit import Act
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
@@ -21,7 +22,8 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import UnreadableSpec
 from holdfast.ports.store import JobFilter
-from holdfast.service.jobsets.control import SetControl
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobsets import JOB_SETS
 from holdfast.storage.sql import migrations, open_store
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.migrations import steps
@@ -168,7 +170,7 @@ def test_what_cannot_be_compiled_stops_no_upgrade_and_ends_with_a_reason(old: Ol
     assert store.requests(limit=1) == []
     assert list(lab.controller.state.jobs) == ["good"]
     assert set_spec_of(row) == JobSetSpec(name="set")
-    SetControl(store, lab.clock).delete("set")
+    Control(JOB_SETS, store, lab.clock).ask(Act.DELETE, "set")
     lab.tick()
     lab.tick()
     assert store.workloads(JobSet) == []

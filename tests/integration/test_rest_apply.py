@@ -12,8 +12,9 @@ import pytest
 from holdfast.errors import AlreadyExists, InvalidManifest
 from holdfast.ports.store import JobFilter
 from holdfast.service.apply import Applier
-from holdfast.service.control import Control
 from holdfast.service.manifests.reading import written_job
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
 from holdfast.service.submit import Submitter
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab
@@ -85,7 +86,7 @@ def test_of_two_jobs_applied_at_the_same_time_one_is_submitted(lab: SetLab, othe
             both_have_looked.wait(10)
             return f"job-{next(ids)}"
 
-    applier = Applier(Submitter(lab.store, lab.clock, Ids()), Control(lab.store, lab.clock))
+    applier = Applier(Submitter(lab.store, lab.clock, Ids()), Control(JOBS, lab.store, lab.clock))
 
     def result(document: dict[str, Any]) -> str:
         try:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.http import endpoints
 from holdfast.domain.record import Struct
-from holdfast.domain.rights import TABLE
+from holdfast.domain.rights import TABLE, WORK
 from holdfast.service import operations
-from holdfast.service.access.asking import ASKED
+from holdfast.service.access.asking import ASKED, BY_ACT, RIGHTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,10 @@ def test_every_operation_takes_who_calls_first_and_asks_the_table() -> None:
     silent = [name for name, one in found.items() if not hasattr(one, ASKED)]
     assert silent == [], "say with @asks what it takes"
     asked = {name: getattr(one, ASKED) for name, one in found.items()}
-    assert [name for name, (right, kind) in asked.items() if right not in TABLE.get(kind, {})] == []
+    plain = {name: each for name, each in asked.items() if each != BY_ACT}
+    assert asked.keys() - plain.keys() == {"steering.Steers.ask"}
+    assert [name for name, (right, kind) in plain.items() if right not in TABLE.get(kind, {})] == []
+    assert all(right in TABLE[kind] for right in RIGHTS.values() for kind in WORK)
 
 
 def test_endpoints_reach_the_store_by_operations_only() -> None:

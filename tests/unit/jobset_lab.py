@@ -13,8 +13,8 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
-from holdfast.service.jobsets.accepted import as_accepted
 from holdfast.service.jobsets.children import jobs_of
+from holdfast.service.steering.jobsets import JOB_SETS
 from tests.unit.conftest import Lab, exits
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class SetLab(Lab):
     def ask_set(self, kind: RequestKind, set_id: str, **payload: object) -> None:
         text = json.dumps(payload) if payload else ""
         if kind in {RequestKind.HOLD, RequestKind.RELEASE}:
-            row = as_accepted(self.store.asked_of(JobSet, set_id))
+            row = JOB_SETS.as_accepted(self.store.asked_of(JobSet, set_id))
             text = suspending(row, suspend=kind is RequestKind.HOLD) or text
         self.store.append(Request(kind, (set_id,), self.clock.now(), payload=text))
 

@@ -21,7 +21,6 @@ from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import Submission
-from holdfast.service.control import Control
 from tests.unit.conftest import NOW, exits, retrying
 from tests.unit.jobset_lab import FOREVER, SetLab, attempts_started, fails_first, group, manifest
 
@@ -290,7 +289,7 @@ def test_a_policy_holds_a_pod_until_its_job_is_released(lab: SetLab) -> None:
     lab.restart_controller()
     lab.pass_s(5)
     assert lab.store.job(held.id).state is JobState.HELD
-    Control(lab.store, lab.clock).release(held.id)
+    lab.ask(RequestKind.RELEASE, held.id)
     lab.pass_s(10)
     assert len(lab.orders) == 2
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
@@ -309,7 +308,7 @@ def test_a_job_that_is_held_keeps_no_topology_domain_from_others(lab: SetLab) ->
         JobState.HELD,
         1,
     )
-    Control(lab.store, lab.clock).release(held.id)
+    lab.ask(RequestKind.RELEASE, held.id)
     lab.pass_s(10)
     assert lab.store.workload(JobSet, set_id).state.terminal is Terminal.COMPLETED
 

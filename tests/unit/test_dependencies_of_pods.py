@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.dialects.manifests import read_one
+from holdfast.domain.audit import Act
 from holdfast.domain.job import JobState
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -14,8 +15,9 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
 from holdfast.ports.requests import RequestKind
 from holdfast.service.apply import Applier
-from holdfast.service.control import Control
 from holdfast.service.explain import Explainer
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
 from holdfast.service.submit import Written
 from tests.unit.conftest import exits
 from tests.unit.test_dependencies import WaitingLab
@@ -159,7 +161,7 @@ def test_one_that_is_to_be_held_waits_for_a_person_and_one_that_is_to_run_runs(
     pass_s(lab, 20, restarts=restarts)
     assert lab.states("next", "other") == [HELD, SUCCEEDED]
     assert lab.job("next").reason.startswith("job bad did not succeed: it failed")
-    Control(lab.store, lab.clock).release("next")
+    Control(JOBS, lab.store, lab.clock).ask(Act.RELEASE, "next")
     pass_s(lab, 10, restarts=restarts)
     assert (lab.job("next").state, len(lab.store.runs(job_id))) == (SUCCEEDED, 1)
 
@@ -190,7 +192,7 @@ def test_names_of_one_submission_may_come_in_any_order_and_not_in_a_circle(lab: 
 
 def test_applying_the_same_again_leaves_what_waits_alone(lab: WaitingLab) -> None:
     lab.add("good")
-    applier = Applier(lab.submitter, Control(lab.store, lab.clock))
+    applier = Applier(lab.submitter, Control(JOBS, lab.store, lab.clock))
     results = [applier.apply(Written(read(document("next", depends_on="good")))).result for _ in range(2)]
     results.append(applier.apply(Written(read(document("next", depends_on="good:ended")))).result)
     assert results == ["created", "unchanged", "created"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
+from holdfast.domain.audit import Act
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, JobState, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption
@@ -16,8 +17,9 @@ from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.exchange import ExchangeRequest
 from holdfast.ports.requests import RequestKind
-from holdfast.service.control import Control
 from holdfast.service.explain import Explainer
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
 from tests.unit.conftest import exits, job_named, retrying
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ def test_a_job_that_is_released_before_it_has_stopped_is_queued_once_it_has(lab:
     lab.pass_s(10)
     lab.ask(RequestKind.HOLD, job)
     lab.pass_s(1)
-    Control(lab.store, lab.clock).release(job)
+    Control(JOBS, lab.store, lab.clock).ask(Act.RELEASE, job)
     lab.pass_s(8)
     assert (lab.job(job).state, lab.job(job).retries, lab.job(job).attempt) == (JobState.SUCCEEDED, 0, 2)
 

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.dialects.native.patch import patched
+from holdfast.domain.audit import Act
 from holdfast.domain.job import ChildOf, Job, JobState, Resources
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.errors import Conflict, HoldfastError, InvalidManifest, NotFound
+from holdfast.errors import Conflict, HoldfastError, InvalidManifest, NotFound, Unavailable
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import Changes, Submission
-from holdfast.service.control import Control
+from holdfast.service.steering.arrays import ARRAYS
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
 from tools.memory_store import MemoryStore
+
+if TYPE_CHECKING:
+    from holdfast.domain.audit import Caller
+    from holdfast.ports.requests import Request
+    from holdfast.service.steering.control import Rules
 
 
 class Noon:
@@ -35,8 +46,8 @@ def store() -> MemoryStore:
 
 
 @pytest.fixture
-def control(store: MemoryStore) -> Control:
-    return Control(store, Noon(), actor="ann")
+def control(store: MemoryStore) -> Control[Job]:
+    return Control(JOBS, store, Noon(), actor="ann")
 
 
 def _put(store: MemoryStore, state: JobState, *, cancel_requested: bool = False) -> None:
@@ -53,9 +64,9 @@ WAITING = [JobState.QUEUED, JobState.BACKOFF]
 
 
 @pytest.mark.parametrize("state", [*WAITING, JobState.RUNNING, JobState.HELD])
-def test_a_job_that_has_not_ended_can_be_cancelled(store: MemoryStore, control: Control, state: JobState) -> None:
+def test_a_job_that_has_not_ended_can_be_cancelled(store: MemoryStore, control: Control[Job], state: JobState) -> None:
     _put(store, state)
-    control.cancel("train", "typo")
+    control.ask(Act.CANCEL, "train", "typo")
     (request,) = store.requests(limit=9)
     assert (request.kind, request.targets, request.actor, request.reason, request.created_at) == (
         RequestKind.CANCEL,
@@ -67,112 +78,118 @@ def test_a_job_that_has_not_ended_can_be_cancelled(store: MemoryStore, control: 
 
 
 @pytest.mark.parametrize("state", ENDED)
-def test_a_job_that_has_ended_cannot_be_cancelled(store: MemoryStore, control: Control, state: JobState) -> None:
+def test_a_job_that_has_ended_cannot_be_cancelled(store: MemoryStore, control: Control[Job], state: JobState) -> None:
     _put(store, state)
     with pytest.raises(Conflict, match=f"has already ended: {state}"):
-        control.cancel("train")
+        control.ask(Act.CANCEL, "train")
     assert _asked(store) == []
 
 
 @pytest.mark.parametrize(("state", "requested"), [(JobState.CANCELLED, False), (JobState.RUNNING, True)])
-def test_cancelling_twice_asks_once(store: MemoryStore, control: Control, state: JobState, *, requested: bool) -> None:
+def test_cancelling_twice_asks_once(
+    store: MemoryStore, control: Control[Job], state: JobState, *, requested: bool
+) -> None:
     _put(store, state, cancel_requested=requested)
-    assert control.cancel("train").id == "job000001"
+    assert control.ask(Act.CANCEL, "train").id == "job000001"
     assert _asked(store) == []
 
 
 @pytest.mark.parametrize("state", WAITING)
-def test_a_waiting_job_can_be_held(store: MemoryStore, control: Control, state: JobState) -> None:
+def test_a_waiting_job_can_be_held(store: MemoryStore, control: Control[Job], state: JobState) -> None:
     _put(store, state)
-    control.hold("train")
+    control.ask(Act.HOLD, "train")
     assert _asked(store) == [RequestKind.HOLD]
 
 
-def test_a_running_job_can_be_held(store: MemoryStore, control: Control) -> None:
+def test_a_running_job_can_be_held(store: MemoryStore, control: Control[Job]) -> None:
     _put(store, JobState.RUNNING)
-    control.hold("train")
+    control.ask(Act.HOLD, "train")
     assert _asked(store) == [RequestKind.HOLD]
 
 
-def test_a_running_job_made_of_pods_can_be_held(store: MemoryStore, control: Control) -> None:
+def test_a_running_job_made_of_pods_can_be_held(store: MemoryStore, control: Control[Job]) -> None:
     _put(store, JobState.RUNNING)
     store.commit(Changes(workloads={"job000001": KubeJobRecord(id="job000001")}))
-    control.hold("train")
+    control.ask(Act.HOLD, "train")
     assert _asked(store) == [RequestKind.HOLD]
 
 
-def test_a_job_made_of_pods_can_be_released_while_they_stop(store: MemoryStore, control: Control) -> None:
+def test_a_job_made_of_pods_can_be_released_while_they_stop(store: MemoryStore, control: Control[Job]) -> None:
     _put(store, JobState.RUNNING)
     store.commit(Changes(workloads={"job000001": KubeJobRecord(id="job000001", suspended=True)}))
-    control.release("train")
+    control.ask(Act.RELEASE, "train")
     assert _asked(store) == [RequestKind.RELEASE]
 
 
-def test_a_running_job_made_of_pods_that_was_not_held_cannot_be_released(store: MemoryStore, control: Control) -> None:
+def test_a_running_job_made_of_pods_that_was_not_held_cannot_be_released(
+    store: MemoryStore, control: Control[Job]
+) -> None:
     _put(store, JobState.RUNNING)
     store.commit(Changes(workloads={"job000001": KubeJobRecord(id="job000001")}))
     with pytest.raises(Conflict, match="only a held job"):
-        control.release("train")
+        control.ask(Act.RELEASE, "train")
 
 
-def test_a_job_that_is_being_cancelled_cannot_be_held(store: MemoryStore, control: Control) -> None:
+def test_a_job_that_is_being_cancelled_cannot_be_held(store: MemoryStore, control: Control[Job]) -> None:
     _put(store, JobState.RUNNING, cancel_requested=True)
     store.commit(Changes(workloads={"job000001": KubeJobRecord(id="job000001")}))
     with pytest.raises(Conflict, match="being cancelled"):
-        control.hold("train")
+        control.ask(Act.HOLD, "train")
 
 
 @pytest.mark.parametrize("state", [*ENDED, JobState.CANCELLED])
-def test_a_job_that_has_ended_cannot_be_held(store: MemoryStore, control: Control, state: JobState) -> None:
+def test_a_job_that_has_ended_cannot_be_held(store: MemoryStore, control: Control[Job], state: JobState) -> None:
     _put(store, state)
     with pytest.raises(Conflict):
-        control.hold("train")
+        control.ask(Act.HOLD, "train")
 
 
-def test_holding_a_held_job_asks_nothing(store: MemoryStore, control: Control) -> None:
+def test_holding_a_held_job_asks_nothing(store: MemoryStore, control: Control[Job]) -> None:
     _put(store, JobState.HELD)
-    control.hold("train")
+    control.ask(Act.HOLD, "train")
     assert _asked(store) == []
 
 
-def test_a_held_job_can_be_released(store: MemoryStore, control: Control) -> None:
+def test_a_held_job_can_be_released(store: MemoryStore, control: Control[Job]) -> None:
     _put(store, JobState.HELD)
-    control.release("train")
+    control.ask(Act.RELEASE, "train")
     assert _asked(store) == [RequestKind.RELEASE]
 
 
 @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING, JobState.BACKOFF, *ENDED])
-def test_only_a_held_job_can_be_released(store: MemoryStore, control: Control, state: JobState) -> None:
+def test_only_a_held_job_can_be_released(store: MemoryStore, control: Control[Job], state: JobState) -> None:
     _put(store, state)
     with pytest.raises(Conflict, match="only a held job"):
-        control.release("train")
+        control.ask(Act.RELEASE, "train")
 
 
-def test_a_hold_not_acted_on_yet_can_be_released(store: MemoryStore, control: Control) -> None:
-    control.hold("train")
-    control.release("train")
+def test_a_hold_not_acted_on_yet_can_be_released(store: MemoryStore, control: Control[Job]) -> None:
+    control.ask(Act.HOLD, "train")
+    control.ask(Act.RELEASE, "train")
     assert _asked(store) == [RequestKind.HOLD, RequestKind.RELEASE]
 
 
-def test_an_unknown_job_is_not_found(control: Control) -> None:
+def test_an_unknown_job_is_not_found(control: Control[Job]) -> None:
     with pytest.raises(NotFound):
-        control.cancel("nope")
+        control.ask(Act.CANCEL, "nope")
 
 
 @pytest.mark.parametrize("state", [*ENDED, JobState.CANCELLED, *WAITING, JobState.HELD])
-def test_a_job_that_does_not_run_can_be_retried(store: MemoryStore, control: Control, state: JobState) -> None:
+def test_a_job_that_does_not_run_can_be_retried(store: MemoryStore, control: Control[Job], state: JobState) -> None:
     _put(store, state, cancel_requested=state is JobState.CANCELLED)
-    control.retry("train", "fixed the data")
+    control.ask(Act.RETRY, "train", "fixed the data")
     (request,) = store.requests(limit=9)
     assert (request.kind, request.payload, request.reason) == (RequestKind.RETRY, "", "fixed the data")
 
 
 def test_a_retry_changes_what_is_asked_of_it_and_keeps_the_memory_that_grew(
-    store: MemoryStore, control: Control
+    store: MemoryStore, control: Control[Job]
 ) -> None:
     job = evolve(store.job("job000001"), state=JobState.FAILED, request=Resources(500, 1 << 30))
     store.commit(Changes(jobs={job.id: job}))
-    control.retry("train", change=lambda spec: patched(spec, {"env": {"B": "2"}, "resources": {"cpu": 2}}))
+    control.ask(
+        Act.RETRY, "train", what={"change": lambda spec: patched(spec, {"env": {"B": "2"}, "resources": {"cpu": 2}})}
+    )
     (request,) = store.requests(limit=9)
     wanted = evolve(SPEC, env={"A": "1", "B": "2"}, resources=Resources(2000, 1 << 30))
     assert load_spec(request.payload) == wanted
@@ -190,12 +207,12 @@ def test_a_retry_changes_what_is_asked_of_it_and_keeps_the_memory_that_grew(
     ],
 )
 def test_what_cannot_be_retried_is_said_with_its_reason(
-    store: MemoryStore, control: Control, change: dict[str, object], message: str
+    store: MemoryStore, control: Control[Job], change: dict[str, object], message: str
 ) -> None:
     job = evolve(store.job("job000001"), **change)  # type: ignore[arg-type]  # fields by name
     store.commit(Changes(jobs={job.id: job}))
     with pytest.raises(Conflict, match=message) as refused:
-        control.retry("train")
+        control.ask(Act.RETRY, "train")
     assert refused.value.hint
     assert not _asked(store)
 
@@ -210,11 +227,11 @@ def test_what_cannot_be_retried_is_said_with_its_reason(
     ],
 )
 def test_all_that_is_wrong_with_a_change_is_said_and_nothing_is_asked(
-    store: MemoryStore, control: Control, patch: dict[str, object], paths: list[str]
+    store: MemoryStore, control: Control[Job], patch: dict[str, object], paths: list[str]
 ) -> None:
     _put(store, JobState.FAILED)
     with pytest.raises(HoldfastError) as refused:
-        control.retry("train", change=lambda spec: patched(spec, patch))
+        control.ask(Act.RETRY, "train", what={"change": lambda spec: patched(spec, patch)})
     assert isinstance(refused.value, InvalidManifest)
     assert [problem.path for problem in refused.value.problems] == paths
     assert not _asked(store)
@@ -232,3 +249,32 @@ def test_all_that_is_wrong_with_a_change_is_said_and_nothing_is_asked(
 )
 def test_a_patch_changes_what_it_names_alone(patch: dict[str, object], changed: dict[str, object]) -> None:
     assert patched(SPEC, patch) == evolve(SPEC, **changed)  # type: ignore[arg-type]  # fields by name
+
+
+class Full(MemoryStore):
+    """A store whose disk is full until somebody makes room."""
+
+    room = True
+
+    def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
+        if not self.room:
+            raise Unavailable
+        super().append(request, by=by, version=version)
+
+    def make_room(self) -> bool:
+        self.room = True
+        return True
+
+
+@pytest.mark.parametrize("rules", [JOBS, ARRAYS], ids=["job", "array"])
+def test_what_fills_the_disk_can_be_cancelled_but_not_held(rules: Rules[Any]) -> None:
+    store = Full()
+    spec = dump_spec(ArraySpec(JobSpec("train", ("true",)), (Indexes(0, 1),)))
+    store.submit(Submission([], owner=Array(id="a1", name="train", spec=spec)))
+    store.submit(Submission([Job("job000001", "train", "default", 0, 1.0, dump_spec(SPEC))]))
+    store.room = False
+    control = Control(rules, store, Noon(), make_room=store.make_room)
+    with pytest.raises(Unavailable):
+        control.ask(Act.HOLD, "train")
+    control.ask(Act.CANCEL, "train")
+    assert _asked(store)[-1] is RequestKind.CANCEL

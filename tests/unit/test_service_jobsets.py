@@ -17,12 +17,13 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
-from holdfast.service.control import Control
-from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.operations.filters import Wanted, read_filter
 from holdfast.service.operations.seeing import Seeing
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
+from holdfast.service.steering.jobsets import JOB_SETS
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
 from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
@@ -44,8 +45,8 @@ def sets(lab: SetLab) -> JobSets:
 
 
 @pytest.fixture
-def control(lab: SetLab) -> SetControl:
-    return SetControl(lab.store, lab.clock, actor="bob")
+def control(lab: SetLab) -> Control[JobSet]:
+    return Control(JOB_SETS, lab.store, lab.clock, actor="bob")
 
 
 @pytest.fixture
@@ -223,12 +224,12 @@ def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: JobSets
 
 
 def test_a_set_resumed_by_hand_is_not_changed_by_what_it_was_created_from(
-    sets: JobSets, control: SetControl, lab: SetLab
+    sets: JobSets, control: Control[JobSet], lab: SetLab
 ) -> None:
     sets.create(NATIVE)
-    control.suspend("short")
+    control.ask(Act.SUSPEND, "short")
     lab.pass_s(1)
-    control.resume("short")
+    control.ask(Act.RESUME, "short")
     lab.pass_s(1)
     assert '"suspend":false' in sets.get("short").manifest
     assert sets.put(NATIVE).result == "unchanged"
@@ -273,26 +274,26 @@ def test_a_change_to_what_must_exist_needs_it(sets: JobSets) -> None:
         sets.put(NATIVE, create=False)
 
 
-def test_a_set_that_is_going_takes_no_change(sets: JobSets, control: SetControl, lab: SetLab) -> None:
+def test_a_set_that_is_going_takes_no_change(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
     sets.create(NATIVE)
     lab.pass_s(2)
-    control.delete("short")
+    control.ask(Act.DELETE, "short")
     lab.controller.tick([])
     assert sets.get("short").deleting
     for refused in (
         lambda: sets.put(native(suspend=True)),
-        lambda: control.suspend("short"),
-        lambda: control.restart("short"),
+        lambda: control.ask(Act.SUSPEND, "short"),
+        lambda: control.ask(Act.RESTART, "short"),
     ):
         with pytest.raises(Conflict):
             refused()
-    assert control.delete("short").deleting
+    assert control.ask(Act.DELETE, "short").deleting
 
 
-def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: SetControl, lab: SetLab) -> None:
+def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
     set_id = sets.create(NATIVE).job_set.id
     lab.pass_s(2)
-    control.delete("short", "no more")
+    control.ask(Act.DELETE, "short", "no more")
     lab.pass_s(60)
     with pytest.raises(NotFound):
         sets.get("short")
@@ -305,15 +306,15 @@ def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: SetCont
 
 
 def test_what_is_asked_of_the_controller_names_the_set_who_and_why(
-    sets: JobSets, control: SetControl, lab: SetLab
+    sets: JobSets, control: Control[JobSet], lab: SetLab
 ) -> None:
     set_id = sets.create(NATIVE).job_set.id
     lab.pass_s(1)
-    control.suspend("short", "lunch")
-    control.restart(set_id, group="workers", index=1, reason="odd", by=BY)
-    control.restart("short", group="workers")
-    control.restart("short")
-    control.delete("short")
+    control.ask(Act.SUSPEND, "short", "lunch")
+    control.ask(Act.RESTART, set_id, "odd", by=BY, what={"group": "workers", "index": 1})
+    control.ask(Act.RESTART, "short", what={"group": "workers"})
+    control.ask(Act.RESTART, "short")
+    control.ask(Act.DELETE, "short")
     suspend, *others = lab.store.requests(limit=9)
     assert (suspend.kind, suspend.actor, suspend.reason) == (RequestKind.HOLD, "bob", "lunch")
     assert load_set_spec(load_change(suspend.payload).spec).suspend
@@ -328,14 +329,14 @@ def test_what_is_asked_of_the_controller_names_the_set_who_and_why(
 
 
 def test_what_is_so_already_is_not_asked_for_unless_something_is_pending(
-    sets: JobSets, control: SetControl, lab: SetLab
+    sets: JobSets, control: Control[JobSet], lab: SetLab
 ) -> None:
     sets.create(NATIVE)
     lab.pass_s(1)
-    control.resume("short")
+    control.ask(Act.RESUME, "short")
     assert lab.store.requests(limit=9) == []
-    control.suspend("short")
-    control.resume("short")
+    control.ask(Act.SUSPEND, "short")
+    control.ask(Act.RESUME, "short")
     assert [one.kind for one in lab.store.requests(limit=9)] == [RequestKind.HOLD, RequestKind.RELEASE]
 
 
@@ -344,21 +345,21 @@ def test_what_is_so_already_is_not_asked_for_unless_something_is_pending(
     [("nope", None, NotFound), ("workers", 2, NotFound), (None, 0, InvalidRequest)],
 )
 def test_a_restart_of_what_is_not_there_is_refused(
-    sets: JobSets, control: SetControl, group_name: str | None, index: int | None, error: type[Exception]
+    sets: JobSets, control: Control[JobSet], group_name: str | None, index: int | None, error: type[Exception]
 ) -> None:
     sets.create(NATIVE)
     with pytest.raises(error):
-        control.restart("short", group=group_name, index=index)
+        control.ask(Act.RESTART, "short", what={"group": group_name, "index": index})
 
 
-def test_a_set_that_is_over_can_only_be_deleted(sets: JobSets, control: SetControl, lab: SetLab) -> None:
+def test_a_set_that_is_over_can_only_be_deleted(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
     lab.plan = lambda _: exits(0)
     sets.create(NATIVE)
     lab.pass_s(10)
-    for refused in (control.suspend, control.resume, control.restart):
+    for refused in (Act.SUSPEND, Act.RESUME, Act.RESTART):
         with pytest.raises(Conflict, match="Completed already"):
-            refused("short")
-    control.delete("short")
+            control.ask(refused, "short")
+    control.ask(Act.DELETE, "short")
 
 
 def test_lists_are_cut_by_name(sets: JobSets) -> None:
@@ -384,10 +385,10 @@ def test_the_jobs_of_a_set_come_with_what_is_known_of_their_pods(sets: JobSets, 
 
 def test_a_job_of_a_set_is_steered_through_its_set(sets: JobSets, lab: SetLab) -> None:
     sets.create(NATIVE)
-    jobs = Control(lab.store, lab.clock)
-    for refused in (jobs.cancel, jobs.hold, jobs.release):
+    jobs = Control(JOBS, lab.store, lab.clock)
+    for refused in (Act.CANCEL, Act.HOLD, Act.RELEASE):
         with pytest.raises(Conflict) as caught:
-            refused("short-driver-0")
+            jobs.ask(refused, "short-driver-0")
         assert caught.value.hint is not None
         assert "job set" in caught.value.hint
 

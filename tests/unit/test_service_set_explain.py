@@ -9,14 +9,16 @@ import pytest
 from holdfast.api.http.endpoints.jobs import attempts_of
 from holdfast.cli.render.jobs import attempt_table
 from holdfast.cli.render.jobsets import jobset_facts
+from holdfast.domain.audit import Act
 from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
-from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.query import Queries
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobsets import JOB_SETS
 from holdfast.service.submit import Submitter, Written
 from holdfast.wire.render_jobsets import set_view
 from tests.reading import read_job
@@ -25,6 +27,7 @@ from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest,
 from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
 
 if TYPE_CHECKING:
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.engines.simulated.life import SimulatedRun
 
 
@@ -39,8 +42,8 @@ def sets(lab: SetLab) -> JobSets:
 
 
 @pytest.fixture
-def control(lab: SetLab) -> SetControl:
-    return SetControl(lab.store, lab.clock, actor="bob")
+def control(lab: SetLab) -> Control[JobSet]:
+    return Control(JOB_SETS, lab.store, lab.clock, actor="bob")
 
 
 @pytest.fixture
@@ -236,7 +239,7 @@ def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:
     assert problem.path == "spec.template.spec.containers[0].resources.requests.memory"
 
 
-def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: JobSets, control: SetControl, lab: SetLab) -> None:
+def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
     row = sets.create(NATIVE).job_set
     lab.pass_s(2)
     queries = Queries(lab.store, Explainer(lab.store))
@@ -244,7 +247,7 @@ def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: JobSets, control: SetCo
     before = queries.detail(first.id).pods
     assert before is not None
     assert before.asked is not None
-    control.delete("short")
+    control.ask(Act.DELETE, "short")
     lab.pass_s(60)
     after = queries.detail(first.id).pods
     assert after is not None

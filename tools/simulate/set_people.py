@@ -19,8 +19,8 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
 from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
 from holdfast.service.admission.records import new_job
-from holdfast.service.jobsets.accepted import as_accepted
 from holdfast.service.jobsets.children import jobs_of
+from holdfast.service.steering.jobsets import JOB_SETS
 from tools.simulate.manifests import random_batch_job, random_set
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class SetPeople:
     def _steer(self, kind: RequestKind, row: JobSet | None) -> None:
         if row is None:
             return
-        there = as_accepted(self._scene.store().asked_of(JobSet, row.id))
+        there = JOB_SETS.as_accepted(self._scene.store().asked_of(JobSet, row.id))
         change = suspending(there, suspend=kind is RequestKind.HOLD)
         if change is not None:
             if kind is RequestKind.RELEASE:

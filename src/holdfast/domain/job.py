@@ -6,7 +6,7 @@ Times are seconds since the epoch, UTC.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the codec of what is stored looks it up
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.domain.access.grants import Permission  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.containers import UNKNOWN, EngineInfo
@@ -16,6 +16,7 @@ from holdfast.domain.lifecycle.judge import HandlerLimits  # noqa: TC001 - the c
 from holdfast.domain.notifier import Notify  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.shortage import Short  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.terms.kinds import JOB, KindInfo
 from holdfast.domain.terms.resources import UNLIMITED as UNLIMITED  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.resources import Amounts as Amounts  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.resources import Resources as Resources  # noqa: PLC0414 - part of this vocabulary
@@ -92,6 +93,9 @@ class Job(Struct, frozen=True):
     """What it is found by together with others; fixed."""
     kind: str = GANG
     """Of workload: who looks after it; fixed."""
+
+    info: ClassVar[KindInfo] = JOB
+    """What people meet of its kind."""
 
     @property
     def of_set(self) -> ChildOf | None:

@@ -9,12 +9,13 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.errors import AlreadyExists, InvalidManifest, Problem
 from holdfast.service.admission.finding import Everything
+from holdfast.service.steering.jobs import suspend_as
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.spec import JobSpec
-    from holdfast.service.control import Control
+    from holdfast.service.steering.control import Control
     from holdfast.service.submit import Submitter, Written
 
 
@@ -31,7 +32,7 @@ class Applier(Struct, frozen=True):
     """Applies Kubernetes Jobs."""
 
     submitter: Submitter
-    control: Control
+    control: Control[Job]
 
     def apply(self, written: Written, *, by: Caller | None = None) -> AppliedJob:
         """Submit a Kubernetes Job unless the newest one of its name is the same; only ``suspend`` of that may change.
@@ -54,7 +55,7 @@ class Applier(Struct, frozen=True):
                 if there is None:
                     raise
         suspend = spec.kube is not None and spec.kube.spec.suspend
-        changed = self.control.suspend_as(there, suspend=suspend, by=by)
+        changed = suspend_as(self.control, there, suspend=suspend, by=by)
         result = ("suspended" if suspend else "resumed") if changed else "unchanged"
         return AppliedJob(there, result, written.warnings)
 

@@ -1,4 +1,4 @@
-"""Submits, reads, explains and cancels arrays."""
+"""Submits, reads and explains arrays."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from holdfast.domain.job import JobState
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, task_name
-from holdfast.domain.workloads.dependencies import CANCELLED
-from holdfast.domain.workloads.spec import JobSpec
-from holdfast.errors import Conflict, Internal, NotFound
-from holdfast.ports.requests import Request, RequestKind
+from holdfast.errors import Internal, NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.admission.records import new_array
 from holdfast.service.quarantined import itself, readable, reason_of
 from holdfast.service.refusals import audited
+from holdfast.service.steering.arrays import no_such_array
 from holdfast.service.submit import Submitter
-from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -67,21 +64,6 @@ class Progress(Struct, frozen=True):
     def state(self) -> str:
         """Say in a word where it is."""
         return self.array.phase(self.spec)
-
-
-class Asked(Struct, frozen=True):
-    """An array as it will be once the controller has acted on all that was asked of it."""
-
-    progress: Progress
-    requests: Sequence[Request]
-    """What it has not acted on yet, in order."""
-
-    @property
-    def held(self) -> bool:
-        """Whether no more tasks are started."""
-        asked = (one.kind for one in reversed(self.requests))
-        last = next((kind for kind in asked if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
-        return bool(self.progress.array.state.held) if last is None else last is RequestKind.HOLD
 
 
 class FailureGroup(Struct, frozen=True):
@@ -177,31 +159,14 @@ class Arrays(Struct, frozen=True):
         Raises:
             NotFound: There is none.
         """
-        return self._progress(self._find(reference))
-
-    def asked(self, reference: str) -> Asked:
-        """Find an array by name or id, as it will be with all that was asked of it.
-
-        Raises:
-            NotFound: There is none.
-        """
-        try:
-            found = self.store.asked_of(Array, reference)
-        except NotFound:
-            raise _no_such(reference) from None
-        array, kinds = found.workload, {request.kind for request in found.requests}
-        if RequestKind.DELETE in kinds:
-            array = evolve(array, deleting=True)
-        if RequestKind.CANCEL in kinds and not (array.ended or array.state.stopping):
-            array = evolve(array, state=evolve(array.state, stopping=CANCELLED))
-        return Asked(self._progress(array), found.requests)
+        return self.progress(self._find(reference))
 
     def page(self, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE) -> ArrayPage:
         """List arrays by name."""
         told: list[Unreadable] = []
         found = self.store.workloads(Array, where, after=after, limit=limit + 1, told=told.append)
         shown, last = found[:limit], None if len(found) <= limit else found[limit - 1].name
-        arrays = readable(shown, partial(self._progress, known=self.store.quarantined()), itself, told.append)
+        arrays = readable(shown, partial(self.progress, known=self.store.quarantined()), itself, told.append)
         return ArrayPage(arrays, last, [one for one in told if last is None or one.name <= last])
 
     def going_on(self, tasks: Iterable[Job]) -> Sequence[Progress]:
@@ -212,7 +177,7 @@ class Arrays(Struct, frozen=True):
         except Internal:  # one of them is damaged, which is told where it is asked for
             return []
         shown = (found[one] for one in ids if one in found and not found[one].ended)
-        return readable(shown, partial(self._progress, known=self.store.quarantined()), itself)
+        return readable(shown, partial(self.progress, known=self.store.quarantined()), itself)
 
     def task(self, reference: str, index: int) -> Job:
         """Find a task of an array by its index.
@@ -229,80 +194,6 @@ class Arrays(Struct, frozen=True):
                 raise NotFound(msg, hint="tasks are made as places come free") from None
             msg = f"array {array.name!r} has no task {index}"
             raise NotFound(msg) from None
-
-    def cancel(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
-        """Ask for an array to make no more tasks, and for those it has to be cancelled.
-
-        Raises:
-            NotFound: There is no such array.
-            Conflict: It has ended.
-        """
-        with audited(self.store, by, Act.CANCEL, Subject.ARRAY, reference):
-
-            def ask() -> Progress:
-                found = self.asked(reference).progress
-                if found.array.ended:
-                    msg = f"array {found.array.name!r} has already ended: {found.array.ended}"
-                    raise Conflict(msg)
-                return self._ask(RequestKind.CANCEL, found, reason, by)
-
-            return in_order(ask)
-
-    def hold(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
-        """Ask for no more tasks of an array to start until it is released; those that run go on.
-
-        Raises:
-            NotFound: There is no such array.
-            Conflict: It has ended, or is about to.
-        """
-        with audited(self.store, by, Act.HOLD, Subject.ARRAY, reference):
-
-            def ask() -> Progress:
-                found = self._going_on(reference, "held")
-                return found.progress if found.held else self._ask(RequestKind.HOLD, found.progress, reason, by)
-
-            return in_order(ask)
-
-    def release(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
-        """Ask to release an array that is held or quarantined.
-
-        Raises:
-            NotFound: There is no such array.
-            Conflict: It is neither, or about to end.
-        """
-        with audited(self.store, by, Act.RELEASE, Subject.ARRAY, reference):
-
-            def ask() -> Progress:
-                found = self._going_on(reference, "released")
-                if not (found.held or found.progress.left_alone):
-                    array, state = found.progress.array, found.progress.state
-                    msg = f"array {array.name!r} is {state}: only a held array can be released"
-                    raise Conflict(msg)
-                return self._ask(RequestKind.RELEASE, found.progress, reason, by)
-
-            return in_order(ask)
-
-    def _going_on(self, reference: str, verb: str) -> Asked:
-        found = self.asked(reference)
-        array = found.progress.array
-        if array.ended or array.deleting or array.state.stopping:
-            msg = f"array {array.name!r} is {found.progress.state}: it cannot be {verb}"
-            raise Conflict(msg)
-        return found
-
-    def delete(self, reference: str, reason: str = "", *, by: Caller | None = None) -> Progress:
-        """Ask for an array to be cancelled and forgotten; its tasks stay as history. One that is being is left alone.
-
-        Raises:
-            NotFound: There is no such array.
-        """
-        with audited(self.store, by, Act.DELETE, Subject.ARRAY, reference):
-
-            def ask() -> Progress:
-                found = self._find_whatever_is_left(reference)
-                return found if found.array.deleting else self._ask(RequestKind.DELETE, found, reason, by)
-
-            return in_order(ask)
 
     def explain(self, reference: str) -> Explained:
         """Group an array's failed tasks by how they failed and what was decided, and cancelled ones by why.
@@ -334,23 +225,10 @@ class Arrays(Struct, frozen=True):
         try:
             return self.store.workload(Array, reference)
         except NotFound:
-            raise _no_such(reference) from None
+            raise no_such_array(reference) from None
 
-    def _find_whatever_is_left(self, reference: str) -> Progress:
-        """Find an array to delete it, which is the way to be rid of a damaged one."""
-        try:
-            return self.asked(reference).progress
-        except Internal:
-            found = self.store.left_of(Array, reference)
-            return Progress(found, ArraySpec(JobSpec(found.name, command=())), running=0)
-
-    def _ask(self, kind: RequestKind, found: Progress, reason: str, by: Caller | None) -> Progress:
-        actor = by.actor if by else ""
-        request = Request(kind, (found.array.id,), self.clock.now(), actor=actor, reason=reason)
-        self.store.append(request, by=by, version=found.array.version)
-        return found
-
-    def _progress(self, array: Array, known: Mapping[str, Quarantined] | None = None) -> Progress:
+    def progress(self, array: Array, known: Mapping[str, Quarantined] | None = None) -> Progress:
+        """Look how far an array is; ``known`` is what is quarantined, where somebody has looked already."""
         spec, running = load_array(array.spec), 0
         found = None if array.ended else (self.store.quarantined() if known is None else known).get(array.id)
         if not array.ended:
@@ -361,10 +239,6 @@ class Arrays(Struct, frozen=True):
         if over and not state.status and found is None:
             eta_s = (self.clock.now() - array.created_at) * (spec.total - over) / over
         return Progress(array, spec, running, eta_s, "" if found is None else reason_of(found))
-
-
-def _no_such(reference: str) -> NotFound:
-    return NotFound(f"array {reference!r} does not exist", hint="holdfast get arrays")
 
 
 def _largest_first(groups: Iterable[G]) -> list[G]:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.notifier import Notify
-    from holdfast.domain.workloads.array.model import Array
-    from holdfast.domain.workloads.jobset.state import JobSet
+    from holdfast.domain.workloads.base import Owner
     from holdfast.ports.store import Store
 
 MOST_LISTED = 20
@@ -75,7 +74,7 @@ def engines_of(store: Store) -> Sequence[EngineInfo]:
     return [evolve(engine, offers=names) for engine, names in offers.items()]
 
 
-def owner_id_of(store: Store, kind: type[Array | JobSet], reference: str) -> str:
+def owner_id_of(store: Store, kind: type[Owner], reference: str) -> str:
     """Find the id of an array or a job set, also of one that is gone and whose jobs are still known by it.
 
     Raises:

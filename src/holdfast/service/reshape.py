@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import SetChange, dump_change, dump_spec, load_array, load_change
+from holdfast.compiled.codec import SetChange, dump_change, dump_spec, load_array
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import LINE
 from holdfast.errors import Conflict, Problem
-from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.requests import RequestKind
 from holdfast.service.refusals import audited
+from holdfast.service.steering.arrays import ARRAYS, require_going_on
+from holdfast.service.steering.control import Control
 from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.array.model import ArraySpec
     from holdfast.domain.workloads.dependencies import Dependency
-    from holdfast.service.arrays import Arrays, Asked, Progress
+    from holdfast.service.arrays import Arrays, Progress
     from holdfast.service.submit import Written
 
 CHANGEABLE = ("array.maxRunning", "array.maxFailures")
@@ -55,9 +57,8 @@ def reshape(
 
 
 def _reshape(arrays: Arrays, reference: str, written: Written, by: Caller | None, *, dry_run: bool) -> Reshaped:
-    found = arrays.asked(reference)
-    array, wanted = found.progress.array, written.array
-    now = _as_asked(found)
+    array, wanted = ARRAYS.find(arrays.store, reference, Act.UPDATE), written.array
+    now = load_array(array.spec)
     differing = [] if wanted is None else differences(now, wanted)
     fixed = [name for name in differing if name not in CHANGEABLE]
     if fixed:
@@ -67,23 +68,14 @@ def _reshape(arrays: Arrays, reference: str, written: Written, by: Caller | None
             msg, problems=problems, hint=f"use another name, or delete it first: holdfast delete array {array.name}"
         )
     if wanted is None or not differing:
-        return Reshaped(found.progress, "unchanged")
-    if array.ended or array.deleting or array.state.stopping:
-        msg = f"array {array.name!r} is {found.progress.state}: its limits cannot be changed"
-        raise Conflict(msg)
+        return Reshaped(arrays.progress(array), "unchanged")
+    require_going_on(array, "its limits cannot be changed")
     if not dry_run:
         spec = evolve(now, max_running=wanted.max_running, max_failures=wanted.max_failures)
         payload = dump_change(SetChange(written.manifest, dump_spec(spec)))
-        actor = by.actor if by else ""
-        request = Request(RequestKind.UPDATE, (array.id,), arrays.clock.now(), actor=actor, payload=payload)
-        arrays.store.append(request, by=by, version=array.version)
-    return Reshaped(found.progress, "updated")
-
-
-def _as_asked(found: Asked) -> ArraySpec:
-    """Return what an array will be once the controller has acted on all that was asked."""
-    payloads = [request.payload for request in found.requests if request.kind is RequestKind.UPDATE]
-    return load_array(load_change(payloads[-1]).spec if payloads else found.progress.array.spec)
+        control = Control(ARRAYS, arrays.store, arrays.clock)
+        control.send(RequestKind.UPDATE, (array.id,), by=by, payload=payload, version=array.version)
+    return Reshaped(arrays.progress(array), "updated")
 
 
 def differences(now: ArraySpec, wanted: ArraySpec) -> list[str]:

@@ -7,10 +7,10 @@ work also asks about this piece of work, with ``require``.
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
 from holdfast.domain.access.grants import Right
-from holdfast.domain.audit import Act, AuditEntry
+from holdfast.domain.audit import Act, AuditEntry, Subject
 from holdfast.domain.rights import refusal_of
 from holdfast.errors import Forbidden, Refused
 from holdfast.service.access.repeats import record_once
@@ -18,13 +18,23 @@ from holdfast.service.access.repeats import record_once
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.domain.audit import Caller, Subject
+    from holdfast.domain.audit import Caller
     from holdfast.domain.rights import Refusal
     from holdfast.ports.events import AuditStore
+    from holdfast.service.steering.control import Rules
 
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
+
+
+class OfAKind(Protocol):
+    """Operations on work of one kind."""
+
+    rules: ClassVar[Rules[Any]]
+
+
+K = TypeVar("K", bound=OfAKind)
 ASKED = "asks"
 """The attribute of an operation that names its right and its kind."""
 ACTS = {
@@ -37,6 +47,15 @@ ACTS = {
     Right.CHANGE: Act.UPDATE,
 }
 """What the audit log says somebody was refused."""
+RIGHTS = {
+    **dict.fromkeys((Act.CANCEL, Act.DELETE), Right.CANCEL),
+    Act.PREEMPT: Right.PREEMPT,
+    Act.REPRIORITIZE: Right.REPRIORITIZE,
+    **dict.fromkeys((Act.HOLD, Act.RELEASE, Act.RETRY, Act.SUSPEND, Act.RESUME, Act.RESTART), Right.CHANGE),
+}
+"""What it takes to do something to a piece of work that is there."""
+BY_ACT = "by act"
+"""In place of a right and a kind: what is done says which."""
 
 
 def asks(
@@ -51,9 +70,7 @@ def asks(
 
     def asking(operation: Callable[Concatenate[S, Caller, P], R]) -> Callable[Concatenate[S, Caller, P], R]:
         def asked(self: S, caller: Caller, /, *args: P.args, **given: P.kwargs) -> R:
-            refused = refusal_of(caller.principal, right, kind)
-            if refused is not None:
-                raise forbidden(_store_of(self), caller, ACTS[right], kind, "", refused)
+            _require(self, caller, right, kind)
             if right is Right.SUBMIT and caller.unable:
                 raise Refused(caller.unable, hint="name an account for it in the server's HOLDFAST_ACCOUNTS")
             return operation(self, caller, *args, **given)
@@ -62,6 +79,29 @@ def asks(
         return update_wrapper(asked, operation)
 
     return asking
+
+
+def asks_by_act(
+    operation: Callable[Concatenate[K, Caller, Act, P], R],
+) -> Callable[Concatenate[K, Caller, Act, P], R]:
+    """Have an operation of many acts on work of one kind refuse who may not do that to anything of the kind.
+
+    Raises:
+        Forbidden: Who calls has no such right.
+    """
+
+    def asked(self: K, caller: Caller, act: Act, /, *args: P.args, **given: P.kwargs) -> R:
+        _require(self, caller, RIGHTS[act], Subject(self.rules.kind.info.subject))
+        return operation(self, caller, act, *args, **given)
+
+    setattr(asked, ASKED, BY_ACT)
+    return update_wrapper(asked, operation)
+
+
+def _require(operations: object, caller: Caller, right: Right, kind: Subject) -> None:
+    refused = refusal_of(caller.principal, right, kind)
+    if refused is not None:
+        raise forbidden(_store_of(operations), caller, ACTS[right], kind, "", refused)
 
 
 def forbidden(store: AuditStore, caller: Caller, act: Act, kind: Subject, name: str, refused: Refusal) -> Forbidden:

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.array.model import Array
-    from holdfast.domain.workloads.jobset.state import JobSet
+    from holdfast.domain.workloads.base import Owner
     from holdfast.ports.store import Store
 
 
@@ -32,7 +31,7 @@ class Finder(Protocol):
         """Return the newest job of a name that is theirs to change."""
         ...
 
-    def find_workload(self, kind: type[Array | JobSet], reference: str) -> Array | JobSet:
+    def find_workload(self, kind: type[Owner], reference: str) -> Owner:
         """Find an array or a job set by id or name.
 
         Raises:
@@ -40,11 +39,11 @@ class Finder(Protocol):
         """
         ...
 
-    def names(self, kind: type[Array | JobSet], *, limit: int) -> Sequence[str]:
+    def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets."""
         ...
 
-    def require_own(self, there: Array | JobSet, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
+    def require_own(self, there: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Check that they may change what an array or a job set of a name runs, or have another right to it.
 
         Raises:
@@ -76,7 +75,7 @@ class Everything(Struct, frozen=True):
             return None
         return found if found.name == name else None
 
-    def find_workload(self, kind: type[Array | JobSet], reference: str) -> Array | JobSet:
+    def find_workload(self, kind: type[Owner], reference: str) -> Owner:
         """Find an array or a job set by id or name.
 
         Raises:
@@ -84,9 +83,9 @@ class Everything(Struct, frozen=True):
         """
         return self.store.workload(kind, reference)
 
-    def names(self, kind: type[Array | JobSet], *, limit: int) -> Sequence[str]:
+    def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets."""
         return [each.name for each in self.store.workloads(kind, limit=limit)]
 
-    def require_own(self, there: Array | JobSet, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
+    def require_own(self, there: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Allow it."""

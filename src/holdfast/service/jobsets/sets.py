@@ -27,13 +27,14 @@ from holdfast.ports.workloads import EVERY
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.admission.finding import Everything
 from holdfast.service.admission.limits import check_key
-from holdfast.service.jobsets.accepted import accepted, as_accepted, require_match
 from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.kube_paths import in_kubernetes
 from holdfast.service.naming import engines_of, not_found
 from holdfast.service.quarantined import known_pods_of, readable, shown_set
 from holdfast.service.refusals import audited, put_act
+from holdfast.service.steering.control import require_match
+from holdfast.service.steering.jobsets import JOB_SETS
 from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class JobSets(Struct, frozen=True):
         Raises:
             NotFound: There is none.
         """
-        return shown_set(as_accepted(self.store.asked_of(JobSet, reference)), self.store.quarantined())
+        return shown_set(JOB_SETS.as_accepted(self.store.asked_of(JobSet, reference)), self.store.quarantined())
 
     def page(self, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
@@ -212,7 +213,7 @@ class JobSets(Struct, frozen=True):
         asked = self.store.all_asked_of(JobSet, where, after=after, limit=limit + 1, told=told.append)
 
         def shown(one: AskedOf[JobSet]) -> JobSet:
-            found = shown_set(as_accepted(one), known)
+            found = shown_set(JOB_SETS.as_accepted(one), known)
             set_spec_of(found)  # without which there is nothing to show
             return found
 
@@ -371,7 +372,7 @@ class JobSets(Struct, frozen=True):
         change = dump_change(SetChange(read.manifest, dump_set_spec(wanted)))
         request = Request(RequestKind.UPDATE, (there.id,), self.clock.now(), actor=actor, payload=change)
         self.store.append(request, by=by, version=there.version)
-        return Applied(accepted(there, request), wanted, "updated", read.warnings)
+        return Applied(JOB_SETS.accepted(there, request), wanted, "updated", read.warnings)
 
 
 def cannot_wait(written: Sent, name: str, problems: Sequence[Problem]) -> InvalidManifest:

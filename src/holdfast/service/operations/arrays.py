@@ -21,10 +21,12 @@ from holdfast.service.arrays import LARGEST_PAGE, ArrayPage, Arrays, Explained, 
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.jobs import JobBatches
+from holdfast.service.operations.steering import Steers
 from holdfast.service.pausing import paused_lines
 from holdfast.service.reruns import Reran, reruns_of
 from holdfast.service.reruns import rerun as run_again
 from holdfast.service.reshape import Reshaped, reshape
+from holdfast.service.steering.arrays import ARRAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from holdfast.errors import Problem
     from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.manifests.text import Text
-    from holdfast.service.operations.backend import Backend
 
 __all__ = ["LARGEST_PAGE", "ArrayPage", "Explained", "Progress", "Reran", "Wanted"]
 
@@ -48,18 +49,15 @@ class Submitted(Struct, frozen=True):
     warnings: tuple[Problem, ...] = ()
 
 
-class ArrayOperations(Struct, frozen=True):
+class ArrayOperations(Steers[Array], frozen=True):
     """What can be asked of arrays."""
 
-    backend: Backend
+    rules = ARRAYS
 
     def _arrays(self, caller: Caller | None = None) -> Arrays:
         server = self.backend
         finder = None if caller is None else server.seeing(caller)
         return Arrays(server.store, server.clock, server.ids, server.nodes, server.secrets, finder)
-
-    def _named(self, caller: Caller, right: Right, ref: str) -> str:
-        return self.backend.seeing(caller).workload(right, Array, ref)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def page(
@@ -76,6 +74,11 @@ class ArrayOperations(Struct, frozen=True):
             NotFound: There is no such array.
         """
         return self._arrays().get(self._named(caller, Right.WATCH, ref))
+
+    @asks(Right.WATCH, Subject.ARRAY)
+    def progress(self, _caller: Caller, array: Array) -> Progress:
+        """Read how far an array is of which something was asked."""
+        return self._arrays().progress(array)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def going_on(self, caller: Caller, tasks: Iterable[Job]) -> Sequence[Progress]:
@@ -165,36 +168,6 @@ class ArrayOperations(Struct, frozen=True):
             self.backend.count(1, 0)
         return found
 
-    @asks(Right.CANCEL, Subject.ARRAY)
-    def cancel(self, caller: Caller, ref: str, reason: str = "") -> Progress:
-        """Ask for an array to make no more tasks, and for those it has to be cancelled.
-
-        Raises:
-            NotFound: There is no such array.
-            Conflict: It has ended otherwise, or is being deleted.
-        """
-        return self._arrays().cancel(self._named(caller, Right.CANCEL, ref), reason, by=caller)
-
-    @asks(Right.CHANGE, Subject.ARRAY)
-    def hold(self, caller: Caller, ref: str, reason: str = "") -> Progress:
-        """Ask for no more tasks of an array to start until it is released.
-
-        Raises:
-            NotFound: There is no such array.
-            Conflict: It has ended, or is about to.
-        """
-        return self._arrays().hold(self._named(caller, Right.CHANGE, ref), reason, by=caller)
-
-    @asks(Right.CHANGE, Subject.ARRAY)
-    def release(self, caller: Caller, ref: str, reason: str = "") -> Progress:
-        """Ask for a held array to be released.
-
-        Raises:
-            NotFound: There is no such array.
-            Conflict: It is not held.
-        """
-        return self._arrays().release(self._named(caller, Right.CHANGE, ref), reason, by=caller)
-
     @asks(Right.PREEMPT, Subject.ARRAY)
     def preempt(self, caller: Caller, ref: str, reason: str = "") -> Progress:
         """Ask for the places of all tasks of an array that run; policies decide which of them run again.
@@ -206,12 +179,3 @@ class ArrayOperations(Struct, frozen=True):
         running = JobFilter(job_set=found.array.id, states=frozenset({JobState.RUNNING}))
         JobBatches(self.backend).preempt(caller, running, reason)
         return found
-
-    @asks(Right.CANCEL, Subject.ARRAY)
-    def delete(self, caller: Caller, ref: str, reason: str = "") -> Progress:
-        """Ask for an array to be cancelled and forgotten; its tasks stay as history.
-
-        Raises:
-            NotFound: There is no such array.
-        """
-        return self._arrays().delete(self._named(caller, Right.CANCEL, ref), reason, by=caller)

@@ -1,4 +1,4 @@
-"""Reads the event log, part by part, by the filters a caller may use."""
+"""Reads the event log, part by part, by the filters a caller may use, and the audit log: who did what."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
 from holdfast.domain.access.group import Grouped
-from holdfast.domain.audit import Subject
+from holdfast.domain.access.people import Role
+from holdfast.domain.audit import Act, AuditEntry, Subject
 from holdfast.domain.events import BY_NAME, OperatorActed
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import refusal_of
@@ -14,13 +15,15 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.events import EventFilter
 from holdfast.service.access.asking import asks
+from holdfast.service.access.repeats import record_once
 from holdfast.service.operations.seeing import Seeing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.domain.audit import Caller
+    from holdfast.domain.audit import Caller, StoredAuditEntry
     from holdfast.domain.events import StoredEvent
+    from holdfast.ports.events import AuditStore
     from holdfast.ports.store import Store
     from holdfast.service.access.book import AccessBook
 
@@ -122,3 +125,17 @@ def _names(text: str) -> set[str]:
     if short in BY_NAME and version in {"", str(BY_NAME[short].version)}:
         return {short}
     return {name for name in BY_NAME if not version and name.startswith(f"{short}.")}
+
+
+class Audit(Struct, frozen=True):
+    """The audit log."""
+
+    store: AuditStore
+
+    @asks(Right.WATCH, Subject.AUDIT)
+    def page(self, caller: Caller, *, after: int = 0, limit: int = LARGEST_PART) -> Sequence[StoredAuditEntry]:
+        """List the oldest entries after a place, in order; that somebody reads who is no admin is one itself."""
+        found = self.store.audit(after=after, limit=limit)
+        if Role.ADMIN not in caller.principal.roles:
+            record_once(self.store, AuditEntry(caller, Act.READ, Subject.AUDIT, "audit"))
+        return found

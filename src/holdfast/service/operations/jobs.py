@@ -10,24 +10,26 @@ from holdfast.dialects.native.patch import patched
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.access.grants import Right, Sight
 from holdfast.domain.audit import Act, Subject
-from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.job import JOB_TERMINAL, Job, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import UnreadableSpec
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
-from holdfast.service.control import Control
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
 from holdfast.service.naming import find_attempt, not_found
 from holdfast.service.operations.filters import read_filter
+from holdfast.service.operations.steering import Steers
 from holdfast.service.query import LARGEST_PAGE, JobDetail, Page, Queries
 from holdfast.service.refusals import audited
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import Attempt, Job
+    from holdfast.domain.job import Attempt
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.ports.overview import Latest
     from holdfast.service.explain import Explanation
@@ -41,16 +43,13 @@ MOST_AT_ONCE = 10_000
 ACTIVE = frozenset(JobState) - JOB_TERMINAL
 
 
-class JobOperations(Struct, frozen=True):
+class JobOperations(Steers[Job], frozen=True):
     """What can be asked of jobs."""
 
-    backend: Backend
+    rules = JOBS
 
     def _queries(self) -> Queries:
         return Queries(self.backend.store, self.backend.explainer)
-
-    def _control(self) -> Control:
-        return Control(self.backend.store, self.backend.clock, make_room=self.backend.make_room)
 
     @asks(Right.WATCH, Subject.JOB)
     def meant(self, caller: Caller, wanted: Wanted) -> JobFilter:
@@ -147,36 +146,6 @@ class JobOperations(Struct, frozen=True):
         quoting = seeing.sight(job) is Sight.EVERYTHING
         return self.backend.explainer.why(job.id, number, quoting=quoting, seen=seeing.known())
 
-    @asks(Right.CANCEL, Subject.JOB)
-    def cancel(self, caller: Caller, ref: str, reason: str = "") -> Job:
-        """Ask for a job to be cancelled; its runs are stopped, and it is never retried.
-
-        Raises:
-            NotFound: There is no such job.
-            Conflict: It has ended otherwise, or belongs to a job set.
-        """
-        return self._control().cancel(self.backend.seeing(caller).job(Right.CANCEL, ref), reason, by=caller)
-
-    @asks(Right.CHANGE, Subject.JOB)
-    def hold(self, caller: Caller, ref: str, reason: str = "") -> Job:
-        """Ask for a job to be held until it is released.
-
-        Raises:
-            NotFound: There is no such job.
-            Conflict: It is about to end, has ended, or belongs to a job set.
-        """
-        return self._control().hold(self.backend.seeing(caller).job(Right.CHANGE, ref), reason, by=caller)
-
-    @asks(Right.CHANGE, Subject.JOB)
-    def release(self, caller: Caller, ref: str, reason: str = "") -> Job:
-        """Ask for a held job to be released.
-
-        Raises:
-            NotFound: There is no such job.
-            Conflict: It is not held.
-        """
-        return self._control().release(self.backend.seeing(caller).job(Right.CHANGE, ref), reason, by=caller)
-
     @asks(Right.CHANGE, Subject.JOB)
     def retry(self, caller: Caller, ref: str, reason: str = "", changes: Mapping[str, Any] | None = None) -> Job:
         """Ask for another attempt of a job that has ended or waits; it counts as no retry.
@@ -194,28 +163,7 @@ class JobOperations(Struct, frozen=True):
         """
         ref = self.backend.seeing(caller).job(Right.SUBMIT if changes else Right.CHANGE, ref)
         change = partial(patched, patch=changes) if changes else None
-        return self._control().retry(ref, reason, change=change, by=caller)
-
-    @asks(Right.REPRIORITIZE, Subject.JOB)
-    def reprioritize(self, caller: Caller, ref: str, priority: int) -> Job:
-        """Ask for another priority of a job; higher ones go first.
-
-        Raises:
-            NotFound: There is no such job.
-            Conflict: It has ended.
-        """
-        ref = self.backend.seeing(caller).job(Right.REPRIORITIZE, ref)
-        return self._control().reprioritize(ref, priority, by=caller)
-
-    @asks(Right.PREEMPT, Subject.JOB)
-    def preempt(self, caller: Caller, ref: str, reason: str = "") -> Job:
-        """Ask for the place of a job that runs; policies decide whether it runs again.
-
-        Raises:
-            NotFound: There is no such job.
-            Conflict: It does not run.
-        """
-        return self._control().preempt(self.backend.seeing(caller).job(Right.PREEMPT, ref), reason, by=caller)
+        return self._control().ask(Act.RETRY, ref, reason, by=caller, what={"change": change})
 
 
 class JobBatches(Struct, frozen=True):
@@ -277,10 +225,10 @@ class JobBatches(Struct, frozen=True):
         meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
         found = [job for job in meant if job.of_set is None] if cancels else meant
         seeing.require(right, found)
-        control = Control(store, self.backend.clock, make_room=self.backend.make_room)
+        control = Control(JOBS, store, self.backend.clock, make_room=self.backend.make_room)
         for start in range(0, len(found), MOST_AT_ONCE):
-            ids = [job.id for job in found[start : start + MOST_AT_ONCE]]
-            control.ask_of_all(kind, ids, reason, by=caller, payload=payload)
+            ids = tuple(job.id for job in found[start : start + MOST_AT_ONCE])
+            control.send(kind, ids, reason, by=caller, payload=payload)
         return found
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_manifest
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
-from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import UnreadableSpec
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
-from holdfast.service.jobsets.control import SetControl
 from holdfast.service.jobsets.explain import SetExplainer, SetExplanation
 from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, ChildPage, JobSets, SetPage
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import document_named, one_document
+from holdfast.service.operations.steering import Steers
+from holdfast.service.steering.jobsets import JOB_SETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,26 +25,19 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.manifests.text import Text
-    from holdfast.service.operations.backend import Backend
     from holdfast.service.turns import Versions
 
 __all__ = ["LARGEST_PAGE", "Applied", "Child", "ChildPage", "SetExplanation", "SetPage"]
 
 
-class JobSetOperations(Struct, frozen=True):
+class JobSetOperations(Steers[JobSet], frozen=True):
     """What can be asked of job sets."""
 
-    backend: Backend
+    rules = JOB_SETS
 
     def _sets(self, caller: Caller | None = None) -> JobSets:
         finder = None if caller is None else self.backend.seeing(caller)
         return JobSets(self.backend.store, self.backend.clock, self.backend.ids, finder=finder)
-
-    def _control(self) -> SetControl:
-        return SetControl(self.backend.store, self.backend.clock)
-
-    def _named(self, caller: Caller, right: Right, ref: str) -> str:
-        return self.backend.seeing(caller).workload(right, JobSet, ref)
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def page(
@@ -124,47 +117,3 @@ class JobSetOperations(Struct, frozen=True):
         ref = self._named(caller, Right.WATCH, ref)
         quoting = self.backend.seeing(caller).reads(self.backend.store.left_of(JobSet, ref))
         return SetExplainer(self._sets()).why(ref, job=job, quoting=quoting)
-
-    @asks(Right.CHANGE, Subject.JOB_SET)
-    def suspend(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
-        """Ask for a set to be stopped and kept.
-
-        Raises:
-            NotFound: There is no such set.
-            Conflict: It has ended, or is being deleted.
-        """
-        return self._control().suspend(self._named(caller, Right.CHANGE, ref), reason, by=caller, if_match=if_match)
-
-    @asks(Right.CHANGE, Subject.JOB_SET)
-    def resume(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
-        """Ask to resume a suspended set.
-
-        Raises:
-            NotFound: There is no such set.
-            Conflict: It has ended, or is being deleted.
-        """
-        return self._control().resume(self._named(caller, Right.CHANGE, ref), reason, by=caller, if_match=if_match)
-
-    @asks(Right.CHANGE, Subject.JOB_SET)
-    def restart(
-        self,
-        caller: Caller,
-        ref: str,
-        reason: str = "",
-        *,
-        group: str | None = None,
-        index: int | None = None,
-        if_match: Versions = None,
-    ) -> JobSet:
-        """Ask for a restart of a set, one of its replicated jobs, or one job of that; see ``SetControl.restart``."""
-        ref = self._named(caller, Right.CHANGE, ref)
-        return self._control().restart(ref, group=group, index=index, reason=reason, by=caller, if_match=if_match)
-
-    @asks(Right.CANCEL, Subject.JOB_SET)
-    def delete(self, caller: Caller, ref: str, reason: str = "", *, if_match: Versions = None) -> JobSet:
-        """Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history.
-
-        Raises:
-            NotFound: There is no such set.
-        """
-        return self._control().delete(self._named(caller, Right.CANCEL, ref), reason, by=caller, if_match=if_match)

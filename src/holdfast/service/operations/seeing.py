@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right, Seen, Sight
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import ANOTHERS, Grants, Reach, Thing, decide, places_of, reach, sight_of
-from holdfast.domain.workloads.array.model import Array
-from holdfast.domain.workloads.base import Workload
-from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.domain.workloads.base import Owner, Workload
 from holdfast.errors import AlreadyExists, Forbidden, NotFound
 from holdfast.ports.overview import Latest
 from holdfast.ports.store import JobFilter
@@ -37,11 +35,11 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job, Run
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.store import Store
     from holdfast.ports.workloads import WorkloadFilter
     from holdfast.service.access.book import AccessBook
 
-W = TypeVar("W", Array, JobSet)
 _OPEN = {Sight.DETAILS, Sight.EVERYTHING}
 _EVERYBODYS = {Reach.SOME, Reach.ALL}
 
@@ -119,7 +117,7 @@ class Seeing:
         hidden = bool(where.labels) or any(each is not None for each in by_what)
         return evolve(where, seen=self.known() if hidden else self.only())
 
-    def owner(self, kind: type[W], reference: str) -> str:
+    def owner(self, kind: type[Owner], reference: str) -> str:
         """Return the id of an array or a job set whose jobs are asked for, also of one that is gone.
 
         Raises:
@@ -134,7 +132,7 @@ class Seeing:
                 return reference
             raise self._no_such(_subject(kind), reference) from None
 
-    def workloads(self, kind: type[Array | JobSet], where: WorkloadFilter = EVERY) -> WorkloadFilter:
+    def workloads(self, kind: type[Owner], where: WorkloadFilter = EVERY) -> WorkloadFilter:
         """Return which of the arrays or job sets that are asked for it sees."""
         return evolve(where, seen=self.known(_subject(kind)))
 
@@ -192,7 +190,7 @@ class Seeing:
             return None
         return found if found.name == name else None
 
-    def find_workload(self, kind: type[Array | JobSet], reference: str) -> Array | JobSet:
+    def find_workload(self, kind: type[Owner], reference: str) -> Owner:
         """Find an array or a job set that it may watch; see ``Finder``."""
         try:
             found = self._store.workload(kind, reference)
@@ -202,19 +200,19 @@ class Seeing:
             raise self._no_such(_subject(kind), reference)
         return found
 
-    def knows(self, found: Array | JobSet) -> bool:
+    def knows(self, found: Owner) -> bool:
         """Whether it may know more of an array or a job set than that it is there."""
         return self.sight_of(found) in _OPEN
 
-    def names(self, kind: type[Array | JobSet], *, limit: int) -> Sequence[str]:
+    def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets; see ``Finder``."""
         return [each.name for each in self._store.workloads(kind, self.workloads(kind), limit=limit)]
 
-    def reads(self, found: Array | JobSet) -> bool:
+    def reads(self, found: Owner) -> bool:
         """Whether it may read what an array or a job set printed."""
         return self.sight_of(found) is Sight.EVERYTHING
 
-    def require_own(self, there: Array | JobSet, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
+    def require_own(self, there: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Check that it may change what an array or a job set runs; see ``Finder``."""
         thing = _thing_of(there)
         refused = decide(self._who, right, thing, self._grants)
@@ -227,11 +225,15 @@ class Seeing:
         msg = f"{there.noun} {there.name!r} exists already"
         raise AlreadyExists(msg, hint="use another name")
 
-    def sight_of(self, found: Array | JobSet) -> Sight:
+    def sight_of(self, found: Owner) -> Sight:
         """Return how much it sees of an array or a job set."""
         return Sight.EVERYTHING if self.everything() else sight_of(self._who, _thing_of(found), self._grants)
 
-    def workload(self, right: Right, kind: type[W], reference: str) -> str:
+    def named(self, right: Right, kind: type[Job | Owner], reference: str) -> str:
+        """Return what names work of any kind, for whoever may do so to it; see ``job``."""
+        return self.workload(right, kind, reference) if issubclass(kind, Owner) else self.job(right, reference)
+
+    def workload(self, right: Right, kind: type[Owner], reference: str) -> str:
         """Return what names an array or a job set, for whoever may do so to it; see ``job``."""
         subject = _subject(kind)
         if reach(self._who, right, subject) is Reach.ALL:
@@ -292,7 +294,7 @@ class Seeing:
         jobs = self._store.jobs(JobFilter(ids=frozenset(ids)))
         found = {job.id for job in jobs if self.sight(job) is Sight.EVERYTHING}
         others = self._store.workloads_by_id(Workload, sorted({*ids} - {job.id for job in jobs}))
-        works = (each for each in others.values() if isinstance(each, Array | JobSet))
+        works = (each for each in others.values() if isinstance(each, Owner))
         return found | {each.id for each in works if self.reads(each)}
 
     def job_set(self, found: JobSet) -> JobSet:
@@ -351,9 +353,9 @@ def thing_of(job: Job) -> Thing:
     return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid, job.group)
 
 
-def _subject(kind: type[Array | JobSet]) -> Subject:
+def _subject(kind: type[Owner]) -> Subject:
     return Subject(kind.info.subject)
 
 
-def _thing_of(found: Array | JobSet) -> Thing:
+def _thing_of(found: Owner) -> Thing:
     return Thing(_subject(type(found)), found.queue, found.submitted_by, found.submitter_uid, found.group)

@@ -12,11 +12,12 @@ from holdfast.service.access.asking import asks
 from holdfast.service.admission.limits import MOST_JOBS
 from holdfast.service.admission.secrets import kept
 from holdfast.service.apply import AppliedJob, Applier
-from holdfast.service.control import Control
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import bulk_items, document_named, documents_of, several, written_job
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.rehearsal import Checked, Rehearsal, Verb
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
 from holdfast.service.submit import Outcome, Submitter, Written
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Submissions(Struct, frozen=True):
     @asks(Right.SUBMIT, Subject.JOB)
     def apply(self, caller: Caller, ref: str, body: Text, *, lenient: bool = False) -> AppliedJob:
         """Submit a Kubernetes Job unless the newest one of its name is the same; see ``Applier.apply``."""
-        control = Control(self.backend.store, self.backend.clock, make_room=self.backend.make_room)
+        control = Control(JOBS, self.backend.store, self.backend.clock, make_room=self.backend.make_room)
         document, engines = document_named(body, ref, lenient=lenient), partial(engines_of, self.backend.store)
         written = written_job(document, lenient=lenient, engines=engines)
         found = Applier(self._submitter(caller), control).apply(written, by=caller)

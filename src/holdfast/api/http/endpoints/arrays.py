@@ -17,7 +17,7 @@ from holdfast.api.http.endpoints.endpoint import (
     User,
     Word,
 )
-from holdfast.domain.audit import Caller
+from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import Job
 from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.array.model import Array, ArraySpec
@@ -184,22 +184,27 @@ def _accepted(array: Array, spec: ArraySpec, warnings: Sequence[Problem], *, dry
     return Reply(view, 200) if dry_run else Reply(view, 201, f"{API}/arrays/{array.id}")
 
 
+def _asked(backend: Backend, by: Caller, act: Act, ref: str, reason: str) -> ArrayView:
+    arrays = ArrayOperations(backend)
+    return progress_view(arrays.progress(by, arrays.ask(by, act, ref, reason)))
+
+
 @_ARRAYS.add("POST", "/arrays/{ref}/cancel", ArrayView, 404, 409, 413, summary="Cancel an array", status=202)
 def cancel_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
     """Ask for an array to make no more tasks, and for those it has to be cancelled."""
-    return progress_view(ArrayOperations(backend).cancel(by, ref, reason.reason if reason else ""))
+    return _asked(backend, by, Act.CANCEL, ref, reason.reason if reason else "")
 
 
 @_ARRAYS.add("POST", "/arrays/{ref}/hold", ArrayView, 404, 409, 413, summary="Hold an array", status=202)
 def hold_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
     """Ask for no more tasks of an array to start until it is released; those that run go on."""
-    return progress_view(ArrayOperations(backend).hold(by, ref, reason.reason if reason else ""))
+    return _asked(backend, by, Act.HOLD, ref, reason.reason if reason else "")
 
 
 @_ARRAYS.add("POST", "/arrays/{ref}/release", ArrayView, 404, 409, 413, summary="Release a held array", status=202)
 def release_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
     """Ask to release an array that is held."""
-    return progress_view(ArrayOperations(backend).release(by, ref, reason.reason if reason else ""))
+    return _asked(backend, by, Act.RELEASE, ref, reason.reason if reason else "")
 
 
 @_ARRAYS.add("POST", "/arrays/{ref}/preempt", ArrayView, 404, 413, summary="Preempt an array's tasks", status=202)
@@ -213,4 +218,4 @@ def delete_array(
     backend: Backend, by: Caller, ref: ArrayRef, *, reason: Annotated[str, Asked(max_length=_LONGEST_REASON)] = ""
 ) -> ArrayView:
     """Ask for an array to be cancelled and forgotten; its tasks stay as history."""
-    return progress_view(ArrayOperations(backend).delete(by, ref, reason))
+    return _asked(backend, by, Act.DELETE, ref, reason)

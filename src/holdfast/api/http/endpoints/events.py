@@ -5,9 +5,8 @@ from typing import Annotated
 from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Group, Word
 from holdfast.domain.audit import Caller
 from holdfast.errors import InvalidRequest, Problem
-from holdfast.service.operations.audit import LARGEST_PAGE, Audit
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.events import LARGEST_PART, EventLog
+from holdfast.service.operations.events import LARGEST_PART, Audit, EventLog
 from holdfast.wire.base import API
 from holdfast.wire.events import AuditPage, EventPage
 from holdfast.wire.render_events import audit_view, event_view
@@ -72,7 +71,7 @@ def begin_of(after: int, last_event_id: str | None) -> int:
 
 @_EVENTS.add("GET", "/audit", AuditPage, summary="Read the audit log")
 def read_audit(
-    backend: Backend, by: Caller, *, after: After = 0, limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = _PART
+    backend: Backend, by: Caller, *, after: After = 0, limit: Annotated[int, Asked(ge=1, le=LARGEST_PART)] = _PART
 ) -> AuditPage:
     """List what operators did and what they were refused, oldest first."""
     entries = Audit(backend.store).page(by, after=after, limit=limit)

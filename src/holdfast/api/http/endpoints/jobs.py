@@ -6,7 +6,7 @@ from pydantic import AwareDatetime
 
 from holdfast.api.http.endpoints.cursors import read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Group, Ref, User, Word
-from holdfast.domain.audit import Caller
+from holdfast.domain.audit import Act, Caller
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.overview import Latest
 from holdfast.ports.store import JobFilter
@@ -232,19 +232,19 @@ def _text(reason: Reason | None) -> str:
 @_CONTROL.add("POST", "/jobs/{ref}/cancel", JobSummary, 404, 409, 413, summary="Cancel a job", status=202)
 def cancel(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask for a job to be cancelled; its runs are stopped, and it is never retried."""
-    return job_summary(JobOperations(backend).cancel(by, ref, _text(reason)))
+    return job_summary(JobOperations(backend).ask(by, Act.CANCEL, ref, _text(reason)))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/hold", JobSummary, 404, 409, 413, summary="Hold a waiting job", status=202)
 def hold(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask for a waiting job to be held until it is released."""
-    return job_summary(JobOperations(backend).hold(by, ref, _text(reason)))
+    return job_summary(JobOperations(backend).ask(by, Act.HOLD, ref, _text(reason)))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/release", JobSummary, 404, 409, 413, summary="Release a held job", status=202)
 def release(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask to release a held job."""
-    return job_summary(JobOperations(backend).release(by, ref, _text(reason)))
+    return job_summary(JobOperations(backend).ask(by, Act.RELEASE, ref, _text(reason)))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/retry", JobSummary, 404, 409, 413, 422, summary="Retry a job by hand", status=202)
@@ -256,7 +256,7 @@ def retry(backend: Backend, by: Caller, ref: Ref, asked: RetryRequest | None = N
 @_CONTROL.add("POST", "/jobs/{ref}/preempt", JobSummary, 404, 409, 413, summary="Preempt a running job", status=202)
 def preempt(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask for the place of a job that runs; it fails as preempted, and policies decide whether it runs again."""
-    return job_summary(JobOperations(backend).preempt(by, ref, _text(reason)))
+    return job_summary(JobOperations(backend).ask(by, Act.PREEMPT, ref, _text(reason)))
 
 
 @_CONTROL.add(
@@ -272,7 +272,9 @@ def preempt(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None
 )
 def reprioritize(backend: Backend, by: Caller, ref: Ref, asked: NewPriority) -> JobSummary:
     """Ask for another priority of a job, by which it waits from now on."""
-    return job_summary(JobOperations(backend).reprioritize(by, ref, asked.priority))
+    priority = asked.priority
+    asking = JobOperations(backend).ask
+    return job_summary(asking(by, Act.REPRIORITIZE, ref, f"priority {priority}", what={"priority": priority}))
 
 
 @_CONTROL.add("POST", "/jobs/cancel", AskedJobs, 413, 422, summary="Cancel many jobs", status=202)

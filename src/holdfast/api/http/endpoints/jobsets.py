@@ -22,7 +22,7 @@ from holdfast.api.http.endpoints.endpoint import (
 )
 from holdfast.api.http.endpoints.versions import read_match
 from holdfast.compiled.codec import set_spec_of
-from holdfast.domain.audit import Caller
+from holdfast.domain.audit import Act, Caller
 from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.service.manifests.text import Text
@@ -247,7 +247,8 @@ def suspend(
     backend: Backend, by: Caller, ref: SetRef, reason: Reason | None = None, *, if_match: IfMatch = None
 ) -> Reply:
     """Ask for a set to be stopped and kept."""
-    return _asked(JobSetOperations(backend).suspend(by, ref, _text(reason), if_match=read_match(if_match).versions))
+    versions = read_match(if_match).versions
+    return _asked(JobSetOperations(backend).ask(by, Act.SUSPEND, ref, _text(reason), if_match=versions))
 
 
 @_SETS.add(
@@ -257,7 +258,8 @@ def resume(
     backend: Backend, by: Caller, ref: SetRef, reason: Reason | None = None, *, if_match: IfMatch = None
 ) -> Reply:
     """Ask to resume a suspended set."""
-    return _asked(JobSetOperations(backend).resume(by, ref, _text(reason), if_match=read_match(if_match).versions))
+    versions = read_match(if_match).versions
+    return _asked(JobSetOperations(backend).ask(by, Act.RESUME, ref, _text(reason), if_match=versions))
 
 
 @_SETS.add("POST", "/jobsets/{ref}/restart", JobSetSummary, 404, 409, 413, summary="Restart a job set", status=202)
@@ -265,9 +267,10 @@ def restart(
     backend: Backend, by: Caller, ref: SetRef, what: JobSetRestart | None = None, *, if_match: IfMatch = None
 ) -> Reply:
     """Ask for a restart of a set, a replicated job or one of its jobs; it counts against no limit."""
-    what, versions = what or JobSetRestart(), read_match(if_match).versions
-    group, index = what.replicated_job, what.index
-    return _asked(JobSetOperations(backend).restart(by, ref, what.reason, group=group, index=index, if_match=versions))
+    what = what or JobSetRestart()
+    part = {"group": what.replicated_job, "index": what.index}
+    versions = read_match(if_match).versions
+    return _asked(JobSetOperations(backend).ask(by, Act.RESTART, ref, what.reason, if_match=versions, what=part))
 
 
 @_SETS.add("DELETE", "/jobsets/{ref}", JobSetSummary, 404, 409, 413, summary="Delete a job set", status=202)
@@ -280,7 +283,8 @@ def delete_set(
     reason: Annotated[str, Asked(max_length=_LONGEST_REASON)] = "",
 ) -> Reply:
     """Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history."""
-    return _asked(JobSetOperations(backend).delete(by, ref, reason, if_match=read_match(if_match).versions))
+    versions = read_match(if_match).versions
+    return _asked(JobSetOperations(backend).ask(by, Act.DELETE, ref, reason, if_match=versions))
 
 
 def _summary(job_set: JobSet) -> JobSetSummary:

@@ -1,0 +1,58 @@
+"""What is asked of a piece of work that is there, by one operation for all kinds and all acts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from holdfast.domain.record import Struct
+from holdfast.service.access.asking import RIGHTS, asks_by_act
+from holdfast.service.steering.control import NOTHING, Control
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.access.grants import Right
+    from holdfast.domain.audit import Act, Caller
+    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.base import Owner
+    from holdfast.service.operations.backend import Backend
+    from holdfast.service.steering.control import Rules
+    from holdfast.service.turns import Versions
+
+W = TypeVar("W", bound="Job | Owner")
+
+
+class Steers(Struct, Generic[W], frozen=True):
+    """What can be asked of work of one kind that is there."""
+
+    backend: Backend
+
+    rules: ClassVar[Rules[Any]]
+    """Of its kind."""
+
+    def _control(self) -> Control[W]:
+        return Control(self.rules, self.backend.store, self.backend.clock, make_room=self.backend.make_room)
+
+    def _named(self, caller: Caller, right: Right, ref: str) -> str:
+        return self.backend.seeing(caller).named(right, self.rules.kind, ref)
+
+    @asks_by_act
+    def ask(
+        self,
+        caller: Caller,
+        act: Act,
+        /,
+        ref: str,
+        reason: str = "",
+        *,
+        if_match: Versions = None,
+        what: Mapping[str, Any] = NOTHING,
+    ) -> W:
+        """Ask for something to be done with one; see ``Control.ask``.
+
+        Raises:
+            NotFound: There is none, or not the part of it that is meant.
+            Conflict: Its state does not allow it.
+        """
+        ref = self._named(caller, RIGHTS[act], ref)
+        return self._control().ask(act, ref, reason, by=caller, if_match=if_match, what=what)

@@ -1,0 +1,213 @@
+"""What can be asked of a job that is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.codec import dump_spec, load_kube, load_spec
+from holdfast.compiled.workloads import stands_in
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.job import Job, JobState
+from holdfast.domain.lifecycle import Interruption
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.errors import Conflict, Internal
+from holdfast.ports.requests import RequestKind
+from holdfast.service.admission.limits import check
+from holdfast.service.quarantined import known_pods
+from holdfast.service.refusals import audited
+from holdfast.service.steering.control import Control, Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.store import Store
+
+_MOST_PENDING = 1000
+
+
+class JobRules(Rules[Job]):
+    """Jobs are cancelled, held, released, retried, preempted and reprioritized."""
+
+    kind = Job
+
+    def find(self, store: Store, reference: str, act: Act) -> Job:
+        """Find a job as it is stored."""
+        del act
+        return store.job(reference)
+
+    def allow(self, control: Control[Job], act: Act, row: Job, what: Mapping[str, Any]) -> str | None:
+        """Say whether one may be."""
+        return _ALLOWED[act](control, row, **what)
+
+
+JOBS = JobRules()
+
+
+def _cancel(control: Control[Job], job: Job) -> str | None:
+    if job.state is JobState.CANCELLED or job.cancel_requested:
+        return None
+    if not _is_stray(control.store, job):
+        _check_free(job, "cancelled")
+    _check_not_ended(job)
+    return ""
+
+
+def _hold(_: Control[Job], job: Job) -> str | None:
+    if job.state is JobState.HELD:
+        return None
+    _check_free(job, "held")
+    if job.terminal:
+        msg = f"job {job.name!r} ({job.id}) is {job.state} already: it cannot be held"
+        raise Conflict(msg)
+    if job.cancel_requested:
+        msg = f"job {job.name!r} ({job.id}) is being cancelled: it cannot be held"
+        raise Conflict(msg)
+    return ""
+
+
+def _release(control: Control[Job], job: Job) -> str | None:
+    if job.state is not JobState.HELD:  # a policy holds jobs of sets, too
+        _check_free(job, "released")
+    if not _may_be_released(control.store, job):
+        msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
+        raise Conflict(msg)
+    return ""
+
+
+def _retry(control: Control[Job], job: Job, *, change: Callable[[JobSpec], JobSpec] | None = None) -> str | None:
+    """Say whether a job may be retried; ``change`` makes what it asks for from now on of what it asks for now."""
+    _check_retry(job)
+    wanted, payload = load_spec(job.spec), ""
+    if change is not None:
+        wanted = change(evolve(wanted, resources=job.request))
+        error = check(wanted, control.store.catalogue(), control.store.nodes)
+        if error is not None:
+            raise error
+        payload = dump_spec(wanted)
+    total_s = wanted.total_deadline_s
+    if total_s is not None and job.submitted_at + total_s <= control.clock.now():
+        msg = f"the total deadline of job {job.name!r} ({job.id}) is over"
+        raise Conflict(msg, hint="give it more: holdfast retry JOB --set totalDeadline=48h")
+    return payload
+
+
+def _preempt(_: Control[Job], job: Job) -> str | None:
+    if job.state is not JobState.RUNNING or job.cancel_requested:
+        standing = "being cancelled" if job.cancel_requested and not job.terminal else str(job.state)
+        msg = f"job {job.name!r} ({job.id}) is {standing}: only what runs has a place to give up"
+        raise Conflict(msg)
+    return ""
+
+
+def _reprioritize(_: Control[Job], job: Job, *, priority: int) -> str | None:
+    _check_not_ended(job)
+    return str(priority)
+
+
+_ALLOWED: Mapping[Act, Callable[..., str | None]] = {
+    Act.CANCEL: _cancel,
+    Act.HOLD: _hold,
+    Act.RELEASE: _release,
+    Act.RETRY: _retry,
+    Act.PREEMPT: _preempt,
+    Act.REPRIORITIZE: _reprioritize,
+}
+
+
+def suspend_as(control: Control[Job], job: Job, *, suspend: bool, by: Caller | None = None) -> bool:
+    """Have a Kubernetes Job suspended or not, as its manifest says; returns whether that changes anything."""
+    if job.terminal or job.cancel_requested or _suspended(control.store, job) is suspend:
+        return False
+    with audited(control.store, by, Act.HOLD if suspend else Act.RELEASE, Subject.JOB, job.id):
+        control.send(RequestKind.HOLD if suspend else RequestKind.RELEASE, (job.id,), "applied", by=by)
+    return True
+
+
+def _check_retry(job: Job) -> None:
+    """Refuse to retry what is not for a user to start."""
+    named = f"job {job.name!r} ({job.id})"
+    if job.of_set is not None:
+        msg, hint = f"{named} belongs to a job set, which decides when it runs", "holdfast restart job NAME"
+        raise Conflict(msg, hint=hint)
+    if job.child is not None and job.terminal:
+        msg, hint = (
+            f"{named} is a task of an array that has counted it",
+            f"run it again in an array of its own: holdfast rerun {_array_of(job)} --index {job.child.index}",
+        )
+        raise Conflict(msg, hint=hint)
+    if load_kube(job.spec) is not None:
+        msg, hint = f"{named} is a Kubernetes Job, which has ended once it has", "delete it and create it again"
+        raise Conflict(msg, hint=hint)
+    if job.state is JobState.WAITING:
+        msg = f"{named} waits for others, and is not retried before they have ended"
+        raise Conflict(msg, hint=f"holdfast why {job.id}")
+    if job.state is JobState.RUNNING or (job.cancel_requested and not job.terminal):
+        msg = f"{named} is {'being cancelled' if job.cancel_requested else 'running'}: it cannot be retried yet"
+        raise Conflict(msg, hint=f"holdfast wait {job.id}")
+
+
+def _suspended(store: Store, job: Job) -> bool:
+    """Whether a Kubernetes Job is suspended, or will be once the controller has acted on all that was asked."""
+    asked = [one.kind for one in store.requests(limit=_MOST_PENDING) if job.id in one.targets]
+    last = next((kind for kind in reversed(asked) if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
+    if last is not None:
+        return last is RequestKind.HOLD
+    known = known_pods(store, job)
+    if known is not None:
+        return known.suspended
+    kube = load_kube(job.spec)
+    return kube is not None and kube.spec.suspend
+
+
+def _is_stray(store: Store, job: Job) -> bool:
+    """Whether a job is of a job set that is not there, as its row is damaged: nobody else could end it."""
+    if job.of_set is None:
+        return False
+    try:
+        found = store.workloads_by_id(JobSet, [job.of_set.set_id])
+    except Internal:
+        return False
+    return not stands_in(found.get(job.of_set.set_id), job.of_set)
+
+
+def _may_be_released(store: Store, job: Job) -> bool:
+    held = job.state is JobState.HELD or _stops(store, job) or _hold_is_pending(store, job)
+    return held or job.id in store.quarantined()
+
+
+def _stops(store: Store, job: Job) -> bool:
+    """Whether a job was held as it ran, and is Held once that has stopped."""
+    if job.state is not JobState.RUNNING:
+        return False
+    pods = known_pods(store, job)
+    if pods is not None:
+        return pods.suspended
+    runs = store.runs(job.id)
+    return any(run.attempt == job.attempt and run.interrupted is Interruption.HOLD for run in runs)
+
+
+def _hold_is_pending(store: Store, job: Job) -> bool:
+    """Whether the controller has yet to act on a hold, as when no server is running."""
+    pending = store.requests(limit=_MOST_PENDING)
+    return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.targets for one in pending)
+
+
+def _array_of(task: Job) -> str:
+    """Name the array that a task is of."""
+    return task.name.rpartition("-")[0]
+
+
+def _check_free(job: Job, verb: str) -> None:
+    """Refuse to steer a job that is its set's to start and stop."""
+    if job.of_set is not None and not job.terminal:
+        msg = f"job {job.name!r} ({job.id}) belongs to a job set, which starts and stops it: it cannot be {verb}"
+        raise Conflict(msg, hint="restart the job, or suspend, restart or delete its job set instead")
+
+
+def _check_not_ended(job: Job) -> None:
+    if job.terminal:
+        msg = f"job {job.name!r} ({job.id}) has already ended: {job.state}"
+        raise Conflict(msg)
