@@ -112,6 +112,35 @@ def test_jobs_are_cancelled_preempted_and_reprioritized_and_nodes_cordoned(
         assert all("cordoned by ann" in str(one.reason) for one in client.nodes())
 
 
+def test_what_runs_on_a_node_is_preempted_and_cancelled_by_queue_and_class(
+    gateway: Gateway, server: DoorServer
+) -> None:
+    ask = gateway
+    [usual] = ask.submit(ENDLESS)
+    pod = item(ENDLESS)["podSpec"]
+    assert isinstance(pod, dict)
+    [yields] = ask.submit(ENDLESS, podSpec={**pod, "priorityClassName": "armada-preemptible"})
+    with server.client() as client:
+        for one in (usual, yields):
+            until(client, one, lambda view: view.state == "Running")
+        [node] = {(one.name, one.executor) for one in client.nodes()}
+    whole: dict[str, object] = {"executor": node[1], "queues": ["ml"], "priorityClasses": ["armada-preemptible"]}
+    at = f"/v1/node/preempt/{node[0]}"
+    others: list[dict[str, object]] = [{"queues": []}, {"queues": ["other"]}, {"executor": "other"}]
+    others.append({"priorityClasses": ["armada-other"]})
+    for less in others:
+        assert ask.ok("POST", at, {**whole, **less}) == {}
+        assert ask.ok("POST", at.replace("preempt", "cancel"), {**whole, **less}) == {}
+    missing = "must provide non-empty executor {} when determining what to preempt"
+    assert ask.refused("POST", at, {"queues": ["ml"]}) == (500, 2, missing.format("id"))
+    assert ask.ok("POST", at, whole) == {}
+    told = ask.told(1)
+    assert [(event["jobId"], kind) for _, kind, event in told if kind == "preempted"] == [(yields, "preempted")]
+    assert ask.ok("POST", at.replace("preempt", "cancel"), {**whole, "priorityClasses": []}) == {}
+    [ended] = [event for _, kind, event in ask.told(2) if kind == "cancelled"]
+    assert (ended["jobId"], ended["reason"]) == (usual, "cancelled by CancelOnNode")
+
+
 @pytest.mark.slow
 def test_a_watch_over_http_goes_on_at_its_message_over_a_kill_of_the_server(
     gateway: Gateway, server: DoorServer

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 from holdfast.app import armada_metrics
 from holdfast.app.telemetry import STALLED_AFTER_S, Telemetry
-from holdfast.domain.job import Queue
+from holdfast.domain.failure import EndedBy, FailureCondition
+from holdfast.domain.job import Queue, Resources
+from holdfast.domain.policy.model import Action, Rule
 from holdfast.domain.record import evolve
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
-from tests.unit.conftest import Lab, exits, job_named, retrying
+from holdfast.ports.requests import RequestKind
+from tests.unit.conftest import Lab, ends_with, exits, job_named, retrying
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def _observe(lab: Lab, telemetry: Telemetry, seconds: int) -> None:
@@ -61,6 +62,33 @@ def test_failures_are_counted_under_armadas_names_while_its_door_is_open(lab: La
     assert value("armada_scheduler_job_error_classification_by_node", of_node) == 1
     closed = Telemetry(lab.clock.now)
     assert not [one.name for one in closed.registry.collect() if one.name.startswith("armada_")]
+
+
+def test_states_of_jobs_are_counted_as_armadas_scheduler_does(lab: Lab) -> None:
+    telemetry = Telemetry(lab.clock.now, doors=("armada",))
+    lab.store.put_queue(Queue("ml"))
+    lab.submit(job_named("works", queue="ml"), exits(0, after_s=3))
+    lab.submit(job_named("fails", retrying(1), queue="ml"), exits(9))
+    rule = Rule(Action.FAIL, "taken", conditions=frozenset({FailureCondition.PREEMPTED}))
+    taken = evolve(ends_with(FailureCondition.PREEMPTED, EndedBy.PREEMPTION), duration_s=1.0)
+    lab.submit(job_named("taken", retrying(1, rules=(rule,)), queue="ml"), taken)
+    gone = lab.submit(job_named("gone", queue="ml"), SimulatedRun(duration_s=None))
+    waits = lab.submit(job_named("waits", queue="ml", resources=Resources(64_000)))
+    _observe(lab, telemetry, 10)
+    lab.ask(RequestKind.CANCEL, gone)
+    lab.ask(RequestKind.CANCEL, waits)
+    lab.pass_s(10)
+    value, name = telemetry.registry.get_sample_value, "armada_scheduler_job_state_{}_by_{}"
+    of_queue, of_node = {"queue": "ml", "pool": "default"}, {"node": "n0", "pool": "default", "cluster": "local"}
+    for state in ("succeeded", "failed", "preempted", "cancelled"):
+        moved = {"state": state, "priorState": "running"}
+        assert value(name.format("counter", "queue"), {**of_queue, **moved}) == 1, state
+        assert value(name.format("counter", "node"), {**of_node, **moved}) == 1, state
+    moved = {"state": "succeeded", "priorState": "running"}
+    assert value(name.format("seconds", "queue"), {**of_queue, **moved}) == pytest.approx(3, abs=0.5)
+    assert value("armada_scheduler_job_run_completed_duration_seconds_count", of_queue) == 4
+    of_none = {**of_queue, "pool": "", "state": "cancelled", "priorState": "queued"}
+    assert value(name.format("counter", "queue"), of_none) == 1, "a job without a place"
 
 
 def test_names_that_people_choose_make_no_more_than_so_many_series(monkeypatch: pytest.MonkeyPatch) -> None:

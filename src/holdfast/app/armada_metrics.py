@@ -7,18 +7,35 @@ Source: upstream's metrics of its scheduler and executor.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter, Gauge, Histogram
 
+from holdfast.domain.events import (
+    AttemptEnded,
+    AttemptStatusChanged,
+    JobCancelled,
+    JobFailed,
+    JobQueued,
+    JobRetryScheduled,
+    JobStarted,
+    JobSucceeded,
+)
+from holdfast.domain.failure import FailureCondition
 from holdfast.domain.job import JobState
+from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from prometheus_client import CollectorRegistry
 
+    from holdfast.domain.events import EventRecord
     from holdfast.domain.job import Attempt, Job
 
+M = TypeVar("M", Counter, Gauge, Histogram)
 POOL = "default"
 MOST_SERIES = 1_000
 OTHER = "other"
@@ -74,8 +91,14 @@ class ArmadaMetrics:
                 registry=registry,
             )
         )
+        self._states = _States(registry)
         skipped = "Gangs that no policy was asked about; there are none here, so it has no series."
         Counter("armada_scheduler_retry_policy_gang_skipped", skipped, ["policy"], registry=registry)
+
+    def happened(self, records: Iterable[EventRecord], jobs: Mapping[str, Job]) -> None:
+        """Take in what a tick committed: its events in order, and the jobs as they are since."""
+        for record in records:
+            self._states.take(record, jobs)
 
     def ended(self, attempt: Attempt, job: Job | None) -> None:
         """Count an attempt that ended, and its job if that ended with it."""
@@ -83,24 +106,121 @@ class ArmadaMetrics:
         if failure is None:
             return
         category = (failure.category, failure.subcategory)
-        self._categories.count(*category)
+        self._categories.of(*category).inc()
         if decision is not None and decision.code in _ENGINE:
-            self._decisions.count(queue, POOL, decision.policy or "", decision.code.value)
+            self._decisions.of(queue, POOL, decision.policy or "", decision.code.value).inc()
         if job is not None and job.state is JobState.FAILED:
-            self._by_queue.count(queue, POOL, *category)
-            self._by_node.count(failure.node or "", POOL, failure.executor or "", *category)
+            self._by_queue.of(queue, POOL, *category).inc()
+            self._by_node.of(failure.node or "", POOL, failure.executor or "", *category).inc()
 
 
-class _Bounded:
+class _Placed(Struct):
+    """A job that has a place."""
+
+    queue: str
+    node: str
+    cluster: str
+    state: str
+    since: float
+    preempted: bool = False
+
+
+class _States:
+    """Counts into which states jobs come, from which, and after how long, as upstream's scheduler does.
+
+    A job that had its place before the server started is not known, and counted again from its next place on.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        moved = ["state", "priorState"]
+        of_queue, of_node = ["queue", "pool", *moved], ["node", "pool", "cluster", *moved]
+        prefix, grows = "armada_scheduler_job_state", "; only grows."
+        words = "Jobs that came into a state, by queue and the state before" + grows
+        self._by_queue = _Bounded(Gauge(f"{prefix}_counter_by_queue", words, of_queue, registry=registry))
+        words = "Jobs that came into a state, by node and the state before" + grows
+        self._by_node = _Bounded(Gauge(f"{prefix}_counter_by_node", words, of_node, registry=registry))
+        words = "Seconds in the state before, by queue" + grows
+        self._seconds_by_queue = _Bounded(Gauge(f"{prefix}_seconds_by_queue", words, of_queue, registry=registry))
+        words = "Seconds in the state before, by node" + grows
+        self._seconds_by_node = _Bounded(Gauge(f"{prefix}_seconds_by_node", words, of_node, registry=registry))
+        self._durations = _Bounded(
+            Histogram(
+                "armada_scheduler_job_run_completed_duration_seconds",
+                "How long the last runs of jobs that ended had run.",
+                ["queue", "pool"],
+                buckets=[2.0**power for power in range(1, 21)],
+                registry=registry,
+            )
+        )
+        self._placed: dict[str, _Placed] = {}
+
+    def take(self, record: EventRecord, jobs: Mapping[str, Job]) -> None:
+        """Take in one event."""
+        happened, job_id = record.event, record.job_id or ""
+        placed = self._placed.get(job_id)
+        if isinstance(happened, JobStarted):
+            self._leased(happened, record.at, job_id, jobs.get(job_id))
+        elif placed is None:
+            self._cancelled_in_queue(record, jobs.get(job_id))
+        elif isinstance(happened, AttemptStatusChanged):
+            if happened.status == AttemptStatus.RUNNING:
+                self._move(placed, "running", record.at)
+        elif isinstance(happened, AttemptEnded):
+            placed.preempted = FailureCondition.PREEMPTED in happened.conditions
+        elif isinstance(happened, JobRetryScheduled | JobQueued):
+            del self._placed[job_id]
+        elif isinstance(happened, JobSucceeded | JobFailed | JobCancelled):
+            del self._placed[job_id]
+            self._over(placed, _state_of(happened, placed), record.at)
+
+    def _leased(self, happened: JobStarted, at: float, job_id: str, job: Job | None) -> None:
+        if job is None:
+            return
+        executor, node, _ = happened.places[0] if happened.places else ("", "", 0)
+        placed = self._placed[job_id] = _Placed(job.queue, node, executor, "queued", job.queued_at or job.submitted_at)
+        self._move(placed, "leased", at)
+
+    def _cancelled_in_queue(self, record: EventRecord, job: Job | None) -> None:
+        if isinstance(record.event, JobCancelled) and job is not None and not job.attempt:
+            self._move(_Placed(job.queue, "", "", "queued", job.submitted_at), "cancelled", record.at, pool="")
+
+    def _over(self, placed: _Placed, state: str, at: float) -> None:
+        lasted = at - placed.since
+        self._move(placed, state, at)
+        if lasted > 0:
+            self._durations.of(placed.queue, POOL).observe(lasted)
+
+    def _move(self, placed: _Placed, state: str, at: float, pool: str = POOL) -> None:
+        before, lasted = placed.state, at - placed.since
+        placed.state, placed.since = state, at
+        if lasted <= 0:  # upstream leaves these out, too
+            return
+        self._by_queue.of(placed.queue, pool, state, before).inc()
+        self._by_node.of(placed.node, pool, placed.cluster, state, before).inc()
+        self._seconds_by_queue.of(placed.queue, pool, state, before).inc(lasted)
+        self._seconds_by_node.of(placed.node, pool, placed.cluster, state, before).inc(lasted)
+
+
+def _state_of(happened: JobSucceeded | JobFailed | JobCancelled, placed: _Placed) -> str:
+    if isinstance(happened, JobSucceeded):
+        return "succeeded"
+    if isinstance(happened, JobCancelled):
+        return "cancelled"
+    return "preempted" if placed.preempted else "failed"
+
+
+class _Bounded(Generic[M]):
     """A metric of which there are only so many series."""
 
-    def __init__(self, metric: Counter | Gauge) -> None:
-        self._metric = metric
+    def __init__(self, metric: M) -> None:
+        self._metric: M = metric
         self._known: set[tuple[str, ...]] = set()
 
-    def count(self, *labels: str) -> None:
+    def of(self, *labels: str) -> M:
+        """Return the series of some labels, or of all that are beyond the bound."""
         if labels not in self._known and len(self._known) >= MOST_SERIES:
             labels = (OTHER,) * len(labels)
         else:
             self._known.add(labels)
-        self._metric.labels(*labels).inc()
+        found: M = self._metric.labels(*labels)
+        return found

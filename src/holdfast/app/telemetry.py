@@ -80,6 +80,8 @@ class Telemetry:
                 self._ended(attempt, now)
                 if self._of_armada is not None:
                     self._of_armada.ended(attempt, ticked.written.jobs.get(attempt.job_id))
+        if self._of_armada is not None:
+            self._of_armada.happened(ticked.written.events.values(), ticked.written.jobs)
         for run in ticked.written.runs.values():
             if run.outcome is not None:
                 self._runs.labels(run.status.value).inc()

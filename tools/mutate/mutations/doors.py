@@ -34,6 +34,20 @@ MUTATIONS = (
         ("integration/test_armada_answers.py::test_who_does_not_read_is_waited_for_and_who_leaves_is_not",),
     ),
     Mutation(
+        "all queues are meant of a node where none is named",
+        "api/armada/nodes.py",
+        "if one.queue in sent.queues)",
+        "if not sent.queues or one.queue in sent.queues)",
+        ("e2e/test_armada_gateway.py::test_what_runs_on_a_node_is_preempted_and_cancelled_by_queue_and_class",),
+    ),
+    Mutation(
+        "who lost a place is counted as failed",
+        "app/armada_metrics.py",
+        "FailureCondition.PREEMPTED in happened.conditions",
+        "False",
+        ("unit/test_telemetry.py",),
+    ),
+    Mutation(
         "two people may follow all there is",
         "service/listeners.py",
         "return (has + self.most - self.count) // 2",

@@ -26,6 +26,7 @@ SERVICES = (
     "api.RetryPolicyService",
     "api.Event",
     "api.Jobs",
+    "api.Node",
     "binoculars.Binoculars",
 )
 

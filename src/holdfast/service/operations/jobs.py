@@ -216,6 +216,14 @@ class JobBatches(Struct, frozen=True):
             running = JobFilter(ids=ids, states=frozenset({JobState.RUNNING}))
             return self.preempt(caller, running, reason, node=name) if ids else ()
 
+    @asks(Right.WATCH, Subject.JOB)
+    def on_node(self, caller: Caller, name: str, executor: str) -> tuple[JobFilter, Sequence[Job]]:
+        """Return the jobs that run on a node of an executor, and the filter that means them; on an unknown one none."""
+        store, seeing = self.backend.store, self.backend.seeing(caller)
+        ids = frozenset(run.job_id for run in store.running() if (run.node, run.executor) == (name, executor))
+        where = JobFilter(ids=ids, states=frozenset({JobState.RUNNING}))
+        return where, [job for part in _in_parts(seeing.listed(where)) for job in store.jobs(part)]
+
     def _ask(
         self, kind: RequestKind, right: Right, caller: Caller, where: JobFilter, reason: str, *, payload: str = ""
     ) -> Sequence[Job]:
