@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow  # servers of several versions on one database
 
-NEWER = "from holdfast.engines.process.shim import records; records.SPOKEN = frozenset({99}); "
+NEWER = "from holdfast.engines.process.shim import records; records.PROTOCOL = 99; "
 MAIN = "from holdfast.cli.main import main; main()"
 COMMANDS = (["up", "--port", "0"], ["run", "--", "true"], ["get", "jobs"], ["db", "upgrade"])
 

@@ -460,32 +460,6 @@ def test_an_order_is_written_down_before_its_program_starts(machine: Machine) ->
     assert f'"uid":"{order.uid}"' in seen
 
 
-def test_the_runs_of_the_release_before_are_taken_in(machine: Machine) -> None:
-    """Its shim is dead; its journal has what ended, and what ran then must be over."""
-    machine.end()
-    run = machine.directory / "jobs" / "old" / "1.0"
-    run.mkdir(parents=True)
-    env = {"HOLDFAST_ATTEMPT_UID": "old-2", "HOLDFAST_TERMINATION_LOG": f"{run}/termination", "PATH": os.defpath}
-    ended = {"started": True, "ended_at": 5.0, "ended_by": "itself", "exit_code": 4, "signal": None, "reason": "Error"}
-    with subprocess.Popen(["sleep", "1000"], start_new_session=True, env=env) as program:
-        lines = [
-            ["order", "old-1", "here", str(run)],
-            ["start", "old-1", 1, 3.0, 1.0, 2.0, "boot"],
-            ["end", "old-1", 3.0, "", ended],
-            ["order", "old-2", "here", str(run)],
-            ["start", "old-2", program.pid, 3.0, 1.0, 2.0, "boot"],
-        ]
-        (machine.directory / "keeper.journal").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        machine.open()
-        seen = machine.engine.observe()
-        assert seen["old-1"].outcome is not None
-        assert seen["old-1"].outcome.containers[0].exit_code == 4
-        assert seen["old-2"].outcome is not None
-        assert seen["old-2"].outcome.ended_by is EndedBy.LOST
-        assert program.wait(10) == -signal.SIGKILL
-    assert not (machine.directory / "keeper.journal").exists()
-
-
 def test_hundreds_of_idle_runs_share_their_memory(machine: Machine) -> None:
     count = 100
     orders = [machine.order("sleep", "1000") for _ in range(count)]

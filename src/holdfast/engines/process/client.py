@@ -138,27 +138,13 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
         connection = _try_connect(directory)
         if connection is not None:
             first = _greeted(connection, directory)
-            if first is not None and not _is_done_with(first):
+            if first is not None:
                 return connection, first
             connection.close()  # without a word: it was just about to leave
         if time.monotonic() > deadline:
             msg = f"the process that holds the programs of {directory} does not answer"
             raise EngineError(msg, hint=f"see {directory / records.ERRORS}")
-        if is_held_by_old(directory):
-            time.sleep(_RETRY_S)
-        else:
-            _start_shim(directory, environment, [limits, str(idle_s)])
-
-
-def is_held_by_old(directory: Path) -> bool:
-    """Whether a shim of the previous release still holds the directory."""
-    return record.is_held(directory / records.OLD_LOCK) and not record.is_held(directory / records.LOCK)
-
-
-def _is_done_with(first: dict[str, Any]) -> bool:
-    """Whether a shim is of the previous release and has no program left: it exits when nobody is connected."""
-    runs = first["runs"]
-    return first["hello"]["protocol"] != records.PROTOCOL and not runs
+        _start_shim(directory, environment, [limits, str(idle_s)])
 
 
 def _greeted(connection: Connection, directory: Path) -> dict[str, Any] | None:
@@ -171,8 +157,10 @@ def _greeted(connection: Connection, directory: Path) -> dict[str, Any] | None:
         first = connection.greeting(_GREETING_S)
     except TimeoutError:
         first = _awakened(connection, directory)
-    if first is not None and first["hello"]["protocol"] not in records.SPOKEN:
+    if first is not None and first["hello"]["protocol"] != records.PROTOCOL:
         connection.close()
+        if not first["runs"]:
+            return None  # it exits once nobody is connected, and ours starts
         msg = f"the process that holds the programs of {directory} is of another version of Holdfast"
         raise EngineError(msg, hint="let its programs end under that version first")
     return first
@@ -186,9 +174,9 @@ def _awakened(connection: Connection, directory: Path) -> dict[str, Any] | None:
         return connection.greeting(_RESUMED_S)
     except TimeoutError:
         connection.close()
-    if is_held_by_old(directory) or not pid:
-        msg = f"the process {pid} that holds the programs of {directory} does not answer"
-        raise EngineError(msg, hint="it is of an older version, whose programs would end with it; see what keeps it")
+    if not pid:
+        msg = f"the process that holds the programs of {directory} does not answer"
+        raise EngineError(msg, hint=f"see {directory / records.ERRORS}")
     _log.warning("the process %d still does not answer; replacing it", pid)
     signal_shim(pid, signal.SIGKILL)
     return None
@@ -205,8 +193,7 @@ def signal_shim(pid: int, number: signal.Signals) -> None:
 
 def is_in_use(directory: Path) -> bool:
     """Tell whether a process of ours holds runs of a directory; changes nothing there."""
-    locks = [directory / records.LOCK, directory / records.OLD_LOCK]
-    return any(map(record.is_held, [*locks, *(directory / records.SUPERVISORS).glob("*.record")]))
+    return any(map(record.is_held, [directory / records.LOCK, *(directory / records.SUPERVISORS).glob("*.record")]))
 
 
 def require_compatible(directory: Path) -> None:
@@ -224,15 +211,14 @@ def require_compatible(directory: Path) -> None:
 
 
 def _try_connect(directory: Path) -> Connection | None:
-    name = records.OLD_SOCKET if is_held_by_old(directory) else records.SOCKET
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(_SEND_TIMEOUT_S)
-    path = os.fspath(directory / name)
+    path = os.fspath(directory / records.SOCKET)
     try:
         if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
             sock.connect(path)
         else:
-            _connect_deep(sock, directory, name)
+            _connect_deep(sock, directory)
     except (FileNotFoundError, ConnectionRefusedError):
         sock.close()
         return None
@@ -243,11 +229,11 @@ def _try_connect(directory: Path) -> Connection | None:
     return Connection(sock)
 
 
-def _connect_deep(sock: socket.socket, directory: Path, name: str) -> None:
+def _connect_deep(sock: socket.socket, directory: Path) -> None:
     """Connect where the path is longer than an address may be, through an open directory, which has a short name."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        sock.connect(f"/proc/self/fd/{fd}/{name}")
+        sock.connect(f"/proc/self/fd/{fd}/{records.SOCKET}")
     finally:
         os.close(fd)
 

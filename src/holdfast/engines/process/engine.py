@@ -23,7 +23,6 @@ from holdfast.engines.process.client import Connection, connect, signal_shim
 from holdfast.engines.process.files import observation
 from holdfast.engines.process.places import default_nodes, labelled
 from holdfast.engines.process.shim.processes import name_if_foreign
-from holdfast.engines.process.shim.records import PROTOCOL
 from holdfast.errors import EngineError
 from holdfast.ports.engine import Observation, RunPhase
 
@@ -109,7 +108,7 @@ class ProcessEngine:
         self._orders: dict[str, dict[str, Any]] = {}
         self._stops: dict[str, tuple[str, float, str]] = {}
         """Launch messages of runs not known to run yet, and the last stop of each that has not ended, by uid."""
-        self._sequence, self._protocol = 0, PROTOCOL
+        self._sequence = 0
         self._wakes: list[Callable[[], None]] = []
         self._also_closed: list[Callable[[], None]] = []
         self._closed, self._heard_at = threading.Event(), time.monotonic()
@@ -274,7 +273,6 @@ class ProcessEngine:
         with self._lock:
             self._connection = connection
             self._heard_at, self._asked_at = time.monotonic(), None
-            self._protocol = first["hello"]["protocol"]
             self._replace(first["runs"])
             try:
                 connection.send({"seq": 0, "settings": self._settings})
@@ -330,9 +328,6 @@ class ProcessEngine:
     def _listen_for_life(self) -> None:
         """Ask a silent shim whether it is there; wake it, and at last replace it, when it does not answer."""
         now = time.monotonic()
-        if self._protocol != PROTOCOL and not self._observed:
-            self._connection.shut()  # one of the previous release, with nothing left to do: it exits, and ours starts
-            return
         if self._asked_at is None:
             if now - self._heard_at >= _PING_EVERY_S:
                 self._asked_at = now
@@ -347,7 +342,7 @@ class ProcessEngine:
         self._trouble = f"the process that holds the programs has not answered for {now - self._heard_at:.0f} s"
         if silent_s >= _RESUME_AFTER_S:
             signal_shim(self._connection.peer(), signal.SIGCONT)
-        if silent_s >= _REPLACE_AFTER_S and self._protocol == PROTOCOL:
+        if silent_s >= _REPLACE_AFTER_S:
             _log.warning("replacing it; the programs keep running")
             signal_shim(self._connection.peer(), signal.SIGKILL)
             self._connection.shut()

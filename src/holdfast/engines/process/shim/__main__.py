@@ -11,7 +11,7 @@ import socket
 import sys
 from pathlib import Path
 
-SOCKET_NAME, LOCK_NAME, OLD_LOCK_NAME = "shim.sock", "shim.lock", "keeper.lock"
+SOCKET_NAME, LOCK_NAME = "shim.sock", "shim.lock"
 
 
 def main() -> None:
@@ -22,9 +22,8 @@ def main() -> None:
 
     os.chdir(directory)
     try:
-        for name in (LOCK_NAME, OLD_LOCK_NAME):  # nor beside a shim of the release before
-            lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = os.open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return  # one is serving, or about to leave: whoever started us tries to connect again
     listener = _bind()

@@ -108,7 +108,7 @@ class Journal:
 
 
 def replay(path: str) -> dict[str, Run]:
-    """Read a journal back, also the previous release's: every run not forgotten, finished ones with their outcome."""
+    """Read a journal back: every run not forgotten, finished ones with their outcome."""
     runs: dict[str, Run] = {}
     for entry in _entries(path):
         _apply(entry, runs)
@@ -133,8 +133,6 @@ def _apply(entry: list[Any], runs: dict[str, Run]) -> None:
             runs.pop(gone, None)
     elif kind == "order":
         runs[uid] = Run(uid, *rest)
-    elif kind == "start" and uid in runs:
-        runs[uid].pid, runs[uid].started_at, *_ = rest
     elif kind == "end" and uid in runs:
         run = runs[uid]
         run.started_at, run.progress, run.outcome = rest

@@ -19,7 +19,7 @@ from .journal import Journal, replay
 from .libc import adopt_orphans, set_name
 from .pool import Pool
 from .records import ERRORS, JOURNAL, PROTOCOL, SOCKET, SUPERVISORS
-from .recovery import Recovery, take_over_old_journal
+from .recovery import Recovery
 from .runs import Runs
 from .supervisor.surroundings import Surroundings, heed_children, wake_on_child
 from .sweep import Sweep
@@ -61,7 +61,6 @@ def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float
     groups = cgroups.find(directory, place, limits)
     journal = Journal(JOURNAL)
     known = replay(JOURNAL)
-    take_over_old_journal(known, journal)
     pool = Pool(surroundings, groups)
     runs = Runs(journal, pool, known)
     recovery = Recovery(runs, pool, surroundings)

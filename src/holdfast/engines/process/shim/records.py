@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     """A decoded JSON object."""
 
 PROTOCOL = 3
-"""Moves when a shim and an engine of another release would misunderstand each other."""
-SPOKEN = frozenset({2, PROTOCOL})
-"""The protocols an engine of this release can speak: its own, and that of the release before."""
+"""Moves when a shim and an engine of another release would misunderstand each other; then they do not talk."""
 
 SOCKET = "shim.sock"
 LOCK = "shim.lock"
@@ -24,8 +22,6 @@ JOURNAL = "shim.journal"
 ERRORS = "shim.log"
 SUPERVISORS = "supervisors"
 """The shim's own files in the directory; the last is a folder with two files for each supervisor."""
-OLD_SOCKET, OLD_LOCK, OLD_JOURNAL = "keeper.sock", "keeper.lock", "keeper.journal"
-"""Those of the release before."""
 
 STARTING = "starting"
 RUNNING = "running"

@@ -24,18 +24,16 @@ original.
 from __future__ import annotations
 
 import signal
-from contextlib import suppress
 from pathlib import Path
 
-from . import journal, moment, processes, record
+from . import moment, processes, record
 from .complaints import Complaint, complain
 from .pool import files, path_of
-from .records import FINISHED, OLD_JOURNAL, RUNNING, Exit, Run, exit_of_status, lead_s
+from .records import FINISHED, RUNNING, Exit, Run, exit_of_status, lead_s
 from .supervisor import outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .journal import Journal
     from .pool import Pool, SupervisorHandle
     from .records import Message
     from .runs import Runs
@@ -255,25 +253,3 @@ def _fostering(kept: record.Kept, start: Message) -> Message:
     known = {name: start[name] for name in ("pid", "started_at", "before", "after")}
     exits = kept.exit or {}
     return {"order": kept.order, **known, "exit": exits.get("exit"), "ended_by": exits.get("ended_by", "")}
-
-
-def take_over_old_journal(runs: dict[str, Run], new: Journal) -> None:
-    """Take in the results that the release before left, whose shim is dead; what ran under it is ended and lost."""
-    old = journal.replay(OLD_JOURNAL)
-    if not old:
-        return
-    unfinished = {uid for uid, run in old.items() if run.phase != FINISHED}
-    for pid in processes.marked(unfinished, str(Path.cwd())) if unfinished else ():
-        processes.kill_group(pid, 9)
-        processes.kill(pid)
-    for run in old.values():
-        if run.phase != FINISHED:
-            run.outcome = outcomes.lost(ended_at=moment.wall())
-            run.phase = FINISHED
-        if run.uid not in runs:
-            runs[run.uid] = run
-            new.ordered(run)
-            new.ended(run)
-    if new.flush():
-        with suppress(OSError):  # it is taken in once more by the next shim
-            Path(OLD_JOURNAL).unlink()
