@@ -7,9 +7,10 @@ import threading
 from collections import Counter
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
@@ -236,3 +237,25 @@ def test_to_ask_whether_there_is_room_counts_nothing(store: Store) -> None:
     with pytest.raises(RateLimited):
         store.require_room(evolve(one, jobs=[evolve(one.jobs[0], id="j2")]), 2.0)
     store.require_room(evolve(one, jobs=[evolve(one.jobs[0], id="j2")]), 99.0)
+
+
+@pytest.mark.parametrize("limits", [{"max_queued": 5}, {"per_user": UserLimits(max_queued=5)}], ids=str)
+def test_what_waits_elsewhere_is_not_looked_at(sqlite: SqlPlace, limits: dict[str, Any]) -> None:
+    store = sqlite.open()
+    store.put_queue(Queue("q", **limits))
+    desk = Desk(store)
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: object, _cursor: object, statement: str, values: object, *_: object) -> None:
+        asked.append((statement, values))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        desk.jobs("ann", "a")
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    [counted] = [one for one in asked if one[0].startswith("SELECT count(*)") and "jobs.queue" in one[0]]
+    with closing(sqlite3.connect(sqlite.url.removeprefix("sqlite:///"))) as raw:
+        plan = [row[-1] for row in raw.execute(f"EXPLAIN QUERY PLAN {counted[0]}", counted[1])]
+    [looked] = [step for step in plan if " jobs" in step]
+    assert looked.startswith("SEARCH jobs USING INDEX ix_jobs_waiting (queue=?")

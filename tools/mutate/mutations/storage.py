@@ -48,6 +48,13 @@ MUTATIONS = (
         ("unit/test_bulk_reading.py",),
     ),
     Mutation(
+        "what waits in a queue is counted among all that waits",
+        "storage/sql/catalogue/intake.py",
+        "(tables.JOB_WAITS, jobs.state.in_(_WAITING),",
+        "(jobs.state.in_(_WAITING),",
+        ("contract/test_store_intake.py",),
+    ),
+    Mutation(
         "the first job of a name is not known when another comes that is written like it",
         "service/manifests/reading.py",
         "self._known[repr(first)], self._first[name] = its, ({}, its)",

@@ -26,6 +26,7 @@ from sqlalchemy import (
     text,
 )
 
+from holdfast.domain.job import JOB_WAITING, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL
 from holdfast.domain.terms.workload_kinds import GANG
 
@@ -53,8 +54,12 @@ def _not_among(column: str, words: frozenset[str]) -> str:
 ATTEMPT_ACTIVE = text(_not_among("attempts.status", frozenset(ATTEMPT_TERMINAL)))
 RUN_ACTIVE = text(_not_among("runs.status", frozenset(RUN_TERMINAL)))
 """Literal, not bound: a partial index serves a query only when the two conditions read the same."""
+_BEGUN = frozenset(JobState) - JOB_WAITING - {JobState.WAITING}
+JOB_WAITS = text(_not_among("jobs.state", _BEGUN))
+"""That a job takes up room in a queue that limits how many wait; as above."""
 _INDEXED_ATTEMPT = text(_not_among("status", frozenset(ATTEMPT_TERMINAL)))
 _INDEXED_RUN = text(_not_among("status", frozenset(RUN_TERMINAL)))
+_INDEXED_WAITING = text(_not_among("state", _BEGUN))
 
 
 def _resources() -> tuple[Column[Any], ...]:
@@ -134,6 +139,7 @@ JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key
 # Migrations make partial indexes on PostgreSQL, too: to say so here would import its dialect at each start.
 _in_a_set = text("set_id IS NOT NULL")
 Index("ix_jobs_of_sets", jobs.c.set_id, jobs.c.seq, sqlite_where=_in_a_set)
+Index("ix_jobs_waiting", jobs.c.queue, jobs.c.submitted_by, sqlite_where=_INDEXED_WAITING)
 
 job_labels = Table(
     "job_labels",

@@ -83,7 +83,8 @@ def _waiting(connection: Connection, queue: str, user: str | None, most: int) ->
     """Count the jobs that wait in a queue, and those that arrays have yet to make; no further than it matters."""
     jobs, workloads = tables.jobs.c, tables.workloads.c
     theirs = () if user is None else (jobs.submitted_by == user,)
-    some = select(jobs.seq).where(jobs.state.in_(_WAITING), jobs.queue == queue, *theirs).limit(most + 1)
+    there_now = (tables.JOB_WAITS, jobs.state.in_(_WAITING), jobs.queue == queue, *theirs)
+    some = select(jobs.seq).where(*there_now).limit(most + 1)
     there = connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()
     whose = () if user is None else (workloads.submitted_by == user,)
     arrays = owners(connection, workloads.kind == ARRAY, workloads.queue == queue, *whose)

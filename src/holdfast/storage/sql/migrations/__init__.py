@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access import Principal
 
-HEAD = "0037"
+HEAD = "0038"
 """The newest step in ``versions``."""
 _MOST_TRIES = 6
 """How often a database that another process is upgrading is tried; each waits for as long as any writer does."""
