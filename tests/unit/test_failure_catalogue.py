@@ -21,7 +21,7 @@ from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import AlreadyExists, Conflict, NotFound
-from holdfast.service.operations.categories import Categories
+from holdfast.service.operations.catalogue import Categories
 from tests.unit.conftest import Lab, job_named
 
 if TYPE_CHECKING:

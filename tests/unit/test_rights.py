@@ -22,8 +22,7 @@ from holdfast.domain.rights import (
 )
 from holdfast.errors import Forbidden
 from holdfast.service.access.book import FRESH_S, AccessBook
-from holdfast.service.operations.policies import Policies
-from holdfast.service.operations.queues import Queues
+from holdfast.service.operations.catalogue import Policies, Queues
 from holdfast.service.operations.settings import Settings
 from tests.unit.conftest import VirtualClock
 from tools.memory_store import MemoryStore

@@ -13,9 +13,7 @@ from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.job import Ceiling, Node, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidSetting, NotFound
-from holdfast.service.operations.categories import Categories
-from holdfast.service.operations.policies import Policies
-from holdfast.service.operations.queues import Queues
+from holdfast.service.operations.catalogue import Categories, Policies, Queues
 from holdfast.service.operations.settings import Settings
 from tools.memory_store import MemoryStore
 

@@ -91,7 +91,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a queue may limit what nobody has without a word",
-        "service/operations/queues.py",
+        "service/operations/catalogue.py",
         "if not queue.max_running.named and not queue.per_user.max_running.named:",
         "if queue.name:",
         ("unit/test_service_catalogue.py",),

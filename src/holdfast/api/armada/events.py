@@ -17,10 +17,10 @@ from holdfast.domain.event_mapping import attempt_ended
 from holdfast.domain.events import BY_KIND, AttemptEnded, FailureDecided, JobSubmitted, OperatorActed
 from holdfast.errors import NotFound
 from holdfast.service.manifests import armada
+from holdfast.service.operations.catalogue import Queues
 from holdfast.service.operations.events import LARGEST_PART, EventLog
 from holdfast.service.operations.filters import Wanted
 from holdfast.service.operations.jobs import JobOperations
-from holdfast.service.operations.queues import Queues
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

@@ -13,7 +13,7 @@ from holdfast.api.armada.plain import fill, plain
 from holdfast.api.armada.refusals import Rejected, refuse
 from holdfast.errors import InvalidPolicy, NotFound
 from holdfast.service.manifests import armada
-from holdfast.service.operations.policies import Policies
+from holdfast.service.operations.catalogue import Policies
 
 if TYPE_CHECKING:
     from holdfast.api.armada.calls import Asked

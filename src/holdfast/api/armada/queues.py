@@ -14,8 +14,7 @@ from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
 from holdfast.errors import HoldfastError, InvalidManifest, NotFound
 from holdfast.service.manifests import armada
-from holdfast.service.operations.policies import Policies
-from holdfast.service.operations.queues import Queues
+from holdfast.service.operations.catalogue import Policies, Queues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -54,14 +54,16 @@ RIGHTS = {
     **dict.fromkeys((Act.HOLD, Act.RELEASE, Act.RETRY, Act.SUSPEND, Act.RESUME, Act.RESTART), Right.CHANGE),
 }
 """What it takes to do something to a piece of work that is there."""
+SUBJECT = "subject"
+"""The attribute of operations that names their kind, where the operation does not."""
 BY_ACT = "by act"
 """In place of a right and a kind: what is done says which."""
 
 
 def asks(
-    right: Right, kind: Subject
+    right: Right, kind: Subject | None = None
 ) -> Callable[[Callable[Concatenate[S, Caller, P], R]], Callable[Concatenate[S, Caller, P], R]]:
-    """Have an operation refuse who may not do so to anything of a kind.
+    """Have an operation refuse who may not do so to anything of a kind; by default that of the entries it is about.
 
     Raises:
         Forbidden: Who calls has no such right.
@@ -70,7 +72,7 @@ def asks(
 
     def asking(operation: Callable[Concatenate[S, Caller, P], R]) -> Callable[Concatenate[S, Caller, P], R]:
         def asked(self: S, caller: Caller, /, *args: P.args, **given: P.kwargs) -> R:
-            _require(self, caller, right, kind)
+            _require(self, caller, right, kind or getattr(self, SUBJECT))
             if right is Right.SUBMIT and caller.unable:
                 raise Refused(caller.unable, hint="name an account for it in the server's HOLDFAST_ACCOUNTS")
             return operation(self, caller, *args, **given)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, AuditEntry, Subject
 from holdfast.domain.notifications.notification import Notification, Report
+from holdfast.domain.notifier import Notifier
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Reach, reach
 from holdfast.errors import Conflict, InvalidManifest, NotFound
@@ -14,15 +15,14 @@ from holdfast.ports import presence
 from holdfast.ports.notifications import NotificationFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.access.hiding import report_without_logs
-from holdfast.service.naming import not_found
+from holdfast.service.operations.catalogue import Entries
 from holdfast.service.operations.seeing import Seeing
-from holdfast.service.refusals import audited, put_act
+from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.notifier import Notifier
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.notifications import Sender, Sent
     from holdfast.ports.store import Store
@@ -31,58 +31,30 @@ if TYPE_CHECKING:
 LARGEST_PAGE = 1000
 
 
-class Notifiers(Struct, frozen=True):
+class Notifiers(Entries[Notifier], frozen=True):
     """Where people are told."""
 
-    store: Store
     sender: Sender | None = None
     """Knows what cannot be used here; without one anything can."""
 
-    @asks(Right.WATCH, Subject.NOTIFIER)
-    def list(self, _caller: Caller) -> Sequence[Notifier]:
-        """List all, by name."""
-        found = self.store.catalogue().notifiers
-        return [found[name] for name in sorted(found)]
+    noun = presence.NOTIFIER
+    subject = Subject.NOTIFIER
 
-    @asks(Right.WATCH, Subject.NOTIFIER)
-    def submitters(self, _caller: Caller) -> Mapping[str, str]:
-        """Say who first wrote each, by its name, where that is known."""
-        kind = f"{presence.NOTIFIER} "
-        found = self.store.catalogue().submitters
-        return {what.removeprefix(kind): who for what, who in found.items() if what.startswith(kind)}
+    def _known(self) -> Mapping[str, Notifier]:
+        return self.store.catalogue().notifiers
 
-    @asks(Right.WATCH, Subject.NOTIFIER)
-    def get(self, _caller: Caller, name: str) -> Notifier:
-        """Read a notifier.
+    def _check(self, entry: Notifier) -> None:
+        problems = [] if self.sender is None else self.sender.check(entry)
+        if problems:
+            msg = f"notifier {entry.name!r} cannot be used here"
+            raise InvalidManifest(msg, problems=problems)
 
-        Raises:
-            NotFound: There is none of that name.
-        """
-        found = self.store.catalogue().notifiers
-        if name not in found:
-            raise not_found(name, found, "notifier")
-        return found[name]
-
-    @asks(Right.CHANGE, Subject.NOTIFIER)
-    def put(self, caller: Caller, notifier: Notifier, *, create: bool | None = None, dry_run: bool = False) -> Notifier:
-        """Store a notifier; ``create`` true: must be new, false: must exist, ``None``: either, unless it is a dry run.
-
-        Raises:
-            InvalidManifest: It can tell nobody here: its program is not allowed, or a library is missing.
-            AlreadyExists: It exists, and must be new.
-            NotFound: It does not, and must exist.
-        """
-        with audited(self.store, None if dry_run else caller, put_act(create=create), Subject.NOTIFIER, notifier.name):
-            problems = [] if self.sender is None else self.sender.check(notifier)
-            if problems:
-                msg = f"notifier {notifier.name!r} cannot be used here"
-                raise InvalidManifest(msg, problems=problems)
-            if dry_run:
-                known = self.store.catalogue().notifiers
-                presence.require_presence(presence.NOTIFIER, notifier.name, known=known, create=create)
-            else:
-                self.store.put_notifier(notifier, create=create, by=caller)
-        return notifier
+    def _store(
+        self, caller: Caller, entry: Notifier, *, create: bool | None, if_match: Collection[str] | None
+    ) -> Notifier:
+        del if_match
+        self.store.put_notifier(entry, create=create, by=caller)
+        return entry
 
     @asks(Right.CHANGE, Subject.NOTIFIER)
     def delete(self, caller: Caller, name: str) -> None:

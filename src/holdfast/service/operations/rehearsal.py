@@ -28,10 +28,8 @@ from holdfast.service.arrays import Arrays
 from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
 from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
 from holdfast.service.naming import engines_of
-from holdfast.service.operations.categories import Categories
+from holdfast.service.operations.catalogue import Categories, Policies, Queues
 from holdfast.service.operations.notifiers import Notifiers
-from holdfast.service.operations.policies import Policies
-from holdfast.service.operations.queues import Queues
 from holdfast.service.reshape import reshape
 from holdfast.service.submit import Submitter
 

@@ -25,9 +25,7 @@ from holdfast.service.manifests.reading import manifest_of, read_settings
 from holdfast.service.manifests.showing import settings_of, spec_of, warnings_of
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.categories import Categories
-from holdfast.service.operations.policies import Policies
-from holdfast.service.operations.queues import Queues
+from holdfast.service.operations.catalogue import Categories, Policies, Queues
 from holdfast.service.operations.settings import Settings
 from holdfast.wire.catalogue import (
     CategoryPage,
