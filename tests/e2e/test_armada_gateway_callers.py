@@ -93,6 +93,8 @@ def test_a_page_in_a_browser_is_nobody_by_whatever_name_it_comes(gateway: Gatewa
         ("GET", "/v1/queue/%00%ff%ZZ", None, 404, 5),
         ("GET", "/v1/batched/queues?num=x", None, 400, 3),
         ("POST", "/v1/job-set/ml/s", b'{"fromMessageId": "x", "watch": true}', 400, 3),
+        ("POST", "/v1/job-set/ml/s", json.dumps({"fromMessageId": f"{1 << 63}:0:0:1"}).encode(), 400, 3),
+        ("POST", "/v1/job-set/ml/s", b'{"fromMessageId": "1:0:0:2"}', 400, 3),
         ("POST", "/v1/job-set/nope/s", b"{}", 404, 5),
         ("POST", "/v1/job-set/ml/none", b'{"watch": true, "errorIfMissing": true}', 404, 5),
         ("POST", "/v1/job/cancel", b'{"queue": "ml"}', 400, 3),

@@ -35,8 +35,9 @@ logs = submit_pb2.Queue.Permissions(subjects=[{"kind": "User", "name": "ann"}], 
 spied = refused(lambda: client.create_queue(queue("spied", permissions=[logs])))
 robot = submit_pb2.Queue.Permissions(subjects=[{"kind": "Robot", "name": "r"}], verbs=["watch"])
 wrong = refused(lambda: client.create_queue(queue("wrong", permissions=[robot])))
+dropped = refused(lambda: client.delete_queue("ml"))
 factor = client.get_queue("ml").priority_factor
-done([whose, len(hers), his, kept == whose, factor, given, of_ben("both"), spied, wrong])
+done([whose, len(hers), his, kept == whose, factor, given, of_ben("both"), spied, wrong, dropped])
 """
 
 
@@ -44,13 +45,15 @@ def test_a_queue_is_its_owners_and_stays_theirs(door: DoorServer) -> None:
     stock = door.open("operator")
     door.run("update", "settings", "--access", "operator=user:ann", "--access", "user=user:ben")
     token = door.json("token", "create", "ben", "--user", "ben", "--role", "user")["token"]
-    whose, hers, his, kept, factor, given, of_both, spied, wrong = stock(SCRIPT, token=token)
+    whose, hers, his, kept, factor, given, of_both, spied, wrong, dropped = stock(SCRIPT, token=token)
     verbs = ["submit", "cancel", "preempt", "reprioritize", "watch"]
     assert whose == [{"subjects": [{"kind": "User", "name": "ann"}], "verbs": verbs}], "the caller's, without owners"
     assert (hers, kept, factor) == (1, True, 6.0)
     assert his[0] == "PERMISSION_DENIED"
     assert "permissions of queue ml with the verb submit for user:ben" in his[1]
     assert given[0] == "PERMISSION_DENIED", "an operator changes a queue, but not who may use it"
+    denied, told = dropped
+    assert (denied, told[:48]) == ("PERMISSION_DENIED", "error deleting queue ml: ann may not change the ")
     assert of_both is None
     assert spied[0] == "PERMISSION_DENIED", "nor gives others' logs away in a new one"
     unknown = "failed to map subjects. failed to map kind with index: 0. invalid kind value: Robot"

@@ -71,6 +71,10 @@ def find(settings: Reach) -> Whereabouts | None:
     return None
 
 
+_EVERYWHERE = frozenset({"0.0.0.0", "[::]"})  # noqa: S104 - looked for, not listened on
+_HERE = frozenset({"127.0.0.1", "[::1]", *_EVERYWHERE})
+
+
 class DoorPlace(Struct, frozen=True):
     """Where a door is, and how to get in."""
 
@@ -78,6 +82,8 @@ class DoorPlace(Struct, frozen=True):
     token: str | None
     roots: bytes | None = None
     """The certificate that it may show beside those that everybody knows."""
+    secure: bool = False
+    """Whether it speaks TLS on this machine's own address, too, as it is for others."""
 
 
 def door(settings: Settings, name: str, otherwise: str, asked: str | None = None) -> DoorPlace:
@@ -103,17 +109,27 @@ def door(settings: Settings, name: str, otherwise: str, asked: str | None = None
     set_one = listened if listened and not listened.endswith(":0") else None
     address = asked or set_one or own or otherwise
     is_own = server is not None and own is not None and _same(address, own)
+    secure = _is_everywhere(own or "") if is_own else _is_everywhere(address)
+    if _is_everywhere(address):
+        address = f"localhost:{address.rpartition(':')[2]}"
     token = server.token if server is not None and is_own else given_token(settings)
     try:
         roots = settings.tls_cert.read_bytes() if settings.tls_cert is not None else None
     except OSError as error:
         problem = Problem("HOLDFAST_TLS_CERT", f"cannot read {settings.tls_cert}: {error.strerror}")
         raise InvalidSetting(problems=[problem]) from error
-    return DoorPlace(address, token, roots)
+    return DoorPlace(address, token, roots, secure)
 
 
-def _same(one: str, other: str) -> bool:
-    return one.replace("localhost:", "127.0.0.1:") == other.replace("localhost:", "127.0.0.1:")
+def _same(asked: str, own: str) -> bool:
+    """Whether an address is that of our own server here."""
+    host, _, port = asked.replace("localhost:", "127.0.0.1:").rpartition(":")
+    return f"{host}:{port}" == own or (_is_everywhere(own) and host in _HERE and port == own.rpartition(":")[2])
+
+
+def _is_everywhere(address: str) -> bool:
+    """Whether somebody listens there on all addresses of a machine, which is by TLS."""
+    return address.rpartition(":")[0] in _EVERYWHERE
 
 
 def _is_there(directory: Path) -> bool:

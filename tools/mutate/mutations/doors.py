@@ -48,6 +48,20 @@ MUTATIONS = (
         ("unit/test_telemetry.py",),
     ),
     Mutation(
+        "a door for others is spoken to in clear here",
+        "app/whereabouts.py",
+        'secure = _is_everywhere(own or "") if is_own else _is_everywhere(address)',
+        "secure = False",
+        ("unit/test_door_places.py",),
+    ),
+    Mutation(
+        "a number that no database takes is a place among events",
+        "api/armada/events.py",
+        "and int(text) < 1 << 63",
+        "",
+        ("e2e/test_armada_gateway_callers.py",),
+    ),
+    Mutation(
         "two people may follow all there is",
         "service/listeners.py",
         "return (has + self.most - self.count) // 2",

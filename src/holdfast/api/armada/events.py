@@ -46,6 +46,9 @@ _SENT = (
 _SPECIFICATIONS = 64
 """Kept as messages; most submissions are of few."""
 _ACTED = BY_KIND[OperatorActed].name
+_LONGEST_NUMBER = 19
+_BOOLEANS = frozenset(["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"])
+"""As Go reads them."""
 _PARTS = 4
 """Of a message id: the event's number, nothing, the place among what it is told as, whether that is the last."""
 
@@ -115,8 +118,8 @@ class _Told:
             messages = list(self._translator.messages(stored))
             for place, message in enumerate(messages):
                 if (stored.seq, place) > self._skip:
-                    last = "true" if place == len(messages) - 1 else "false"
-                    found.append(event.EventStreamMessage(id=f"{stored.seq}:0:{place}:{last}", message=message))
+                    last = place == len(messages) - 1
+                    found.append(event.EventStreamMessage(id=f"{stored.seq}:0:{place}:{last:d}", message=message))
         return found, part
 
     def _read_submitted(self, events: Sequence[StoredEvent]) -> None:
@@ -201,12 +204,17 @@ def _sent_as(stored: str) -> submit.Job:
     return message
 
 
+def _is_number(text: str) -> bool:
+    """Whether it is a number of 64 bits, which databases take."""
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER and int(text) < 1 << 63
+
+
 def _place(message_id: str) -> tuple[int, tuple[int, int]]:
     """Return the number of the event to read after, and the last message that was seen of the next."""
     if not message_id:
         return 0, (0, 0)
     parts = message_id.split(":")
-    if len(parts) != _PARTS or not all(part.isascii() and part.isdecimal() for part in parts[:3]):
+    if len(parts) != _PARTS or not all(map(_is_number, parts[:3])) or parts[3] not in _BOOLEANS:
         refuse(f"{message_id} is not a valid sequence number")
     number, place = int(parts[0]), int(parts[2])
     return max(number - 1, 0), (number, place)

@@ -12,7 +12,7 @@ from holdfast.api.armada.plain import fill, plain
 from holdfast.api.armada.refusals import Rejected, refuse
 from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
-from holdfast.errors import HoldfastError, InvalidManifest, NotFound
+from holdfast.errors import Forbidden, HoldfastError, InvalidManifest, NotFound
 from holdfast.service.manifests import armada
 from holdfast.service.operations.catalogue import Policies, Queues
 
@@ -93,6 +93,8 @@ def delete_queue(asked: Asked, sent: submit.QueueDeleteRequest) -> None:
         Queues(asked.backend.store).delete(asked.caller, sent.name)
     except NotFound:
         return
+    except Forbidden as error:
+        raise Rejected.of(error, f"error deleting queue {sent.name}: {error.message}") from error
     except HoldfastError as error:
         refuse(f"error deleting queue {sent.name}: {error.message}", error.problems)
 

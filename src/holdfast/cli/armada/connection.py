@@ -97,7 +97,7 @@ class Connection:
         """
         self.address = place.address
         beyond = not _is_here(place.address)
-        secure = beyond and details.get("forcenotls") is not True
+        secure = place.secure or (beyond and details.get("forcenotls") is not True)
         options = [("grpc.max_receive_message_length", LARGEST_MESSAGE), ("grpc.enable_retries", 0)]
         if secure:
             shown = grpc.ssl_channel_credentials(place.roots)
