@@ -363,7 +363,7 @@ def start_embedded(
         running.engine(settings, directory, ownership),
         leadership,
         telemetry,
-        ControllerSettings(places=places, pods=running.pods(settings)),
+        ControllerSettings(places=places, pods=running.pods(settings), hopeless=running.hopeless(settings)),
     )
     if settings.armada_config is not None:
         embedded.configuring = Configuring(settings.armada_config, store, leadership)

@@ -13,6 +13,7 @@ from holdfast.app.data.secrets import secret_files
 from holdfast.app.entrance.submitters import accounts_of
 from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
 from holdfast.app.time import SystemClock
+from holdfast.controller.hopeless import HopelessAfter
 from holdfast.controller.workloads.kinds import PodSettings
 from holdfast.dialects.native.devices import read_devices
 from holdfast.dialects.native.thresholds import reclaiming
@@ -130,6 +131,11 @@ def pods(settings: Settings) -> PodSettings:
         backoff=evolve(jobs, initial_s=base_s, max_s=most_s),
         crash_backoff=evolve(programs, initial_s=base_s, max_s=min(most_s, programs.max_s or most_s)),
     )
+
+
+def hopeless(settings: Settings) -> HopelessAfter:
+    """Return how long jobs wait that no node could ever hold."""
+    return HopelessAfter(settings.unschedulable_after, settings.door_unschedulable_after)
 
 
 def nodes(settings: Settings) -> Sequence[NodeInfo]:

@@ -24,6 +24,10 @@ def _age(value: object) -> float | None:
     return None if value is None else parse_duration(value)
 
 
+def _end(value: object) -> float | None:
+    return None if value in {None, "never"} else parse_duration(value)
+
+
 def _offer(value: object) -> Amounts:
     return read_offer(str(value))
 
@@ -123,6 +127,8 @@ class Settings(Reach):
     """Below what programs are evicted, e.g. ``memory=5%,disk=2Gi``; ``memory=10%:2m``: after 2 min; unset: never."""
     evict_reclaim: _Reclaim = Field(default_factory=dict)
     """How much more must be available before such a threshold counts as kept again: ``memory=500Mi,disk=1Gi``."""
+    unschedulable_after: Annotated[float | None, BeforeValidator(_age)] = None
+    """How long a job that no node could ever hold waits before it has failed, e.g. ``1h``; unset: forever."""
     log_limit: Annotated[int, BeforeValidator(_size)] = Field(default="256Mi", validate_default=True)
     """Disk space for the log of one run, e.g. ``1Gi``; of a longer log the newest half of that is kept; 0: no limit."""
     pids_limit: int = Field(default=0, ge=0)
@@ -143,6 +149,8 @@ class Settings(Reach):
     """A file of Armada's with `scheduling.retryPolicy` and `application.errorCategories`; read again if changed."""
     door_anonymous: str | None = None
     """Whose calls of a door are that show no token, from this machine; unset: nobody's, and they are refused."""
+    door_unschedulable_after: Annotated[float | None, BeforeValidator(_end)] = 10.0
+    """How long one that came in by a door does, whose system ends such jobs at once; ``never``: forever."""
     door_watches: int = Field(default=1000, ge=1)
     """Clients of a door that follow events at a time; theirs never end."""
     door_watches_each: int | None = Field(default=None, ge=1)

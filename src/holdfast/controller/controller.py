@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.evictions.drains import Drains
 from holdfast.controller.evictions.pressure import Evictions
+from holdfast.controller.hopeless import Hopeless, HopelessAfter
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.observations import Observations
 from holdfast.controller.patience import Patience
@@ -61,6 +62,8 @@ class ControllerSettings(Struct, frozen=True):
     places: bool = True
     """Whether to start what waits; else only what has started already is looked after."""
     round_limits: RoundLimits = RoundLimits()
+    hopeless: HopelessAfter = HopelessAfter()
+    """How long a job waits that no node could ever hold."""
     pods: PodSettings = PodSettings()
     kinds: Callable[[Wiring], Kinds] = all_kinds
     """The kinds of work it looks after."""
@@ -121,12 +124,11 @@ class Controller:
         self._catalog = PolicyCatalog(store)
         self.state.outbox.queue_notify = self._catalog.queue_notify
         snapshot = store.load()
-        lease_s = self._settings.executor_lease_s
         self._observations = Observations(
             self.state,
             self.quarantine,
             controller_epoch=controller_epoch,
-            lease_s=lease_s,
+            lease_s=self._settings.executor_lease_s,
             steady=clock.steady,
             log_patterns=self._catalog.log_patterns,
         )
@@ -142,7 +144,8 @@ class Controller:
         self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
         self._drains = Drains(self.state, self.quarantine)
         self._evictions = Evictions(self.state, self.quarantine, shortages, clock.steady)
-        self._placement = Placement(self.state, self._catalog, self._settings.round_limits, self.quarantine, shortages)
+        limits, hopeless = self._settings.round_limits, Hopeless(self.state, self._settings.hopeless)
+        self._placement = Placement(self.state, self._catalog, limits, self.quarantine, shortages, hopeless)
         self._looked_at = self._swept_at = float("-inf")
         self._mark: object = None
         """The store's mark from before the last look."""

@@ -119,6 +119,6 @@ class JobKind(Kind, Protocol):
         """End for good a job of which nothing runs; ``otherwise`` is why, if it has not ended by itself."""
         ...
 
-    def blocked(self, key: str, now: float) -> None:
-        """Record why one still waits for a place; called when its job's reason has changed."""
+    def blocked(self, key: str, now: float, *, never: str = "") -> None:
+        """Record why one still waits for a place, when its job's reason has changed; or why it will get none."""
         ...

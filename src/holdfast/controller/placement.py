@@ -13,8 +13,9 @@ from holdfast.domain.placement.scheduling import Round, RoundLimits
 from holdfast.domain.rights import ANOTHERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from holdfast.controller.hopeless import Hopeless
     from holdfast.controller.nodes.shortages import Shortages
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.reconcile import Quarantine
@@ -35,8 +36,10 @@ class Placement:
         limits: RoundLimits,
         quarantine: Quarantine,
         shortages: Shortages,
+        hopeless: Hopeless,
     ) -> None:
         """Remember where queues are, and a round's limits."""
+        self._hopeless = hopeless
         self._queues: Mapping[str, Queue] = {}
         self._shortages = shortages
         self._state = state
@@ -96,6 +99,14 @@ class Placement:
                 kind = state.jobs[job_id].kind
                 note = partial(state.kinds[kind].blocked, waiting, now)
                 self._quarantine.attempt(kind, job_id, now, "noting why it waits", note)
+        self._give_up(self._hopeless.over(() if pause else plan.blocked, every, dict(has), now), now)
+
+    def _give_up(self, hopeless: Iterable[tuple[str, str]], now: float) -> None:
+        """Have the attempts fail of jobs that have fitted no node for long enough."""
+        for job_id, why in hopeless:
+            kind = self._state.jobs[job_id].kind
+            give_up = partial(self._state.kinds[kind].blocked, job_id, now, never=why)
+            self._quarantine.attempt(kind, job_id, now, "giving up to place it", give_up)
 
     def _of_the_cluster(self, has: Amounts) -> dict[str, int]:
         """Return what is free of what the whole cluster has by name."""

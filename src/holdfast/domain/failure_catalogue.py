@@ -24,6 +24,7 @@ INTERNAL = FailureCategory(
     (
         CategoryRule(conditions=frozenset(_LOST), subcategory="lease-expired"),
         CategoryRule(conditions=frozenset({FailureCondition.LAUNCH_FAILED}), subcategory="job-creation-failed"),
+        CategoryRule(conditions=frozenset({FailureCondition.UNSCHEDULABLE}), subcategory="job-rejected"),
         CategoryRule(conditions=frozenset({FailureCondition.DEADLINE_EXCEEDED}), subcategory="active-deadline"),
     ),
     LAST,

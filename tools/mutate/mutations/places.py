@@ -6,6 +6,27 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a try that follows another at a job that no node can hold has no time of its own",
+        "controller/hopeless.py",
+        "now - max(since, job.queued_at)",
+        "now - since",
+        ("unit/test_hopeless.py",),
+    ),
+    Mutation(
+        "jobs fail because they fit no node before any was reported",
+        "controller/hopeless.py",
+        "for each in blocked if places else ():",
+        "for each in blocked:",
+        ("unit/test_hopeless.py",),
+    ),
+    Mutation(
+        "jobs of doors wait behind others that no node can hold",
+        "controller/workloads/gangs.py",
+        "of_door=spec.pod is not None",
+        "of_door=False",
+        ("unit/test_hopeless.py",),
+    ),
+    Mutation(
         "an address of another user is believed",
         "app/data/trust.py",
         "if caller and found.st_uid not in {caller, 0}:",

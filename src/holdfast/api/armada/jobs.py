@@ -174,8 +174,10 @@ def _last(one: Job, attempt: Attempt | None) -> submit.JobState:
     if one.state is JobState.RUNNING:
         return submit.RUNNING if attempt is not None and attempt.started_at is not None else submit.PENDING
     failure = None if attempt is None else attempt.failure
-    preempted = failure is not None and FailureCondition.PREEMPTED in failure.conditions
-    return submit.PREEMPTED if preempted else submit.FAILED
+    conditions = frozenset[str]() if failure is None else failure.conditions
+    if FailureCondition.UNSCHEDULABLE in conditions:
+        return submit.REJECTED
+    return submit.PREEMPTED if FailureCondition.PREEMPTED in conditions else submit.FAILED
 
 
 def _run(details: job.JobRunDetails, run: Run, of: JobDetail) -> None:

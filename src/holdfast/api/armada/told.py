@@ -40,7 +40,12 @@ if TYPE_CHECKING:
 
 _FREE = frozenset({DecisionCode.INTERRUPTED.value, DecisionCode.SHORTAGE.value})
 """Decisions after which upstream says that the lease was returned."""
-_CAUSES = (("OOMKilled", event.OOM), ("Evicted", event.Evicted), ("DeadlineExceeded", event.DeadlineExceeded))
+_CAUSES = (
+    ("OOMKilled", event.OOM),
+    ("Evicted", event.Evicted),
+    ("DeadlineExceeded", event.DeadlineExceeded),
+    ("Unschedulable", event.Rejected),
+)
 REQUESTED = {
     Act.CANCEL.value: "cancelling",
     Act.PREEMPT.value: "preempting",
@@ -244,7 +249,11 @@ class Translator(Struct, gc=True):
 
     def _of_failure(self, stored: StoredEvent, attempt: int, of: Remembered) -> Message:
         ended = of.ended
-        message = self._placed(stored, "failed", attempt, of)
+        if ended is not None and ended.attempt == attempt and FailureCondition.UNSCHEDULABLE in ended.conditions:
+            of.executor = of.node = ""  # there never was a pod
+            message = self._made(stored, "failed")
+        else:
+            message = self._placed(stored, "failed", attempt, of)
         if ended is None or ended.attempt != attempt:
             return message
         failed = message.failed

@@ -141,7 +141,7 @@ class Gangs:
             # Only memory and what is avoided ever differ from the specification.
             group = self._groups.answer(
                 (job.queue, job.spec, job.request.memory, job.avoid_node, job.avoid_devices, ran),
-                lambda: GroupKey(job.queue, gang.shape_of(job, spec), ran),
+                lambda: GroupKey(job.queue, gang.shape_of(job, spec), ran, of_door=spec.pod is not None),
             )
             state.wait(group, Waiting(-job.priority, job.seq, job.id, job.queued_at, user=job.submitted_by))
         else:
@@ -164,9 +164,11 @@ class Gangs:
                     self.changed(active.job)
         self._coordinator.run(self._schedule, opened, now)
 
-    def blocked(self, key: str, now: float) -> None:
-        """Record why a job still waits for a place."""
-        if self._judging.catalog.catalogue.paused is None:  # else it does not wait for a place, and is not late
+    def blocked(self, key: str, now: float, *, never: str = "") -> None:
+        """Record why a job still waits for a place; its attempt has failed if it will get none."""
+        if never:
+            self._coordinator.expire(self._state.waiting_attempt(self._state.jobs[key]), now, never)
+        elif self._judging.catalog.catalogue.paused is None:  # else it does not wait for a place, and is not late
             self._coordinator.run(self._schedule, [self._state.waiting_attempt(self._state.jobs[key])], now)
 
     # moving on

@@ -259,7 +259,7 @@ class KubeJobs:
             self._put(work, evolve(work.record, pods=work.records()))
             self._stand(active, work, now)
 
-    def blocked(self, key: str, now: float) -> None:
+    def blocked(self, key: str, now: float, *, never: str = "") -> None:
         """Do nothing: the job's reason says what its pods wait for."""
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:

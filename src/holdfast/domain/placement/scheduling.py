@@ -45,6 +45,8 @@ class GroupKey(NamedTuple):
     """Whether they have run before."""
     user: str | None = None
     """Whose they are, in a queue that limits what each user runs."""
+    of_door: bool = False
+    """Whether they came in by another system's door."""
 
 
 class Waiting(NamedTuple):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
+from holdfast.domain.classify import NO_CATEGORIES
+from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, RunOutcome
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, Ending
 from holdfast.domain.record import evolve
@@ -12,6 +13,7 @@ from holdfast.domain.record import evolve
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -50,7 +52,9 @@ def ended_by_total_deadline(spec: JobSpec, failure: Failure, since: float, now: 
     return spec.deadline_s is None or now >= since + spec.total_deadline_s - _CLOCKS_DIFFER_S
 
 
-def never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure:
+def never_started(
+    attempt: Attempt, runs: Sequence[Run], now: float, categories: CompiledCategories = NO_CATEGORIES
+) -> Failure:
     """Make the failure of an attempt that found no place in time, or whose runs did not all start in time."""
     failure = Failure(
         Cause.SCHEDULER_TIMEOUT,
@@ -60,7 +64,8 @@ def never_started(attempt: Attempt, runs: Sequence[Run], now: float) -> Failure:
         message=attempt.message,
     )
     if not runs:
-        return failure
+        found = categories.match(failure, RunOutcome(started=False))
+        return evolve(failure, category=found.category, subcategory=found.subcategory, hint=found.hint)
     late = min(runs, key=lambda run: (run.started_at is not None, run.rank))
     return evolve(
         failure,

@@ -366,7 +366,7 @@ def judged_failure(over: Over, ended: Sequence[tuple[int, RunOutcome]], now: flo
     index, attempt = initiating(ended), over.attempt
     if index is None:
         if attempt.started_at is None:
-            return never_started(attempt, over.runs, now)
+            return never_started(attempt, over.runs, now, over.ruleset.categories)
         return Failure(
             Cause.UNKNOWN, frozenset(), message=attempt.message or "no run reported how it ended", failed_at=now
         )

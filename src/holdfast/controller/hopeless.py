@@ -1,0 +1,60 @@
+"""Jobs that no node there is could ever hold: after a while they count as failed, and policies decide about that.
+
+A cordoned node, and one that is short of something, may hold them later; where no node was reported, nothing is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.placement.fit import ever_fits, on_nodes, why_not
+from holdfast.domain.record import Struct, evolve
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Sequence
+
+    from holdfast.controller.state import ControllerState
+    from holdfast.domain.placement.fit import Place, Shape
+    from holdfast.domain.placement.scheduling import Blocked
+
+
+class HopelessAfter(Struct, frozen=True):
+    """How long a job must have fitted no node before it has failed of that; ``None``: it waits for a node that can."""
+
+    usual_s: float | None = None
+    of_doors_s: float | None = None
+    """For jobs that came in by another system's door."""
+
+
+class Hopeless:
+    """Which shapes of waiting jobs fit no node, and since when."""
+
+    def __init__(self, state: ControllerState, after: HopelessAfter) -> None:
+        """Start with none."""
+        self._state = state
+        self._after = after
+        self._since: dict[Shape, float] = {}
+
+    def over(
+        self, blocked: Iterable[Blocked], places: Sequence[Place], cluster: Container[str], now: float
+    ) -> Iterator[tuple[str, str]]:
+        """Return the ids of jobs whose time is over, each with why no node could hold it.
+
+        Args:
+            blocked: What a round could not place.
+            places: All nodes there are, whether they get work now or not.
+            cluster: Names of what is counted for the whole cluster, not on nodes.
+            now: The time.
+        """
+        before, self._since = self._since, {}
+        for each in blocked if places else ():
+            job = self._state.jobs.get(each.waiting.job_id)
+            after_s = self._after.of_doors_s if each.key.of_door else self._after.usual_s
+            if job is None or after_s is None or each.waiting.pod:
+                continue
+            shape = evolve(on_nodes(each.key.shape, cluster), avoid=None, avoid_devices=())
+            if ever_fits(shape, places):
+                continue
+            since = self._since[shape] = before.get(shape, now)
+            if now - max(since, job.queued_at) >= after_s:
+                yield job.id, why_not(shape, places, {place.key: place.capacity for place in places})
