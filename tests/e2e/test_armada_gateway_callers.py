@@ -58,6 +58,22 @@ def test_who_shows_nothing_is_nobody_where_somebody_else_may_have_sent_it(gatewa
         assert gateway("GET", "/v1/queue/ml", headers={name: "192.0.2.1"}).status_code == 401
 
 
+def test_a_token_for_logs_alone_reads_logs_and_nothing_else(gateway: Gateway, server: DoorServer) -> None:
+    ids = [*gateway.submit(["echo", "hello"]), *gateway.submit(["echo", "elsewhere"], job_set="other")]
+    gateway.told(1)
+    gateway.told(1, "other")
+    with server.client() as client:
+        everywhere, there = (
+            Gateway(server, authorization=f"Bearer {client.create_token(name, scopes=[scope]).token}")
+            for name, scope in (("all", "logs@job"), ("some", "logs@job:group=s"))
+        )
+    told = [everywhere.ok("POST", "/v1/binoculars/log", {"jobId": one})["log"][0]["line"] for one in ids]
+    assert told == ["hello", "elsewhere"]
+    assert everywhere.refused("POST", "/v1/job/details", {"jobIds": ids})[:2] == (403, 7)
+    assert len(there.ok("POST", "/v1/binoculars/log", {"jobId": ids[0]})["log"]) == 1
+    assert there.refused("POST", "/v1/binoculars/log", {"jobId": ids[1]})[0] in {403, 404}
+
+
 def test_a_page_in_a_browser_is_nobody_by_whatever_name_it_comes(gateway: Gateway) -> None:
     ours = gateway.url.removeprefix("http://")
     for headers, status in (

@@ -62,6 +62,13 @@ MUTATIONS = (
         ("e2e/test_armada_gateway_callers.py",),
     ),
     Mutation(
+        "logs of the door take the right to watch",
+        "service/operations/jobs.py",
+        "self.backend.store.job(self.backend.seeing(caller).job(Right.LOGS, ref))",
+        "self.get(caller, ref).job",
+        ("e2e/test_armada_gateway_callers.py::test_a_token_for_logs_alone_reads_logs_and_nothing_else",),
+    ),
+    Mutation(
         "two people may follow all there is",
         "service/listeners.py",
         "return (has + self.most - self.count) // 2",

@@ -61,7 +61,7 @@ def logs(asked: Asked, sent: binoculars.LogRequest) -> binoculars.LogResponse:
 def _job(asked: Asked, job_id: str) -> Job:
     """Return a job by its id, as pods are not called by anything else."""
     try:
-        job = JobOperations(asked.backend).get(asked.caller, job_id).job
+        job = JobOperations(asked.backend).logged(asked.caller, job_id)
     except NotFound as error:
         raise _gone() from error
     if job.id != job_id:

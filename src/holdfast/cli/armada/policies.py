@@ -125,25 +125,24 @@ def _message(policy: RetryPolicy) -> Message:
 
 def create_resources(asked: Invocation) -> int:
     """Create the queues and retry policies of a file, once all of it has been read."""
-    from holdfast.domain.policy.model import RetryPolicy
-
-    for one in _resources(asked):
-        if isinstance(one, RetryPolicy):
-            _put(asked, one, "creat", "create", "CreateRetryPolicy", "Created")
-        else:
-            queues.create(asked, one)
-    return 0
+    return _each(asked, queues.create, ("creat", "create", "CreateRetryPolicy", "Created"))
 
 
 def update_resources(asked: Invocation) -> int:
     """Update the queues and retry policies of a file, once all of it has been read."""
+    return _each(asked, queues.update, ("updat", "update", "UpdateRetryPolicy", "Updated"))
+
+
+def _each(
+    asked: Invocation, put_queue: Callable[[Invocation, Queue], None], put_policy: tuple[str, str, str, str]
+) -> int:
     from holdfast.domain.policy.model import RetryPolicy
 
     for one in _resources(asked):
         if isinstance(one, RetryPolicy):
-            _put(asked, one, "updat", "update", "UpdateRetryPolicy", "Updated")
+            _put(asked, one, *put_policy)
         else:
-            queues.update(asked, one)
+            put_queue(asked, one)
     return 0
 
 

@@ -122,6 +122,15 @@ class JobOperations(Steers[Job], frozen=True):
         return self._queries().history(self.backend.seeing(caller).job(Right.WATCH, ref))
 
     @asks(Right.LOGS, Subject.JOB)
+    def logged(self, caller: Caller, ref: str) -> Job:
+        """Return a job for whoever may read its logs, which takes no right to watch it.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        return self.backend.store.job(self.backend.seeing(caller).job(Right.LOGS, ref))
+
+    @asks(Right.LOGS, Subject.JOB)
     def logs(self, caller: Caller, ref: str, query: LogQuery) -> LogText:
         """Read a part of a log.
 
