@@ -1,6 +1,7 @@
 """A kind of work that Holdfast does not have is looked after like any other, with no change to the controller.
 
-It is rules, a record with a specification and a state that are stored, and a line of registration.
+It is rules, a record with a specification and a state that are stored, and a line of registration. What can be asked of
+it, and by whom, are its words and its rules of steering.
 """
 
 from __future__ import annotations
@@ -18,24 +19,35 @@ from holdfast.controller.workloads.kinds import all_kinds
 from holdfast.controller.workloads.owners import OwnerRules
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.domain.access import Principal, Role
+from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RUN_TERMINAL
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms.kinds import KindInfo
 from holdfast.domain.workloads.base import Owner, Result
 from holdfast.domain.workloads.children import CreateChild, DeleteChild
 from holdfast.engines.simulated.life import SimulatedRun
+from holdfast.errors import Conflict, Forbidden
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.steering import Steers
+from holdfast.service.steering.control import OwnerSteering
 from holdfast.storage.sql import open_store
 from tests import databases
+from tests.integration.conftest import NoLogs
 from tests.unit.conftest import Lab
+from tests.unit.jobset_service import Counting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from typing import Any
 
     from holdfast.domain.workloads.children import Child, Order
     from holdfast.ports.engine import RunOrder
+    from holdfast.service.steering.control import Control
 
 SETTLES_S = 5.0
 
@@ -53,11 +65,26 @@ class RolloutState(Struct, frozen=True):
     """Since when all replicas of the newest generation are ready."""
 
 
+WORDS = KindInfo(
+    name="rollout",
+    noun="rollout",
+    plural="rollouts",
+    spellings=("rollout", "rollouts"),
+    subject="job",
+    states=("Running", "Deleting"),
+    success="Running",
+    ended=frozenset(),
+    paused={},
+    aside=("Deleting",),
+)
+
+
 class Rollout(Owner, frozen=True, kw_only=True):
     state: RolloutState = RolloutState()
 
-    kind = "rollout"
-    noun = "rollout"
+    kind = WORDS.name
+    info = WORDS
+    noun = WORDS.noun
 
 
 def reconcile(
@@ -85,6 +112,30 @@ def reconcile(
 
 
 ROLLOUTS = OwnerRules(Rollout, lambda row: load_as(RolloutSpec, row.spec), reconcile)
+
+
+class RolloutSteering(OwnerSteering[Rollout]):
+    kind = Rollout
+
+    def read(self, row: Rollout) -> RolloutSpec:
+        return load_as(RolloutSpec, row.spec)
+
+    def nothing(self, name: str) -> RolloutSpec:
+        return RolloutSpec(0, name)
+
+    def done(self, row: Rollout, request: Request) -> Rollout:
+        return evolve(row, deleting=row.deleting or request.kind is RequestKind.DELETE)
+
+    def allow(self, control: Control[Rollout], act: Act, row: Rollout, what: Mapping[str, Any]) -> str | None:
+        del control, what
+        if act is not Act.DELETE:
+            message = f"rollout {row.name!r} can only be deleted"
+            raise Conflict(message)
+        return None if row.deleting else ""
+
+
+class Rollouts(Steers[Rollout], frozen=True):
+    rules = RolloutSteering()
 
 
 class RolloutLab(Lab):
@@ -210,3 +261,27 @@ def test_it_is_deleted_when_its_programs_have_stopped(lab: RolloutLab) -> None:
     assert lab.store.workloads(Rollout) == []
     assert [job.state for job in lab.store.jobs(JobFilter())] == [JobState.CANCELLED] * 2
     assert lab.controller.state.jobs == {}
+
+
+def test_who_may_ask_what_of_it_is_decided_recorded_and_done_as_of_any_kind(lab: RolloutLab) -> None:
+    lab.roll_out("web", replicas(1))
+    lab.pass_s(3)
+    rollouts = Rollouts(Backend(lab.store, lab.clock, Counting(), NoLogs(), Principal("lab")))
+    vera, ada = (
+        Caller(Principal(name, roles=(role,)), lab.clock.now())
+        for name, role in (("vera", Role.VIEWER), ("ada", Role.ADMIN))
+    )
+    with pytest.raises(Forbidden):
+        rollouts.ask(vera, Act.DELETE, "web")
+    with pytest.raises(Conflict, match="can only be deleted"):
+        rollouts.ask(ada, Act.HOLD, "web")
+    assert rollouts.ask(ada, Act.DELETE, "web", "no longer needed").phase(None) == "Running"
+    assert rollouts.ask(ada, Act.DELETE, "web").phase(None) == "Deleting"
+    lab.pass_s(3)
+    assert lab.store.workloads(Rollout) == []
+    told = [(each.entry.caller.actor, each.entry.act, each.entry.outcome) for each in lab.store.audit(limit=9)]
+    assert told == [
+        ("vera", Act.CANCEL, "forbidden"),
+        ("ada", Act.HOLD, "conflict"),
+        ("ada", Act.DELETE, "accepted"),
+    ]

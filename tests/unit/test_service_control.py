@@ -25,7 +25,7 @@ from tools.memory_store import MemoryStore
 if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.ports.requests import Request
-    from holdfast.service.steering.control import Rules
+    from holdfast.service.steering.control import Steering
 
 
 class Noon:
@@ -267,7 +267,7 @@ class Full(MemoryStore):
 
 
 @pytest.mark.parametrize("rules", [JOBS, ARRAYS], ids=["job", "array"])
-def test_what_fills_the_disk_can_be_cancelled_but_not_held(rules: Rules[Any]) -> None:
+def test_what_fills_the_disk_can_be_cancelled_but_not_held(rules: Steering[Any]) -> None:
     store = Full()
     spec = dump_spec(ArraySpec(JobSpec("train", ("true",)), (Indexes(0, 1),)))
     store.submit(Submission([], owner=Array(id="a1", name="train", spec=spec)))

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
 
 from holdfast.client.connection import new_key
+from holdfast.client.workloads import WorkloadsWanted, listed
 from holdfast.errors import NotFound
 from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
 from holdfast.wire.base import API
 from holdfast.wire.jobs import JobSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from holdfast.client.connection import Connection
     from holdfast.wire.problems import UnreadableView
 
-LARGEST_PAGE = 1000
 _ARRAYS = f"{API}/arrays"
 
 
@@ -53,37 +53,14 @@ class ArrayCalls:
         self,
         *,
         limit: int | None = None,
-        states: Sequence[str] = (),
-        labels: Mapping[str, str] | None = None,
-        user: str | None = None,
-        group: str | None = None,
         unreadable: Callable[[UnreadableView], object] = lambda _: None,
+        **wanted: Unpack[WorkloadsWanted],
     ) -> Iterator[ArrayView]:
-        """List arrays by name, page by page; without a limit, all.
-
-        Args:
-            limit: At most so many.
-            states: Only those in any of these.
-            labels: Only those with all of these.
-            user: Only those that this one submitted.
-            group: Only those of this group; with a slash at its end, also of those below it.
-            unreadable: Called with each that the list leaves out, because it is damaged.
-        """
-        pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
-        where = {"state": list(states) or None, "label": pairs or None, "user": user, "group": group}
-        left, cursor = limit, None
-        while left is None or left > 0:
-            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            try:
-                page = self._connection.get(_ARRAYS, ArrayPage, {"limit": size, "cursor": cursor, **where})
-            except NotFound:  # the address itself: of an older server, which can have none
-                return
-            for one in page.unreadable:
-                unreadable(one)
-            yield from page.items
-            left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
-            if cursor is None:
-                return
+        """List arrays by name, page by page; without a limit, all. See ``listed``."""
+        try:
+            yield from listed(self._connection, _ARRAYS, ArrayPage, limit, wanted, unreadable)
+        except NotFound:  # the address itself: of an older server, which can have none
+            return
 
     def array_task(self, reference: str, index: int) -> JobSummary:
         """Read the job that is a task of an array."""

@@ -32,6 +32,7 @@ M = TypeVar("M", bound=BaseModel)
 PAUSES_S = (0.1, 0.4, 1.0)
 """Before each further try after a lost connection."""
 TIMEOUT_S = 30.0
+LARGEST_PAGE = 1000
 SILENCE_S = 45.0
 """After how long a stream that sends not even a heartbeat counts as lost."""
 _REPEATABLE = frozenset({"GET", "PUT"})
@@ -98,6 +99,25 @@ class Connection(Protocol):
                 if less is None:
                     raise
                 params = less
+
+    def pages(
+        self,
+        path: str,
+        answer: type[M],
+        where: Mapping[str, Any],
+        limit: int | None = None,
+        *,
+        otherwise: Mapping[str, str | None] = MappingProxyType({}),
+    ) -> Iterator[M]:
+        """Read a list page by page; without a limit, all of it. See ``get``."""
+        left, cursor = limit, None
+        while left is None or left > 0:
+            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
+            page: Any = self.get(path, answer, {**where, "limit": size, "cursor": cursor}, otherwise=otherwise)
+            yield page
+            left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
+            if cursor is None:
+                return
 
     def call(self, answer: type[M], method: str, path: str, **request: Any) -> M:  # noqa: ANN401 - as ``send`` takes them
         """Send one request and read its answer.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
 
 from holdfast.client.connection import new_key
+from holdfast.client.workloads import label_params
 from holdfast.wire.base import API
 from holdfast.wire.decisions import DecisionEntry, DecisionPage, Why
 from holdfast.wire.jobs import (
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from holdfast.client.connection import Connection
 
-LARGEST_PAGE = 1000
 MOST_STATES = 10_000
 _OF_OLDER = MappingProxyType({"tasks": None, "fields": "full"})
 """What a server is asked that has no arrays, and so no tasks to leave out, or only knows all of a job or the least."""
@@ -152,16 +152,8 @@ class JobCalls:
                 yield job
 
     def _pages(self, filters: Mapping[str, Any], limit: int | None) -> Iterator[JobSummary]:
-        left, cursor = limit, None
-        while left is None or left > 0:
-            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            wanted = {**filters, "limit": size, "cursor": cursor}
-            page = self._connection.get(f"{API}/jobs", JobPage, wanted, otherwise=_OF_OLDER)
+        for page in self._connection.pages(f"{API}/jobs", JobPage, filters, limit, otherwise=_OF_OLDER):
             yield from page.items
-            left = None if left is None else left - len(page.items)
-            cursor = page.next_cursor
-            if cursor is None:
-                return
 
     def states(self, job_ids: Sequence[str]) -> dict[str, str]:
         """Read the states of many jobs; unknown ids are left out."""
@@ -290,7 +282,7 @@ def _filters(wanted: JobsWanted) -> dict[str, Any]:
         "state": list(wanted.get("states", ())) or None,
         "queue": wanted.get("queue"),
         "name": wanted.get("name"),
-        "label": _label_params(wanted.get("labels")),
+        "label": label_params(wanted.get("labels")),
         "job_set": wanted.get("job_set"),
         "quarantined": wanted.get("quarantined") or None,
         "array": wanted.get("array"),
@@ -299,10 +291,6 @@ def _filters(wanted: JobsWanted) -> dict[str, Any]:
         "user": wanted.get("user"),
         "group": wanted.get("group"),
     }
-
-
-def _label_params(labels: Mapping[str, str] | None) -> list[str] | None:
-    return [f"{name}={value}" for name, value in labels.items()] if labels else None
 
 
 def _lenient(*, lenient: bool) -> dict[str, str]:

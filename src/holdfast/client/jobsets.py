@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
 
-from holdfast.client.connection import new_key, once
+from holdfast.client.connection import LARGEST_PAGE, new_key, once
+from holdfast.client.workloads import WorkloadsWanted, listed
 from holdfast.wire.base import API
 from holdfast.wire.jobsets import (
     ChildPage,
@@ -20,13 +21,11 @@ from holdfast.wire.jobsets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from holdfast.client.connection import Connection
     from holdfast.wire.problems import UnreadableView
 
-P = TypeVar("P", JobSetPage, ChildPage)
-LARGEST_PAGE = 1000
 _SETS = f"{API}/jobsets"
 
 
@@ -89,32 +88,15 @@ class JobSetCalls:
         self,
         *,
         limit: int | None = None,
-        states: Sequence[str] = (),
-        labels: Mapping[str, str] | None = None,
-        user: str | None = None,
-        group: str | None = None,
         unreadable: Callable[[UnreadableView], object] = lambda _: None,
+        **wanted: Unpack[WorkloadsWanted],
     ) -> Iterator[JobSetSummary]:
-        """List job sets by name, page by page; without a limit, all.
-
-        Args:
-            limit: At most so many.
-            states: Only those in any of these.
-            labels: Only those with all of these.
-            user: Only those that this one submitted.
-            group: Only those of this group; with a slash at its end, also of those below it.
-            unreadable: Called with each that the list leaves out, because it is damaged.
-        """
-        pairs = [f"{key}={value}" for key, value in (labels or {}).items()]
-        where = {"state": list(states) or None, "label": pairs or None, "user": user, "group": group}
-        for page in self._set_pages(JobSetPage, _SETS, limit, where):
-            for one in page.unreadable:
-                unreadable(one)
-            yield from page.items
+        """List job sets by name, page by page; without a limit, all. See ``listed``."""
+        return listed(self._connection, _SETS, JobSetPage, limit, wanted, unreadable)
 
     def job_set_jobs(self, reference: str, *, limit: int | None = None) -> Iterator[ChildView]:
         """List a set's jobs by replicated job and index, page by page; without a limit, all."""
-        for page in self._set_pages(ChildPage, _path(reference, "/jobs"), limit):
+        for page in self._connection.pages(_path(reference, "/jobs"), ChildPage, {}, limit):
             yield from page.items
 
     def job_set_log(self, reference: str, *, after: int = 0, limit: int | None = None) -> Iterator[JobSetLogEntry]:
@@ -166,18 +148,6 @@ class JobSetCalls:
 
     def _ask(self, reference: str, verb: str, body: Mapping[str, Any], how: Mapping[str, Any]) -> JobSetSummary:
         return self._connection.call(JobSetSummary, "POST", _path(reference, f"/{verb}"), **how, json=body)
-
-    def _set_pages(
-        self, kind: type[P], path: str, limit: int | None, where: Mapping[str, Any] | None = None
-    ) -> Iterator[P]:
-        left, cursor = limit, None
-        while left is None or left > 0:
-            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            page = self._connection.get(path, kind, {"limit": size, "cursor": cursor, **(where or {})})
-            yield page
-            left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
-            if cursor is None:
-                return
 
 
 def _flags(**flags: bool) -> dict[str, str]:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from holdfast.client.connection import Connection
 
-LARGEST_PAGE = 1000
 _NOTIFIERS, _NOTIFICATIONS = f"{API}/notifiers", f"{API}/notifications"
 
 
@@ -58,15 +57,9 @@ class NotificationCalls:
             about: Id of a job or array.
             limit: At most so many.
         """
-        left, cursor = limit, None
-        while left is None or left > 0:
-            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            where = {"limit": size, "cursor": cursor, "state": state, "to": to, "about": about}
-            page = self._connection.get(_NOTIFICATIONS, NotificationPage, where)
+        where = {"state": state, "to": to, "about": about}
+        for page in self._connection.pages(_NOTIFICATIONS, NotificationPage, where, limit):
             yield from page.items
-            left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
-            if cursor is None:
-                return
 
     def notification(self, notification_id: str) -> NotificationView:
         """Read a notification, with all it tells."""

@@ -20,6 +20,13 @@ MUTATIONS = (
         ("unit/test_wire_render.py",),
     ),
     Mutation(
+        "what was asked of a workload before is forgotten when something more is",
+        "service/steering/control.py",
+        "return reduce(self.done, asked.requests, asked.workload)",
+        "return asked.workload",
+        ("unit/test_kinds.py",),
+    ),
+    Mutation(
         "a job that is about to be retried is deleted",
         "storage/sql/retention.py",
         "if row.id not in needed]",

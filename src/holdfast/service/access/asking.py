@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.rights import Refusal
     from holdfast.ports.events import AuditStore
-    from holdfast.service.steering.control import Rules
+    from holdfast.service.steering.control import Steering
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,7 +31,7 @@ S = TypeVar("S")
 class OfAKind(Protocol):
     """Operations on work of one kind."""
 
-    rules: ClassVar[Rules[Any]]
+    rules: ClassVar[Steering[Any]]
 
 
 K = TypeVar("K", bound=OfAKind)

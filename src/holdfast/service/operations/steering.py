@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Owner
     from holdfast.service.operations.backend import Backend
-    from holdfast.service.steering.control import Rules
+    from holdfast.service.steering.control import Steering
     from holdfast.service.turns import Versions
 
 W = TypeVar("W", bound="Job | Owner")
@@ -27,7 +27,7 @@ class Steers(Struct, Generic[W], frozen=True):
 
     backend: Backend
 
-    rules: ClassVar[Rules[Any]]
+    rules: ClassVar[Steering[Any]]
     """Of its kind."""
 
     def _control(self) -> Control[W]:

@@ -12,7 +12,7 @@ from holdfast.domain.workloads.dependencies import CANCELLED
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.requests import RequestKind
-from holdfast.service.steering.control import OwnerRules
+from holdfast.service.steering.control import OwnerSteering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.service.steering.control import Control
 
 
-class ArrayRules(OwnerRules[Array]):
+class ArraySteering(OwnerSteering[Array]):
     """Arrays are cancelled, held, released and deleted."""
 
     kind = Array
@@ -73,7 +73,7 @@ class ArrayRules(OwnerRules[Array]):
         return ""
 
 
-ARRAYS = ArrayRules()
+ARRAYS = ArraySteering()
 
 
 def require_going_on(row: Array, otherwise: str) -> None:

@@ -39,7 +39,7 @@ _KINDS = {Act.SUSPEND: RequestKind.HOLD, Act.RESUME: RequestKind.RELEASE}
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Rules(ABC, Generic[W]):
+class Steering(ABC, Generic[W]):
     """How one kind of work is steered."""
 
     kind: type[W]
@@ -66,7 +66,7 @@ class Rules(ABC, Generic[W]):
         return row
 
 
-class OwnerRules(Rules[R]):
+class OwnerSteering(Steering[R]):
     """How a kind is steered whose workloads are made of jobs."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class OwnerRules(Rules[R]):
 class Control(Struct, Generic[W], frozen=True):
     """Asks for something to be done with work of one kind."""
 
-    rules: Rules[W]
+    rules: Steering[W]
     store: Store
     clock: Clock
     actor: str = ""

@@ -16,7 +16,7 @@ from holdfast.ports.requests import RequestKind
 from holdfast.service.admission.limits import check
 from holdfast.service.quarantined import known_pods
 from holdfast.service.refusals import audited
-from holdfast.service.steering.control import Control, Rules
+from holdfast.service.steering.control import Control, Steering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_PENDING = 1000
 
 
-class JobRules(Rules[Job]):
+class JobSteering(Steering[Job]):
     """Jobs are cancelled, held, released, retried, preempted and reprioritized."""
 
     kind = Job
@@ -43,7 +43,7 @@ class JobRules(Rules[Job]):
         return _ALLOWED[act](control, row, **what)
 
 
-JOBS = JobRules()
+JOBS = JobSteering()
 
 
 def _cancel(control: Control[Job], job: Job) -> str | None:

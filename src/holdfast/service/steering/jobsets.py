@@ -13,7 +13,7 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, InvalidRequest, Problem
 from holdfast.ports.requests import RequestKind
-from holdfast.service.steering.control import OwnerRules
+from holdfast.service.steering.control import OwnerSteering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _VERBS = {Act.SUSPEND: "suspended", Act.RESUME: "resumed", Act.RESTART: "restarted"}
 
 
-class JobSetRules(OwnerRules[JobSet]):
+class JobSetSteering(OwnerSteering[JobSet]):
     """Job sets are suspended, resumed, restarted, all or a part, and deleted."""
 
     kind = JobSet
@@ -75,7 +75,7 @@ class JobSetRules(OwnerRules[JobSet]):
         return json.dumps({name: value for name, value in wanted.items() if value is not None})
 
 
-JOB_SETS = JobSetRules()
+JOB_SETS = JobSetSteering()
 
 
 def _try_restart(row: JobSet, group: str | None, index: int | None) -> None:
