@@ -118,15 +118,15 @@ class Coordinator(ABC, Generic[E, S, C]):
                 first[name] = Report(name, None)
         return first.values()
 
-    def promote(self, entity: E, now: float) -> None:
-        """Move an entity on as far as its children allow or its timeout demands."""
+    def promote(self, entity: E, now: float) -> bool:
+        """Move an entity on if its children allow or its timeout demands it; returns whether it has."""
         at, children = self.standing(entity), self.children(entity)
         for row in self.table.promotions:
             if at.status not in row.targets:
                 continue
             if promotes(row, children):
                 self.apply(entity, Step(row.name, Outcome.SUCCESS, now), TransitionStatus(row.success))
-                return
+                return True
             if row.expired is None:
                 continue
             timeout_s = self.options(row, entity).timeout_s
@@ -134,4 +134,5 @@ class Coordinator(ABC, Generic[E, S, C]):
                 message = f"not {row.success} within {format_duration(timeout_s or 0.0)}"
                 step = Step(row.name, Outcome.EXPIRED, now, message=message)
                 self.apply(entity, step, TransitionStatus(row.expired))
-                return
+                return True
+        return False

@@ -163,13 +163,11 @@ class Reconciler:
     def run_changed(self, now: float) -> None:
         """Reconcile what has just changed, until nothing more does."""
         for _ in range(_MOST_TURNS):
-            moved = False
-            for kind in self._kinds:
-                keys = self._queue.take_new(kind.name)
-                moved = moved or bool(keys)
-                self._quarantine.attempt_all(kind.name, keys, now, "reconciling it", kind.reconcile)
-            if not moved:
+            if not self._queue.has_new():
                 return
+            for kind in self._kinds:
+                if keys := self._queue.take_new(kind.name):
+                    self._quarantine.attempt_all(kind.name, keys, now, "reconciling it", kind.reconcile)
 
 
 class Requests:

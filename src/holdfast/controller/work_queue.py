@@ -70,9 +70,13 @@ class WorkQueue:
             self._urgent[kind].pop(key, None)
         return batch
 
+    def has_new(self) -> bool:
+        """Whether anything has changed since it was last taken out."""
+        return any(self._new.values())
+
     def has_more(self) -> bool:
         """Whether anything is to be reconciled at once."""
-        return any(self._new.values()) or any(self._waiting.values())
+        return self.has_new() or any(self._waiting.values())
 
     def forget(self, key: str) -> None:
         """Cancel a workload's reconciliation."""

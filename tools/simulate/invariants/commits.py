@@ -14,6 +14,7 @@ from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
 from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from tools.simulate.invariants.watching import WatchChecks
 from tools.simulate.promises import refuse
@@ -255,4 +256,4 @@ def _policy(decision: Decision, job: Job, store: Store) -> RetryPolicy:
 
 def _as_told(job: Job, updated_at: float) -> Job:
     """Return a job without what no event tells."""
-    return evolve(job, spec="", seq=0, ready_at=None, met=(), updated_at=updated_at)
+    return evolve(job, spec="", seq=0, kind=GANG, ready_at=None, met=(), updated_at=updated_at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.workloads.gang_attempts import (
@@ -47,6 +47,7 @@ _ASKED = {
     RequestKind.PREEMPT: Asked.PREEMPT,
 }
 _MOST_GROUPS = 16_384
+Phase: TypeAlias = PrepareAttempts | StartAttempts | TerminateAttempts
 
 
 class Gangs:
@@ -90,7 +91,9 @@ class Gangs:
         self.changed: Callable[[Job], None] = lambda _: None
         """Called with a job that has an owner and may look different to it."""
         self._schedule = ScheduleAttempts(state)
-        self._phases = (PrepareAttempts(alive), StartAttempts(alive), TerminateAttempts(state))
+        phases: tuple[Phase, ...] = (PrepareAttempts(alive), StartAttempts(alive), TerminateAttempts(state))
+        self._phases = {status: phase for phase in phases for status in phase.row.targets}
+        """The handler that works on an attempt, by its status."""
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Show jobs that are part of something to their owners; jobs and attempts are restored already."""
@@ -175,21 +178,42 @@ class Gangs:
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
         """Move jobs and their attempts on as far as they can go now: first what is due, then the lifecycle."""
-        state, coordinator = self._state, self._coordinator
+        state = self._state
         due: dict[str, float | None] = {}
         for key in keys:
-            job, active = state.jobs.get(key), state.active.get(key)
+            job = state.jobs.get(key)
             if job is not None:
                 due[key] = self._settle(job, now)
-            if active is not None:
-                prepared_at_once(state, active, now)
-                coordinator.promote(active, now)
-        for phase in self._phases:
-            coordinator.run(phase, filter(None, map(state.active.get, keys)), now)
+        moving = flying = [active for active in map(state.active.get, keys) if active is not None]
+        while moving:
+            moving = self._advance(moving, now)
+        for active in flying:  # of those that wait, another of these may just have decided the condition
+            state.queue.discard(GANG, active.attempt.job_id)
         for key, latest in due.items():
-            active = state.active.get(key)
-            if active is not None:
-                state.queue.wake_at(GANG, key, coordinator.next_look(active, now, latest))
+            current = state.active.get(key)
+            if current is not None:
+                state.queue.wake_at(GANG, key, self._coordinator.next_look(current, now, latest))
+
+    def _advance(self, batch: Sequence[Active], now: float) -> list[Active]:
+        """Move attempts on by their runs, then by the handler of the status each is in; returns those that moved on."""
+        before: list[AttemptStatus] = []
+        of_phase: dict[Phase, list[Active]] = {}
+        for active in batch:
+            before.append(active.attempt.status)
+            prepared_at_once(self._state, active, now)
+            while self._coordinator.promote(active, now):
+                pass
+            phase = self._phases.get(active.attempt.status)
+            if phase is not None:
+                of_phase.setdefault(phase, []).append(active)
+        for phase, targets in of_phase.items():
+            self._coordinator.run(phase, targets, now)
+        flying = self._state.active
+        return [
+            active
+            for active, status in zip(batch, before, strict=True)
+            if active.attempt.status is not status and active.attempt.job_id in flying
+        ]
 
     def ask(self, request: Request, key: str, now: float) -> None:
         """Cancel, hold, release, retry or preempt a job; nothing else is asked of gangs."""
