@@ -12,6 +12,7 @@ from holdfast.domain.lifecycle import RUN_ACTIVE, RunStatus
 from holdfast.domain.policy.compiled import PolicySet, effective_policies
 from holdfast.domain.policy.decide import decide, retry_at
 from holdfast.domain.policy.model import RetryHistory
+from holdfast.domain.units import parse_duration
 from tools.cases.armada_facts import failure_of
 from tools.cases.armada_input import read_case_policies
 from tools.cases.armada_pods import pod_name
@@ -149,11 +150,11 @@ def check_design(case: Case) -> list[Mismatch]:
 
 def _check_due(retry_after: str, expect: str) -> list[Mismatch]:
     """Check that a job is not pending until its retry is due, and is from that instant on."""
-    due = re.fullmatch(r"now\+(\d+)s", retry_after)
+    due = re.fullmatch(r"now ?\+ ?(\S+)", retry_after)
     if due is None or "until retryAfter <= now" not in expect:
         msg = "its prose names no time that a checker knows"
         raise Skip(msg)
-    at = NOW + int(due[1])
+    at = NOW + parse_duration(due[1])
     got = ready_at(at, [NOW, at - 0.001, at, at + 1])
     expected = [False, False, True, True]
     return [] if got == expected else [Mismatch("pending before, at and after retryAfter", expected, got)]
