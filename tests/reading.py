@@ -6,15 +6,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import Document, read_documents
-from holdfast.dialects.jobset.reading import ReadKube, read_kube
 from holdfast.dialects.manifests import Manifest, read_one, try_job
 from holdfast.dialects.native.job import read_job_manifest
 from holdfast.domain.policy.compiled import CompiledRule, PolicySet
-from holdfast.domain.policy.identity import named
 from holdfast.domain.policy.model import RetryPolicy, Rule
-from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
+from tools.cases.kube_reading import ReadKube, read_kube
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,9 +92,3 @@ def compile_rule(rule: Rule) -> CompiledRule:
 def seconds_of(text: str) -> float:
     """Read a time of the outside back into seconds since the epoch."""
     return datetime.fromisoformat(text).timestamp()
-
-
-def as_named_now(policy: RetryPolicy) -> RetryPolicy:
-    """Return a policy that was stored when rules without a name were called by their place, with the names of now."""
-    bare = (evolve(rule, name="") if rule.name == f"rule{at}" else rule for at, rule in enumerate(policy.rules))
-    return evolve(policy, rules=named(list(bare)))

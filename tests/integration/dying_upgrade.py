@@ -1,7 +1,7 @@
-"""Upgrades a database in children that die, each a little later than the one before, until one gets through.
+"""Brings a database up in children that die, each a little later than the one before, until one gets through.
 
-They die right before the schema gets the number of each version, and right after. Prints how many died, or what one of
-them left behind. With a number, only the child of that number.
+They die right before a statement that changes something, or right after. Prints how many died, or what one of them
+left behind. With a number, only the child of that number; with a folder, there are some steps to run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import signal
 import sys
 from contextlib import closing
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import MetaData, event, select
@@ -18,9 +19,15 @@ from sqlalchemy import MetaData, event, select
 from holdfast.storage.sql import migrations
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.migrations import steps
+from tests.schemas import go_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+STEPS = 3
+A_STRIDE = 7
+"""Of what makes a database, which are many statements: odd, so that some die before and some after theirs."""
+_CHANGES = ("CREATE", "INSERT", "ALTER", "UPDATE")
 
 
 def contents(url: str) -> dict[str, Sequence[str]]:
@@ -36,11 +43,11 @@ def contents(url: str) -> dict[str, Sequence[str]]:
 
 
 def die(number: int, url: str) -> None:
-    """Upgrade a database, and be killed before (even numbers) or after (odd ones) a version's last step."""
-    database, versions = Database(url), iter(range(number // 2))
+    """Bring a database up, and be killed before (even numbers) or after (odd ones) a change."""
+    database, changes = Database(url), iter(range(number // 2))
 
     def count_down(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        if "alembic_version SET" in statement and next(versions, None) is None:
+        if statement.lstrip().startswith(_CHANGES) and next(changes, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     when = "after_cursor_execute" if number % 2 else "before_cursor_execute"
@@ -49,11 +56,11 @@ def die(number: int, url: str) -> None:
     database.close()
 
 
-def outcome(url: str) -> str:
-    """Let children die until one gets through."""
+def outcome(url: str, stride: int) -> str:
+    """Let children die until one gets through; with a stride not at each change."""
     steps.configuration()  # loaded once, for all of them
     before = contents(url)
-    for number in count():
+    for number in count(step=stride):
         child = os.fork()
         if not child:
             die(number, url)
@@ -67,8 +74,10 @@ def outcome(url: str) -> str:
 
 
 if __name__ == "__main__":
-    place, *numbers = sys.argv[1:]
-    for each in numbers:
-        die(int(each), place)
-    if not numbers:
-        sys.stdout.write(outcome(place))
+    place, number, *folders = sys.argv[1:]
+    for each in folders:
+        go_on(Path(each), STEPS)
+    if number:
+        die(int(number), place)
+    else:
+        sys.stdout.write(outcome(place, 1 if folders else A_STRIDE))

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from alembic import command
-from sqlalchemy import column, insert, table
 
-from holdfast.domain.access.group import Grouped
 from holdfast.errors import InvalidManifest
-from holdfast.ports.events import EventFilter
-from holdfast.storage.sql import migrations, open_store
-from holdfast.storage.sql.engine import Database
-from holdfast.storage.sql.migrations import steps
-from tests.integration.test_migrations import OLD_ROWS
 from tests.integration.test_whose_it_is import ANN, ARRAY, JOB, KUBE, known_as
 from tests.unit.jobset_lab import group, manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from holdfast.client import Client
     from holdfast.domain.access import Principal
@@ -108,23 +98,6 @@ def test_each_event_says_of_which_group_it_is_also_those_of_a_job_set_that_is_go
     assert {f"dev.holdfast.{one}.v1" for one in ("jobset.created", "jobset.deleted", "array.deleted")} <= kinds
     half = int(told[len(told) // 2].id)
     assert [one.id for one in client.events(group=NAME, after=half)] == [one.id for one in told if int(one.id) > half]
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_events_from_before_are_in_the_groups_of_their_jobs(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    url = str(tmp_path / "h.db") if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
-    event = {"job_id": "old", "job_seq": 1, "type": "job.released", "version": 1, "at": 1.0, "data": '{"attempt":0}'}
-    rows = ((name, {**row, **({"group_name": NAME} if name == "jobs" else {})}) for name, row in OLD_ROWS)
-    with closing(Database(url)) as database, database.writing() as connection:
-        command.upgrade(steps.configuration(connection), "0029")
-        for name, row in (*rows, ("events", event), ("events", {**event, "job_id": None, "job_seq": None})):
-            connection.execute(insert(table(name, *map(column, row))).values(row))
-    migrations.upgrade(url)
-    with closing(open_store(url)) as store:
-        assert [one.group for one in store.events(limit=9)] == [NAME, ""]
-        assert [one.job_id for one in store.events(limit=9, where=EventFilter(group=Grouped(NAME)))] == ["old"]
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from alembic import command
-from sqlalchemy import column, insert, table
-
-from holdfast.compiled.codec import dump_entry
-from holdfast.domain.job import Queue
-from holdfast.storage.sql import migrations, open_store
-from holdfast.storage.sql.engine import Database
-from holdfast.storage.sql.migrations import steps
-from tests.integration.test_rights_of_people import ANN, people
+from tests.integration.test_rights_of_people import people
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.integration.test_rights_of_people import People
 
 __all__ = ["people"]
@@ -61,18 +49,3 @@ def test_what_somebody_wrote_stays_theirs_when_another_changes_it(people: People
     shown = [one.model_dump(by_alias=True)["submittedBy"] for one in (*made, *changed, *read, *listed)]
     assert shown == ["ops"] * 4 * len(SPECS)
     assert lab.queue("default").submitted_by == ""
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_what_was_written_before_belongs_to_the_account_that_upgrades(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    url = str(tmp_path / "h.db") if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
-    with closing(Database(url)) as database, database.writing() as connection:
-        command.upgrade(steps.configuration(connection), "0032")
-        row = {"name": "old", "body": dump_entry(Queue("old", weight=2.0))}
-        connection.execute(insert(table("queues", *map(column, row))).values(row))
-    migrations.upgrade(url, owner=ANN)
-    with closing(open_store(url)) as store:
-        assert store.catalogue().submitters == {"queue old": "ann"}
-        assert store.catalogue().queues["old"].weight == 2.0

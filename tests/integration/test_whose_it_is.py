@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import pytest
-from alembic import command
-from sqlalchemy import column, insert, table
 
 from holdfast.api.http.serving.app import create_app
 from holdfast.api.http.serving.gates import Entrance
-from holdfast.app import wiring
-from holdfast.app.entrance import accounts
 from holdfast.app.inprocess import in_process
-from holdfast.app.settings import Settings
 from holdfast.client import Client
 from holdfast.domain.access import Principal, Via
 from holdfast.domain.events.rebuild import rebuild
@@ -22,21 +17,15 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidManifest, InvalidRequest
-from holdfast.ports.store import JobFilter
 from holdfast.service.operations.backend import Backend
-from holdfast.storage.sql import migrations, open_store
-from holdfast.storage.sql.engine import Database
-from holdfast.storage.sql.migrations import steps
 from holdfast.wire.arrays import ArrayPage, ArrayRerun
 from tests.contract.test_client_api import served
 from tests.integration.conftest import Counting, NoLogs
-from tests.integration.test_migrations import OLD_ROWS
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import group, manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.unit.jobset_lab import SetLab
 
@@ -147,41 +136,6 @@ def test_events_say_whose_it_is(lab: SetLab, known_as: Callable[[Principal], Cli
     again = rebuild(one for one in lab.store.events(limit=100) if one.job_id == job.id)
     assert again is not None
     assert again.submitted_by == "ann"
-
-
-OLD_ARRAY: dict[str, Any] = {
-    "id": "a", "kind": "array", "name": "sweep", "generation": 1, "spec": "{}", "manifest": "", "deleting": False,
-    "version": 1, "created_at": 1.0, "updated_at": 1.0, "state": '{"version":1}',
-}  # fmt: skip
-
-
-def _fill_as_of_0027(url: str | Path) -> None:
-    with closing(Database(url)) as database, database.writing() as connection:
-        command.upgrade(steps.configuration(connection), "0027")
-        for name, row in (*OLD_ROWS, ("workloads", OLD_ARRAY)):
-            connection.execute(insert(table(name, *map(column, row))).values(row))
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_what_was_stored_before_belongs_to_the_account_that_upgrades(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    url = str(tmp_path / "h.db") if kind == "sqlite" else request.getfixturevalue("postgres_server").empty()
-    _fill_as_of_0027(url)
-    migrations.upgrade(url, owner=ANN)
-    with closing(open_store(url)) as store:
-        (job,) = store.jobs(JobFilter(submitted_by="ann"))
-        array = store.workload(Array, "sweep")
-        assert (job.id, job.submitter_uid) == ("old", 1001)
-        assert (array.submitted_by, array.submitter_uid) == ("ann", 1001)
-
-
-def test_a_server_takes_what_was_stored_before_for_its_own_accounts(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path / "data")
-    directory = wiring.data_dir(settings)
-    _fill_as_of_0027(directory.database)
-    with closing(wiring.store(settings, directory)) as store:
-        assert store.job("old").submitted_by == accounts.account().name
 
 
 def test_a_report_adds_up_what_everybody_had_and_wasted(lab: SetLab, known_as: Callable[[Principal], Client]) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, suspending
 from holdfast.dialects.jobset.loading import dump_set
-from holdfast.dialects.jobset.reading import read_kube
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.engine import RunPhase
@@ -16,6 +15,7 @@ from holdfast.ports.store import Submission
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.steering.jobsets import JOB_SETS
 from tests.unit.conftest import Lab, exits
+from tools.cases.kube_reading import read_kube
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.compiled.codec import dump_spec
-from holdfast.dialects.jobset.loading import plain_job_spec
-from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import Job, JobState, Resources
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, Rule
@@ -17,6 +16,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import Pace
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
@@ -364,9 +364,8 @@ class Batch:
         }
         document["spec"]["template"]["spec"].update(pod or {})
         lab.plan = plan
-        found = read_kube(document).manifest
-        assert isinstance(found, JobManifest)
-        described = plain_job_spec(found)
+        described = read_manifest(document)
+        assert isinstance(described, JobSpec)
         now = lab.clock.now()
         self.id = "id-pi"
         self.lab = lab

@@ -10,18 +10,17 @@ import pytest
 
 from holdfast.compiled.codec import VERSION, dump_set_spec, dump_spec, load_set_spec, load_spec
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.earlier import upgrade_job, upgrade_set
 from holdfast.dialects.jobset.loading import child_spec, dump_set, plain_job_spec
-from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.jobset.reading import JobManifest
 from holdfast.dialects.manifests import read_manifest
 from holdfast.domain.job import Resources
-from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.kubejob.model import CompletionMode
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import InvalidManifest, UnreadableSpec
-from tests.reading import as_named_now, read_job
+from tests.reading import read_job
 from tests.unit.jobset_lab import compiled
+from tools.cases.kube_reading import read_kube
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,17 +160,6 @@ def samples(version: int) -> list[dict[str, str]]:
     return found
 
 
-SAMPLES = list(zip(samples(0), samples(1), strict=True))
-
-
-@pytest.mark.parametrize(("old", "new"), SAMPLES)
-def test_what_earlier_releases_stored_becomes_what_is_stored_now(old: dict[str, str], new: dict[str, str]) -> None:
-    assert old["source"] == new["source"]
-    is_set = old["kind"] == "set"
-    assert (upgrade_set if is_set else upgrade_job)(old["stored"]) == new["stored"]
-    assert is_set or upgrade_job(new["stored"]) == new["stored"]
-
-
 @pytest.mark.parametrize("sample", samples(VERSION), ids=lambda one: one["kind"])
 def test_what_is_stored_changes_only_with_its_version(sample: dict[str, str]) -> None:
     (document,) = read_documents(sample["source"])
@@ -181,20 +169,8 @@ def test_what_is_stored_changes_only_with_its_version(sample: dict[str, str]) ->
     load, dump = (load_set_spec, dump_set_spec) if sample["kind"] == "set" else (load_spec, dump_spec)
     again: Any = load(sample["stored"])
     assert dump(again) == sample["stored"]
-    if isinstance(again, JobSpec):
-        again = evolve(again, inline_policies=tuple(map(as_named_now, again.inline_policies)))
     assert again == found
     assert dump(found) == dump(again)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[]", "{}", "not JSON", '{"name":"a","command":["x"],"resources":{}}', '{"name":"a","kube":{"template":{}}}'],
-)
-def test_what_cannot_be_compiled_any_more_says_why(text: str) -> None:
-    for upgrade in (upgrade_job, upgrade_set):
-        with pytest.raises(UnreadableSpec, match=r".+"):
-            upgrade(text)
 
 
 def test_an_annotation_names_retry_policies_in_kubernetes_own_forms() -> None:

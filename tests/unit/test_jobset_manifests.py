@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.jobset.reading import JobManifest
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.domain.job import Resources
@@ -18,6 +18,7 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import UNLIMITED, CompletionMode, PodAction, PodReplacement, RestartPolicy
 from holdfast.errors import InvalidManifest
 from tests.reading import read_kube_text
+from tools.cases.kube_reading import read_kube
 
 STORY = """\
 apiVersion: jobset.x-k8s.io/v1alpha2

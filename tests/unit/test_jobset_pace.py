@@ -9,7 +9,6 @@ import pytest
 from holdfast.cli.render.jobsets import jobset_table
 from holdfast.compiled.codec import dump_set_spec, load_set_spec
 from holdfast.dialects.jobset.pace import RESTART_PACE
-from holdfast.dialects.jobset.reading import read_kube
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
@@ -25,6 +24,7 @@ from holdfast.wire.render_jobsets import set_summary
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, change_to, compiled, group, manifest
 from tests.unit.test_jobset import Set, created, policy
+from tools.cases.kube_reading import read_kube
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from holdfast.controller.controller import ControllerSettings
 from holdfast.controller.workloads.kinds import all_kinds
 from holdfast.controller.workloads.owners import OwnerRules
 from holdfast.dialects.jobset.loading import plain_job_spec
-from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.jobset.reading import JobManifest
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import JobState
@@ -39,6 +39,7 @@ from tests import databases
 from tests.integration.conftest import NoLogs
 from tests.unit.conftest import Lab
 from tests.unit.jobset_service import Counting
+from tools.cases.kube_reading import read_kube
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,6 @@ import pytest
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.earlier import upgrade_entry
 from holdfast.dialects.manifests import read_manifest
 from holdfast.dialects.native.catalogue import read_queue_manifest, read_settings, write_queue, write_settings
 from holdfast.dialects.native.category import write_category
@@ -27,8 +26,8 @@ from holdfast.domain.policy.model import (
     ExitCodes,
     RetrySettings,
 )
-from holdfast.errors import InvalidManifest, InvalidRequest, Problem, UnreadableSpec
-from tests.reading import as_named_now, read_manifests
+from holdfast.errors import InvalidManifest, InvalidRequest, Problem
+from tests.reading import read_manifests
 
 STORED = Path(__file__).parents[1] / "data" / "stored"
 
@@ -289,14 +288,6 @@ def samples(version: int) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("old", "new"), list(zip(samples(0), samples(1), strict=True)))
-def test_an_entry_that_an_earlier_release_stored_becomes_what_is_stored_now(
-    old: dict[str, str], new: dict[str, str]
-) -> None:
-    assert old["source"] == new["source"]
-    assert upgrade_entry(old["kind"], old["stored"]) == new["stored"]
-
-
 @pytest.mark.parametrize("sample", samples(1), ids=lambda one: one["kind"])
 def test_how_an_entry_is_stored_changes_only_with_its_version(sample: dict[str, str]) -> None:
     (document,) = read_documents(sample["source"])
@@ -305,14 +296,5 @@ def test_how_an_entry_is_stored_changes_only_with_its_version(sample: dict[str, 
     )
     again = load_entry(type(found), sample["stored"])
     assert dump_entry(again) == sample["stored"]
-    if sample["kind"] == "policy":
-        again = as_named_now(again)
     assert again == found
     assert dump_entry(found) == dump_entry(again)
-
-
-@pytest.mark.parametrize("kind", ["policy", "queue", "category", "settings"])
-@pytest.mark.parametrize("text", ["[]", '{"x":1}', "not JSON"])
-def test_an_entry_that_cannot_be_compiled_any_more_says_why(kind: str, text: str) -> None:
-    with pytest.raises(UnreadableSpec, match=r".+"):
-        upgrade_entry(kind, text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.jobset.reading import JobManifest
 from holdfast.domain.job import Queue, Resources
 from holdfast.domain.notifications.words import facts, subject
 from holdfast.domain.notifier import Medium, Notifier, Notify, Occasion
@@ -17,6 +17,7 @@ from holdfast.ports.notifications import NotificationFilter
 from holdfast.service.jobsets.checks import check_set
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, compiled, fails_first, group, manifest
+from tools.cases.kube_reading import read_kube
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,9 +6,10 @@ import copy
 import re
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.jobset.reading import JobManifest
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import InvalidManifest
+from tools.cases.kube_reading import read_kube
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import read_documents
-from holdfast.dialects.jobset.reading import read_kube
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import Notes
 from holdfast.errors import InvalidManifest
 from tools.cases.jobset_manifest import job_manifest, jobset_manifest
+from tools.cases.kube_reading import read_kube
 from tools.cases.results import Mismatch, Skip
 
 if TYPE_CHECKING:

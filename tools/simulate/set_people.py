@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_set_spec, suspending
 from holdfast.dialects.jobset.loading import dump_set, plain_job_spec
-from holdfast.dialects.jobset.reading import JobManifest, read_kube
+from holdfast.dialects.jobset.reading import JobManifest
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
 from holdfast.domain.workloads.jobset.model import JobSetSpec
@@ -21,6 +21,7 @@ from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
 from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.steering.jobsets import JOB_SETS
+from tools.cases.kube_reading import read_kube
 from tools.simulate.manifests import random_batch_job, random_set
 
 if TYPE_CHECKING:

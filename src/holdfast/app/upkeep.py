@@ -60,7 +60,7 @@ def upgrade() -> tuple[str, str | None, str]:
     if before != migrations.HEAD:
         with ExitStack() as stack:
             stack.callback(running.own(settings, directory, "db upgrade").release)
-            migrations.upgrade(place, before_upgrade=lambda: require_compatible(directory.runs), owner=account())
+            migrations.upgrade(place, before_upgrade=lambda: require_compatible(directory.runs))
     return upkeep.shown(place), before, migrations.HEAD
 
 

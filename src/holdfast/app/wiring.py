@@ -43,7 +43,7 @@ def store(settings: Settings, directory: DataDir) -> Store:
     file = upkeep.file_of(place)
     if file is not None:
         require_database(file)
-    return open_store(place, before_upgrade=lambda: require_compatible(directory.runs), owner=account())
+    return open_store(place, before_upgrade=lambda: require_compatible(directory.runs))
 
 
 def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:

@@ -2,7 +2,7 @@
 
 Fields that have their default are left out, and every text begins with its version. Only texts of this version are
 read here: ``db upgrade`` rewrites older ones. A field may be added without a new version; renaming one, or changing its
-meaning or default, needs a new version and a step in ``dialects.earlier``.
+meaning or default, needs a new version and a migration.
 """
 
 from __future__ import annotations

@@ -273,13 +273,6 @@ MUTATIONS = (
         ("integration/test_groups.py",),
     ),
     Mutation(
-        "what was stored before is nobody's",
-        "storage/sql/store.py",
-        "migrations.bring_up(database, before_upgrade, owner)",
-        "migrations.bring_up(database, before_upgrade)",
-        (_WHOSE,),
-    ),
-    Mutation(
         "a report names those whose work is hidden",
         "service/operations/overview.py",
         "found if known == whole or share is not Share.USER else",

@@ -15,13 +15,6 @@ MUTATIONS = (
         ("unit/test_rule_identity.py",),
     ),
     Mutation(
-        "pods keep what they counted by the places of rules",
-        "storage/sql/migrations/versions/r0036_rules_by_their_content.py",
-        '        _rename_counters(connection, _WORKLOADS, "state", renamed)',
-        "        pass",
-        ("integration/test_migration_of_rules.py",),
-    ),
-    Mutation(
         "a rule grants one retry too many",
         "domain/policy/decide.py",
         "if limit is not None and used >= limit:",

@@ -27,6 +27,20 @@ MUTATIONS = (
         ("unit/test_kinds.py",),
     ),
     Mutation(
+        "a database from before the steps is taken for one of them",
+        "storage/sql/migrations/__init__.py",
+        "if revision is None or BASE <= revision <= HEAD:",
+        "if revision is None or revision <= HEAD:",
+        ("integration/test_older_databases.py",),
+    ),
+    Mutation(
+        "a new database on PostgreSQL has whole indexes",
+        "storage/sql/migrations/__init__.py",
+        'if connection.dialect.name == "postgresql":',
+        'if connection.dialect.name == "":',
+        ("integration/test_older_databases.py",),
+    ),
+    Mutation(
         "a job that is about to be retried is deleted",
         "storage/sql/retention.py",
         "if row.id not in needed]",

@@ -1,29 +1,27 @@
-"""Reads any manifest of a job set or a Job, upstream's or native, and reports lines and warnings."""
+"""Reads any manifest of a job set or a Job, upstream's or native."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset import job, manifest
 from holdfast.dialects.jobset.job import annotated_policies, read_job_spec
 from holdfast.dialects.jobset.manifest import read_jobset_manifest
 from holdfast.dialects.jobset.native import read_native_jobset
 from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.values import dns_1123_subdomain
-from holdfast.dialects.jobset.wording import Notes
 from holdfast.dialects.native.dependencies import annotated_dependencies
 from holdfast.dialects.native.envelope import API_VERSION, take_kind
 from holdfast.dialects.native.groups import check_annotated_group
 from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
-from holdfast.domain.record import Struct, evolve
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.dialects.jobset.wording import Notes
     from holdfast.domain.notifier import Notify
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
@@ -46,45 +44,6 @@ class JobManifest(Struct, frozen=True):
 
 
 KubeManifest: TypeAlias = JobSetSpec | JobManifest
-
-
-class ReadKube(Struct, frozen=True):
-    """An accepted manifest and its warnings."""
-
-    manifest: KubeManifest
-    warnings: tuple[Problem, ...] = ()
-
-
-def read_kube(document: Document | Mapping[str, Any], *, lenient: bool = False) -> ReadKube:
-    """Read one manifest.
-
-    Args:
-        document: The manifest as written.
-        lenient: Accept what upstream accepts, each time with a warning.
-
-    Raises:
-        InvalidManifest: With every problem found.
-    """
-    value = document.value if isinstance(document, Document) else document
-    notes = Notes(lenient=lenient)
-    kind = (str(value.get("apiVersion")), str(value.get("kind")))
-    reader = READERS.get(kind)
-    if reader is None:
-        supported = tuple("/".join(pair) for pair in READERS)
-        raise InvalidManifest(
-            problems=[Problem("kind", f"{kind[0]} {kind[1]} is neither a JobSet nor a Job", supported)]
-        )
-    found = reader(value, notes)
-    if found is None or notes.problems:
-        raise InvalidManifest(problems=[_located(problem, document) for problem in notes.problems])
-    before = document.warnings if isinstance(document, Document) else ()
-    return ReadKube(found, (*before, *(_located(warning, document) for warning in notes.warnings)))
-
-
-def _located(problem: Problem, document: Document | Mapping[str, Any]) -> Problem:
-    if problem.line is not None or not isinstance(document, Document):
-        return problem
-    return evolve(problem, line=document.line_of(problem.path))
 
 
 def _read_jobset(value: Mapping[str, Any], notes: Notes) -> JobSetSpec | None:

@@ -18,7 +18,7 @@ settings = Table(
     Column("paused", Text),
     CheckConstraint("id = 1", name="one_row"),
 )
-"""One row, there from the first migration on; locking it serialises edits of the catalogue."""
+"""One row, there from the beginning; locking it serialises edits of the catalogue."""
 
 policies = Table(
     "policies",
@@ -93,4 +93,4 @@ leadership = Table(
     Column("expires_at", Double, nullable=False),
     CheckConstraint("id = 1", name="one_row"),
 )
-"""One row, there from its migration on; its epoch grows with every change of owner."""
+"""One row, there from the beginning; its epoch grows with every change of owner."""

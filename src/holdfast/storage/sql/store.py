@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from holdfast.domain.access import Principal
-
 
 class SqlStore(
     SqlControllerStore,
@@ -55,9 +53,7 @@ class SqlStore(
         self._database.close()
 
 
-def open_store(
-    url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None, owner: Principal | None = None
-) -> SqlStore:
+def open_store(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None) -> SqlStore:
     """Open a database: a file's path, ``sqlite:///...`` or ``postgresql://...``.
 
     A SQLite file is made and upgraded as needed; a database server is only checked, because several
@@ -66,7 +62,6 @@ def open_store(
     Args:
         url_or_path: Where it is.
         before_upgrade: Called before an older schema is upgraded; may raise to leave it alone.
-        owner: Whose the work is that was stored when nobody noted that.
 
     Raises:
         InvalidSetting: The URL cannot be used.
@@ -76,7 +71,7 @@ def open_store(
     database = Database(url_or_path)
     try:
         if database.is_sqlite:
-            migrations.bring_up(database, before_upgrade, owner)
+            migrations.bring_up(database, before_upgrade)
         else:
             migrations.check_current(database)
     except BaseException:

@@ -124,7 +124,7 @@ jobs = Table(
     sqlite_autoincrement=True,  # a pruned job's number is never reused
 )
 _grouped = jobs.c.group_name.is_not(None)
-Index("ix_jobs_group_name_seq", jobs.c.group_name, jobs.c.seq, sqlite_where=_grouped, postgresql_where=_grouped)
+Index("ix_jobs_group_name_seq", jobs.c.group_name, jobs.c.seq, sqlite_where=_grouped)
 JOB_CHILD = ("set_id", "replicated_job", "job_index")
 """Where a job stands in its job set; all of them NULL for a job outside any set."""
 JOB_SUBMITTER = ("submitted_by", "submitter_uid")
@@ -136,7 +136,7 @@ JOB_FIXED = (*_FIXED_FIRST, *JOB_CHILD, *JOB_SUBMITTER, *JOB_GROUP, "kind")
 """Written once, when a job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
 JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key)
-# Migrations make partial indexes on PostgreSQL, too: to say so here would import its dialect at each start.
+# A new database on PostgreSQL has partial indexes, too: to say so here would import its dialect at each start.
 _in_a_set = text("set_id IS NOT NULL")
 Index("ix_jobs_of_sets", jobs.c.set_id, jobs.c.seq, sqlite_where=_in_a_set)
 Index("ix_jobs_waiting", jobs.c.queue, jobs.c.submitted_by, sqlite_where=_INDEXED_WAITING)

@@ -150,10 +150,8 @@ def refuse_loss(file: Path, *, epoch: int) -> None:
 def _schema_problems(revision: str | None) -> list[str]:
     if revision == migrations.HEAD:
         return []
-    if revision is not None and revision > migrations.HEAD:
-        return [
-            f"a newer Holdfast made it: it has schema {revision}, and this version supports up to {migrations.HEAD}"
-        ]
+    if (why := migrations.refusal(revision)) is not None:
+        return [f"{why.message}: {why.hint}"]
     return [f"{migrations.not_current(revision)}: holdfast db upgrade"]
 
 
@@ -275,7 +273,7 @@ def _alone(path: Path) -> sqlite3.Connection:
 
 def _pause(path: Path, pause: Pause | None, by: Caller) -> None:
     """Upgrade a restored database, and pause it or not, whatever it was when it was backed up."""
-    with closing(open_store(path, owner=by.principal)) as store:
+    with closing(open_store(path)) as store:
         if pause is None:
             store.delete_pause(by=by)
         else:

@@ -1,15 +1,17 @@
 """Brings a database to the schema this version needs.
 
-Alembic is imported only when there is something to do, because every start of the command line runs this.
+A new one is made from the tables as they are, without a step. Steps are for databases that are there, from ``BASE`` on;
+Alembic, which runs them, is imported only when there is one to run, because every start of the command line comes here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect, text
+from sqlalchemy import insert, inspect, text
 
 from holdfast.errors import Conflict, Unavailable
+from holdfast.storage.sql import declared
 from holdfast.storage.sql.engine import Database
 
 if TYPE_CHECKING:
@@ -18,33 +20,38 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from holdfast.domain.access import Principal
 
 HEAD = "0038"
-"""The newest step in ``versions``."""
+"""The newest step in ``versions``, or where they begin."""
+BASE = "0038"
+"""Where the steps begin: a database of this schema opens as it is."""
+LAST_BEFORE = "021e3af42ce65c084d1706e6b8b88798757e581b"
+"""The commit of Holdfast that brings older ones to ``BASE``."""
 _MOST_TRIES = 6
 """How often a database that another process is upgrading is tried; each waits for as long as any writer does."""
 _LOCK = 0x_401D_FA57
 """Any number, as long as every version of Holdfast takes the same PostgreSQL advisory lock."""
+_VERSION_TABLE = (
+    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+    "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+)
+"""As Alembic makes it."""
 
 
-def upgrade(
-    url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None, owner: Principal | None = None
-) -> None:
+def upgrade(url_or_path: str | Path, *, before_upgrade: Callable[[], None] = lambda: None) -> None:
     """Bring the database to ``HEAD``; upgrading twice or from two processes at once is fine.
 
     Args:
         url_or_path: Where it is.
         before_upgrade: Called before an older schema is upgraded; may raise to leave it alone.
-        owner: Whose the work is that was stored when nobody noted that.
 
     Raises:
-        Conflict: A newer Holdfast made the database.
+        Conflict: A newer Holdfast made the database, or one from before ``BASE``.
         Unavailable, Internal: As ``translated`` says.
     """
     database = Database(url_or_path)
     try:
-        bring_up(database, before_upgrade, owner)
+        bring_up(database, before_upgrade)
     finally:
         database.close()
 
@@ -77,9 +84,7 @@ def current(url_or_path: str | Path) -> str | None:
         database.close()
 
 
-def bring_up(
-    database: Database, before_upgrade: Callable[[], None] = lambda: None, owner: Principal | None = None
-) -> None:
+def bring_up(database: Database, before_upgrade: Callable[[], None] = lambda: None) -> None:
     """Bring an open database to ``HEAD``, in one transaction; see ``upgrade``."""
     with database.reading() as connection:
         revision = revision_of(connection)
@@ -89,7 +94,7 @@ def bring_up(
         before_upgrade()
     for left in reversed(range(_MOST_TRIES)):
         try:
-            _run_steps(database, owner)
+            _bring_up(database)
         except Unavailable:
             if not left:
                 raise
@@ -97,14 +102,29 @@ def bring_up(
             return
 
 
-def _run_steps(database: Database, owner: Principal | None) -> None:
-    from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
-
+def _bring_up(database: Database) -> None:
     with database.writing() as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        if not _is_current(revision_of(connection)):
-            steps.run(connection, owner)
+        revision = revision_of(connection)
+        if revision is None:
+            _begin(connection)
+        elif not _is_current(revision):
+            from holdfast.storage.sql.migrations import steps  # noqa: PLC0415 - see the module's docstring
+
+            steps.run(connection)
+
+
+def _begin(connection: Connection) -> None:
+    """Make what a new database begins with; PostgreSQL has the partial indexes that the tables name for SQLite."""
+    if connection.dialect.name == "postgresql":
+        for index in (each for table in declared.metadata.tables.values() for each in table.indexes):
+            index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
+    declared.metadata.create_all(connection, checkfirst=False)
+    connection.execute(insert(declared.settings).values(id=1, catalogue_version=0))
+    connection.execute(insert(declared.leadership).values(id=1, epoch=0, owner="", expires_at=0.0))
+    connection.execute(text(_VERSION_TABLE))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
 
 
 def check_current(database: Database) -> None:
@@ -120,12 +140,22 @@ def not_current(revision: str | None) -> str:
     return f"the database has {f'schema {revision}' if revision else 'no schema yet'}; this version needs schema {HEAD}"
 
 
+def refusal(revision: str | None) -> Conflict | None:
+    """Return why a database cannot be brought to ``HEAD`` by this version, if it cannot."""
+    if revision is None or BASE <= revision <= HEAD:
+        return None
+    if revision > HEAD:
+        message = f"a newer Holdfast made it: it has schema {revision}, and this version supports up to {HEAD}"
+        return Conflict(message, hint="upgrade Holdfast, or restore the backup made before that upgrade")
+    message = f"an older Holdfast made it: it has schema {revision}, and this version goes on from schema {BASE}"
+    hint = f"commit {LAST_BEFORE} of Holdfast brings it there, by: holdfast db upgrade"
+    return Conflict(message, hint=hint)
+
+
 def _is_current(revision: str | None) -> bool:
-    if revision is not None and revision > HEAD:
-        message = (
-            f"a newer Holdfast made this database: it has schema {revision}, and this version supports up to {HEAD}"
-        )
-        raise Conflict(message, hint="upgrade Holdfast, or restore the backup made before that upgrade")
+    why = refusal(revision)
+    if why is not None:
+        raise why
     return revision == HEAD
 
 

@@ -11,8 +11,6 @@ from alembic.config import Config
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from holdfast.domain.access import Principal
-
 
 def configuration(connection: Connection | None = None) -> Config:
     """Return Alembic's configuration for the packaged steps, working on ``connection``."""
@@ -22,8 +20,6 @@ def configuration(connection: Connection | None = None) -> Config:
     return config
 
 
-def run(connection: Connection, owner: Principal | None = None) -> None:
-    """Run every step the database has not seen, in the caller's transaction; what nobody noted of is ``owner``'s."""
-    config = configuration(connection)
-    config.attributes["owner"] = owner
-    command.upgrade(config, "head")
+def run(connection: Connection) -> None:
+    """Run every step the database has not seen, in the caller's transaction."""
+    command.upgrade(configuration(connection), "head")
