@@ -147,6 +147,22 @@ def test_garbage_does_not_reach_the_terminal_of_who_asks_why(server: Server) -> 
     assert "\x1b[2J" in server.run("logs", job).stdout
 
 
+def test_what_somebody_submits_or_gives_as_a_reason_steers_no_terminal(server: Server) -> None:
+    steering = "\x1b]0;evil\x07 \x9b2J \x1b[31m \u202eevil"
+    with server.start() as client:
+        name = submit(client, "sh", "-c", "sleep 1000", steering, annotations={"note": steering}, env={"A": steering})
+        held = submit(client, "sleep", "1000", resources={"cpu": 10_000})
+        client.hold(held, reason=steering)
+        client.cancel(name, reason=steering)
+        until(client, name, lambda view: view.state in ENDED)
+    looks = [("get", "jobs", "-o", "wide"), ("events",), ("top",), ("get", "audit")]
+    looks += [(verb, *noun, job) for job in (name, held) for verb, *noun in (("why",), ("describe", "job"))]
+    for words in looks:
+        said = server.run(*words)
+        assert not set(said.stdout + said.stderr) & set("\x1b\x07\x9b\u202e"), words
+    assert "evil" in server.run("describe", "job", name).stdout
+
+
 def test_a_log_replaced_by_a_pipe_stops_nobody_who_reads_it(server: Server) -> None:
     script = 'log=${HOLDFAST_TERMINATION_LOG%termination}log; rm "$log"; mkfifo "$log"; exit 1'
     with server.start() as client:

@@ -317,8 +317,18 @@ def _sendable(headers: dict[str, str]) -> dict[str, str]:
 
 
 def written(value: object) -> bytes:
-    """Write a body as JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    """Write a body as JSON.
+
+    Raises:
+        InvalidRequest: Something in it is no text, such as an argument of bytes that are not UTF-8.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        message = f"{text[max(0, error.start - 20) : error.start]!r} is followed by what is not text"
+        problem = Problem("", message, hint="write it as UTF-8")
+        raise InvalidRequest(problems=[problem]) from None
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
