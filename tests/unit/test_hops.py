@@ -4,21 +4,46 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pytest
+
+from holdfast.domain.job import Resources
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.ports.engine import NodeInfo
 from tests.unit.conftest import Lab, exits, job_named, retrying
+from tests.unit.jobset_lab import SetLab, group, manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
     from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
 
 COUNTED = {
-    "Gangs.reconcile": "reconcile of a kind",
+    "Gangs.reconcile": "reconcile of gangs",
     "classify": "classify",
     "decide": "decide",
 }
+
+
+@contextmanager
+def counting() -> Iterator[Counter[str]]:
+    """Count what is asked while the context is open."""
+    calls: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        name = COUNTED.get(frame.f_code.co_qualname)
+        if event == "call" and name is not None:
+            calls[name] += 1
+
+    sys.setprofile(count)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
 
 
 def fails_once(order: RunOrder) -> SimulatedRun:
@@ -28,20 +53,24 @@ def fails_once(order: RunOrder) -> SimulatedRun:
 def test_a_failed_job_is_classified_and_decided_once_and_moved_on_in_three_looks(lab: Lab) -> None:
     job = lab.submit(job_named("train", retrying(1)), fails_once)
     lab.pass_s(1)
-    calls: Counter[str] = Counter()
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        name = COUNTED.get(frame.f_code.co_qualname)
-        if event == "call" and name is not None:
-            calls[name] += 1
-
     lab.clock.time += 5.0
-    sys.setprofile(count)
-    try:
+    with counting() as calls:
         while len(lab.runs(job)) == 1:
             lab.step()
-    finally:
-        sys.setprofile(None)
     assert lab.store.job(job).attempt == 2
     assert calls["classify"] == calls["decide"] == 1
-    assert 1 <= calls["reconcile of a kind"] <= 3
+    assert 1 <= calls["reconcile of gangs"] <= 3
+
+
+@pytest.mark.parametrize("policy", ["Never", "OnFailure"])
+def test_a_failed_pod_is_classified_once_by_whoever_asks(policy: str) -> None:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
+    workers = group("w", 1, backoffLimit=0)
+    workers["template"]["spec"]["template"]["spec"]["restartPolicy"] = policy
+    set_id = lab.submit_set(manifest(replicatedJobs=[workers]), lambda _: exits(3, after_s=2.0))
+    with counting() as calls:
+        lab.pass_s(60)
+    assert lab.store.workload(JobSet, set_id).ended == "Failed"
+    judged = [run for run in lab.store.runs("id-train-w-0") if run.failure is not None]
+    assert calls["classify"] == len(judged) == 1

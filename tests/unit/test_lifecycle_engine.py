@@ -1,4 +1,4 @@
-"""The one engine drives any table: here doors and their hinges, whose checks can be stale and are never given up."""
+"""The one engine drives any table: here doors and their hinges, whose failures nobody counts."""
 
 from __future__ import annotations
 
@@ -47,21 +47,18 @@ CHECK: HandlerRow[DoorStatus, HingeStatus] = HandlerRow(
     {
         Outcome.SUCCESS: TransitionStatus(D.SHUT),
         Outcome.FAILURE: TransitionStatus(D.STUCK, H.BROKEN),
-        Outcome.STALE: TransitionStatus(D.AJAR),
     },
     timeout_s=1.0,
     max_retries=0,
-    raising=Outcome.STALE,
 )
-OIL: HandlerRow[DoorStatus, HingeStatus] = HandlerRow("OilDoors", frozenset(D), None, {}, raising=None)
 OFF = PromotionRow("FallOff", frozenset({D.STUCK}), frozenset({H.BROKEN}), Match.ALL, D.GONE)
 SHUT_ALONE = PromotionRow(
     "ShutAlone", frozenset({D.AJAR}), frozenset({H.BROKEN}), Match.ALL, D.STUCK, expired=D.SHUT, timeout_s=50.0
 )
 DOORS = Lifecycle(
     EntityKind.ATTEMPT,  # doors have no histories of their own
-    frozenset({Outcome.SUCCESS, Outcome.FAILURE, Outcome.STALE}),
-    (CHECK, OIL),
+    frozenset({Outcome.SUCCESS, Outcome.FAILURE}),
+    (CHECK,),
     (OFF, SHUT_ALONE),
 )
 
@@ -126,7 +123,6 @@ class Says:
     [
         (Outcome.SUCCESS, D.SHUT, H.WHOLE),
         (Outcome.FAILURE, D.STUCK, H.BROKEN),
-        (Outcome.STALE, D.AJAR, H.WHOLE),
     ],
 )
 def test_a_kind_of_its_own_moves_by_its_own_results(said: Outcome, status: DoorStatus, hinge: HingeStatus) -> None:
@@ -142,12 +138,10 @@ def test_what_a_kind_does_not_have_changes_and_records_nothing_however_late_it_i
     assert (door.status, door.steps) == (D.AJAR, [])
 
 
-def test_a_probe_that_raises_is_stale_and_other_work_that_raises_says_nothing() -> None:
-    checked, oiled = Door("a", D.SHUT), Door("b", D.SHUT)
-    Doors(DOORS).run(Says(CHECK, None), [checked], 100.0)
-    Doors(DOORS).run(Says(OIL, None), [oiled], 100.0)
-    assert (checked.status, checked.steps) == (D.AJAR, [("CheckDoors", Outcome.STALE, NOTHING)])
-    assert (oiled.status, oiled.steps) == (D.SHUT, [])
+def test_a_handler_that_raises_has_failed() -> None:
+    door = Door("a", D.SHUT)
+    Doors(DOORS).run(Says(CHECK, None), [door], 100.0)
+    assert (door.status, door.steps) == (D.STUCK, [("CheckDoors", Outcome.FAILURE, NOTHING)])
 
 
 def test_only_targets_with_such_a_child_are_given_to_a_handler() -> None:

@@ -96,14 +96,14 @@ class Coordinator(ABC, Generic[E, S, C]):
     def _execute(self, handler: Handler[E, S, C], targets: Mapping[str, E], now: float) -> Iterable[Report]:
         """Do the work and return one report on each target; those it did not mention come last.
 
-        A handler that raises has failed for all targets, unless its row says otherwise (semantics 6).
+        A handler that raises has failed for all targets (semantics 6).
         """
         row = handler.row
         try:
             said = list(handler.execute(list(targets.values()), now).reports())
         except Exception as error:  # noqa: BLE001 - whatever it is
             _log.exception("handler %s raised, with %d targets", row.name, len(targets))
-            said = [Report(name, row.raising, type(error).__name__, str(error)) for name in targets]
+            said = [Report(name, Outcome.FAILURE, type(error).__name__, str(error)) for name in targets]
         unknown, first = [], {}
         for report in said:
             if report.id in first or report.id not in targets:

@@ -28,9 +28,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a policy's container is never the one that a pod's template names",
-        "controller/workloads/pods.py",
-        "outcome = named(run.outcome, plan.program.container)",
-        "outcome = run.outcome",
+        "controller/workloads/memory.py",
+        "classify(named(run.outcome, container), ",
+        "classify(run.outcome, ",
         ("unit/test_never_matched.py",),
     ),
     Mutation(

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from holdfast.controller.observations import lost
-from holdfast.domain.classify import classify
+from holdfast.controller.workloads.memory import failure_of
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork
+    from holdfast.controller.workloads.plans import PodPlan
     from holdfast.controller.workloads.waiting import WaitingJobs
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.kubejob.standing import Standing
@@ -69,7 +70,7 @@ class PodAttempts:
         self._catalog = catalog
         self._patience_s = patience_s
 
-    def refresh(self, work: JobWork, active: Active, now: float) -> None:
+    def refresh(self, work: JobWork, active: Active, plan: PodPlan, now: float) -> None:
         """Bring pods up to date with their runs; a program that is never confirmed gone is given up in the end."""
         for pod in work.pods.values():
             if pod.run is None:
@@ -85,7 +86,7 @@ class PodAttempts:
                 # It was over before it was seen running.
                 self._state.put_attempt(active, evolve(active.attempt, started_at=run.started_at))
             if run.outcome is not None and failed_by_itself(run.outcome):
-                work.last_failure = (run.rank, run.outcome)
+                work.last_failure = failure_of(pod, run, plan.program.container, self._catalog.categories)
 
     def _told(self, active: Active, record: PodRecord, run: Run) -> Run:
         """Note with the end of a run that was evicted what its machine lacked."""
@@ -195,5 +196,4 @@ class PodAttempts:
             return Failure(Cause.EXECUTION_TIMEOUT, late, message=message, failed_at=now, ended_by=EndedBy.DEADLINE)
         if work.last_failure is None:
             return Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
-        rank, outcome = work.last_failure
-        return classify(outcome, rank=rank, categories=self._catalog.categories)
+        return work.last_failure

@@ -6,9 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.kind import Taking
-from holdfast.controller.workloads.memory import JobWork
+from holdfast.controller.workloads.memory import JobWork, failure_of
 from holdfast.controller.workloads.plans import current_spec
-from holdfast.domain.classify import classify
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import Ending, Interruption
 from holdfast.domain.policy.decide import in_short
@@ -280,7 +279,7 @@ class KubeJobs:
     def _look(self, active: Active, work: JobWork, now: float) -> None:
         """Bring a job's pods up to date, decide what follows, store that, and have it carried out."""
         plan = self._plans.of(active.job, active.spec)
-        self._attempts.refresh(work, active, now)
+        self._attempts.refresh(work, active, plan, now)
         self._pods.await_next_programs(active, work, plan, now)
         if work.record.deleting_since is None:
             self._sync(active, work, plan, now)
@@ -345,7 +344,7 @@ class KubeJobs:
             run = pod.run
             if run is None or run.outcome is None:
                 continue
-            failure = run.failure or classify(run.outcome, rank=run.rank, categories=self._catalog.categories)
+            failure = run.failure or failure_of(pod, run, container, self._catalog.categories)
             if run.decision is not None:
                 reason = f"{in_short(run.decision)}; {decision.reason}"
                 decision = evolve(decision, reason=reason, limits=(*run.decision.limits, *decision.limits))

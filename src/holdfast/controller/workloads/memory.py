@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
+from holdfast.domain.classify import classify
 from holdfast.domain.events import EventRecord, JobSetDecided, JobSetEvent, JobSetNoted
-from holdfast.domain.record import Struct, field
+from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision, SetLogEntry
+from holdfast.domain.workloads.kubejob.observed import named
 
 if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.classify import CompiledCategories
+    from holdfast.domain.failure import Failure
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.children import Child, CreateChild
     from holdfast.domain.workloads.jobset.state import JobSetState
@@ -36,8 +39,28 @@ class PodWork(Struct, eq=False, gc=True):
     """Its id in the pending queue; empty while it does not wait."""
     shown: tuple[PodRecord, Run | None, bool, Pod] | None = None
     """How its Job sees it, and what that was made from."""
+    failure: tuple[str, Failure] | None = None
+    """How its last program failed, which is classified once, with the uid of that run."""
     kept: Run | None = None
     """The place it keeps while it waits to restart in place, charged separately."""
+
+
+def failure_of(pod: PodWork, run: Run, container: str, categories: CompiledCategories) -> Failure:
+    """Classify how the program of a pod failed, once; its container has the name the pod gives it.
+
+    Raises:
+        ValueError: Nothing is known of how it ended.
+    """
+    if pod.failure is not None and pod.failure[0] == run.uid:
+        return pod.failure[1]
+    if run.outcome is None:
+        msg = f"run {run.uid} has no outcome"
+        raise ValueError(msg)
+    failure = classify(named(run.outcome, container), rank=run.rank, categories=categories)
+    if run.devices:
+        failure = evolve(failure, devices=run.devices)
+    pod.failure = (run.uid, failure)
+    return failure
 
 
 class JobWork(Struct, eq=False, gc=True):
@@ -56,8 +79,8 @@ class JobWork(Struct, eq=False, gc=True):
     """When to look at it again although nothing happens."""
     grace_s: float | None = None
     """Grace for stopping from now on, when that is less than its template's."""
-    last_failure: tuple[int, RunOutcome] | None = None
-    """Rank and facts of the last run that failed by itself."""
+    last_failure: Failure | None = None
+    """Of the last run that failed by itself."""
 
     def records(self) -> tuple[PodRecord, ...]:
         """Return what must outlive the controller: pods that had a program; the others are made anew."""

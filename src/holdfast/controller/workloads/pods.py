@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.controller.workloads.domains import Domains
-from holdfast.controller.workloads.memory import PodWork
-from holdfast.domain.classify import classify
+from holdfast.controller.workloads.memory import PodWork, failure_of
 from holdfast.domain.failure import EndedBy, in_words
 from holdfast.domain.job import JobState, Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
@@ -19,7 +18,7 @@ from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.gang.interruption import EVICTIONS, changes_nothing
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
-from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
+from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption
 from holdfast.domain.workloads.kubejob.restarts import Restart, RestartContext, after_failure
 from holdfast.domain.workloads.kubejob.stored import PodRecord
 from holdfast.ports.requests import RequestKind
@@ -187,10 +186,7 @@ class Pods:
         run = pod.run
         if run is None or run.outcome is None:
             return
-        outcome = named(run.outcome, plan.program.container)
-        failure = classify(outcome, rank=pod.record.rank, categories=self._judging.catalog.categories)
-        if run.devices:
-            failure = evolve(failure, devices=run.devices)
+        failure = failure_of(pod, run, plan.program.container, self._judging.catalog.categories)
         found = after_failure(pod.record, run.outcome, failure, self._context(active, pod, plan, now))
         if found.decision is not None and failure.ended_by not in _STOPPED:
             pod.run = run = evolve(run, failure=failure, decision=found.decision)
@@ -311,7 +307,7 @@ class Pods:
         if not pod.record.waiting or run is None:
             return
         if run.outcome is not None and failed_by_itself(run.outcome):
-            work.last_failure = (run.rank, run.outcome)
+            work.last_failure = failure_of(pod, run, plan.program.container, self._judging.catalog.categories)
         self._await_next(active, pod, run, plan)
 
     def stop(self, active: Active, work: JobWork, pod: PodWork, now: float, *, again: bool = False) -> bool:

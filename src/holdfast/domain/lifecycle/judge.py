@@ -106,7 +106,7 @@ def following(last: HistoryRow | None, step: Step, attempt: str, status: str, to
 
 
 class Report(NamedTuple):
-    """What a handler reports about one entity: SUCCESS, FAILURE, SKIPPED or STALE, never a verdict."""
+    """What a handler reports about one entity: SUCCESS, FAILURE or SKIPPED, never a verdict."""
 
     id: str
     said: Outcome | None

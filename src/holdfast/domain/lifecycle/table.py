@@ -33,8 +33,6 @@ class Outcome(StrEnum):
     SUCCESS = "SUCCESS"
     FAILURE = "FAILURE"
     """It failed, and nobody counts how often."""
-    STALE = "STALE"
-    """Whether it succeeded is unknown."""
     NEED_RETRY = "NEED_RETRY"
     EXPIRED = "EXPIRED"
     GIVE_UP = "GIVE_UP"
@@ -66,8 +64,6 @@ class HandlerRow(Struct, Generic[S, C], frozen=True):
     """Time an entity may spend in the status before it is EXPIRED; ``None``: set for each entity, or never."""
     max_retries: int | None = 5
     """Number of failures in the status that are tried again; the next one is GIVE_UP. ``None`` is no limit."""
-    raising: Outcome | None = Outcome.FAILURE
-    """What a handler that raises is taken to report of all its targets; ``None``: nothing."""
 
 
 class Match(StrEnum):
