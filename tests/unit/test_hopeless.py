@@ -88,6 +88,17 @@ def test_each_try_has_its_whole_time_and_a_node_that_comes_meanwhile_takes_it(
     assert lab.job(job).state is JobState.SUCCEEDED
 
 
+def test_one_that_comes_later_has_its_own_time(giving_up: Callable[[float | None, float | None], Lab]) -> None:
+    lab = giving_up(10.0, 10.0)
+    first = lab.submit(job_named("first", resources=HUGE))
+    lab.pass_s(8)
+    second = lab.submit(job_named("second", resources=HUGE))
+    lab.pass_s(6)
+    assert [lab.job(job).state for job in (first, second)] == [JobState.FAILED, JobState.QUEUED]
+    lab.pass_s(6)
+    assert lab.job(second).state is JobState.FAILED
+
+
 def test_what_others_have_or_will_not_give_now_is_no_reason(
     giving_up: Callable[[float | None, float | None], Lab],
 ) -> None:

@@ -263,7 +263,7 @@ POD_STATE = KubeJobState(
 )  # fmt: skip
 POD = PodRecord(
     name="a", rank=1, index_failures=2, index_ignored=3, restarts=4, run="b", due=9.5, counters={"p/r": 1}, in_place=5,
-    avoid_node="n", avoid_devices=("g@n",), waiting=True, place_given_up=True, memory=6, held="why",
+    avoid_node="n", avoid_devices=("g@n",), waiting=True, place_given_up=True, memory=6, taken="low", held="why",
 )  # fmt: skip
 POD_JOB = KubeJobRecord(
     id="j", owner="s", name="n", generation=2, spec="{}", manifest="m", deleting=True, expires_at=12.5, version=2,
