@@ -11,6 +11,8 @@ import pytest
 from sqlalchemy import text
 
 from holdfast.compiled.codec import set_spec_of
+from holdfast.domain.access import Principal
+from holdfast.domain.audit import Caller
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+BY = Caller(Principal("tester"), 0.0)
 STATES = {
     "good": "Succeeded", "bad": "Failed", "sweep": "Succeeded", "pair": "Succeeded", "pods": "Succeeded",
     "long": "Running", "after": "Waiting", "held": "Held",
@@ -113,6 +116,18 @@ def test_an_older_database_is_refused_with_the_commit_that_upgrades_it_and_stays
     (problem,) = upkeep.examine(url).problems
     assert migrations.LAST_BEFORE in problem
     assert (contents(url), asked) == (before, [])
+
+
+def test_a_backup_that_is_too_old_is_not_restored_and_nothing_changes(tmp_path: Path) -> None:
+    place, backup = tmp_path / "holdfast.db", tmp_path / "old.db"
+    for path in (place, backup):
+        fill(f"sqlite:///{path}")
+    stamp(f"sqlite:///{backup}", "0001")
+    before = contents(f"sqlite:///{place}")
+    with pytest.raises(Conflict, match="an older Holdfast made it"):
+        upkeep.restore(place, backup, pause=None, by=BY)
+    assert contents(f"sqlite:///{place}") == before
+    assert [path.name for path in tmp_path.glob("holdfast.db*replaced*")] == []
 
 
 def test_the_commit_that_upgrades_older_databases_is_one_of_this_repository() -> None:

@@ -191,7 +191,7 @@ def back_up(url_or_path: str | Path, target: Path) -> int:
 
 
 def restore(url_or_path: str | Path, source: Path, *, pause: Pause | None, by: Caller) -> Path | None:
-    """Replace a SQLite database that nobody has open by a backup; an older schema is fine.
+    """Replace a SQLite database that nobody has open by a backup; an older schema is fine, from where the steps begin.
 
     Args:
         url_or_path: The database.
@@ -203,7 +203,7 @@ def restore(url_or_path: str | Path, source: Path, *, pause: Pause | None, by: C
         Where the replaced database is now; ``None``: there was none.
 
     Raises:
-        Conflict: The backup is damaged, or of a newer Holdfast; or the database is on a server.
+        Conflict: The backup is damaged, of a newer Holdfast or too old; or the database is on a server.
         Unavailable, Internal: As ``translated`` says; the database that was there stays.
     """
     place = _file_of(url_or_path, f"pg_restore --clean --if-exists --dbname=URL {source}, then: holdfast db pause")
