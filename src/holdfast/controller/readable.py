@@ -50,7 +50,7 @@ def strays(snapshot: Snapshot) -> Iterator[tuple[str, HoldfastError]]:
     """Yield the jobs, by id, whose job set is not there, and what to say of each."""
     for job in snapshot.jobs:
         at = job.child
-        if at is None or job.kind == GANG or at.set_id in snapshot.unreadable:
+        if at is None or not _needs_set(job) or at.set_id in snapshot.unreadable:
             continue
         if not stands_in(snapshot.workloads.get(at.set_id), at):
             yield job.id, _lost(job)
@@ -62,7 +62,7 @@ def require_set(job: Job, store: ControllerStore) -> None:
     Raises:
         Internal: It is not.
     """
-    if job.child is None or job.kind == GANG:  # a task of an array can do without that
+    if job.child is None or not _needs_set(job):
         return
     try:
         found = store.workloads_by_id(Workload, [job.child.set_id]).get(job.child.set_id)
@@ -70,6 +70,11 @@ def require_set(job: Job, store: ControllerStore) -> None:
         return  # it is damaged, and says so itself
     if not stands_in(found, job.child):
         raise _lost(job)
+
+
+def _needs_set(job: Job) -> bool:
+    """Whether a job is of a job set, or says so by damage, or is made of pods: an array's task can do without that."""
+    return job.of_set is not None or job.kind != GANG
 
 
 def _lost(job: Job) -> Internal:
