@@ -98,7 +98,7 @@ class _Told:
 
     def _require_queue(self) -> None:
         try:
-            Queues(self._asked.backend.store).get(self._asked.caller, self._queue)
+            Queues(self._asked.backend.store).require(self._asked.caller, self._queue)
         except NotFound as error:
             told = f"[GetJobSetEvents] Queue {self._queue} does not exist"
             raise Rejected(grpc.StatusCode.NOT_FOUND, told) from error

@@ -191,7 +191,7 @@ def _pages(asked: Asked, where: JobFilter) -> Iterator[Sequence[Job]]:
 
 def _require_queue(asked: Asked, name: str, code: grpc.StatusCode) -> None:
     try:
-        Queues(asked.backend.store).get(asked.caller, name)
+        Queues(asked.backend.store).require(asked.caller, name)
     except NotFound as error:
         raise Rejected(code, f'could not find queue "{name}"') from error
 

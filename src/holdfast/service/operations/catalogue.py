@@ -234,6 +234,17 @@ class Queues(Entries[Queue], frozen=True):
         with audited(self.store, caller, put_act(create=create), Subject.QUEUE, name):
             return self.store.edit_queue(name, change, create=create, by=caller)
 
+    @asks(Right.WATCH, Subject.JOB)
+    def require(self, _caller: Caller, name: str) -> None:
+        """Make sure that a queue is there, for who looks for jobs in it: a token may be for jobs alone.
+
+        Raises:
+            NotFound: It is not.
+        """
+        found = self._known()
+        if name not in found:
+            raise not_found(name, found, self.noun)
+
     @asks(Right.WATCH, Subject.QUEUE)
     def warnings(
         self,
