@@ -317,3 +317,13 @@ def test_what_is_wrong_with_jobs_is_said_with_all_its_places_by_a_dry_run_and_by
         "Error: Warning: You have provided no jobs to submit.\n"
     )
     assert say("submit", str(tmp_path / "ghost.yaml"))[2].startswith("Error: Failed opening file ")
+
+
+def test_two_hundred_bad_jobs_are_refused_in_what_headers_have_room_for(
+    say: Callable[..., Said], tmp_path: Path
+) -> None:
+    say("create", "queue", "many")
+    file = write(tmp_path, "many.yaml", "queue: many\njobSetId: s\njobs:\n" + "  - {podSpec: {containers: []}}\n" * 200)
+    code, _, err = say("submit", file)
+    assert (code, "rpc error: code = InvalidArgument" in err) == (1, True), err
+    assert " more\n" in err

@@ -69,6 +69,13 @@ MUTATIONS = (
         ("e2e/test_armada_gateway_callers.py::test_a_token_for_logs_alone_reads_logs_and_nothing_else",),
     ),
     Mutation(
+        "refusals are longer than headers",
+        "api/armada/refusals.py",
+        "if len(whole) <= _DETAILS_ROOM:",
+        "if whole:",
+        ("unit/test_armada_refusals.py",),
+    ),
+    Mutation(
         "two people may follow all there is",
         "service/listeners.py",
         "return (has + self.most - self.count) // 2",

@@ -101,9 +101,9 @@ class Answer(Struct, gc=True):
 
     def refuse(self, rejected: Rejected) -> None:
         """End with a refusal."""
-        self.context.set_trailing_metadata(((DETAILS, rejected.details()),))
+        self.context.set_trailing_metadata(((DETAILS, rejected.trailer()),))
         self.context.set_code(rejected.code)
-        self.context.set_details(rejected.message)
+        self.context.set_details(rejected.sentence())
         self.push(None)
 
 

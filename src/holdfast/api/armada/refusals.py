@@ -15,6 +15,7 @@ from holdfast.errors import (
     Internal,
     InvalidRequest,
     NotFound,
+    Problem,
     QueueFull,
     RateLimited,
     Refused,
@@ -24,8 +25,6 @@ from holdfast.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from holdfast.errors import Problem
 
 DETAILS = "grpc-status-details-bin"
 _CODES: tuple[tuple[type[HoldfastError], grpc.StatusCode], ...] = (
@@ -42,6 +41,12 @@ _CODES: tuple[tuple[type[HoldfastError], grpc.StatusCode], ...] = (
     (Internal, grpc.StatusCode.INTERNAL),
 )
 """The first that fits counts; anything else is internal."""
+_HEADER_ROOM = 1_500
+"""Bytes of a sentence as it is sent; clients take 8 KiB of headers, with all there is, and drop the answer for more."""
+_DETAILS_ROOM = 3_500
+"""Bytes of what is wrong beside the sentence."""
+_CUT = 200
+"""Characters of one problem, where there is no room for more."""
 
 
 class Rejected(Exception):
@@ -64,15 +69,43 @@ class Rejected(Exception):
         return f"rpc error: code = {name} desc = {self.message}"
 
     def details(self) -> bytes:
-        """Return the status as it is sent beside the answer, with one violation for each problem."""
+        """Return the status with one violation for each problem."""
         whole = status.Status(code=self.code.value[0], message=self.message)
         request = status.BadRequest()
         for problem in self.problems:
-            told = problem.message if problem.hint is None else f"{problem.message}; {problem.hint}"
-            request.field_violations.add(field=problem.path, description=told)
+            request.field_violations.add(field=problem.path, description=_described(problem))
         if self.problems:
             whole.details.add().Pack(request)
         return whole.SerializeToString()
+
+    def sentence(self) -> str:
+        """Return the message as headers have room for it."""
+        room = _HEADER_ROOM
+        for place, one in enumerate(self.message):
+            room -= 1 if " " <= one <= "~" and one != "%" else 3 * len(one.encode("utf-8", "replace"))
+            if room < 0:
+                return f"{self.message[:place]}..."
+        return self.message
+
+    def trailer(self) -> bytes:
+        """Return the status as it is sent beside an answer: with so many problems as headers have room for."""
+        whole = self.details()
+        if len(whole) <= _DETAILS_ROOM:
+            return whole
+        fits, room = list[Problem](), _DETAILS_ROOM - _HEADER_ROOM
+        for problem in self.problems:
+            short = Problem(problem.path[:_CUT], _described(problem)[:_CUT])
+            room -= len(f"{short.path}{short.message}".encode("utf-8", "replace")) + 16
+            if room < 0:
+                break
+            fits.append(short)
+        if len(fits) < len(self.problems):
+            fits.append(Problem("", f"and {len(self.problems) - len(fits)} more"))
+        return Rejected(self.code, self.sentence(), fits).details()
+
+
+def _described(problem: Problem) -> str:
+    return problem.message if problem.hint is None else f"{problem.message}; {problem.hint}"
 
 
 def _sentence(error: HoldfastError) -> str:
