@@ -132,7 +132,7 @@ def test_what_runs_on_a_node_is_preempted_and_cancelled_by_queue_and_class(
         assert ask.ok("POST", at, {**whole, **less}) == {}
         assert ask.ok("POST", at.replace("preempt", "cancel"), {**whole, **less}) == {}
     missing = "must provide non-empty executor {} when determining what to preempt"
-    assert ask.refused("POST", at, {"queues": ["ml"]}) == (500, 2, missing.format("id"))
+    assert ask.refused("POST", at, {"queues": ["ml"]}) == (400, 3, missing.format("id"))
     assert ask.ok("POST", at, whole) == {}
     told = ask.told(1)
     assert [(event["jobId"], kind) for _, kind, event in told if kind == "preempted"] == [(yields, "preempted")]

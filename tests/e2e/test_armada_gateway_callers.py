@@ -94,7 +94,7 @@ def test_a_page_in_a_browser_is_nobody_by_whatever_name_it_comes(gateway: Gatewa
         ("POST", "/v1/queue/ml", b"{}", 405, 12),
         ("PATCH", "/v1/queue/ml", b"{}", 405, 12),
         ("OPTIONS", SUBMIT, None, 405, 12),
-        ("POST", "/v1/node/preempt/n1", b"{}", 500, 2),
+        ("POST", "/v1/node/preempt/n1", b"{}", 400, 3),
         ("POST", "/v1/node/cancel/n1", b'{"executor": "nowhere", "queues": ["ml"]}', 200, 0),
         ("POST", SUBMIT, b"{", 400, 3),
         ("POST", SUBMIT, b"[" * 200_000, 400, 3),

@@ -105,6 +105,7 @@ def test_this_version_of_grpc_has_what_makes_answers_fast(sender: Sender) -> Non
 
 def test_messages_come_in_order_and_none_is_lost(sender: Sender) -> None:
     assert [int(one[:8]) for one in asked(sender)] == list(range(MANY))
+    assert sender.over.wait(30), "it says so after its reader has the end"
     assert (sender.asked, sender.ended) == (b"what", ["whole"])
 
 

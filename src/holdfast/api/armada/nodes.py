@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from holdfast.api.armada.calls import answers
-from holdfast.api.armada.refusals import Rejected
+from holdfast.api.armada.refusals import Rejected, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.service.manifests import armada
@@ -55,11 +55,13 @@ def cancel_on_node(asked: Asked, sent: node.NodeCancelRequest) -> None:
 
 
 def _on_node(asked: Asked, sent: node.NodePreemptRequest | node.NodeCancelRequest, verb: str) -> JobFilter:
-    """Return which jobs are meant, none where there is no such node: upstream asks nobody whether there is."""
+    """Return which jobs are meant, none where there is no such node: upstream asks nobody whether there is.
+
+    Its refusals have no code there, which clients see as a fault of the server; here they are of what was sent.
+    """
     for given, what in ((sent.name, "name"), (sent.executor, "id")):
         if not given:
-            told = f"must provide non-empty executor {what} when determining what to {verb}"
-            raise Rejected(grpc.StatusCode.UNKNOWN, told)
+            refuse(f"must provide non-empty executor {what} when determining what to {verb}")
     where, jobs = JobBatches(asked.backend).on_node(asked.caller, sent.name, sent.executor)
     classes = sent.priorityClasses
     meant = (one for one in jobs if one.queue in sent.queues)
