@@ -114,7 +114,7 @@ class ArmadaMetrics:
             self._by_node.of(failure.node or "", POOL, failure.executor or "", *category).inc()
 
 
-class _Placed(Struct):
+class _Placed(Struct, gc=True):
     """A job that has a place."""
 
     queue: str
