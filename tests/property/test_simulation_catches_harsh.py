@@ -57,7 +57,7 @@ def ranks_are_stopped_one_by_one(patch: pytest.MonkeyPatch) -> None:
             left = [run for run in active.runs.values() if run.status not in RUN_TERMINAL]
             if not any(run.status is RunStatus.TERMINATING for run in left):
                 self._state.put_run(active, left[0].entered(RunStatus.TERMINATING, now))
-            self._state.queue.discard(active.kind, active.attempt.job_id)
+            self._state.queue.discard(active.job.kind, active.attempt.job_id)
         return HandlerResult(skipped={active.attempt.job_id: "stopping" for active in targets})
 
     patch.setattr(TerminateAttempts, "execute", execute)

@@ -33,11 +33,6 @@ class Active(Struct, eq=False, gc=True):
     """Writes the order for one of its runs as of now, where the specification alone is not enough."""
 
     @property
-    def kind(self) -> str:
-        """Of the workload it is an attempt at."""
-        return self.job.kind
-
-    @property
     def counts_for(self) -> int:
         """How many jobs it is to the limits of its queue: one, or each of its pods that has not ended."""
         return sum(run.status not in RUN_TERMINAL for run in self.runs.values()) if self.pods else 1

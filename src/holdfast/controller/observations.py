@@ -210,7 +210,7 @@ class Observations:
 
     def _lose(self, active: Active, run: Run, now: float) -> None:
         end = partial(self._end, active, run, lost(run, now, restored=run.uid in self._restored), now)
-        if not self._quarantine.attempt_anyway(active.kind, run.job_id, now, _TAKING_IN, end):
+        if not self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, _TAKING_IN, end):
             self._expected.setdefault(run.executor, []).append(run.uid)
 
     def _take(self, uid: str, observation: Observation, now: float) -> bool:
@@ -219,7 +219,7 @@ class Observations:
         if found is None:
             return True
         report = partial(self._report, *found, observation, now)
-        return self._quarantine.attempt_anyway(found[0].kind, found[1].job_id, now, _TAKING_IN, report)
+        return self._quarantine.attempt_anyway(found[0].job.kind, found[1].job_id, now, _TAKING_IN, report)
 
     def _report(self, active: Active, run: Run, observation: Observation, now: float) -> None:
         if observation.outcome is not None:

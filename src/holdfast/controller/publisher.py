@@ -57,7 +57,7 @@ class Publisher:
         changed: set[str] = set()
         for active, run in self._state.take_runs_changed().values():
             follow = partial(self._follow, active, run, now, changed)
-            self._quarantine.attempt_anyway(active.kind, run.job_id, now, "writing its orders", follow)
+            self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, "writing its orders", follow)
         for executor in changed:
             self.published[executor] = dict(self._sets[executor])
         return frozenset(changed)

@@ -198,7 +198,7 @@ class ControllerState:
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.active[job.id] = active
         self.pending.remove(job.id)
-        self.queue.add(active.kind, job.id)
+        self.queue.add(active.job.kind, job.id)
         self.waits.heed(job.id, job)
         self.changes.attempts[attempt.key] = attempt
         self.outbox.emit(self.changes.events, started(job, attempt, runs))
@@ -336,7 +336,7 @@ class ControllerState:
         if attempt.status in ATTEMPT_TERMINAL:
             self._close(active)
         else:
-            self.queue.add(active.kind, attempt.job_id)
+            self.queue.add(active.job.kind, attempt.job_id)
 
     def put_run(self, active: Active, run: Run) -> None:
         """Change a run; a terminal one gives its capacity back."""
@@ -344,7 +344,7 @@ class ControllerState:
         self.changes.runs[run.uid] = run
         self.runs_changed[run.uid] = (active, run)
         over = run.status in RUN_TERMINAL
-        self.queue.add(active.kind, run.job_id, urgent=over)
+        self.queue.add(active.job.kind, run.job_id, urgent=over)
         if over and self.capacity.release(run.uid):
             self.schedule_needed = True
             self.capacity.usage[active.job.queue].jobs -= active.pods

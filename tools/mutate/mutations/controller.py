@@ -260,14 +260,14 @@ MUTATIONS = (
     Mutation(
         "an order that cannot be written ends the tick",
         "controller/publisher.py",
-        'self._quarantine.attempt_anyway(active.kind, run.job_id, now, "writing its orders", follow)',
+        'self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, "writing its orders", follow)',
         "follow()",
         ("unit/test_quarantine.py",),
     ),
     Mutation(
         "what cannot be taken in of a run ends the tick",
         "controller/observations.py",
-        "return self._quarantine.attempt_anyway(found[0].kind, found[1].job_id, now, _TAKING_IN, report)",
+        "return self._quarantine.attempt_anyway(found[0].job.kind, found[1].job_id, now, _TAKING_IN, report)",
         "return report() is None",
         ("unit/test_quarantine.py",),
     ),
@@ -281,8 +281,8 @@ MUTATIONS = (
     Mutation(
         "a run that could not be missed is missed no more",
         "controller/observations.py",
-        "if not self._quarantine.attempt_anyway(active.kind, run.job_id, now, _TAKING_IN, end):",
-        "if self._quarantine.attempt_anyway(active.kind, run.job_id, now, _TAKING_IN, end) is None:",
+        "if not self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, _TAKING_IN, end):",
+        "if self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, _TAKING_IN, end) is None:",
         ("unit/test_quarantine.py",),
     ),
     Mutation(

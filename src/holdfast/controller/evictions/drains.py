@@ -34,7 +34,7 @@ class Drains:
                 if run.node in draining and run.interrupted is None and run.status not in RUN_TERMINAL
             }
             for node in nodes:
-                kind = self._state.kinds[active.kind]
+                kind = self._state.kinds[active.job.kind]
                 taking = Taking(Interruption.DRAIN, draining[node].in_words(), node)
                 drain = partial(kind.take_place, job_id, taking, now)
-                self._quarantine.attempt(active.kind, job_id, now, "draining its node", drain)
+                self._quarantine.attempt(active.job.kind, job_id, now, "draining its node", drain)

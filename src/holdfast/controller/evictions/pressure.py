@@ -83,9 +83,9 @@ class Evictions:
                     yield active, run
 
     def _stop(self, active: Active, taking: Taking, now: float) -> None:
-        kind, job_id = self._state.kinds[active.kind], active.attempt.job_id
+        kind, job_id = self._state.kinds[active.job.kind], active.attempt.job_id
         stop = partial(kind.take_place, job_id, taking, now)
-        self._quarantine.attempt(active.kind, job_id, now, "evicting it", stop)
+        self._quarantine.attempt(active.job.kind, job_id, now, "evicting it", stop)
 
 
 def _candidate(active: Active, run: Run) -> Candidate:

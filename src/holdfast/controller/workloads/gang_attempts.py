@@ -180,7 +180,7 @@ class TerminateAttempts:
                 left += 1
                 if run.status is not RunStatus.TERMINATING:
                     self._state.put_run(active, run.entered(RunStatus.TERMINATING, now))
-            self._state.queue.discard(active.kind, active.attempt.job_id)
+            self._state.queue.discard(active.job.kind, active.attempt.job_id)
             if left:
                 waiting[active.attempt.job_id] = f"{left} of {len(active.runs)} runs still stopping"
             else:
