@@ -33,7 +33,7 @@ import os, signal, time
 ignored = int(os.environ.get("IGNORES", "0"))
 if os.environ["HOLDFAST_ATTEMPT"] == "1":
     signal.signal(signal.SIGTERM, signal.SIG_IGN if ignored else signal.SIG_DFL)
-    held = bytearray(300 << 20)
+    held = bytearray(450 << 20)
     for at in range(0, len(held), 4096):
         held[at] = 1
     print("full", flush=True)
@@ -106,7 +106,7 @@ def test_a_program_that_fills_the_memory_of_its_control_group_is_evicted_and_run
         wait_until(lambda: bool(evicted(client, "big")))
         (first,) = evicted(client, "big")
         words = (
-            r"node \S+ was low on memory: \S+ of 800Mi available in \S+, and 400Mi is the least; it used 3\d\d\.?\d*Mi"
+            r"node \S+ was low on memory: \S+ of 800Mi available in \S+, and 400Mi is the least; it used 4\d\d\.?\d*Mi"
         )
         assert re.match(words, first.message), first.message
         assert first.decision is not None
@@ -126,7 +126,7 @@ def test_what_the_whole_machine_has_left_counts_where_there_is_no_control_group(
         pytest.skip("this machine has too little memory left for a program that uses much of it")
     machine = Machine(tmp_path / "data", {"HOLDFAST_EVICT_BELOW": f"memory={least}"})
     with machine.serving() as client:
-        client.submit({"name": "big", "shell": FILLS_MEMORY.replace("300 <<", "2500 <<"), "retry": {"retryLimit": 0}})
+        client.submit({"name": "big", "shell": FILLS_MEMORY.replace("450 <<", "2500 <<"), "retry": {"retryLimit": 0}})
         wait_until(lambda: bool(evicted(client, "big")))
         (first,) = evicted(client, "big")
         words = r"node \S+ was low on memory: \S+Gi of \S+Gi available, and \S+Gi is the least; it used \d"

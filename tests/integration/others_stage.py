@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LAB, BEN = Principal("lab", uid=1000), Principal("ben", uid=1002)
 HER = Principal("zqann", uid=1001)
-MARK = re.compile(r"zq[a-z]+")
+MARK = re.compile(r"(?<![A-Za-z0-9_])zq[a-z]+")  # not within a word: a new token is any letters
 JOB: dict[str, Any] = {
     "name": "zqjob",
     "command": ["zqcommand"],
