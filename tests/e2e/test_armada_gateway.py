@@ -131,9 +131,13 @@ def test_what_runs_on_a_node_is_preempted_and_cancelled_by_queue_and_class(
     for less in others:
         assert ask.ok("POST", at, {**whole, **less}) == {}
         assert ask.ok("POST", at.replace("preempt", "cancel"), {**whole, **less}) == {}
+    with server.client() as client:
+        assert {one.action for one in client.audit()}.isdisjoint({"preempt", "cancel"}), "nobody was meant yet"
     missing = "must provide non-empty executor {} when determining what to preempt"
     assert ask.refused("POST", at, {"queues": ["ml"]}) == (400, 3, missing.format("id"))
     assert ask.ok("POST", at, whole) == {}
+    with server.client() as client:
+        assert "preempt" in {one.action for one in client.audit()}
     told = ask.told(1)
     assert [(event["jobId"], kind) for _, kind, event in told if kind == "preempted"] == [(yields, "preempted")]
     assert ask.ok("POST", at.replace("preempt", "cancel"), {**whole, "priorityClasses": []}) == {}
