@@ -85,7 +85,7 @@ KINDS = {
 """By the first word of an address; all else is about jobs."""
 
 
-def asked(method: str, path: str) -> tuple[Right, Subject]:
+def asked(method: str, path: str) -> tuple[Right, str]:
     """Say which right a call takes, from its address alone."""
     words = path.removeprefix("/api/v1").strip("/").split("/")
     kind, last = KINDS.get(words[0], Subject.JOB), words[-1]

@@ -57,12 +57,12 @@ def test_whatever_something_waits_for_is_sent_before_it_or_with_it(
     manifests, awaited = drawn
     sent: set[str] = set()
     for part in in_order(manifests):
-        jobs = {manifests[place].name for place in part if manifests[place].noun is Noun.JOB}
+        jobs = {manifests[place].name for place in part if manifests[place].noun == Noun.JOB}
         for place in part:
             one = manifests[place]
             # The sets of a part are sent before its jobs, which are sent together.
-            with_it = jobs if one.noun is Noun.JOB else set()
-            sets = {manifests[other].name for other in part} if one.noun is Noun.JOB else set()
+            with_it = jobs if one.noun == Noun.JOB else set()
+            sets = {manifests[other].name for other in part} if one.noun == Noun.JOB else set()
             assert awaited[one.name] <= sent | with_it | sets
         sent |= {manifests[place].name for place in part}
     assert sorted(sent) == sorted(one.name for one in manifests)

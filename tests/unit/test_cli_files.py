@@ -30,7 +30,7 @@ gang: 0
 """
 
 
-def read(text: str, *allowed: Noun) -> list[Manifest]:
+def read(text: str, *allowed: str) -> list[Manifest]:
     return read_manifests(["-"], Cli(stdin=io.StringIO(text)), allowed=allowed or (Noun.JOB,))
 
 

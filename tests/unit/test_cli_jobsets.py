@@ -81,7 +81,7 @@ def test_a_set_is_not_named_among_jobs_or_beside_another(line: str) -> None:
 
 @pytest.mark.parametrize("spelling", ["jobset", "jobsets", "js", "JobSet", "job-set"])
 def test_a_job_set_may_be_spelt_as_elsewhere(spelling: str) -> None:
-    assert read_noun(spelling) is Noun.JOB_SET
+    assert read_noun(spelling) == Noun.JOB_SET
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_job_set_may_be_spelt_as_elsewhere(spelling: str) -> None:
         (["queue", "a"], Noun.JOB, ["queue", "a"]),
     ],
 )
-def test_the_first_of_several_words_may_be_a_kind(words: list[str], noun: Noun, names: list[str]) -> None:
+def test_the_first_of_several_words_may_be_a_kind(words: list[str], noun: str, names: list[str]) -> None:
     target = job_or_set(words)
     assert (target.noun, target.names) == (noun, names)
 

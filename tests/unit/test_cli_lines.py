@@ -197,7 +197,7 @@ def test_every_option_says_what_it_does(command: Command[Any]) -> None:
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_kind_may_be_spelt_in_many_ways(spelling: str) -> None:
-    assert read_noun(spelling) is Noun.RETRY_POLICY
+    assert read_noun(spelling) == Noun.RETRY_POLICY
 
 
 def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:

@@ -24,7 +24,8 @@ from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.terms.kinds import KindInfo
+from holdfast.domain.rights import TABLE
+from holdfast.domain.terms.kinds import JOB, KINDS, KindInfo
 from holdfast.domain.workloads.base import Owner, Result
 from holdfast.domain.workloads.children import CreateChild, DeleteChild
 from holdfast.engines.simulated.life import SimulatedRun
@@ -71,7 +72,7 @@ WORDS = KindInfo(
     noun="rollout",
     plural="rollouts",
     spellings=("rollout", "rollouts"),
-    subject="job",
+    subject="rollout",
     states=("Running", "Deleting"),
     success="Running",
     ended=frozenset(),
@@ -191,6 +192,8 @@ def replicas(number: int, command: str = "serve") -> RolloutSpec:
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RolloutLab:
     monkeypatch.setitem(workloads.KINDS, Rollout.kind, workloads.Stored(Rollout))
+    monkeypatch.setitem(KINDS, Rollout.kind, WORDS)
+    monkeypatch.setitem(TABLE, WORDS.subject, TABLE[JOB.subject])
     return RolloutLab(tmp_path / "holdfast.db")
 
 
@@ -280,8 +283,9 @@ def test_who_may_ask_what_of_it_is_decided_recorded_and_done_as_of_any_kind(lab:
     assert rollouts.ask(ada, Act.DELETE, "web").phase(None) == "Deleting"
     lab.pass_s(3)
     assert lab.store.workloads(Rollout) == []
-    told = [(each.entry.caller.actor, each.entry.act, each.entry.outcome) for each in lab.store.audit(limit=9)]
-    assert told == [
+    entries = [each.entry for each in lab.store.audit(limit=9)]
+    assert {each.subject for each in entries} == {"rollout"}
+    assert [(each.caller.actor, each.act, each.outcome) for each in entries] == [
         ("vera", Act.CANCEL, "forbidden"),
         ("ada", Act.HOLD, "conflict"),
         ("ada", Act.DELETE, "accepted"),

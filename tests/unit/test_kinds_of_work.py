@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from holdfast.cli.nouns import OF_WORK, SINGULAR, find_noun
-from holdfast.domain.audit import Subject
+from holdfast.domain.events import OperatorActed, StoredEvent
 from holdfast.domain.rights import WORK
 from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, KINDS, KindInfo
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
@@ -15,6 +15,7 @@ from holdfast.domain.workloads.dependencies import Dependency
 from holdfast.domain.workloads.jobset.model import CONTROLLER, JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetCondition, Terminal
 from holdfast.domain.workloads.spec import JobSpec
+from holdfast.wire.render_events import event_view
 
 AFTER = (Dependency("first"),)
 
@@ -38,7 +39,9 @@ def test_a_kind_is_called_the_same_everywhere(kind: KindInfo) -> None:
     noun = find_noun(kind.plural)
     assert noun is not None
     assert (OF_WORK[noun], SINGULAR[noun]) == (kind, kind.spellings[0])
-    assert Subject(kind.subject) in WORK
+    assert kind.subject in WORK
+    asked = StoredEvent(1, None, None, 0.0, OperatorActed("ann", "hold", kind.subject, "train"))
+    assert event_view(asked).subject == f"{kind.plural}/train"
 
 
 def test_an_array_is_in_every_state_of_its_kind_at_some_time_and_in_no_other() -> None:

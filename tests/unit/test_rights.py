@@ -72,9 +72,9 @@ def test_the_table_says_this() -> None:
     assert found == MATRIX | alike
 
 
-@pytest.mark.parametrize("kind", Subject)
+@pytest.mark.parametrize("kind", [kind for name, kind in vars(Subject).items() if name.isupper()])
 @pytest.mark.parametrize("right", Right)
-def test_each_cell_decides_alone(kind: Subject, right: Right) -> None:
+def test_each_cell_decides_alone(kind: str, right: Right) -> None:
     row = TABLE.get(kind, {}).get(right, (Reach.NONE,) * 4)
     for role, how_far in zip(ROLES, row, strict=True):
         ann = Principal("ann", roles=(role,))

@@ -5,10 +5,15 @@ from __future__ import annotations
 from holdfast.domain.access.people import ROLES
 from holdfast.domain.audit import Subject
 from holdfast.domain.rights import TABLE, WORK, Reach
+from holdfast.domain.terms.kinds import KINDS
 from tools.docs.source import table
 
 _SHOWN = {Reach.NONE: "-", Reach.OWN: "own", Reach.ALL: "all"}
-_WORDS = {Subject.JOB: "jobs, arrays, job sets", Subject.AUDIT: "the audit log", Subject.SERVER: "metrics"}
+_WORDS = {
+    Subject.JOB: ", ".join(f"{kind.noun}s" for kind in KINDS.values()),
+    Subject.AUDIT: "the audit log",
+    Subject.SERVER: "metrics",
+}
 
 
 def rights() -> str:

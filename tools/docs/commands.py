@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from holdfast.cli import exit_codes
 from holdfast.cli.commands import commands
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import NOUNS
 from tools.docs.source import table
 
 if TYPE_CHECKING:
@@ -64,4 +64,4 @@ def exit_code_table() -> str:
 
 def nouns() -> str:
     """List the kinds of things commands can name."""
-    return ", ".join(f"`{noun.value}`" for noun in Noun)
+    return ", ".join(f"`{noun}`" for noun in NOUNS)

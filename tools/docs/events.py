@@ -28,5 +28,5 @@ def _note(text: str) -> str:
 
 def acts() -> str:
     """List what the audit log tells of."""
-    subjects = ", ".join(f"`{subject.value}`" for subject in Subject)
+    subjects = ", ".join(f"`{subject}`" for name, subject in vars(Subject).items() if name.isupper())
     return f"{enum_table(Act, title='Action')}\n\nKinds: {subjects}."

@@ -301,7 +301,7 @@ class MemoryCatalogueStore(MemoryLogStore):
     def revoke_token(self, name: str, now: float, *, by: Caller | None = None) -> ApiToken:
         """Have a token open nothing any more; one that was revoked is left alone."""
         with self._lock:
-            presence.require_presence(Subject.TOKEN.value, name, known=self._tokens, create=False)
+            presence.require_presence(Subject.TOKEN, name, known=self._tokens, create=False)
             token = self._tokens[name]
             if token.revoked_at is None:
                 token = self._tokens[name] = evolve(token, revoked_at=now)

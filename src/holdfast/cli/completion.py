@@ -11,14 +11,13 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.cli.nouns import Noun, find_noun
+from holdfast.cli.nouns import NOUNS, Noun, find_noun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 WITHIN_S = 1.0
 _MOST = 200
-_KINDS = tuple(str(noun) for noun in Noun)
 
 
 class Parsed(Protocol):
@@ -59,7 +58,7 @@ def _of_a_kind(ctx: Parsed, incomplete: str) -> list[str]:
     noun = find_noun(said[0]) if said else None
     if noun is not None:
         return _begun(noun, incomplete)
-    kinds = [kind for kind in _KINDS if not said and kind.startswith(incomplete)]
+    kinds = [kind for kind in NOUNS if not said and kind.startswith(incomplete)]
     return kinds if "kind" in ctx.params else [*kinds, *_begun(Noun.JOB, incomplete)]
 
 
@@ -69,7 +68,7 @@ def _said(params: Mapping[str, Any]) -> Sequence[str]:
     return [str(kind)] if kind else [str(word) for word in what or ()]
 
 
-def _begun(noun: Noun, incomplete: str) -> list[str]:
+def _begun(noun: str, incomplete: str) -> list[str]:
     """Return the names that begin so, none if there is any difficulty; end the process if it takes too long."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, WITHIN_S)
@@ -79,12 +78,12 @@ def _begun(noun: Noun, incomplete: str) -> list[str]:
     return found[:_MOST]
 
 
-def _asked(noun: Noun, incomplete: str) -> list[str]:
+def _asked(noun: str, incomplete: str) -> list[str]:
     from holdfast.app.connect import connect
     from holdfast.cli.things import READERS
 
     with connect() as client:
-        if noun is Noun.JOB:
+        if noun == Noun.JOB:
             return [*client.job_names(incomplete), *(one.name for one in client.arrays(limit=_MOST))]
         named = READERS[noun].listed(client) if noun in READERS else ()
         return sorted({str(getattr(one, "name", None) or one.id) for one in named})

@@ -52,7 +52,7 @@ class Manifest:
         return dict(self.document.value)
 
     @property
-    def noun(self) -> Noun | None:
+    def noun(self) -> str | None:
         """What it describes: a document without a kind is a job in its short form; ``None`` when unknown."""
         return KINDS.get(str(self.document.value.get("kind", "Job")))
 
@@ -65,7 +65,7 @@ class Manifest:
     @property
     def is_array(self) -> bool:
         """Whether it is a job that has ``array``, nested or flat."""
-        return self.noun is Noun.JOB and self.spec.get("array") is not None
+        return self.noun == Noun.JOB and self.spec.get("array") is not None
 
     @property
     def name(self) -> str:
@@ -91,7 +91,7 @@ class Manifest:
         return evolve(problem, path=f"{self.file}: {problem.path or 'document'}", line=line)
 
 
-def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[Noun], lenient: bool = False) -> list[Manifest]:
+def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[str], lenient: bool = False) -> list[Manifest]:
     """Read every document of every file, ``-`` being standard input; what only a lenient reading accepts is reported.
 
     Raises:
@@ -229,7 +229,7 @@ def _text_of(file: str) -> str:
         raise InvalidManifest(problems=[Problem("", reason or str(error))]) from error
 
 
-def _unusable(file: str, found: list[Manifest], allowed: Sequence[Noun]) -> list[Problem]:
+def _unusable(file: str, found: list[Manifest], allowed: Sequence[str]) -> list[Problem]:
     if not found:
         return [Problem(file, "contains no documents")]
     kinds = tuple(kind for kind, noun in KINDS.items() if noun in allowed)
@@ -248,7 +248,7 @@ def located(error: HoldfastError, sent: Sequence[Manifest]) -> HoldfastError:
 def located_set(error: HoldfastError, sent: Sequence[Manifest], *, lenient: bool) -> HoldfastError:
     """Rewrite a server's error about job sets likewise, and say whether reading them leniently would do."""
     found = located(error, sent)
-    sets = [one.document for one in sent if one.noun is Noun.JOB_SET]
+    sets = [one.document for one in sent if one.noun == Noun.JOB_SET]
     if sets and isinstance(found, InvalidManifest) and not lenient and (hint := lenient_hint(sets)):
         return InvalidManifest(found.message, problems=found.problems, hint=hint)
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from holdfast.domain.terms import kinds
@@ -12,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Noun(StrEnum):
-    """A kind of thing the command line can name; the value is the plural people see."""
+class Noun:
+    """Kinds of things the command line can name, as the plurals people see; every kind of work is one, too."""
 
     JOB = kinds.JOB.plural
     JOB_SET = kinds.JOB_SET.plural
@@ -28,8 +27,8 @@ class Noun(StrEnum):
     AUDIT = "audit"
 
 
-_SPELLINGS: dict[Noun, tuple[str, ...]] = {
-    **{Noun(kind.plural): kind.spellings for kind in kinds.KINDS.values()},
+_SPELLINGS: dict[str, tuple[str, ...]] = {
+    **{kind.plural: kind.spellings for kind in kinds.KINDS.values()},
     Noun.QUEUE: ("queue", "queues", "q"),
     Noun.RETRY_POLICY: ("retrypolicy", "retrypolicies", "policy", "policies", "rp"),
     Noun.NODE: ("node", "nodes"),
@@ -41,17 +40,18 @@ _SPELLINGS: dict[Noun, tuple[str, ...]] = {
 }
 _BY_SPELLING = {spelling: noun for noun, spellings in _SPELLINGS.items() for spelling in spellings}
 
-OF_WORK = {Noun(kind.plural): kind for kind in kinds.KINDS.values()}
+OF_WORK = {kind.plural: kind for kind in kinds.KINDS.values()}
 """Kinds of work, which can be waited for and explained, and what is known of each."""
+NOUNS = tuple(_SPELLINGS)
 SINGULAR = {noun: spellings[0] for noun, spellings in _SPELLINGS.items()}
 
 
-def find_noun(text: str) -> Noun | None:
+def find_noun(text: str) -> str | None:
     """Find the kind that a word is an accepted spelling of, if it is one of any."""
     return _BY_SPELLING.get(text.lower().replace("-", "").replace("_", ""))
 
 
-def read_noun(text: str, allowed: Sequence[Noun] = tuple(Noun)) -> Noun:
+def read_noun(text: str, allowed: Sequence[str] = NOUNS) -> str:
     """Read a kind in any accepted spelling: ``retrypolicy``, ``retry-policy``, ``retryPolicy``, ``jobs``.
 
     Raises:

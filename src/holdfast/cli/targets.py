@@ -43,7 +43,7 @@ def spread(values: Mapping[str, object], command: str = "") -> dict[str, object]
         elif isinstance(value, list | tuple):
             words = _words(value)
             said = find_noun(words[0]) if words[1:] and words[0][1:] else None  # j is a name, too
-            if said is Noun.JOB_SET and said not in nouns:  # a job of that name would be taken for the set
+            if said == Noun.JOB_SET and said not in nouns:  # a job of that name would be taken for the set
                 raise _not_for(said, words[0], words[1], nouns, command)
             read[field] = [_meant(one, nouns, command) for one in (words[1:] if said in nouns else words)]
     return read
@@ -75,7 +75,7 @@ _INSTEAD = {
 def _set_among(values: Mapping[str, object]) -> str | None:
     """Return the job set that is named in the place of jobs, where a command is about all jobs of one, too."""
     named = _spread(_words(values.get("jobs"))) if values.get("jobset", "") is None else []
-    if find_noun(named[0] if named[1:] else "") is not Noun.JOB_SET:
+    if find_noun(named[0] if named[1:] else "") != Noun.JOB_SET:
         return None
     return Target(Noun.JOB_SET, named[1:]).one
 
@@ -96,7 +96,7 @@ def _spread(words: list[str]) -> list[str]:
     return [kind, *(_plain(word, noun) for word in words)]
 
 
-def _meant(word: str, nouns: Sequence[Noun], command: str) -> str:
+def _meant(word: str, nouns: Sequence[str], command: str) -> str:
     """Take the kind off a name that a command of these kinds is given."""
     kind, slash, name = word.partition("/")
     said = find_noun(kind) if slash else None
@@ -105,7 +105,7 @@ def _meant(word: str, nouns: Sequence[Noun], command: str) -> str:
     return word if said is None else name
 
 
-def _not_for(said: Noun, word: str, name: str, nouns: Sequence[Noun], command: str) -> InvalidRequest:
+def _not_for(said: str, word: str, name: str, nouns: Sequence[str], command: str) -> InvalidRequest:
     kinds = " and ".join(nouns)
     instead = _INSTEAD.get((command, said))
     problem = Problem("NAME", f"{word!r} is none of the {kinds}", hint=instead and instead.format(name))
@@ -113,7 +113,7 @@ def _not_for(said: Noun, word: str, name: str, nouns: Sequence[Noun], command: s
     return InvalidRequest(msg, problems=[problem])
 
 
-def _plain(word: str, *nouns: Noun) -> str:
+def _plain(word: str, *nouns: str) -> str:
     """Take the kind off a name."""
     kind, slash, name = word.partition("/")
     said = find_noun(kind) if slash else None
@@ -144,7 +144,7 @@ def required(names: Sequence[str], example: str) -> Sequence[str]:
 class Target:
     """Things of one kind."""
 
-    noun: Noun
+    noun: str
     names: Sequence[str]
 
     @property

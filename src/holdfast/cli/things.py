@@ -57,7 +57,7 @@ def _audit_entry(client: Client, entry_id: str) -> object:
     return found[0]
 
 
-READERS: dict[Noun, ResourceReader] = {
+READERS: dict[str, ResourceReader] = {
     Noun.JOB: ResourceReader(lambda client: client.jobs(), lambda client, name: client.job(name)),
     Noun.JOB_SET: ResourceReader(lambda client: client.job_sets(), lambda client, name: client.job_set(name)),
     Noun.ARRAY: ResourceReader(lambda client: client.arrays(), lambda client, name: client.array(name)),
@@ -71,7 +71,7 @@ READERS: dict[Noun, ResourceReader] = {
 }
 
 
-def table_of(noun: Noun, *, now_s: float, wide: bool = False) -> Callable[[Sequence[Any]], Table]:
+def table_of(noun: str, *, now_s: float, wide: bool = False) -> Callable[[Sequence[Any]], Table]:
     """Return how a list of a kind is tabulated.
 
     Args:
@@ -79,7 +79,7 @@ def table_of(noun: Noun, *, now_s: float, wide: bool = False) -> Callable[[Seque
         now_s: Seconds since the epoch, UTC; ages and what runs are counted to it.
         wide: Whether to show more columns, where there are more.
     """
-    tables: dict[Noun, Callable[[Sequence[Any]], Table]] = {
+    tables: dict[str, Callable[[Sequence[Any]], Table]] = {
         Noun.JOB: partial(jobs.job_table, now_s=now_s, wide=wide),
         Noun.JOB_SET: partial(jobsets.jobset_table, now_s=now_s, wide=wide),
         Noun.ARRAY: partial(arrays.array_table, now_s=now_s, wide=wide),
@@ -95,7 +95,7 @@ def table_of(noun: Noun, *, now_s: float, wide: bool = False) -> Callable[[Seque
     return tables[noun]
 
 
-def model_of(noun: Noun, *, single: bool = False) -> type[Any]:
+def model_of(noun: str, *, single: bool = False) -> type[Any]:
     """Return what a kind's things are answered as: in a list, or asked for by name."""
     from holdfast.wire import arrays as array_models
     from holdfast.wire import catalogue as models
@@ -123,7 +123,7 @@ def model_of(noun: Noun, *, single: bool = False) -> type[Any]:
 class Selection:
     """Which things of a kind are shown, and in which form: it decides how much is asked about each."""
 
-    noun: Noun
+    noun: str
     names: Sequence[str] = ()
     """Only these, where any are given."""
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Selection:
     @property
     def single(self) -> bool:
         """Whether it is about one thing that is named."""
-        return len(self.names) == 1 or self.noun is Noun.SETTINGS
+        return len(self.names) == 1 or self.noun == Noun.SETTINGS
 
     @property
     def model(self) -> type[Any]:
@@ -144,7 +144,7 @@ class Selection:
     @property
     def _whole(self) -> bool:
         """Whether everything is asked about each."""
-        if self.noun is Noun.JOB and self.form in {"csv", "wide"}:
+        if self.noun == Noun.JOB and self.form in {"csv", "wide"}:
             return False
         if self.names or not is_custom(self.form):
             return bool(self.names)
@@ -153,11 +153,11 @@ class Selection:
 
     def read(self, client: Client, say: Callable[[str], object] = lambda _: None) -> list[Any]:
         """Ask for the things; ``say`` is told of those that the list leaves out."""
-        if self.noun is Noun.SETTINGS:
+        if self.noun == Noun.SETTINGS:
             return [client.settings()]
         if self.names:
             found = [READERS[self.noun].fetched(client, name) for name in self.names]
-            return found if self._whole or self.noun is not Noun.JOB else _outcomes(client, [job.id for job in found])
+            return found if self._whole or self.noun != Noun.JOB else _outcomes(client, [job.id for job in found])
         return self._listed(client, partial(tell_unreadable, say, SINGULAR[self.noun]))
 
     def of_ids(self, client: Client, ids: Sequence[str]) -> list[Any]:
@@ -166,12 +166,12 @@ class Selection:
         return list(asked(**{**self.where, "ids": ids}))
 
     def _listed(self, client: Client, unreadable: Callable[[UnreadableView], None]) -> list[Any]:
-        if self.noun is Noun.JOB_SET:
+        if self.noun == Noun.JOB_SET:
             sets = client.job_sets(**self.where, limit=self.limit, unreadable=unreadable)
             return [client.job_set(one.id) for one in sets] if self._whole else list(sets)
-        if self.noun is Noun.ARRAY:
+        if self.noun == Noun.ARRAY:
             return list(client.arrays(**self.where, limit=self.limit, unreadable=unreadable))
-        if self.noun is not Noun.JOB:
+        if self.noun != Noun.JOB:
             return list(READERS[self.noun].listed(client))[: self.limit]
         if self.form in _SHORT:
             return list(client.jobs(**self.where, limit=self.limit))
@@ -196,9 +196,9 @@ def batched(ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield ids[start : start + MOST_IDS]
 
 
-def name_of(noun: Noun, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
+def name_of(noun: str, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
     """Name a thing so that other commands understand it; several jobs may have one name, so they have their id."""
-    if noun is Noun.SETTINGS:
+    if noun == Noun.SETTINGS:
         return str(noun)
     named = thing.id if noun in {Noun.JOB, Noun.DEVICE, Noun.AUDIT} else thing.name
     return f"{SINGULAR[noun]}/{named}"
@@ -223,9 +223,9 @@ class ResourceWriter:
     delete: Callable[[str], object]
 
 
-def resource_writer(client: Client, noun: Noun, *, lenient: bool = False) -> ResourceWriter:
+def resource_writer(client: Client, noun: str, *, lenient: bool = False) -> ResourceWriter:
     """Return how things of a kind are written; ``lenient`` is how job sets are read."""
-    if noun is Noun.JOB_SET:
+    if noun == Noun.JOB_SET:
         create, put = partial(client.create_job_set, lenient=lenient), partial(client.put_job_set, lenient=lenient)
         return ResourceWriter("JobSet", create, put, client.delete_job_set)
     return {

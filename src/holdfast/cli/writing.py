@@ -30,7 +30,7 @@ _DONE = {"create": "created", "update": "updated", "apply": "applied"}
 class Written:
     """One thing to write."""
 
-    noun: Noun
+    noun: str
     name: str
     manifest: Mapping[str, Any]
     source: Manifest | None = None
@@ -86,19 +86,19 @@ def write_manifests(
     """
     if verb != "create":
         require_names(manifests)
-    jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
-    written = [Written.of(manifest) for manifest in manifests if manifest.noun is not Noun.JOB]
+    jobs = [manifest for manifest in manifests if manifest.noun == Noun.JOB]
+    written = [Written.of(manifest) for manifest in manifests if manifest.noun != Noun.JOB]
     if dry_run:
         everything = [*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)]
         return dry_run_of(everything, verb, cli, lenient=lenient)
-    sets = [thing for thing in written if thing.noun is Noun.JOB_SET]
+    sets = [thing for thing in written if thing.noun == Noun.JOB_SET]
     with cli.connect() as client:
         errors = _refusals(client, [thing for thing in written if thing not in sets], verb, cli, lenient=lenient)
         for part in in_order(manifests):
             sent = [manifests[place] for place in part]
             now = [thing for thing in sets if thing.source in sent]
             errors += _refusals(client, now, verb, cli, lenient=lenient)
-            several = [one for one in sent if one.noun is Noun.JOB]
+            several = [one for one in sent if one.noun == Noun.JOB]
             errors += _submitted(client, several, verb, cli, lenient=lenient)
         _raise_first(errors, cli)
     if jobs:
@@ -218,7 +218,7 @@ def _refusals(
 def _located(error: HoldfastError, thing: Written, *, lenient: bool) -> HoldfastError:
     if thing.source is None:
         return error
-    if thing.noun is Noun.JOB_SET:
+    if thing.noun == Noun.JOB_SET:
         return located_set(error, [thing.source], lenient=lenient)
     return located(error, [thing.source])
 

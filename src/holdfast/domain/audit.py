@@ -31,7 +31,7 @@ from holdfast.domain.events import (
     SettingsUpdated,
 )
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.terms.kinds import JOB, KINDS
+from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,12 +89,12 @@ class Act(StrEnum):
     """Tried to read something; only recorded if it was refused, or of the audit log itself by who is no admin."""
 
 
-class Subject(StrEnum):
-    """The kind of object it was done to."""
+class Subject:
+    """The kinds of object it was done to; every kind of work is one, too."""
 
-    JOB = "job"
-    JOB_SET = "job-set"
-    ARRAY = "array"
+    JOB = JOB.subject
+    JOB_SET = JOB_SET.subject
+    ARRAY = ARRAY.subject
     POLICY = "retry-policy"
     QUEUE = "queue"
     CATEGORY = "failure-category"
@@ -135,7 +135,8 @@ class AuditEntry(Struct, frozen=True):
 
     caller: Caller
     act: Act
-    subject: Subject
+    subject: str
+    """One of ``Subject``, or of a kind of work."""
     name: str
     """Of what it was done to; of a job or a job set its id."""
     outcome: str = ACCEPTED
@@ -269,14 +270,14 @@ def on_workload(by: Caller | None, act: Act, kind: str, key: str, reason: str) -
     return _audited(by, act, _subject_of(kind), key, detail=reason)
 
 
-def _subject_of(kind: str) -> Subject:
-    return Subject(KINDS.get(kind, JOB).subject)  # a damaged row names any kind
+def _subject_of(kind: str) -> str:
+    return KINDS.get(kind, JOB).subject  # a damaged row names any kind
 
 
 def _audited(
     by: Caller | None,
     act: Act,
-    subject: Subject,
+    subject: str,
     name: str,
     *,
     event: CatalogueEvent | NodeCordoned | NodeUncordoned | None = None,
@@ -284,7 +285,7 @@ def _audited(
 ) -> AuditedChange | None:
     if by is None:
         return None
-    acted = OperatorActed(by.actor, act.value, subject.value, name, by.origin, by.request_id, detail)
+    acted = OperatorActed(by.actor, act.value, subject, name, by.origin, by.request_id, detail)
     events = (acted,) if event is None else (event, acted)
     return AuditedChange(
         AuditEntry(by, act, subject, name, detail=detail), tuple(EventRecord(None, by.at, each) for each in events)

@@ -14,12 +14,12 @@ from holdfast.errors import HoldfastError, Unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.domain.audit import Caller, Subject
+    from holdfast.domain.audit import Caller
     from holdfast.ports.events import AuditStore
 
 
 @contextmanager
-def audited(store: AuditStore, by: Caller | None, act: Act, subject: Subject, name: str) -> Iterator[None]:
+def audited(store: AuditStore, by: Caller | None, act: Act, subject: str, name: str) -> Iterator[None]:
     """Write a refusal of what is done in the context to the audit log, and let it pass on."""
     try:
         yield

@@ -15,6 +15,7 @@ from holdfast.domain.events import (
     NodeUncordoned,
     OperatorActed,
 )
+from holdfast.domain.terms.kinds import KINDS
 from holdfast.wire.base import timestamp
 from holdfast.wire.events import AuditView, EventView
 from holdfast.wire.jobs import HistoryEntry, HistoryStep
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
 
 _COLLECTIONS = {
-    Subject.JOB: "jobs",
-    Subject.JOB_SET: "jobsets",
+    **{kind.subject: kind.plural for kind in KINDS.values()},
     Subject.POLICY: "retry-policies",
     Subject.QUEUE: "queues",
     Subject.CATEGORY: "failure-categories",
@@ -36,8 +36,7 @@ _OF_FAMILY = {
     "policy": _COLLECTIONS[Subject.POLICY],
     "queue": _COLLECTIONS[Subject.QUEUE],
     "category": _COLLECTIONS[Subject.CATEGORY],
-    "jobset": _COLLECTIONS[Subject.JOB_SET],
-    "array": "arrays",
+    **{kind.name: kind.plural for kind in KINDS.values()},
 }
 
 
@@ -71,7 +70,7 @@ def _subject(stored: StoredEvent) -> str:
         return f"devices/{stored.event.device}"
     name = getattr(stored.event, "name", "")
     if isinstance(stored.event, OperatorActed):
-        collection = _COLLECTIONS.get(Subject(stored.event.kind))
+        collection = _COLLECTIONS.get(stored.event.kind)
     else:
         collection = _OF_FAMILY.get(stored.type.name.partition(".")[0])
     return f"{collection}/{name}" if collection else "settings"
@@ -90,7 +89,7 @@ def audit_view(stored: StoredAuditEntry) -> AuditView:
         time=timestamp(by.at),
         actor=by.actor,
         action=entry.act.value,
-        kind=entry.subject.value,
+        kind=entry.subject,
         name=entry.name,
         outcome=entry.outcome,
         detail=entry.detail,

@@ -58,16 +58,16 @@ def delete(options: DeleteOptions, cli: Cli) -> int:
         return _delete_described(options, flags.duration("--timeout", options.timeout), flags, cli)
     noun = read_noun(options.kind, (*WRITTEN, Noun.ARRAY))
     timeout_s = flags.duration("--timeout", options.timeout)
-    if options.timeout and not (options.wait and noun is Noun.JOB_SET):
+    if options.timeout and not (options.wait and noun == Noun.JOB_SET):
         flags.wrong("--timeout", "has nothing to limit", hint="only the deletion of job sets is waited for")
     flags.finish()
     names = required(options.names, "holdfast delete queue NAME")
-    return _delete(noun, names, cli) if noun is not Noun.JOB_SET else _delete_sets(names, options, timeout_s, cli)
+    return _delete(noun, names, cli) if noun != Noun.JOB_SET else _delete_sets(names, options, timeout_s, cli)
 
 
-def _delete(noun: Noun, names: Sequence[str], cli: Cli) -> int:
+def _delete(noun: str, names: Sequence[str], cli: Cli) -> int:
     with cli.connect() as client:
-        if noun is Noun.ARRAY:
+        if noun == Noun.ARRAY:
             if cli.is_unserved():
                 cli.say("no server is running: the array is deleted when one is started: holdfast up")
             return do_each(names, client.delete_array, cli, what=SINGULAR[noun], done="deletion requested")
@@ -81,12 +81,12 @@ def _delete_described(options: DeleteOptions, timeout_s: float | None, flags: Fl
     require_names(manifests)
     written = [Written.of(manifest) for manifest in manifests]
     arrays = [one.name for one in manifests if one.is_array]
-    codes = [_cancel([one.name for one in written if one.noun is Noun.JOB and one.name not in arrays], cli)]
+    codes = [_cancel([one.name for one in written if one.noun == Noun.JOB and one.name not in arrays], cli)]
     codes += [_delete(Noun.ARRAY, arrays, cli)] if arrays else []
     for noun in reversed(WRITTEN):
         names = [one.name for one in written if one.noun is noun]
         if names:
-            sets = noun is Noun.JOB_SET
+            sets = noun == Noun.JOB_SET
             codes.append(_delete_sets(names, options, timeout_s, cli) if sets else _delete(noun, names, cli))
     return next(filter(None, codes), 0)
 

@@ -49,10 +49,10 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
             thing = READERS[noun].fetched(client, name)
             if noun in OF_WORK:
                 note_if_stale(client, cli, thing)
-            if noun is Noun.JOB:
+            if noun == Noun.JOB:
                 sections = job_sections(thing, client.history(thing.id), now_s=cli.clock())
                 _print(job_facts(thing), sections, cli.output())
-            elif noun is Noun.JOB_SET:
+            elif noun == Noun.JOB_SET:
                 _print(
                     jobset_facts(thing),
                     jobset_sections(thing, client.last_job_set_log(thing.id, tail=_LATEST), now_s=cli.clock()),
@@ -63,7 +63,7 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-def _target(words: list[str]) -> tuple[Noun, list[str]]:
+def _target(words: list[str]) -> tuple[str, list[str]]:
     """Tell a kind from a job's name; a single word is always a job."""
     if len(words) > 1:
         return read_noun(words[0], tuple(READERS)), words[1:]

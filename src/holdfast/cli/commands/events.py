@@ -126,9 +126,9 @@ def _about_one(options: EventsOptions, flags: Flags) -> EventsOptions:
     target = job_or_set(options.what)
     if options.job is not None or options.jobset is not None:
         flags.wrong("NAME", "is said already by --job or --jobset", hint="holdfast events jobset/train")
-    if target.noun is Noun.ARRAY:
+    if target.noun == Noun.ARRAY:
         flags.wrong("NAME", "is an array, whose tasks are jobs of their own", hint=f"holdfast events {target.one}-0")
-    if target.noun is Noun.JOB_SET:
+    if target.noun == Noun.JOB_SET:
         return replace(options, jobset=target.one)
     return replace(options, job=target.one)
 

@@ -107,7 +107,7 @@ def get(options: GetOptions, cli: Cli) -> int:
     form = list_format(flags, options.output, lambda: fields_of(model_of(noun, single=True)))
     limit = flags.integer("--limit", options.limit)
     where = _filters(options, noun, flags)
-    if options.tree and noun is not Noun.JOB:
+    if options.tree and noun != Noun.JOB:
         flags.wrong("--tree", "only draws jobs", hint="holdfast get jobs --tree")
     if options.watch and (options.tree or form == "yaml"):
         flags.wrong("--watch", f"cannot show {'a tree' if options.tree else 'YAML'}", hint="-o json: a document a line")
@@ -122,7 +122,7 @@ def get(options: GetOptions, cli: Cli) -> int:
         things = asked.read(client, cli.say)
         if noun in _CHANGING:
             note_if_stale(client, cli, *(things if options.names and noun not in {Noun.NODE, Noun.DEVICE} else ()))
-        beside = _beside(client, where, cli.say) if noun is Noun.JOB and not options.names and form in TABLES else []
+        beside = _beside(client, where, cli.say) if noun == Noun.JOB and not options.names and form in TABLES else []
         sets = _sets_of(client, things, where) if options.tree else []
         if form == "yaml" and noun in WRITTEN:
             cli.output().document(_as_manifests(client, noun, things, single=asked.single), form)
@@ -150,27 +150,27 @@ def _watch(asked: Selection, cli: Cli) -> int:
     from holdfast.cli.watching.changes import ChangingList
     from holdfast.cli.watching.lists import Watched, watch_list
 
-    mixed = asked.noun is Noun.JOB and not asked.names and asked.form in TABLES
+    mixed = asked.noun == Noun.JOB and not asked.names and asked.form in TABLES
     beside: Callable[[Client], Sequence[Any]] = partial(_beside, where=asked.where) if mixed else lambda _: []
     return watch_list(Watched(ChangingList(asked, beside, cli.now), asked, partial(_table, asked, cli=cli)), cli)
 
 
-def _as_manifests(client: "Client", noun: Noun, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
+def _as_manifests(client: "Client", noun: str, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
     """Write things as manifests that can be applied; several as a list of Kubernetes."""
-    found = [_as_manifest(client.job_set(thing.id) if noun is Noun.JOB_SET else thing, noun) for thing in things]
+    found = [_as_manifest(client.job_set(thing.id) if noun == Noun.JOB_SET else thing, noun) for thing in things]
     return found[0] if single else {"apiVersion": "v1", "kind": "List", "items": found}
 
 
-def _as_manifest(thing: Any, noun: Noun) -> dict[str, Any]:  # noqa: ANN401 - a thing of any kind
+def _as_manifest(thing: Any, noun: str) -> dict[str, Any]:  # noqa: ANN401 - a thing of any kind
     known = plain(thing)
-    if noun is Noun.JOB_SET:
+    if noun == Noun.JOB_SET:
         manifest: dict[str, Any] = known.pop("manifest")
         return {**{key: manifest[key] for key in ("apiVersion", "kind", "metadata", "spec")}, "status": known}
     kind = next(kind for kind, one in KINDS.items() if one is noun)
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": thing.name}, "spec": known["spec"]}
 
 
-def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
+def _filters(options: GetOptions, noun: str, flags: Flags) -> dict[str, Any]:
     given = {
         "--state": options.state,
         "--queue": options.queue,
@@ -184,7 +184,7 @@ def _filters(options: GetOptions, noun: Noun, flags: Flags) -> dict[str, Any]:
     }
     of_sets = {"--state", "--label", "--user", "--group", "--mine"} if noun in {Noun.JOB_SET, Noun.ARRAY} else set()
     for flag, value in given.items():
-        if value and (options.names or (noun is not Noun.JOB and flag not in of_sets)):
+        if value and (options.names or (noun != Noun.JOB and flag not in of_sets)):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
     if options.user is not None and options.mine:
         flags.wrong("--mine", "cannot be set together with --user")

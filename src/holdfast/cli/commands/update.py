@@ -99,7 +99,7 @@ def update(options: UpdateOptions, cli: Cli) -> int:
     failures judged from then on. So does a lowered limit, including for jobs that are already running.
     """
     flags = Flags()
-    if not (options.kind and read_noun(options.kind, _UPDATED) is Noun.SETTINGS):
+    if not (options.kind and read_noun(options.kind, _UPDATED) == Noun.SETTINGS):
         check_target(options, flags, "update")
     flags.finish()
     if options.file:
@@ -107,7 +107,7 @@ def update(options: UpdateOptions, cli: Cli) -> int:
         require_names(manifests)
         return _send([Written.of(manifest) for manifest in manifests], options, cli)
     noun = read_noun(options.kind or "", _UPDATED)
-    return _update_settings(options, cli) if noun is Noun.SETTINGS else _update_things(options, noun, cli)
+    return _update_settings(options, cli) if noun == Noun.SETTINGS else _update_things(options, noun, cli)
 
 
 def _send(written: list[Written], options: UpdateOptions, cli: Cli) -> int:
@@ -118,7 +118,7 @@ def _send(written: list[Written], options: UpdateOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-def _update_things(options: UpdateOptions, noun: Noun, cli: Cli) -> int:
+def _update_things(options: UpdateOptions, noun: str, cli: Cli) -> int:
     flags = Flags()
     changes = spec_of(options, noun, flags)
     with_limits({}, options.handler_limit, flags)
@@ -130,7 +130,7 @@ def _update_things(options: UpdateOptions, noun: Noun, cli: Cli) -> int:
     return _send(written, options, cli)
 
 
-def _changed(client: Client, noun: Noun, name: str, changes: dict[str, Any], options: UpdateOptions) -> Written:
+def _changed(client: Client, noun: str, name: str, changes: dict[str, Any], options: UpdateOptions) -> Written:
     before = READERS[noun].fetched(client, name).spec
     spec = {**before, **changes}
     if options.handler_limit:

@@ -60,16 +60,16 @@ def wait(options: WaitOptions, cli: Cli) -> int:
         array_states=ARRAY.awaited,
     )
     target = job_or_set(options.what)
-    states = () if target.noun is Noun.ARRAY else OF_WORK[target.noun].awaited
+    states = () if target.noun == Noun.ARRAY else OF_WORK[target.noun].awaited
     state = flags.choice("--for", options.until, (TERMINAL, *states))
     timeout_s = flags.duration("--timeout", options.timeout)
     flags.finish()
     with cli.connect(drive=True, attached=True) as client:
         if chosen is not None:
             return _wait_for_chosen(client, select(client, chosen, cli), Wanted(state, timeout_s), cli)
-        if target.noun is Noun.JOB_SET:
+        if target.noun == Noun.JOB_SET:
             return wait_for_sets(client, target.names, Wanted(state, timeout_s, JOB_SET), cli)
-        if target.noun is Noun.ARRAY:
+        if target.noun == Noun.ARRAY:
             return wait_for_arrays(client, target.names, timeout_s, cli)
         known = client.states(target.names)
         ids = [job if job in known else client.job(job).id for job in target.names]

@@ -70,15 +70,15 @@ def why(options: WhyOptions, cli: Cli) -> int:
     target = job_or_set(options.what)
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)
-    what = "job sets" if target.noun is Noun.JOB_SET else target.noun.value
-    if options.attempt and target.noun is not Noun.JOB:
+    what = "job sets" if target.noun == Noun.JOB_SET else target.noun
+    if options.attempt and target.noun != Noun.JOB:
         flags.wrong("--attempt", f"means nothing for {what}", hint="holdfast why JOB --attempt N")
-    if options.job and target.noun is not Noun.JOB_SET:
+    if options.job and target.noun != Noun.JOB_SET:
         flags.wrong("--job", f"means nothing for {what}", hint="holdfast why jobset NAME --job JOB")
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     flags.finish()
     with cli.connect() as client:
-        if target.noun is Noun.JOB_SET:
+        if target.noun == Noun.JOB_SET:
             set_why = client.job_set_why(target.one, job=options.job)
             note_if_stale(client, cli, set_why)
             _print(set_why, form, lambda: print_set_why(set_why, cli.output(), everything=options.all), cli)
@@ -93,7 +93,7 @@ def why(options: WhyOptions, cli: Cli) -> int:
 
 def _array_why(client: "Client", target: "Target") -> "ArrayWhy | None":
     """Explain the array that is meant: named as such, or by a name that is no job's."""
-    if target.noun is Noun.ARRAY:
+    if target.noun == Noun.ARRAY:
         return client.array_why(target.one)
     try:
         client.job(target.one)

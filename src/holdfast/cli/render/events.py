@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from holdfast.cli.render.words import age, when
+from holdfast.domain.terms.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 COLUMNS = ("ID", "TIME", "SUBJECT", "EVENT", "WHAT")
 SHORT = ("ID", "AGE", "SUBJECT", "EVENT", "WHAT")
 _SINGULAR = {
-    "jobs": "job",
-    "jobsets": "jobset",
-    "arrays": "array",
+    **{kind.plural: kind.spellings[0] for kind in KINDS.values()},
     "retry-policies": "retrypolicy",
     "queues": "queue",
     "failure-categories": "category",

@@ -67,7 +67,7 @@ def carrying(manifests: Sequence[Manifest], env: Mapping[str, str], cli: Cli) ->
 
 def is_own_job(manifest: Manifest) -> bool:
     """Whether it is a job or an array in Holdfast's own form."""
-    return manifest.noun is Noun.JOB and manifest.document.value.get("apiVersion") != "batch/v1"
+    return manifest.noun == Noun.JOB and manifest.document.value.get("apiVersion") != "batch/v1"
 
 
 def _carrying(manifest: Manifest, env: Mapping[str, str], cwd: str) -> Manifest:

@@ -21,7 +21,7 @@ def in_order(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
     left for the last, for the server to refuse.
     """
     places = [place for place, one in enumerate(manifests) if one.noun in {Noun.JOB, Noun.JOB_SET}]
-    sets = {place for place in places if manifests[place].noun is Noun.JOB_SET}
+    sets = {place for place in places if manifests[place].noun == Noun.JOB_SET}
     if not any(_waits_for(manifests[place]) for place in sets):
         yield places
         return
@@ -60,7 +60,7 @@ def _awaited(manifests: Sequence[Manifest], places: Sequence[int]) -> dict[int, 
     }
 
 
-def _waits_for(manifest: Manifest) -> list[tuple[Noun | None, str]]:
+def _waits_for(manifest: Manifest) -> list[tuple[str | None, str]]:
     """List what a manifest names, in either form, with its kind where it is said; what cannot be read is left out."""
     from holdfast.dialects.native.dependencies import written_dependencies
 

@@ -50,16 +50,16 @@ def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenie
         InvalidRequest: Some are not valid; each problem names its file and line.
         AlreadyExists: There is such a job set.
     """
-    sets = [manifest for manifest in manifests if manifest.noun is Noun.JOB_SET]
-    jobs = [manifest for manifest in manifests if manifest.noun is Noun.JOB]
+    sets = [manifest for manifest in manifests if manifest.noun == Noun.JOB_SET]
+    jobs = [manifest for manifest in manifests if manifest.noun == Noun.JOB]
     if sets and len(manifests) > 1:
         _check(client, sets, _parts(jobs) or [()], lenient=lenient)
     created: dict[int, JobSetApplied] = {}
     items: dict[int, BulkItem] = {}
     for part in in_order(manifests):
-        several = [place for place in part if manifests[place].noun is Noun.JOB]
+        several = [place for place in part if manifests[place].noun == Noun.JOB]
         for place in part:
-            if manifests[place].noun is Noun.JOB_SET:
+            if manifests[place].noun == Noun.JOB_SET:
                 created[place] = _create(client, manifests[place], cli, lenient=lenient)
         sent = submit_jobs(client, [manifests[place] for place in several], cli, lenient=lenient)
         items |= zip(several, sent, strict=True)
@@ -119,8 +119,8 @@ def rehearse(client: Client, manifests: Sequence[Manifest], verb: str, cli: Cli,
     Raises:
         HoldfastError: What writing them would end with, located in its file; with the problems of all.
     """
-    others = [manifest for manifest in manifests if manifest.noun is not Noun.JOB]
-    for part in _parts([manifest for manifest in manifests if manifest.noun is Noun.JOB]) or [()]:
+    others = [manifest for manifest in manifests if manifest.noun != Noun.JOB]
+    for part in _parts([manifest for manifest in manifests if manifest.noun == Noun.JOB]) or [()]:
         sent = [*others, *part]
         try:
             items = client.check([manifest.value for manifest in sent], verb=verb, lenient=lenient).items

@@ -75,7 +75,7 @@ class ChangingList:
 
     @property
     def _by_job(self) -> bool:
-        return self._selection.noun is Noun.JOB and not self._selection.names
+        return self._selection.noun == Noun.JOB and not self._selection.names
 
     @property
     def _due(self) -> bool:
@@ -162,16 +162,16 @@ class ChangingList:
         return gone
 
 
-def _gone(client: Client, noun: Noun, left: Mapping[str, Any]) -> Sequence[str]:
+def _gone(client: Client, noun: str, left: Mapping[str, Any]) -> Sequence[str]:
     """Return the keys of those things that are no longer there."""
-    if noun is Noun.JOB:
+    if noun == Noun.JOB:
         known = client.states([job.id for job in left.values()])
         return [key for key, job in left.items() if job.id not in known]
     there = {_key(noun, thing) for thing in Selection(noun).read(client)}
     return [key for key in left if key not in there]
 
 
-def _key(noun: Noun, thing: object) -> str:
+def _key(noun: str, thing: object) -> str:
     """Name a thing so that no other of its kind is named so."""
     parts = [str(getattr(thing, field, "")) for field in ("id", "executor", "name")]
     return "/".join([str(noun), *parts])

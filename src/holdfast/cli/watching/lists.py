@@ -169,10 +169,10 @@ class _Appended:
             return columns, dict(zip([*watched.things, *watched.deleted], rows, strict=True))
         things, others = watched.things | watched.deleted, watched.others | watched.deleted_others
         columns, rows = self._watched.table([*things.values()], [*others.values()])
-        if self._watched.selection.noun is Noun.SETTINGS:
+        if self._watched.selection.noun == Noun.SETTINGS:
             return columns, {row[0]: row for row in rows}
         by_key = dict(zip([*things, *others], rows, strict=True))
-        if self._watched.selection.noun is Noun.AUDIT:
+        if self._watched.selection.noun == Noun.AUDIT:
             return columns, by_key
         return _with_states(columns, by_key, {*watched.deleted, *watched.deleted_others})
 

@@ -10,7 +10,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
 
 from holdfast.domain.access.grants import Right
-from holdfast.domain.audit import Act, AuditEntry, Subject
+from holdfast.domain.audit import Act, AuditEntry
 from holdfast.domain.rights import refusal_of
 from holdfast.errors import Forbidden, Refused
 from holdfast.service.access.repeats import record_once
@@ -61,7 +61,7 @@ BY_ACT = "by act"
 
 
 def asks(
-    right: Right, kind: Subject | None = None
+    right: Right, kind: str | None = None
 ) -> Callable[[Callable[Concatenate[S, Caller, P], R]], Callable[Concatenate[S, Caller, P], R]]:
     """Have an operation refuse who may not do so to anything of a kind; by default that of the entries it is about.
 
@@ -93,20 +93,20 @@ def asks_by_act(
     """
 
     def asked(self: K, caller: Caller, act: Act, /, *args: P.args, **given: P.kwargs) -> R:
-        _require(self, caller, RIGHTS[act], Subject(self.rules.kind.info.subject))
+        _require(self, caller, RIGHTS[act], self.rules.kind.info.subject)
         return operation(self, caller, act, *args, **given)
 
     setattr(asked, ASKED, BY_ACT)
     return update_wrapper(asked, operation)
 
 
-def _require(operations: object, caller: Caller, right: Right, kind: Subject) -> None:
+def _require(operations: object, caller: Caller, right: Right, kind: str) -> None:
     refused = refusal_of(caller.principal, right, kind)
     if refused is not None:
         raise forbidden(_store_of(operations), caller, ACTS[right], kind, "", refused)
 
 
-def forbidden(store: AuditStore, caller: Caller, act: Act, kind: Subject, name: str, refused: Refusal) -> Forbidden:
+def forbidden(store: AuditStore, caller: Caller, act: Act, kind: str, name: str, refused: Refusal) -> Forbidden:
     """Write a refusal to the audit log, and return it as an error."""
     error = Forbidden(refused.message, hint=refused.hint)
     record_once(store, AuditEntry(caller, act, kind, name, outcome=error.code, detail=error.message))

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 MOST_SCOPES = 32
 LONGEST_QUEUE = 255
 _ALL = "*"
-_KINDS = sorted(kind.value for kind in TABLE)
-_OF_WORK = tuple(kind.value for kind in WORK)
+_KINDS = sorted(TABLE)
 _RIGHTS = sorted(right.value for right in Right)
 _FORMS = ("queue=NAME", "group=GROUP", "group=GROUP/")
 _LONGEST_SHOWN = 80
@@ -51,9 +50,9 @@ def _read(text: str) -> tuple[list[tuple[str, tuple[str, ...], str | None]], Sco
         wrong.append((f"{_shown(text)} is not of the form VERBS@KIND", (), "submit,watch@job"))
     elif kind not in {*_KINDS, _ALL}:
         wrong.append((f"{_shown(kind)} is not a kind", (_ALL, *_KINDS), closest(kind, _KINDS)))
-    elif colon and kind not in _OF_WORK:
+    elif colon and kind not in WORK:
         hint = f"{verbs}@{kind} without a place, or {verbs}@job:{where}"
-        wrong.append((f"{kind} is in no queue and no group", _OF_WORK, hint[:_LONGEST_SHOWN]))
+        wrong.append((f"{kind} is in no queue and no group", WORK, hint[:_LONGEST_SHOWN]))
     unknown = [one for one in rights if one not in {*_RIGHTS, _ALL}]
     wrong += [(f"{_shown(one)} is not a verb", (_ALL, *_RIGHTS), closest(one, _RIGHTS)) for one in unknown]
     place = _place(where) if colon else None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
 
-Gate: TypeAlias = "Callable[[Subject, str, str], HoldfastError | None]"
+Gate: TypeAlias = "Callable[[str, str, str], HoldfastError | None]"
 """Says why something of a kind may not come into a queue and a group, if so."""
 MOST_JOBS = 10_000
 """In one submission."""
@@ -37,7 +37,7 @@ def check(
     catalogue: Catalogue,
     nodes: Callable[[], Sequence[Node]],
     closed: Gate = lambda *_: None,
-    kind: Subject = Subject.JOB,
+    kind: str = Subject.JOB,
 ) -> HoldfastError | None:
     """Say what keeps a valid specification from being accepted here, if anything.
 
@@ -71,7 +71,7 @@ def gate(by: Caller | None, queues: Mapping[str, Queue]) -> Gate:
     return cache(lambda kind, queue, group: closed_to(principal, kind, queues[queue], group))
 
 
-def closed_to(principal: Principal, kind: Subject, queue: Queue, group: str) -> Forbidden | None:
+def closed_to(principal: Principal, kind: str, queue: Queue, group: str) -> Forbidden | None:
     """Say why somebody may not submit something to a queue, into a group or none, if so."""
     refused = submission_refusal(principal, Thing(kind, queue.name, group=group), queue.permissions)
     return None if refused is None else Forbidden(refused.message, hint=refused.hint)

@@ -41,7 +41,7 @@ class Entries(Struct, Generic[E], frozen=True):
     store: Store
 
     noun: ClassVar[str]
-    subject: ClassVar[Subject]
+    subject: ClassVar[str]
 
     @abstractmethod
     def _known(self) -> Mapping[str, E]:

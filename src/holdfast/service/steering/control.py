@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.compiled.codec import dump_spec
-from holdfast.domain.audit import Act, Subject
+from holdfast.domain.audit import Act
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import Internal, Unavailable, VersionConflict
 from holdfast.ports.requests import Request, RequestKind
@@ -137,7 +137,7 @@ class Control(Struct, Generic[W], frozen=True):
             NotFound: There is none, or not the part of it that is meant.
             Conflict: Its state does not allow it.
         """
-        with audited(self.store, by, act, Subject(self.rules.kind.info.subject), reference):
+        with audited(self.store, by, act, self.rules.kind.info.subject, reference):
             return in_order(lambda: self._asked(act, reference, reason, by, if_match, what), if_match)
 
     def _asked(

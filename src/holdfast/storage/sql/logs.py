@@ -13,7 +13,7 @@ from sqlalchemy import func, insert, select, text
 
 from holdfast.compiled.records import dump_json, load_json, read_record
 from holdfast.domain.access import Principal
-from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry, Subject
+from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry
 from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, OperatorActed, StoredEvent
 from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
@@ -188,7 +188,7 @@ def _audit_row(entry: AuditEntry) -> dict[str, Any]:
         "at": by.at,
         "actor": storable(by.actor),
         "act": entry.act.value,
-        "subject": entry.subject.value,
+        "subject": entry.subject,
         "name": storable(entry.name),
         "origin": storable(by.origin),
         "request_id": storable(by.request_id),
@@ -200,4 +200,4 @@ def _audit_row(entry: AuditEntry) -> dict[str, Any]:
 def _entry(row: Row[*tuple[Any, ...]]) -> StoredAuditEntry:
     seq, at, actor, act, subject, name, origin, request_id, outcome, detail = tuple(row)
     caller = Caller(Principal(actor), at, origin, request_id)
-    return StoredAuditEntry(seq, AuditEntry(caller, Act(act), Subject(subject), name, outcome, detail))
+    return StoredAuditEntry(seq, AuditEntry(caller, Act(act), subject, name, outcome, detail))

@@ -36,7 +36,7 @@ def suspend(options: SuspendOptions, cli: Cli) -> int:
     """
     noun = read_noun(options.kind, _KINDS)
     with cli.connect() as client:
-        ask = client.hold if noun is Noun.JOB else client.suspend_job_set
+        ask = client.hold if noun == Noun.JOB else client.suspend_job_set
         return _each(options, noun, lambda name: ask(name, reason=options.reason), "suspend", cli)
 
 
@@ -44,11 +44,11 @@ def resume(options: SuspendOptions, cli: Cli) -> int:
     """Resume suspended job sets or jobs; for jobs this is the same as release."""
     noun = read_noun(options.kind, _KINDS)
     with cli.connect() as client:
-        ask = client.release if noun is Noun.JOB else client.resume_job_set
+        ask = client.release if noun == Noun.JOB else client.resume_job_set
         return _each(options, noun, lambda name: ask(name, reason=options.reason), "resume", cli)
 
 
-def _each(options: SuspendOptions, noun: Noun, act: "Callable[[str], object]", verb: str, cli: Cli) -> int:
+def _each(options: SuspendOptions, noun: str, act: "Callable[[str], object]", verb: str, cli: Cli) -> int:
     return do_each(
         required(options.names, "holdfast suspend jobset NAME"), act, cli, what=SINGULAR[noun], done=f"{verb} requested"
     )

@@ -39,7 +39,7 @@ class SqlTokenStore(SqlCatalogueStore):
             NotFound: There is none.
         """
         with self._editing() as (connection, before):
-            presence.require_presence(Subject.TOKEN.value, name, known=before.tokens.keys(), create=False)
+            presence.require_presence(Subject.TOKEN, name, known=before.tokens.keys(), create=False)
             token = before.tokens[name]
             if token.revoked_at is None:
                 token = evolve(token, revoked_at=now)
