@@ -97,15 +97,14 @@ class Stage:
         self.concluded.append(active.attempt.job_id)
         waited = active.attempt.status is AttemptStatus.PENDING
         ended = active.attempt.entered(AttemptStatus.CANCELLED if waited else AttemptStatus.TERMINATED, step.now)
-        self.state.record(active, step, ended.status)
-        self.state.put_attempt(active, ended)
+        self.state.step(active, step, ended)
         self.state.put_job(evolve(active.job, state=JobState.SUCCEEDED))
 
-    def _requeue(self, active: Active, now: float, why: str) -> None:
-        del why
+    def _requeue(self, active: Active, step: Step) -> None:
+        now = step.now
         for run in list(active.runs.values()):
             self.state.put_run(active, run.entered(RunStatus.CANCELLED, now))
-        self.state.withdraw(active, active.attempt.entered(AttemptStatus.PENDING, now))
+        self.state.withdraw(active, step, active.attempt.entered(AttemptStatus.PENDING, now))
 
     @property
     def attempt(self) -> Attempt:

@@ -26,6 +26,7 @@ COUNTED = {
     "Gangs.reconcile": "reconcile of gangs",
     "classify": "classify",
     "decide": "decide",
+    "ControllerState.step": "step",
 }
 
 
@@ -60,6 +61,8 @@ def test_a_failed_job_is_classified_and_decided_once_and_moved_on_in_three_looks
     assert lab.store.job(job).attempt == 2
     assert calls["classify"] == calls["decide"] == 1
     assert 1 <= calls["reconcile of gangs"] <= 3
+    told = [row for row in lab.store.history(job) if row.attempt == 2 or row.to_status in {"TERMINATING", "ERROR"}]
+    assert calls["step"] == len(told)  # each is one write, of history and attempt together
 
 
 @pytest.mark.parametrize("policy", ["Never", "OnFailure"])

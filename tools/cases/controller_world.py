@@ -78,8 +78,8 @@ def _no_end(active: Active, step: Step) -> None:
     raise AssertionError(msg)
 
 
-def _no_requeue(active: Active, now: float, why: str) -> None:
-    msg = f"{active.job.id} was put back at {now}: {why}"
+def _no_requeue(active: Active, step: Step) -> None:
+    msg = f"{active.job.id} was put back, by {step}"
     raise AssertionError(msg)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.controller.active import Active
 from holdfast.controller.dependencies import Waits
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.domain.event_mapping import Outbox, started, submitted
+from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, started, submitted
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
 from holdfast.domain.lifecycle.judge import following
@@ -324,19 +324,29 @@ class ControllerState:
         for run in active.runs.values():
             self.runs_changed[run.uid] = (active, run)
 
-    def put_attempt(self, active: Active, attempt: Attempt) -> None:
-        """Change an attempt; a terminal one is neither in flight nor waiting."""
-        before, active.attempt = active.attempt.status, attempt
-        self.changes.attempts[attempt.key] = attempt
-        if attempt.status is before:
+    def step(self, active: Active, step: Step, attempt: Attempt, *, kept: bool = True) -> None:
+        """Write one step of an attempt, merged with the last when it repeats it, and what the attempt is after it.
+
+        A terminal one is neither in flight nor waiting; of one that is not kept, only its history is written.
+        """
+        before, last = active.attempt, active.last
+        row = following(last, step, before.job_id, before.number, before.status, attempt.status)
+        if row is not last:
+            active.last = self.changes.history[row.kind, row.id, row.seq] = row
+        if attempt is before or not kept:
             return
-        self.outbox.attempt_moved(self.changes.events, attempt)
-        if self.unplaced.pop(attempt.job_id, None) is not None:
+        active.attempt = self.changes.attempts[attempt.job_id, attempt.number] = attempt
+        status = attempt.status
+        if status is before.status:
             return
-        if attempt.status in ATTEMPT_TERMINAL:
+        if status in MOVES_TOLD:
+            self.outbox.attempt_moved(self.changes.events, attempt)
+        if self.unplaced.pop(attempt.job_id, None) is None and status in ATTEMPT_TERMINAL:
             self._close(active)
-        else:
-            self.queue.add(active.job.kind, attempt.job_id)
+
+    def note_attempt(self, active: Active, attempt: Attempt) -> None:
+        """Write down what is new of an attempt that makes no step."""
+        active.attempt = self.changes.attempts[attempt.key] = attempt
 
     def put_run(self, active: Active, run: Run) -> None:
         """Change a run; a terminal one gives its capacity back."""
@@ -365,19 +375,11 @@ class ControllerState:
         self.schedule_needed = True
         self.drop_runs(active)
 
-    def withdraw(self, active: Active, attempt: Attempt) -> None:
-        """Take an attempt that is to be placed anew out of flight; its job is pending again."""
-        self.changes.attempts[attempt.key] = attempt
-        self.outbox.attempt_moved(self.changes.events, attempt)
+    def withdraw(self, active: Active, step: Step, attempt: Attempt) -> None:
+        """Take an attempt that is to be placed anew out of flight by a step; its job is pending again."""
+        self.step(active, step, attempt)
         self._close(active)
-        active.attempt = attempt
         self.unplaced[attempt.job_id] = active
-
-    def record(self, active: Active, step: Step, to: AttemptStatus) -> None:
-        """Write one step of an attempt's history, merged with the last when it repeats it."""
-        row = following(active.last, step, attempt_id(*active.attempt.key), active.attempt.status, to)
-        if row is not active.last:
-            active.last = self.changes.history[row.key] = row
 
     def see_node(self, node: Node, *, changed_here: bool = False) -> None:
         """Take in a node as reported, an unchanged one is written now and then; or as changed here, perhaps away."""

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
 """Statuses of an attempt worth an event; the phases before are in its history."""
+MOVES_TOLD = SHOWN_STATUSES | ATTEMPT_TERMINAL
+"""Those whose entering an outbox is to be told of; before them there is nothing to replace."""
 
 
 _NOWHERE = ChildOf("", "", 0)

@@ -84,7 +84,7 @@ class PodAttempts:
             pod.run = run = self._told(active, pod.record, run)
             if run.status in RUN_TERMINAL and run.started_at is not None and active.attempt.started_at is None:
                 # It was over before it was seen running.
-                self._state.put_attempt(active, evolve(active.attempt, started_at=run.started_at))
+                self._state.note_attempt(active, evolve(active.attempt, started_at=run.started_at))
             if run.outcome is not None and failed_by_itself(run.outcome):
                 work.last_failure = failure_of(pod, run, plan.program.container, self._catalog.categories)
 
@@ -166,11 +166,10 @@ class PodAttempts:
         if work.record.deleting_since is not None or work.record.state.condition("FailureTarget") is not None:
             pods.add(PodsAre.GOING)
         for move in moves(active.attempt.status, pods):
-            self._state.record(active, Step(move.name, Outcome.SUCCESS, now), move.to)
             entered = active.attempt.entered(move.to, now)
             if move.to is AttemptStatus.RUNNING:
                 entered = evolve(entered, started_at=entered.started_at or now)
-            self._state.put_attempt(active, entered)
+            self._state.step(active, Step(move.name, Outcome.SUCCESS, now), entered)
 
     def end(self, active: Active, ending: Ending, message: str, now: float, *, work: JobWork | None = None) -> None:
         """End an attempt; with ``work`` it has failed, for the last failure remembered there."""
@@ -185,8 +184,7 @@ class PodAttempts:
             failure=None if work is None else self._failure(work, message, now),
             message=message,
         )
-        self._state.record(active, Step(END_PODS.name, Outcome.SUCCESS, now, message=message), attempt.status)
-        self._state.put_attempt(active, attempt)
+        self._state.step(active, Step(END_PODS.name, Outcome.SUCCESS, now, message=message), attempt)
 
     def _failure(self, work: JobWork, message: str, now: float) -> Failure:
         ended = work.record.state.finished

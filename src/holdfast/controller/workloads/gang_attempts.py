@@ -218,7 +218,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         state: ControllerState,
         *,
         over: Callable[[Active, Step], None],
-        requeue: Callable[[Active, float, str], None],
+        requeue: Callable[[Active, Step], None],
         limits: Callable[[str], tuple[HandlerLimits, ...]] = lambda _: (),
         lease_s: float | None = None,
     ) -> None:
@@ -227,7 +227,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         Args:
             state: The controller's memory.
             over: Called with an attempt whose runs have all stopped, or that will have none, and the step that ends it.
-            requeue: Called with an attempt that goes back to PENDING, and why.
+            requeue: Called with an attempt that goes back to PENDING, and the step by which it does.
             limits: The handler limits in force in a queue, by its name, most specific last.
             lease_s: Of executors: a silent one may still run its programs for that long.
         """
@@ -263,8 +263,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         if step.outcome in _WITH_RUNS:
             step = step._replace(steps=_where_runs_stood(entity, step.outcome))
         if to.status is AttemptStatus.PENDING:
-            state.record(entity, step, to.status)
-            self._requeue(entity, now, step.message)
+            self._requeue(entity, step)
             return
         if to.children is not None:
             for run in list(entity.runs.values()):
@@ -273,12 +272,10 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
         if to.status in ATTEMPT_TERMINAL:
             self._over(entity, step)
             return
-        state.record(entity, step, to.status or entity.attempt.status)
         attempt = entity.attempt.after(step.outcome, to.status, now)
         if to.status is AttemptStatus.RUNNING:
             attempt = evolve(attempt, started_at=max(run.started_at or now for run in entity.runs.values()))
-        if attempt is not entity.attempt:
-            state.put_attempt(entity, attempt)
+        state.step(entity, step, attempt)
 
     def stop(self, active: Active, row: RequestRow[AttemptStatus], now: float) -> None:
         """Begin to end an attempt on request; one already ending is published with the new reason."""
@@ -287,6 +284,7 @@ class AttemptCoordinator(Coordinator["Active", AttemptStatus, RunStatus]):
             return
         step = Step(row.name, Outcome.SUCCESS, now, message=active.job.reason)
         self.apply(active, step, TransitionStatus(row.moves[active.attempt.status]))
+        self._state.queue.add(active.job.kind, active.attempt.job_id)
 
     def expire(self, active: Active, now: float, message: str) -> None:
         """Give up an attempt that found no place in time."""

@@ -261,9 +261,8 @@ class Gangs:
         result = gang.reconcile(spec, job, seen, now)
         for ended, step in result.decisions:
             closing = active or state.waiting_attempt(job)
-            state.record(closing, step, ended.status)
-            if ended.dispatch or ended.decision is not None:  # else it never was more than its history
-                state.put_attempt(closing, ended)
+            kept = ended.dispatch > 0 or ended.decision is not None  # else it never was more than its history
+            state.step(closing, step, ended, kept=kept)
         if result.state is not job:
             state.put_job(result.state)
             if job.child is not None:
@@ -306,12 +305,13 @@ class Gangs:
                 state.waits.leave(job.id, spec.after)
         return result.wake_at
 
-    def _requeue(self, active: Active, now: float, why: str) -> None:
+    def _requeue(self, active: Active, step: Step) -> None:
         """Take an attempt that was never handed out off its places; it will be placed anew with fresh uids."""
+        now, why = step.now, step.message
         for run in list(active.runs.values()):
             self._state.put_run(active, evolve(run, status=RunStatus.CANCELLED, status_since=now, ended_at=now))
         attempt = evolve(active.attempt, status=AttemptStatus.PENDING, status_since=now, tries=0, message=why)
-        self._state.withdraw(active, attempt)
+        self._state.withdraw(active, step, attempt)
         job = evolve(
             active.job, state=JobState.QUEUED, reason=why, attempt=attempt.number - 1, queued_at=now, updated_at=now
         )

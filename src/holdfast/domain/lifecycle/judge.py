@@ -97,11 +97,11 @@ def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
     return evolve(last, attempts=last.attempts + 1, message=row.message, updated_at=row.updated_at)
 
 
-def following(last: HistoryRow | None, step: Step, attempt: str, status: str, to: str) -> HistoryRow:
-    """Return the row that records one more step of an attempt: of that id, from its status to another."""
+def following(last: HistoryRow | None, step: Step, job_id: str, number: int, status: str, to: str) -> HistoryRow:
+    """Return the row that records one more step of an attempt at a job, from its status to another."""
     phase, outcome, now, code, message, steps = step
-    seq = 0 if last is None else last.seq + 1
-    row = HistoryRow(EntityKind.ATTEMPT, attempt, seq, phase, status, to, outcome, now, now, code, message, 1, steps)
+    seq, key = 0 if last is None else last.seq + 1, attempt_id(job_id, number)
+    row = HistoryRow(EntityKind.ATTEMPT, key, seq, phase, status, to, outcome, now, now, code, message, 1, steps)
     return recorded(last, row)
 
 
