@@ -19,6 +19,8 @@ from holdfast.controller.workloads.kinds import all_kinds
 from holdfast.controller.workloads.owners import OwnerRules
 from holdfast.dialects.jobset.loading import plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest
+from holdfast.dialects.native.dependencies import read_dependencies
+from holdfast.dialects.reading import Fields
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import JobState
@@ -28,10 +30,12 @@ from holdfast.domain.rights import TABLE
 from holdfast.domain.terms.kinds import JOB, KINDS, KindInfo
 from holdfast.domain.workloads.base import Owner, Result
 from holdfast.domain.workloads.children import CreateChild, DeleteChild
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Conflict, Forbidden
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
+from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.steering import Steers
 from holdfast.service.steering.control import OwnerSteering
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from holdfast.domain.workloads.children import Child, Order
+    from holdfast.errors import Problem
     from holdfast.ports.engine import RunOrder
     from holdfast.service.steering.control import Control
 
@@ -290,3 +295,13 @@ def test_who_may_ask_what_of_it_is_decided_recorded_and_done_as_of_any_kind(lab:
         ("ada", Act.HOLD, "conflict"),
         ("ada", Act.DELETE, "accepted"),
     ]
+
+
+def test_other_work_can_wait_for_it_by_its_kind_and_name(lab: RolloutLab) -> None:
+    lab.roll_out("web", replicas(1))
+    problems: list[Problem] = []
+    after = read_dependencies(Fields({"dependsOn": ["rollout/web:ended", "web:ended"]}, "", problems), is_array=False)
+    assert (problems, after[0].noun) == ([], "rollout web")
+    found = Resolver(lab.store, [Submitted(JobSpec("next", ("next",), after=after))])
+    assert found.problems() == {}
+    assert [(one.target, one.id) for one in found.resolved(0, {}).after] == [("rollout", "web")] * 2

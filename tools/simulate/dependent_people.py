@@ -134,7 +134,7 @@ class DependentPeople:
         known = [(one, None) for one in jobs] + [(row.id, Target.ARRAY) for row in self._arrays.rows.values()]
         return [self._one(item, *chance.choice(known))] if known else []
 
-    def _one(self, item: Written, name: str, target: Target | None) -> Dependency:
+    def _one(self, item: Written, name: str, target: str | None) -> Dependency:
         chance = self._chance
         on_unmet = chance.choice(_UNMET)
         keeps = item.array is None or (on_unmet is OnUnmet.HOLD and self._holds.happens(_KEEPS))

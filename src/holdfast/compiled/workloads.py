@@ -60,8 +60,8 @@ class Stored(NamedTuple):
 
 
 KINDS: dict[str, Stored] = {
-    JOBSET: Stored(JobSet),
     ARRAY: Stored(Array),
+    JOBSET: Stored(JobSet),
     KUBEJOB: Stored(KubeJobRecord, write=_with_short_indexes, read=_with_all_indexes),
 }
 

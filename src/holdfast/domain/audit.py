@@ -31,7 +31,7 @@ from holdfast.domain.events import (
     SettingsUpdated,
 )
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, KINDS
+from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, info_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -250,7 +250,7 @@ def on_submission(by: Caller | None, kind: str, key: str, count: str) -> Audited
         key: Its id.
         count: How much there is, in words.
     """
-    entry = _audited(by, Act.CREATE, _subject_of(kind), key, detail=count)
+    entry = _audited(by, Act.CREATE, info_of(kind).subject, key, detail=count)
     return None if entry is None else AuditedChange(entry.entry, ())
 
 
@@ -267,11 +267,7 @@ def on_device(by: Caller | None, act: Act, name: str, reason: str) -> AuditedCha
 
 def on_workload(by: Caller | None, act: Act, kind: str, key: str, reason: str) -> AuditedChange | None:
     """Describe a request about a workload of some kind; what comes of it is in its own events."""
-    return _audited(by, act, _subject_of(kind), key, detail=reason)
-
-
-def _subject_of(kind: str) -> str:
-    return KINDS.get(kind, JOB).subject  # a damaged row names any kind
+    return _audited(by, act, info_of(kind).subject, key, detail=reason)
 
 
 def _audited(

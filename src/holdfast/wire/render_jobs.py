@@ -181,7 +181,7 @@ def dependency_views(after: Sequence[Dependency], met: Collection[int], *, over:
     """Show what is waited for; ``met`` are the places of what is not any more, ``over`` is that nothing is."""
     return [
         DependencyView(
-            kind=str(one.target),
+            kind=one.target or "",
             id=one.id,
             name=one.name,
             condition=one.condition.value,

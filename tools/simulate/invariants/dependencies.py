@@ -107,7 +107,7 @@ class DependencyChecks:
         return outcome in _WANTED.get(one.condition, ())
 
     def _outcome(self, one: Dependency) -> str:
-        if one.target is not Target.JOB:
+        if one.target != Target.JOB:
             return self._ended.get(one.id, "")
         job = self._record.jobs.get(one.id)
         if job is None:  # a task that was not made

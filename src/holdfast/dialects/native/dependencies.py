@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from holdfast.dialects.reading import Fields, shown
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
-from holdfast.domain.workloads.dependencies import MOST_DEPENDENCIES, Condition, Dependency, OnUnmet, Target
+from holdfast.domain.terms.kinds import KINDS
+from holdfast.domain.workloads.dependencies import MOST_DEPENDENCIES, Condition, Dependency, OnUnmet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,6 @@ _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.@]*[A-Za-z0-9])?")
 _LONGEST_NAME = 128
 """Of a name or an id; those of tasks hold those of their arrays."""
 _WORDS = (*(one.value for one in Condition), BY_INDEX)
-_KINDS = tuple(one.value for one in Target)
 _OF_SETS = "annotate the JobSet itself; jobs of it wait for each other by dependsOn"
 _NONE = f"say what to wait for with {DEPENDS_ON}"
 _FORM = "such as prep, prep:ended, array/sweep or sweep:index"
@@ -125,13 +125,14 @@ def _read_text(spec: Fields, at: str, value: object) -> Dependency | None:
 
 def _named(fields: Fields, at: str, text: str) -> Dependency | None:
     kind, slash, name = text.rpartition("/")
-    if slash and kind not in _KINDS:
-        fields.problem(at, f"{shown(kind)} is not a kind of work", allowed=_KINDS, hint=closest(kind, _KINDS) or _FORM)
+    if slash and kind not in KINDS:
+        hint = closest(kind, KINDS) or _FORM
+        fields.problem(at, f"{shown(kind)} is not a kind of work", allowed=tuple(KINDS), hint=hint)
         return None
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
-        fields.problem(at, f"{shown(name)} is not the name or the id of a job, an array or a job set", hint=_FORM)
+        fields.problem(at, f"{shown(name)} is not the name or the id of any work", hint=_FORM)
         return None
-    return Dependency(name, target=Target(kind) if slash else None)
+    return Dependency(name, target=kind if slash else None)
 
 
 def _check(spec: Fields, at: str, read: Dependency, *, is_array: bool) -> None:

@@ -110,3 +110,8 @@ JOB_SET = KindInfo(
 )
 KINDS = {kind.name: kind for kind in (JOB, ARRAY, JOB_SET)}
 """Every kind, by its name."""
+
+
+def info_of(kind: str | None) -> KindInfo:
+    """Return what is known of a kind; of one that nobody knows, as damage may say, what is known of jobs."""
+    return KINDS.get(kind or "", JOB)

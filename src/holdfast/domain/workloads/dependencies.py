@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, info_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,17 +26,12 @@ _NAMED = 3
 """Things a reason names before it counts the others."""
 
 
-class Target(StrEnum):
-    """What can be waited for."""
+class Target:
+    """What can be waited for: every kind of work, by its name."""
 
-    JOB = "job"
-    ARRAY = "array"
-    JOB_SET = "jobset"
-
-    @property
-    def noun(self) -> str:
-        """What messages call it."""
-        return "job set" if self is Target.JOB_SET else self.value
+    JOB = JOB.name
+    ARRAY = ARRAY.name
+    JOB_SET = JOB_SET.name
 
 
 class Condition(StrEnum):
@@ -71,7 +67,7 @@ class Dependency(Struct, frozen=True):
     on_unmet: OnUnmet = OnUnmet.CANCEL
     by_index: bool = False
     """Of an array on an array: each task waits for the one of its own index."""
-    target: Target | None = None
+    target: str | None = None
     """``None`` only until it is submitted."""
     id: str = ""
     outcome: str = ""
@@ -84,7 +80,7 @@ class Dependency(Struct, frozen=True):
     @property
     def noun(self) -> str:
         """Say what it is, with its name."""
-        return f"{(self.target or Target.JOB).noun} {self.name}"
+        return f"{info_of(self.target).noun} {self.name}"
 
 
 DELETED = "Deleted"

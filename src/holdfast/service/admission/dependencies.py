@@ -9,13 +9,15 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.compiled.codec import load_array
+from holdfast.compiled.workloads import KINDS as STORED
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.suggestion import closest
+from holdfast.domain.terms.kinds import KINDS, info_of
 from holdfast.domain.workloads.array.model import Array, ArraySpec
+from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.dependencies import Condition, Standing, Target, holds, standing_of, waits_for
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import NotFound, Problem
 from holdfast.service.admission.finding import Everything
 from holdfast.service.naming import MOST_LISTED
@@ -24,15 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.base import Owner
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import Store
     from holdfast.service.admission.finding import Finder
 
 _LONGEST_REASON = 200
-_OWNERS: Mapping[Target, type[Array | JobSet]] = {Target.ARRAY: Array, Target.JOB_SET: JobSet}
 _NOT_STARTED = "only a job can be waited for to start"
+_ANY = " or ".join(", ".join(kind.noun for kind in KINDS.values()).rsplit(", ", 1))
 _LIST = "list what there is with: holdfast get jobs"
 
 
@@ -44,7 +45,7 @@ class Submitted(NamedTuple):
     """Of an array, what else it is."""
 
     @property
-    def target(self) -> Target:
+    def target(self) -> str:
         """What it is, for what waits for it."""
         if isinstance(self.spec, JobSetSpec):
             return Target.JOB_SET
@@ -54,7 +55,7 @@ class Submitted(NamedTuple):
 class Found(NamedTuple):
     """Something that is waited for."""
 
-    target: Target
+    target: str
     id: str
     name: str
     standing: Standing
@@ -98,8 +99,9 @@ class Resolver:
         self.catalogue = store.catalogue()
         """As it was when this began."""
         self._waits = any(item is not None and item.spec.after for item in items)
+        self._owners = {kind: one.record for kind, one in STORED.items() if issubclass(one.record, Owner)}
         self._named: dict[str, list[int]] = {}
-        self._known: dict[tuple[Target | None, str], Found | Problem] = {}
+        self._known: dict[tuple[str | None, str], Found | Problem] = {}
         if self._waits:
             for place, item in enumerate(items):
                 if item is not None:
@@ -165,7 +167,7 @@ class Resolver:
         """Find what is named, first in the submission, then in the store."""
         own = self._items[place]
         if own is not None and one.name == own.spec.name and one.target in {None, own.target}:
-            message = f"{own.target.noun} {own.spec.name!r} cannot wait for itself"
+            message = f"{info_of(own.target).noun} {own.spec.name!r} cannot wait for itself"
             return Problem("", message, hint="an earlier one of that name is meant by its id")
         key = (one.target, one.name)
         if key not in self._known:
@@ -195,7 +197,7 @@ class Resolver:
                 found.append(Found(Target.JOB, job.id, job.name, standing_of(job)))
             except NotFound as error:
                 told = error
-        for target, kind in _OWNERS.items():
+        for target, kind in self._owners.items():
             row = self._owner(kind, one.name) if one.target in {None, target} else None
             if row is not None:
                 spec = load_array(row.spec) if isinstance(row, Array) else None
@@ -209,7 +211,7 @@ class Resolver:
             return Problem("", f"more than one thing is called {one.name!r}", allowed, "say of which kind it is")
         return self._unknown(place, one, told)
 
-    def _owner(self, kind: type[Array | JobSet], reference: str) -> Owner | None:
+    def _owner(self, kind: type[Owner], reference: str) -> Owner | None:
         try:
             return self._finder.find_workload(kind, reference)
         except NotFound:
@@ -218,9 +220,9 @@ class Resolver:
     def _unknown(self, place: int, one: Dependency, told: NotFound | None) -> Problem:
         own = self._items[place]
         known = dict.fromkeys(name for name in self._named if own is None or name != own.spec.name)
-        for kind in _OWNERS.values():
+        for kind in self._owners.values():
             known |= dict.fromkeys(self._finder.names(kind, limit=MOST_LISTED))
-        noun = "job, array or job set" if one.target is None else one.target.noun
+        noun = _ANY if one.target is None else info_of(one.target).noun
         message = f"no {noun} has the id or name {one.name!r}"
         if told is not None and "more than one" in told.message:
             message = told.message
@@ -230,13 +232,15 @@ class Resolver:
         """Check that what was found can be waited for in this way."""
         item = self._items[place]
         if not one.by_index or item is None or item.array is None:
-            if one.condition is Condition.STARTED and seen.target is not Target.JOB:
+            if one.condition is Condition.STARTED and seen.target != Target.JOB:
                 allowed = tuple(each.value for each in Condition if each is not Condition.STARTED)
-                return Problem("", f"{_NOT_STARTED}, not {seen.target.noun} {seen.name!r}", allowed)
+                return Problem("", f"{_NOT_STARTED}, not {info_of(seen.target).noun} {seen.name!r}", allowed)
             return None
         if seen.array is None:
             hint = "leave out index to wait for all of it"
-            return Problem("", f"{seen.target.noun} {seen.name!r} has no tasks to wait for one by one", hint=hint)
+            return Problem(
+                "", f"{info_of(seen.target).noun} {seen.name!r} has no tasks to wait for one by one", hint=hint
+            )
         theirs = set(seen.array.every_index())
         missing = next((index for index in item.array.every_index() if index not in theirs), None)
         if missing is None:
