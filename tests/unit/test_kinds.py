@@ -39,6 +39,7 @@ from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.steering import Steers
 from holdfast.service.steering.control import OwnerSteering
+from holdfast.storage.references import names_policy, require_no_owners
 from holdfast.storage.sql import open_store
 from tests import databases
 from tests.integration.conftest import NoLogs
@@ -196,7 +197,8 @@ def replicas(number: int, command: str = "serve") -> RolloutSpec:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RolloutLab:
-    monkeypatch.setitem(workloads.KINDS, Rollout.kind, workloads.Stored(Rollout))
+    needs = workloads.Needs(queue="default", policies={"patient"})
+    monkeypatch.setitem(workloads.KINDS, Rollout.kind, workloads.Stored(Rollout, needs=lambda _: needs))
     monkeypatch.setitem(KINDS, Rollout.kind, WORDS)
     monkeypatch.setitem(TABLE, WORDS.subject, TABLE[JOB.subject])
     return RolloutLab(tmp_path / "holdfast.db")
@@ -305,3 +307,11 @@ def test_other_work_can_wait_for_it_by_its_kind_and_name(lab: RolloutLab) -> Non
     found = Resolver(lab.store, [Submitted(JobSpec("next", ("next",), after=after))])
     assert found.problems() == {}
     assert [(one.target, one.id) for one in found.resolved(0, {}).after] == [("rollout", "web")] * 2
+
+
+def test_the_queue_and_the_policies_that_it_names_stay(lab: RolloutLab) -> None:
+    lab.roll_out("web", replicas(1))
+    row = lab.store.workload(Rollout, "web")
+    assert names_policy(row, "patient")
+    with pytest.raises(Conflict, match=r"queue 'default' still has rollout 'web'"):
+        require_no_owners("default", [row])

@@ -9,6 +9,7 @@ from holdfast.compiled.workloads import awaited_by, still_awaited
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array
+from holdfast.domain.workloads.base import Owner
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import FinishedJob, Place, Waited
 from holdfast.storage.rules import may_have_files, tasks_among
@@ -69,7 +70,8 @@ class MemoryRetentionStore:
             jobs = self._finished_among.by_id.values()
             waiting = [job for job in jobs if job.state in {JobState.WAITING, JobState.HELD} and job.ready_at is None]
             found = {key for job in waiting for key in still_awaited(job.spec, dump_json(job.met))}
-            found |= {key for each in self._finished_among.workloads.values() for key in awaited_by(each)}
+            owners = (each for each in self._finished_among.workloads.values() if isinstance(each, Owner))
+            found |= {key for each in owners for key in awaited_by(each)}
             return Waited(found, max((job.seq for job in jobs), default=0))
 
     def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.workloads import queue_of
+from holdfast.compiled.workloads import needs_of
 from holdfast.domain.job import JobState
 from holdfast.domain.placement.intake import Load
 from holdfast.domain.record import evolve
@@ -203,7 +203,7 @@ class MemoryStore(
         jobs = (job for job in self._table.by_id.values() if job.queue == queue and user in {None, job.submitted_by})
         waiting = sum(not job.terminal and job.state is not JobState.RUNNING for job in jobs)
         for each in self._table.workloads.values():
-            if queue_of(each) == queue and user in {None, each.submitted_by}:
+            if needs_of(each).queue == queue and user in {None, each.submitted_by}:
                 waiting += not_made(each)
         taken = [(at, count) for name, whose, at, count in self._intake if name == queue and user in {None, whose}]
         return Load(waiting, taken)

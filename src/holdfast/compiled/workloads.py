@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from holdfast.domain.job import ChildOf
+    from holdfast.domain.workloads.base import Owner
+    from holdfast.domain.workloads.dependencies import Dependency
 
 COMMON = Workload.__struct_fields__
 """What is in columns of its own."""
@@ -48,6 +50,33 @@ def _with_all_indexes(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+class Needs(NamedTuple):
+    """What others have to know of a workload that goes on, by what it should be."""
+
+    after: Sequence[Dependency] = ()
+    """What has to happen before it starts."""
+    met: Collection[int] = ()
+    """Places of what it waits for no longer."""
+    queue: str = ""
+    """In which jobs that it has yet to make will wait; those of a job set are made with it."""
+    policies: Collection[str] = ()
+    """Retry policies that it names for its jobs."""
+    groups: Collection[str] | None = None
+    """In which a job of it can stand; ``None``: it alone knows."""
+
+
+def _of_array(array: Array) -> Needs:
+    job = load_array(array.spec).job
+    met = range(len(job.after)) if array.state.made else array.state.met
+    return Needs(job.after, met, job.queue, job.retry_policies, ())
+
+
+def _of_set(row: JobSet) -> Needs:
+    spec = set_spec_of(row)
+    policies = {name for group in spec.replicated_jobs for name in group.retry_policies}
+    return Needs(spec.after, row.state.met, policies=policies, groups=spec.by_name)
+
+
 class Stored(NamedTuple):
     """How a kind of workload is stored."""
 
@@ -57,11 +86,12 @@ class Stored(NamedTuple):
     write: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values
     """Changes its own fields for JSON."""
     read: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values
+    needs: Callable[[Any], Needs] = lambda _: Needs()
 
 
 KINDS: dict[str, Stored] = {
-    ARRAY: Stored(Array),
-    JOBSET: Stored(JobSet),
+    ARRAY: Stored(Array, needs=_of_array),
+    JOBSET: Stored(JobSet, needs=_of_set),
     KUBEJOB: Stored(KubeJobRecord, write=_with_short_indexes, read=_with_all_indexes),
 }
 
@@ -79,49 +109,33 @@ def _own(record: type[Workload]) -> Sequence[tuple[str, object]]:
     return tuple(each for each in every if each[0] not in COMMON)
 
 
-def queue_of(workload: Workload) -> str:
-    """Name the queue in which jobs that a workload has yet to make will wait; empty if there are none, or nobody knows.
-
-    Those of a job set are made with it.
-    """
+def needs_of(workload: Workload) -> Needs:
+    """Say what others have to know of a workload; nothing where nobody can read that."""
     try:
-        return load_array(workload.spec).job.queue if isinstance(workload, Array) else ""
+        return KINDS[workload.kind].needs(workload)
     except UnreadableSpec:
-        return ""
+        return Needs()
 
 
 def stands_in(workload: Workload | None, job: ChildOf) -> bool:
     """Whether a job that says where it stands in a job set is a job of that one; by damage it may say anything."""
-    if workload is None or isinstance(workload, Array):
-        return False
-    if not isinstance(workload, JobSet):
-        return True  # of another kind, which alone knows what it is made of
-    try:
-        return job.group in set_spec_of(workload).by_name
-    except UnreadableSpec:
-        return True  # of the set, which says so itself
+    groups = () if workload is None else needs_of(workload).groups
+    return groups is None or job.group in groups
 
 
-def policies_of(workload: Workload) -> Collection[str]:
-    """Name the retry policies that a workload names for its jobs; none where nobody can read that."""
-    try:
-        if isinstance(workload, Array):
-            return load_array(workload.spec).job.retry_policies
-        groups = set_spec_of(workload).replicated_jobs if isinstance(workload, JobSet) else ()
-    except UnreadableSpec:
-        return ()
-    return {name for group in groups for name in group.retry_policies}
+def awaited_by(workload: Owner) -> Sequence[str]:
+    """Name what a workload still waits for before it starts, by id."""
+    needs = needs_of(workload)
+    left = () if workload.ended else enumerate(needs.after)
+    return [one.id for place, one in left if not one.outcome and place not in needs.met]
 
 
 def arrays_needed_by(workload: Workload) -> Sequence[str]:
     """Name the arrays, by id, whose tasks one that goes on takes over, or waits for one by one."""
     if not isinstance(workload, Array) or workload.ended:
         return ()
-    try:
-        after = load_array(workload.spec).job.after
-    except UnreadableSpec:
-        after = ()
-    return [*(origin.id for origin in workload.origins), *(one.id for one in after if one.by_index)]
+    by_index = (one.id for one in needs_of(workload).after if one.by_index)
+    return [*(origin.id for origin in workload.origins), *by_index]
 
 
 def left_of_workload(kind: str, common: Mapping[str, Any]) -> Workload:
@@ -139,22 +153,6 @@ def left_of_workload(kind: str, common: Mapping[str, Any]) -> Workload:
 def _unknown(kind: str, common: Mapping[str, Any]) -> Internal:
     message = f"the stored {kind} {common['id']} is of a kind or version that this version of Holdfast does not know"
     return Internal(message, hint="a newer Holdfast wrote it")
-
-
-def awaited_by(workload: Workload) -> Sequence[str]:
-    """Name what a job set or an array still waits for before it starts, by id; nothing where nobody can read that."""
-    try:
-        if isinstance(workload, Array):
-            after = () if workload.state.made else load_array(workload.spec).job.after
-        elif isinstance(workload, JobSet):
-            after = set_spec_of(workload).after
-        else:
-            return ()
-    except UnreadableSpec:
-        return ()
-    met: Sequence[int] = workload.state.met
-    left = () if workload.ended else enumerate(after)
-    return [one.id for place, one in left if not one.outcome and place not in met]
 
 
 class _Named(Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_array
-from holdfast.compiled.workloads import queue_of
+from holdfast.compiled.workloads import needs_of
 from holdfast.domain.placement.intake import Incoming, excess
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.base import Owner
@@ -41,7 +41,7 @@ def incoming_of(submission: Submission) -> Mapping[str, Incoming]:
     for queue in [*found] if submission.owner is not None else ():
         add(queue, 0, 1)
     for each in submission.also:
-        add(queue_of(each), not_made(each), 1)
+        add(needs_of(each).queue, not_made(each), 1)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.workloads import policies_of, queue_of
+from holdfast.compiled.workloads import needs_of
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import Conflict, InvalidRequest, Problem
@@ -112,7 +112,7 @@ def require_unused_policy(
 
 def names_policy(workload: Owner, policy: str) -> bool:
     """Whether a workload that goes on names a policy for jobs that it has made, or will make."""
-    return not workload.ended and policy in policies_of(workload)
+    return not workload.ended and policy in needs_of(workload).policies
 
 
 def user(noun: str, name: str, key: str) -> str:
@@ -148,7 +148,7 @@ def require_no_owners(name: str, owners: Iterable[Owner]) -> None:
         Conflict: Something does.
     """
     for one in owners:
-        if not one.ended and queue_of(one) == name:
+        if not one.ended and needs_of(one).queue == name:
             message = f"queue {name!r} still has {one.noun} {one.name!r}, which has not ended"
             raise Conflict(message, hint=f"cancel it, or wait for it: holdfast wait {one.kind} {one.name}")
 

@@ -6,7 +6,7 @@ import math
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.workloads import arrays_needed_by, queue_of
+from holdfast.compiled.workloads import arrays_needed_by, needs_of
 from holdfast.domain.access.people import Role
 from holdfast.domain.audit import Act, on_device, on_job, on_submission, on_workload
 from holdfast.domain.event_mapping import submitted
@@ -243,7 +243,7 @@ def first_jobs(submission: Submission) -> list[str]:
 def queues_of(submission: Submission) -> set[str]:
     """Return the queues of all that is submitted."""
     owners = [*submission.also, *([] if submission.owner is None else [submission.owner])]
-    return {*map(attrgetter("queue"), submission.jobs), *map(queue_of, owners)} - {""}
+    return {*map(attrgetter("queue"), [*submission.jobs, *map(needs_of, owners)])} - {""}
 
 
 def submission_events(submission: Submission) -> Iterator[EventRecord]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, func, insert, select
 
 from holdfast.compiled.codec import load_entry
-from holdfast.compiled.workloads import queue_of
+from holdfast.compiled.workloads import needs_of
 from holdfast.domain.job import JOB_WAITING, JobState, Queue
 from holdfast.domain.placement.intake import WINDOW_S, Load
 from holdfast.domain.terms.workload_kinds import ARRAY
@@ -88,4 +88,4 @@ def _waiting(connection: Connection, queue: str, user: str | None, most: int) ->
     there = connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()
     whose = () if user is None else (workloads.submitted_by == user,)
     arrays = owners(connection, workloads.kind == ARRAY, workloads.queue == queue, *whose)
-    return there + sum(not_made(one) for one in arrays if queue_of(one) == queue)
+    return there + sum(not_made(one) for one in arrays if needs_of(one).queue == queue)
