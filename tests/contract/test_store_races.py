@@ -27,7 +27,6 @@ from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.ports.workloads import Rerun
-from holdfast.service.arrays import Arrays
 from holdfast.service.jobsets.sets import JobSets
 from holdfast.service.operations.nodes import Nodes
 from holdfast.service.operations.notifiers import Notifications
@@ -90,7 +89,7 @@ class Callers:
         self._lock = threading.Lock()
 
     def rerun(self, indexes: set[int], name: str = "") -> Callable[[], object]:
-        arrays, looked = Arrays(self._place.open(), VirtualClock(), self._ids), list[bool]()
+        submitter, looked = Submitter(self._place.open(), VirtualClock(), self._ids), list[bool]()
 
         def change(spec: ArraySpec, unused: str) -> ArraySpec:
             if not looked:
@@ -99,7 +98,7 @@ class Callers:
             return evolve(spec, job=evolve(spec.job, name=name or unused))
 
         def ask() -> None:
-            found = rerun(arrays, "sweep", Wanted(cancelled=True, indexes=frozenset(indexes)), change)
+            found = rerun(submitter, "sweep", Wanted(cancelled=True, indexes=frozenset(indexes)), change)
             with self._lock:
                 self.reran.append(found)
 
@@ -342,9 +341,8 @@ def test_nothing_is_accepted_of_an_array_after_its_end_was_asked_for_at_the_same
     for number in range(5):
         name, looked = f"sweep{number}", threading.Barrier(3)
         store.submit(Submission([], owner=evolve(array(name), state=ArrayState(held="by me"))))
-        changing = Arrays(place.open(), Together(looked), Counting())
         releasing, ending = (Control(ARRAYS, place.open(), Together(looked)) for _ in range(2))
-        change = partial(reshape, changing, name, limited(2, name))
+        change = partial(reshape, place.open(), Together(looked), name, limited(2, name))
         raised = at_once(
             [change, partial(releasing.ask, Act.RELEASE, name), partial(ending.ask, Act(last.value), name)]
         )
@@ -359,12 +357,12 @@ def test_of_changes_of_an_arrays_limits_at_one_moment_each_is_compared_with_the_
 ) -> None:
     store.submit(Submission([], owner=evolve(array("sweep"), state=ArrayState())))
     looked, results = threading.Barrier(CALLERS), list[str]()
-    people = [Arrays(place.open(), Together(looked), Counting()) for _ in range(CALLERS)]
+    stores = [place.open() for _ in range(CALLERS)]
 
-    def change(one: Arrays) -> None:
-        results.append(reshape(one, "sweep", limited(7, "sweep")).result)
+    def change(one: Store) -> None:
+        results.append(reshape(one, Together(looked), "sweep", limited(7, "sweep")).result)
 
-    assert at_once([partial(change, one) for one in people]) == []
+    assert at_once([partial(change, one) for one in stores]) == []
     assert sorted(results) == ["unchanged"] * (CALLERS - 1) + ["updated"]
 
 
@@ -383,14 +381,14 @@ def ended_tasks(store: Store, states: dict[int, JobState]) -> list[str]:
 
 def test_of_a_rerun_and_the_deletion_of_tasks_by_retention_one_is_accepted(place: Place, store: Store) -> None:
     first, second = ended_tasks(store, {0: JobState.FAILED, 1: JobState.FAILED})
-    arrays, deleted = Arrays(place.open(), VirtualClock(), Counting()), list[int]()
+    submitter, deleted = Submitter(place.open(), VirtualClock(), Counting()), list[int]()
 
     def change(spec: ArraySpec, unused: str) -> ArraySpec:
         if not deleted:
             deleted.append(store.delete_finished([first]))
         return evolve(spec, job=evolve(spec.job, name=unused))
 
-    made = rerun(arrays, "sweep", Wanted(failed=True), change).array
+    made = rerun(submitter, "sweep", Wanted(failed=True), change).array
     assert (deleted, tasks_of(made)) == ([1], [1])
     assert store.delete_finished([second]) == 0
     store.commit(Changes(workloads={made.id: evolve(made, state=ArrayState(status="Succeeded"))}))
@@ -399,14 +397,14 @@ def test_of_a_rerun_and_the_deletion_of_tasks_by_retention_one_is_accepted(place
 
 def test_tasks_that_were_deleted_once_they_had_ended_are_not_rerun_as_cancelled(store: Store) -> None:
     states = {index: JobState.CANCELLED if index == 2 else JobState.SUCCEEDED for index in range(6)}
-    ids, arrays = ended_tasks(store, states), Arrays(store, VirtualClock(), Counting())
+    ids, submitter = ended_tasks(store, states), Submitter(store, VirtualClock(), Counting())
     assert store.delete_finished([ids[0], ids[2]]) == 2
     with pytest.raises(NotFound, match="has been cancelled") as caught:
-        rerun(arrays, "sweep", Wanted(cancelled=True), lambda spec, _: spec)
+        rerun(submitter, "sweep", Wanted(cancelled=True), lambda spec, _: spec)
     assert caught.value.hint == "tasks 0,2 were deleted since, and can be run again by number: --index"
     chosen = Wanted(indexes=frozenset({2}))
     assert tasks_of(
-        rerun(arrays, "sweep", chosen, lambda spec, name: evolve(spec, job=evolve(spec.job, name=name))).array
+        rerun(submitter, "sweep", chosen, lambda spec, name: evolve(spec, job=evolve(spec.job, name=name))).array
     ) == [2]
 
 

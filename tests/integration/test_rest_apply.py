@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from holdfast.errors import AlreadyExists, InvalidManifest
 from holdfast.ports.store import JobFilter
-from holdfast.service.apply import Applier
+from holdfast.service.apply import apply_job
 from holdfast.service.manifests.reading import written_job
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
@@ -86,11 +87,11 @@ def test_of_two_jobs_applied_at_the_same_time_one_is_submitted(lab: SetLab, othe
             both_have_looked.wait(10)
             return f"job-{next(ids)}"
 
-    applier = Applier(Submitter(lab.store, lab.clock, Ids()), Control(JOBS, lab.store, lab.clock))
+    apply = partial(apply_job, Submitter(lab.store, lab.clock, Ids()), Control(JOBS, lab.store, lab.clock))
 
     def result(document: dict[str, Any]) -> str:
         try:
-            return applier.apply(written_job(document)).result
+            return apply(written_job(document)).result
         except AlreadyExists as error:
             return error.code
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from holdfast.domain.access import Principal, Role
+from holdfast.domain.audit import Caller
 from holdfast.domain.job import Ceiling, Queue, Resources
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.ports.engine import NodeInfo
-from tests.unit.conftest import exits
+from holdfast.service.jobsets.explain import explained
+from holdfast.service.jobsets.sets import set_named
+from holdfast.service.operations.backend import Backend
+from tests.integration.conftest import NoLogs
+from tests.unit.conftest import NOW, VirtualClock, exits
 from tests.unit.jobset_lab import FOREVER, SetLab
+
+if TYPE_CHECKING:
+    from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.store import Store
+    from holdfast.service.jobsets.explain import SetExplanation
 
 NATIVE: dict[str, Any] = {
     "apiVersion": "holdfast.dev/v1",
@@ -37,6 +48,8 @@ JOB: dict[str, Any] = {
     },
 }
 
+ADMIN = Caller(Principal("lab", roles=(Role.ADMIN,)), NOW)
+
 
 class Counting:
     """Ids that count."""
@@ -60,3 +73,13 @@ def served_lab() -> SetLab:
 
 def native(**spec: object) -> dict[str, Any]:
     return {**NATIVE, "spec": {**NATIVE["spec"], **spec}}
+
+
+def backend_of(store: Store, clock: Clock | None = None, ids: Ids | None = None) -> Backend:
+    """Return what operations on a store work with; no program of which is a log."""
+    return Backend(store, clock or VirtualClock(), ids or Counting(), NoLogs(), ADMIN.principal)
+
+
+def why(lab: SetLab, name: str, *, job: str | None = None) -> SetExplanation:
+    """Explain a set of a lab."""
+    return explained(set_named(lab.store, name), lab.store, lab.clock.now(), job=job)

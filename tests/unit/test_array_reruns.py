@@ -15,8 +15,9 @@ from holdfast.domain.workloads.dependencies import Dependency, Target
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
 from holdfast.ports.requests import RequestKind
-from holdfast.service.arrays import Arrays
+from holdfast.service.arrays import Progress, array_named, explained, progress_of
 from holdfast.service.reruns import Reran, rerun, reruns_of
+from holdfast.service.submit import Submitter
 from tests.unit.conftest import exits
 from tests.unit.test_arrays import ArrayLab, sweep
 
@@ -46,8 +47,12 @@ def lab(tmp_path: Path) -> ArrayLab:
 
 
 @pytest.fixture
-def arrays(lab: ArrayLab) -> Arrays:
-    return Arrays(lab.store, lab.clock, Ids())
+def desk(lab: ArrayLab) -> Submitter:
+    return Submitter(lab.store, lab.clock, Ids())
+
+
+def progress(lab: ArrayLab, name: str) -> Progress:
+    return progress_of(array_named(lab.store, name), lab.store, lab.clock.now())
 
 
 def named(spec: ArraySpec, name: str) -> ArraySpec:
@@ -55,32 +60,32 @@ def named(spec: ArraySpec, name: str) -> ArraySpec:
     return evolve(spec, job=evolve(spec.job, name=name, resources=Resources(1000, 2 << 30)))
 
 
-def again(arrays: Arrays, wanted: Wanted = FAILED, of: str = "sweep", *, dry_run: bool = False) -> Reran:
-    return rerun(arrays, of, wanted, named, dry_run=dry_run)
+def again(desk: Submitter, wanted: Wanted = FAILED, of: str = "sweep", *, dry_run: bool = False) -> Reran:
+    return rerun(desk, of, wanted, named, dry_run=dry_run)
 
 
 def broken(order: RunOrder) -> SimulatedRun:
     return exits(7 if order.job_name == "sweep-6" else 1 if order.job_name in BROKEN else 0)
 
 
-def ended(lab: ArrayLab, arrays: Arrays, total: int = 9) -> None:
+def ended(lab: ArrayLab, total: int = 9) -> None:
     """Have an array end with three failures."""
     lab.plan = broken
     lab.submit_array(sweep(total))
     lab.pass_s(20)
-    assert arrays.get("sweep").array.state.failed == len(BROKEN)
+    assert progress(lab, "sweep").array.state.failed == len(BROKEN)
 
 
-def test_those_that_failed_run_again_by_their_indexes_with_what_was_changed(lab: ArrayLab, arrays: Arrays) -> None:
-    ended(lab, arrays)
+def test_those_that_failed_run_again_by_their_indexes_with_what_was_changed(lab: ArrayLab, desk: Submitter) -> None:
+    ended(lab)
     lab.orders.clear()
-    assert again(arrays, dry_run=True).spec.total == len(BROKEN)
-    made = again(arrays).array
+    assert again(desk, dry_run=True).spec.total == len(BROKEN)
+    made = again(desk).array
     assert (made.name, [one.name for one in made.origins]) == ("sweep-rerun-1", ["sweep"])
     for _ in range(20):
         lab.pass_s(0.5, every_s=0.5)
         lab.restart_controller()
-    assert arrays.get(made.name).array.ended == "Succeeded"
+    assert progress(lab, made.name).array.ended == "Succeeded"
     assert lab.started() == {f"sweep-rerun-1-{index}": 1 for index in (2, 5, 6)}
     for order in lab.orders:
         index = order.job_name.rpartition("-")[2]
@@ -90,80 +95,82 @@ def test_those_that_failed_run_again_by_their_indexes_with_what_was_changed(lab:
             index, "sweep", "9",
         )  # fmt: skip
         assert order.resources.memory == 2 << 30
-    assert [one.name for one in reruns_of(lab.store, arrays.get("sweep").array)] == ["sweep-rerun-1"]
-    assert arrays.get("sweep").array.state.failed == len(BROKEN)
+    assert [one.name for one in reruns_of(lab.store, array_named(lab.store, "sweep"))] == ["sweep-rerun-1"]
+    assert progress(lab, "sweep").array.state.failed == len(BROKEN)
 
 
-def test_each_task_is_rerun_once_and_what_fails_there_is_rerun_there(lab: ArrayLab, arrays: Arrays) -> None:
-    ended(lab, arrays)
-    again(arrays, Wanted(failed=True, indexes=frozenset({0, 5})))
-    rest = again(arrays)
+def test_each_task_is_rerun_once_and_what_fails_there_is_rerun_there(lab: ArrayLab, desk: Submitter) -> None:
+    ended(lab)
+    again(desk, Wanted(failed=True, indexes=frozenset({0, 5})))
+    rest = again(desk)
     assert (list(rest.spec.every_index()), rest.array.name) == ([2, 6], "sweep-rerun-2")
     assert "task 5 was rerun already, in sweep-rerun-1, and left out" in str(rest.warnings[0])
     with pytest.raises(Conflict, match=r"tasks 2,5,6 of array 'sweep' .* already: .*-1 \(id1\), .*-2 \(id2\)"):
-        again(arrays)
+        again(desk)
     lab.plan = lambda _: exits(1)
     lab.pass_s(20)
-    third = again(arrays, of="sweep-rerun-2")
+    third = again(desk, of="sweep-rerun-2")
     assert (third.array.name, [one.name for one in third.array.origins]) == (
         "sweep-rerun-3", ["sweep-rerun-2", "sweep"],
     )  # fmt: skip
     lab.ask(RequestKind.DELETE, "id2")
     lab.pass_s(3)
     with pytest.raises(Conflict, match=r"were rerun already: sweep-rerun-1 \(id1\), sweep-rerun-3 \(id3\)"):
-        again(arrays)
+        again(desk)
     lab.ask(RequestKind.DELETE, "id3")
     lab.pass_s(3)
-    assert list(again(arrays).spec.every_index()) == [2, 6]
+    assert list(again(desk).spec.every_index()) == [2, 6]
 
 
-def test_they_are_chosen_by_what_they_failed_with(lab: ArrayLab, arrays: Arrays) -> None:
-    ended(lab, arrays)
+def test_they_are_chosen_by_what_they_failed_with(lab: ArrayLab, desk: Submitter) -> None:
+    ended(lab)
     by = Wanted(failed=True, causes=frozenset({"kernel_nonzero_exit"}))
-    assert list(again(arrays, by, dry_run=True).spec.every_index()) == [2, 5, 6]
+    assert list(again(desk, by, dry_run=True).spec.every_index()) == [2, 5, 6]
     with pytest.raises(NotFound, match="no task of array 'sweep' failed with oom_killed") as refused:
-        again(arrays, evolve(by, causes=frozenset({"oom_killed"})))
+        again(desk, evolve(by, causes=frozenset({"oom_killed"})))
     assert refused.value.hint == "tasks of it failed with: kernel_nonzero_exit"
 
 
-def test_those_that_go_on_are_left_alone_and_those_never_made_are_cancelled_ones(lab: ArrayLab, arrays: Arrays) -> None:
+def test_those_that_go_on_are_left_alone_and_those_never_made_are_cancelled_ones(
+    lab: ArrayLab, desk: Submitter
+) -> None:
     lab.plan = lambda order: exits(1) if order.job_name == "sweep-0" else exits(0, after_s=1000)
     lab.submit_array(sweep(8, max_running=3))
     lab.pass_s(10)
-    assert list(again(arrays, dry_run=True).spec.every_index()) == [0]
+    assert list(again(desk, dry_run=True).spec.every_index()) == [0]
     with pytest.raises(NotFound, match="no task of array 'sweep' has been cancelled") as refused:
-        again(arrays, Wanted(cancelled=True))
+        again(desk, Wanted(cancelled=True))
     assert refused.value.hint == "tasks 1-7 have not ended yet"
     for index in (1, 7):
         with pytest.raises(Conflict, match=f"task {index} of array 'sweep' has not ended yet"):
-            again(arrays, Wanted(indexes=frozenset({0, index})))
+            again(desk, Wanted(indexes=frozenset({0, index})))
     lab.ask(RequestKind.CANCEL, "sweep")
     lab.pass_s(20)
-    assert list(again(arrays, Wanted(cancelled=True), dry_run=True).spec.every_index()) == [1, 2, 3, 4, 5, 6, 7]
-    assert list(again(arrays, Wanted(indexes=frozenset({7, 0})), dry_run=True).spec.every_index()) == [0, 7]
+    assert list(again(desk, Wanted(cancelled=True), dry_run=True).spec.every_index()) == [1, 2, 3, 4, 5, 6, 7]
+    assert list(again(desk, Wanted(indexes=frozenset({7, 0})), dry_run=True).spec.every_index()) == [0, 7]
 
 
-def test_what_cannot_be_rerun_is_refused_with_what_could(lab: ArrayLab, arrays: Arrays) -> None:
+def test_what_cannot_be_rerun_is_refused_with_what_could(lab: ArrayLab, desk: Submitter) -> None:
     lab.submit_array(sweep(3))
     lab.pass_s(10)
     with pytest.raises(NotFound, match="no task of array 'sweep' has failed"):
-        again(arrays)
+        again(desk)
     with pytest.raises(NotFound, match="array 'sweep' has no tasks 3,9") as unknown:
-        again(arrays, Wanted(indexes=frozenset({9, 1, 3})))
+        again(desk, Wanted(indexes=frozenset({9, 1, 3})))
     assert unknown.value.hint == "it has 0-2"
     with pytest.raises(InvalidRequest) as empty:
-        again(arrays, Wanted())
+        again(desk, Wanted())
     assert empty.value.problems[0].allowed == ("failed", "cancelled", "causes", "indices")
     with pytest.raises(NotFound, match="array 'none' does not exist"):
-        again(arrays, of="none")
+        again(desk, of="none")
     with pytest.raises(AlreadyExists):
-        rerun(arrays, "sweep", Wanted(indexes=frozenset({1})), lambda spec, _: named(spec, "sweep"))
+        rerun(desk, "sweep", Wanted(indexes=frozenset({1})), lambda spec, _: named(spec, "sweep"))
     assert [one.name for one in lab.store.workloads(Array)] == ["sweep"]
     assert lab.stored() == {JobState.SUCCEEDED: 3}
 
 
 def test_tasks_that_failed_or_were_cancelled_alike_are_told_of_together_and_looked_up_at_once(
-    lab: ArrayLab, arrays: Arrays, monkeypatch: pytest.MonkeyPatch
+    lab: ArrayLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.plan = broken
     lab.submit_array(sweep(9))
@@ -171,13 +178,13 @@ def test_tasks_that_failed_or_were_cancelled_alike_are_told_of_together_and_look
     lab.submit_array(evolve(sweep(9), job=job))
     lab.pass_s(30)
     monkeypatch.setattr(lab.store, "attempts", None)
-    failed = arrays.explain("sweep")
+    failed = explained(progress(lab, "sweep"), lab.store)
     assert [
         (group.cause, group.exit_code, [one.name for one in group.tasks]) for group in failed.groups
     ] == [("kernel_nonzero_exit", 1, ["sweep-2", "sweep-5"]), ("kernel_nonzero_exit", 7, ["sweep-6"])]  # fmt: skip
-    [group] = arrays.explain("next").cancelled
+    [group] = explained(progress(lab, "next"), lab.store).cancelled
     assert (group.reason, [one.name for one in group.tasks]) == (
         "job sweep-I did not succeed", ["next-2", "next-5", "next-6"],
     )  # fmt: skip
     assert "job sweep-6 did not succeed: it failed: exit code 7" in group.tasks[-1].reason
-    assert (failed.cancelled, arrays.explain("next").groups) == ([], [])
+    assert (failed.cancelled, explained(progress(lab, "next"), lab.store).groups) == ([], [])

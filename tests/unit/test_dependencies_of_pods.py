@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
 from holdfast.ports.requests import RequestKind
-from holdfast.service.apply import Applier
+from holdfast.service.apply import apply_job
 from holdfast.service.explain import Explainer
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
@@ -192,7 +193,7 @@ def test_names_of_one_submission_may_come_in_any_order_and_not_in_a_circle(lab: 
 
 def test_applying_the_same_again_leaves_what_waits_alone(lab: WaitingLab) -> None:
     lab.add("good")
-    applier = Applier(lab.submitter, Control(JOBS, lab.store, lab.clock))
-    results = [applier.apply(Written(read(document("next", depends_on="good")))).result for _ in range(2)]
-    results.append(applier.apply(Written(read(document("next", depends_on="good:ended")))).result)
+    apply = partial(apply_job, lab.submitter, Control(JOBS, lab.store, lab.clock))
+    results = [apply(Written(read(document("next", depends_on="good")))).result for _ in range(2)]
+    results.append(apply(Written(read(document("next", depends_on="good:ended")))).result)
     assert results == ["created", "unchanged", "created"]

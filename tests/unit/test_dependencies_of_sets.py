@@ -16,13 +16,13 @@ from holdfast.domain.workloads.jobset.state import Event, JobSet
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
-from holdfast.service.jobsets.explain import SetExplainer
-from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.sets import JobSets, set_named
 from holdfast.service.operations.rehearsal import Rehearsal, Verb
 from holdfast.service.submit import Submitter
 from holdfast.wire.render_jobsets import set_summary
 from tests.unit.conftest import exits, job_named
 from tests.unit.jobset_lab import SetLab, group, manifest
+from tests.unit.jobset_service import backend_of, why
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,12 +62,12 @@ class WaitingSets(SetLab):
         return self.store.workload(JobSet, "train")
 
     def shown(self) -> tuple[str, str]:
-        found = self.sets.get("train")
+        found = set_named(self.store, "train")
         summary = set_summary(found, set_spec_of(found), queue="default")
         return summary.state, summary.message
 
-    def why(self) -> str:
-        return SetExplainer(self.sets).why("train").headline
+    def headline(self) -> str:
+        return why(self, "train").headline
 
     def go_on(self, seconds: int, *, restarts: bool = False) -> None:
         for _ in range(seconds):
@@ -129,11 +129,11 @@ def test_it_says_what_it_waits_for_and_why_it_never_started(lab: WaitingSets) ->
     lab.add_set("bad")
     assert lab.shown() == ("Waiting", "waits for job bad to succeed")
     lab.go_on(2)
-    assert lab.why() == "Job set train waits for job bad to succeed."
+    assert lab.headline() == "Job set train waits for job bad to succeed."
     lab.go_on(10)
     state, message = lab.shown()
     assert (state, message) == ("Failed", "job bad did not succeed: it failed: exit code 1; no retry policy applies")
-    assert lab.why() == f"Job set train failed: {message}."
+    assert lab.headline() == f"Job set train failed: {message}."
 
 
 def test_to_those_that_wait_for_it_a_set_that_never_started_was_cancelled(lab: WaitingSets) -> None:
@@ -155,8 +155,8 @@ def test_one_whose_condition_can_never_hold_is_suspended_or_runs_where_it_asks_f
     set_id = lab.add_set("bad", "hold")
     lab.go_on(10, restarts=restarts)
     assert lab.shown() == ("Suspended", "job bad did not succeed: it failed: exit code 1; no retry policy applies")
-    assert lab.why().startswith("Job set train is suspended: job bad did not succeed")
-    told = [entry.what for entry in lab.sets.log(lab.set())]
+    assert lab.headline().startswith("Job set train is suspended: job bad did not succeed")
+    told = [entry.what for entry in lab.store.set_log(lab.set().id)]
     assert [one.reason for one in told if isinstance(one, Event)].count("DependencyNeverSatisfied") == 1
     lab.ask_set(RequestKind.RELEASE, set_id)
     lab.go_on(20, restarts=restarts)
@@ -178,7 +178,7 @@ def test_one_that_is_suspended_while_it_waits_goes_on_waiting_when_it_is_resumed
     set_id = lab.add_set("good", suspend=True)
     lab.go_on(2, restarts=restarts)
     assert lab.shown()[0] == "Suspended"
-    assert "Once it is resumed, it still waits for job good to succeed." in SetExplainer(lab.sets).why("train").summary
+    assert "Once it is resumed, it still waits for job good to succeed." in why(lab, "train").summary
     lab.ask_set(RequestKind.RELEASE, set_id)
     lab.go_on(1, restarts=restarts)
     assert lab.shown()[0] == "Waiting"
@@ -278,7 +278,7 @@ def test_a_set_that_is_changed_while_it_waits_goes_on_waiting(lab: WaitingSets) 
 
 
 def test_what_is_checked_together_may_wait_for_each_other_but_not_in_a_circle(lab: WaitingSets) -> None:
-    rehearsal = Rehearsal(lab.store, lab.clock, Numbers())
+    rehearsal = Rehearsal(backend_of(lab.store, lab.clock, Numbers()))
     chain = [
         {"name": "report", "command": ["true"], "dependsOn": ["eval"]},
         document("train", name="eval"),

@@ -13,11 +13,9 @@ from holdfast.domain.policy.model import Action, Rule
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.service.explain import Explainer
-from holdfast.service.jobsets.explain import SetExplainer
-from holdfast.service.jobsets.sets import JobSets
 from tests.unit.conftest import job_named, retrying
 from tests.unit.jobset_lab import SetLab, group, manifest
-from tests.unit.jobset_service import Counting
+from tests.unit.jobset_service import why
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,6 +129,6 @@ def test_a_job_and_a_set_say_once_that_nothing_is_started_while_they_wait_for_th
     job = lab.submit(job_named("job"), ENDLESS)
     lab.pass_s(3)
     of_job = Explainer(lab.store).why(job)
-    of_set = SetExplainer(JobSets(lab.store, lab.clock, Counting())).why(set_id)
+    of_set = why(lab, set_id)
     for headline, summary in ((of_job.headline, of_job.summary), (of_set.headline, of_set.summary)):
         assert " ".join((headline, *summary)).count(WORDS) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,16 +18,16 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
-from holdfast.service.jobsets.explain import SetExplainer
-from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.sets import JobSets, set_named
 from holdfast.service.operations.filters import Wanted, read_filter
+from holdfast.service.operations.jobsets import JobSetOperations
 from holdfast.service.operations.seeing import Seeing
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
 from holdfast.service.steering.jobsets import JOB_SETS
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
-from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
+from tests.unit.jobset_service import ADMIN, JOB, NATIVE, Counting, backend_of, native, served_lab
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,11 +48,6 @@ def sets(lab: SetLab) -> JobSets:
 @pytest.fixture
 def control(lab: SetLab) -> Control[JobSet]:
     return Control(JOB_SETS, lab.store, lab.clock, actor="bob")
-
-
-@pytest.fixture
-def explainer(sets: JobSets) -> SetExplainer:
-    return SetExplainer(sets)
 
 
 def changed(document: dict[str, Any], edit: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
@@ -83,7 +79,7 @@ def test_a_set_that_was_created_runs(sets: JobSets, lab: SetLab) -> None:
     lab.plan = lambda _: exits(0)
     sets.create(NATIVE)
     lab.pass_s(10)
-    assert sets.get("short").state.terminal == "Completed"
+    assert set_named(lab.store, "short").state.terminal == "Completed"
 
 
 def test_a_name_is_taken_once(sets: JobSets, lab: SetLab) -> None:
@@ -218,7 +214,7 @@ def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: JobSets
     assert load_set_spec(change.spec).suspend
     assert json.loads(change.manifest)["spec"]["suspend"]
     lab.pass_s(1)
-    row = sets.get("short")
+    row = set_named(lab.store, "short")
     assert (row.generation, json.loads(row.manifest)["spec"]["suspend"]) == (2, True)
     assert sets.put(document).result == "unchanged"
 
@@ -231,7 +227,7 @@ def test_a_set_resumed_by_hand_is_not_changed_by_what_it_was_created_from(
     lab.pass_s(1)
     control.ask(Act.RESUME, "short")
     lab.pass_s(1)
-    assert '"suspend":false' in sets.get("short").manifest
+    assert '"suspend":false' in set_named(lab.store, "short").manifest
     assert sets.put(NATIVE).result == "unchanged"
 
 
@@ -279,7 +275,7 @@ def test_a_set_that_is_going_takes_no_change(sets: JobSets, control: Control[Job
     lab.pass_s(2)
     control.ask(Act.DELETE, "short")
     lab.controller.tick([])
-    assert sets.get("short").deleting
+    assert set_named(lab.store, "short").deleting
     for refused in (
         lambda: sets.put(native(suspend=True)),
         lambda: control.ask(Act.SUSPEND, "short"),
@@ -296,7 +292,7 @@ def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: Control
     control.ask(Act.DELETE, "short", "no more")
     lab.pass_s(60)
     with pytest.raises(NotFound):
-        sets.get("short")
+        set_named(lab.store, "short")
     seeing = Seeing(lab.store, None, Caller(Principal("lab", roles=(Role.ADMIN,)), 0.0))
     where = read_filter(seeing, Wanted(job_set=set_id))
     assert where == JobFilter(job_set=set_id)
@@ -362,23 +358,25 @@ def test_a_set_that_is_over_can_only_be_deleted(sets: JobSets, control: Control[
     control.ask(Act.DELETE, "short")
 
 
-def test_lists_are_cut_by_name(sets: JobSets) -> None:
+def test_lists_are_cut_by_name(sets: JobSets, lab: SetLab) -> None:
     for name in ("c", "a", "b"):
         sets.create(manifest(name, replicatedJobs=[group("w")]))
-    first = sets.page(limit=2)
+    page = partial(JobSetOperations(backend_of(lab.store)).page, ADMIN)
+    first = page(limit=2)
     assert ([one.name for one in first.sets], first.next_after) == (["a", "b"], "b")
-    rest = sets.page(after="b", limit=2)
+    rest = page(after="b", limit=2)
     assert ([one.name for one in rest.sets], rest.next_after) == (["c"], None)
 
 
 def test_the_jobs_of_a_set_come_with_what_is_known_of_their_pods(sets: JobSets, lab: SetLab) -> None:
     row = sets.create(NATIVE).job_set
     lab.pass_s(2)
-    first = sets.children(row, limit=2)
+    children = partial(JobSetOperations(backend_of(lab.store)).children, ADMIN, row)
+    first = children(limit=2)
     assert [(one.at.group, one.at.index) for one in first.children] == [("driver", 0), ("workers", 0)]
     assert [one.pods.state.active for one in first.children if one.pods] == [1, 1]
     assert first.next_after is not None
-    rest = sets.children(row, after=first.next_after, limit=2)
+    rest = children(after=first.next_after, limit=2)
     assert [one.at.index for one in rest.children] == [1]
     assert rest.next_after is None
 
@@ -410,4 +408,4 @@ class Overtaken(Counting):
 def test_of_two_first_puts_at_once_one_creates_and_the_other_changes_nothing(sets: JobSets, lab: SetLab) -> None:
     late = JobSets(lab.store, lab.clock, Overtaken(lambda: sets.put(NATIVE)))
     assert late.put(NATIVE).result == "unchanged"
-    assert [one.name for one in sets.page().sets] == ["short"]
+    assert [one.name for one in JobSetOperations(backend_of(lab.store)).page(ADMIN).sets] == ["short"]

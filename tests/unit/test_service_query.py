@@ -7,8 +7,8 @@ import pytest
 from holdfast.domain.job import Job, JobState
 from holdfast.errors import InvalidRequest
 from holdfast.ports.store import JobFilter, Submission
-from holdfast.service.explain import Explainer
-from holdfast.service.query import MOST_STATES, Queries
+from holdfast.service.operations.jobs import MOST_STATES, JobOperations
+from tests.unit.jobset_service import ADMIN, backend_of
 from tools.memory_store import MemoryStore
 
 
@@ -25,24 +25,26 @@ def _add(store: MemoryStore, numbers: range) -> None:
 
 
 @pytest.fixture
-def queries(store: MemoryStore) -> Queries:
-    return Queries(store, Explainer(store))
+def jobs(store: MemoryStore) -> JobOperations:
+    return JobOperations(backend_of(store))
 
 
-def test_pages_follow_each_other_without_gap_or_repeat_while_jobs_arrive(store: MemoryStore, queries: Queries) -> None:
-    first = queries.page(JobFilter(), limit=2)
+def test_pages_follow_each_other_without_gap_or_repeat_while_jobs_arrive(
+    store: MemoryStore, jobs: JobOperations
+) -> None:
+    first = jobs.page(ADMIN, JobFilter(), limit=2)
     _add(store, range(5, 7))
     assert first.next_after is not None
-    rest = queries.page(JobFilter(), after=first.next_after, limit=5)
+    rest = jobs.page(ADMIN, JobFilter(), after=first.next_after, limit=5)
     assert [job.name for job in (*first.jobs, *rest.jobs)] == [f"n{n}" for n in range(7)]
     assert rest.next_after is None
 
 
-def test_the_last_full_page_says_that_nothing_follows(queries: Queries) -> None:
-    assert queries.page(JobFilter(), limit=5).next_after is None
+def test_the_last_full_page_says_that_nothing_follows(jobs: JobOperations) -> None:
+    assert jobs.page(ADMIN, JobFilter(), limit=5).next_after is None
 
 
-def test_states_leave_out_what_is_unknown_and_are_bounded(queries: Queries) -> None:
-    assert queries.states(["job000002", "nope"]) == {"job000002": JobState.QUEUED}
+def test_states_leave_out_what_is_unknown_and_are_bounded(jobs: JobOperations) -> None:
+    assert jobs.states(ADMIN, ["job000002", "nope"]) == {"job000002": JobState.QUEUED}
     with pytest.raises(InvalidRequest):
-        queries.states(["x"] * (MOST_STATES + 1))
+        jobs.states(ADMIN, ["x"] * (MOST_STATES + 1))

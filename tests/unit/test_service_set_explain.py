@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +15,9 @@ from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
-from holdfast.service.jobsets.explain import SetExplainer
 from holdfast.service.jobsets.sets import JobSets
-from holdfast.service.query import Queries
+from holdfast.service.operations.jobs import JobOperations
+from holdfast.service.operations.jobsets import JobSetOperations
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobsets import JOB_SETS
 from holdfast.service.submit import Submitter, Written
@@ -24,7 +25,7 @@ from holdfast.wire.render_jobsets import set_view
 from tests.reading import read_job
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab, fails_first, group, manifest, rule
-from tests.unit.jobset_service import JOB, NATIVE, Counting, native, served_lab
+from tests.unit.jobset_service import ADMIN, JOB, NATIVE, Counting, backend_of, native, served_lab, why
 
 if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import JobSet
@@ -46,11 +47,6 @@ def control(lab: SetLab) -> Control[JobSet]:
     return Control(JOB_SETS, lab.store, lab.clock, actor="bob")
 
 
-@pytest.fixture
-def explainer(sets: JobSets) -> SetExplainer:
-    return SetExplainer(sets)
-
-
 def failing_twice(sets: JobSets, lab: SetLab) -> None:
     policy = {"maxRestarts": 1, "rules": [rule("RestartJob", targetReplicatedJobs=["workers"])]}
     lab.plan = fails_first("train-workers-1", times=2)
@@ -58,36 +54,34 @@ def failing_twice(sets: JobSets, lab: SetLab) -> None:
     lab.pass_s(30)
 
 
-def test_the_traces_of_a_set_tell_every_decision(sets: JobSets, lab: SetLab, explainer: SetExplainer) -> None:
+def test_the_traces_of_a_set_tell_every_decision(sets: JobSets, lab: SetLab) -> None:
     failing_twice(sets, lab)
-    told = explainer.why("train")
+    told = why(lab, "train")
     assert told.headline.startswith("Job set train failed: ")
     assert "1 of 1 counted restarts (maxRestarts) are used." in told.summary
     assert [one.decision.granted for one in told.traces] == [True, False]
     assert any("Rule ruleRestartJob matched" in line for line in told.traces[0].summary)
     assert told.omitted == 0
-    assert len(explainer.why("train", job="train-workers-1").traces) == 2
-    assert explainer.why("train", job="train-driver-0").traces == []
+    assert len(why(lab, "train", job="train-workers-1").traces) == 2
+    assert why(lab, "train", job="train-driver-0").traces == []
     with pytest.raises(NotFound):
-        explainer.why("train", job="nobody")
+        why(lab, "train", job="nobody")
 
 
-def test_old_decisions_are_counted_and_not_told(
-    sets: JobSets, lab: SetLab, explainer: SetExplainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_decisions_are_counted_and_not_told(sets: JobSets, lab: SetLab, monkeypatch: pytest.MonkeyPatch) -> None:
     failing_twice(sets, lab)
     monkeypatch.setattr("holdfast.service.jobsets.explain.MOST_TRACES", 1)
-    told = explainer.why("train")
+    told = why(lab, "train")
     assert (len(told.traces), told.omitted) == (1, 1)
     assert not told.traces[0].decision.granted
 
 
 def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
     failing_twice(sets, lab)
-    row = sets.get("train")
-    whole = list(sets.whole_log(row))
-    assert [one.seq for one in sets.last_log(row, 2)] == [one.seq for one in whole[-2:]]
-    assert [one.seq for one in sets.log(row, after=whole[0].seq, limit=1)] == [whole[1].seq]
+    log = partial(JobSetOperations(backend_of(lab.store)).log, ADMIN, "train")
+    whole = [one.seq for one in log()]
+    assert [one.seq for one in log(tail=2)] == whole[-2:]
+    assert [one.seq for one in log(after=whole[0], limit=1)] == [whole[1]]
 
 
 @pytest.mark.parametrize(
@@ -101,12 +95,10 @@ def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
         ),
     ],
 )
-def test_the_headline_says_where_a_set_is(
-    sets: JobSets, lab: SetLab, explainer: SetExplainer, document: dict[str, Any], line: str
-) -> None:
+def test_the_headline_says_where_a_set_is(sets: JobSets, lab: SetLab, document: dict[str, Any], line: str) -> None:
     sets.create(document)
     lab.pass_s(2)
-    assert explainer.why("short").headline == line
+    assert why(lab, "short").headline == line
 
 
 LEFT = "Left failed: train-workers-1."
@@ -124,64 +116,62 @@ TO_COME = "Once the others have ended, the set fails unless its success policy i
     ids=["going on", "failed of it", "complete without it", "failed of another"],
 )
 def test_what_a_job_left_failed_means_is_told_as_it_is_by_now(
-    lab: SetLab, explainer: SetExplainer, driver: SimulatedRun, success: str, told: list[str], headline: str
+    lab: SetLab, sets: JobSets, driver: SimulatedRun, success: str, told: list[str], headline: str
 ) -> None:
     lab.plan = lambda order: exits(1) if "workers-1" in order.job_name else driver
     policy = {"maxRestarts": 0, "rules": [rule("FailJob", targetReplicatedJobs=["workers"])]}
     targets = {} if success == "All" else {"targetReplicatedJobs": ["driver"]}
     groups = [group("driver"), group("workers", 2)]
     document = manifest(replicatedJobs=groups, failurePolicy=policy, successPolicy={"operator": success, **targets})
-    explainer.sets.create(document)
+    sets.create(document)
     lab.pass_s(30)
-    why = explainer.why("train")
-    assert why.headline.startswith(headline)
-    assert [line for line in why.summary if line.startswith(("Left", "Once", "Its success"))] == told
-    named = sum("train-workers-1" in line for line in (why.headline, *why.summary))
+    found = why(lab, "train")
+    assert found.headline.startswith(headline)
+    assert [line for line in found.summary if line.startswith(("Left", "Once", "Its success"))] == told
+    named = sum("train-workers-1" in line for line in (found.headline, *found.summary))
     assert named == 1, "who is to blame is named once"
 
 
-def test_a_set_that_nobody_has_looked_at_has_not_started(sets: JobSets, explainer: SetExplainer) -> None:
+def test_a_set_that_nobody_has_looked_at_has_not_started(sets: JobSets, lab: SetLab) -> None:
     sets.create(NATIVE)
-    assert explainer.why("short").headline == "Job set short has not started yet."
+    assert why(lab, "short").headline == "Job set short has not started yet."
 
 
-def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab, explainer: SetExplainer) -> None:
+def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab) -> None:
     waiting = {**group("workers"), "dependsOn": [{"name": "driver", "status": "Complete"}]}
     sets.create(manifest(replicatedJobs=[group("driver"), waiting]))
     lab.pass_s(2)
-    summary = explainer.why("train").summary
+    summary = why(lab, "train").summary
     assert "Replicated job workers waits for driver to be Complete." in summary
     assert "Jobs of driver: 1 of 1 ready." in summary
 
 
-def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: JobSets, lab: SetLab, explainer: SetExplainer) -> None:
+def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: JobSets, lab: SetLab) -> None:
     big = {"name": "big", "replicas": 7, "command": ["x"], "resources": {"cpu": 99}}
     sets.create(native(queue="default", jobs=[big]))
     lab.pass_s(2)
-    told = [line for line in explainer.why("short").summary if "queued" in line]
+    told = [line for line in why(lab, "short").summary if "queued" in line]
     assert len(told) == 6
     assert told[0].startswith("Job short-big-0 is queued: needs 99 cpu, the largest node has 16")
     assert told[-1] == "More of its jobs are queued."
 
 
-def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(
-    sets: JobSets, lab: SetLab, explainer: SetExplainer
-) -> None:
+def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(sets: JobSets, lab: SetLab) -> None:
     lab.plan = lambda _: exits(1, after_s=5.0)
     sets.create(native(jobs=[{"name": "w", "command": ["x"]}], failurePolicy={"maxRestarts": 1, "window": "60s"}))
     lab.pass_s(20)
-    assert explainer.why("short").headline.startswith("Job set short failed: ")
+    assert why(lab, "short").headline.startswith("Job set short failed: ")
     lab.pass_s(600)
-    assert "1 of 1 counted restarts (maxRestarts) are used." in explainer.why("short").summary
+    assert "1 of 1 counted restarts (maxRestarts) are used." in why(lab, "short").summary
 
 
-def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLab, explainer: SetExplainer) -> None:
+def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLab) -> None:
     lab.plan = lambda _: exits(1, after_s=5.0)
     limits = {"backoffLimit": 2147483647, "podReplacementPolicy": "Failed"}
     policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
     sets.create(native(jobs=[{"name": "w", "replicas": 2, "command": ["x"], **limits}], failurePolicy=policy))
     lab.pass_s(60)
-    told = explainer.why("short")
+    told = why(lab, "short")
     assert told.headline == "Job set short failed: jobset failed due to reaching max number of restarts."
     assert "Its programs were restarted in place 2 times (maxRestarts 2)." in told.summary
     assert not [line for line in told.summary if "are used" in line]
@@ -211,7 +201,7 @@ def test_a_kubernetes_job_is_submitted_like_any_other(lab: SetLab) -> None:
     lab.plan = lambda _: exits(0)
     job = submitter.submit(read_job(JOB))
     lab.pass_s(10)
-    found = Queries(lab.store, Explainer(lab.store)).detail(job.id)
+    found = JobOperations(backend_of(lab.store)).get(ADMIN, job.id)
     assert found.job.state is JobState.SUCCEEDED
     assert found.pods is not None
     assert found.pods.known is not None
@@ -242,21 +232,21 @@ def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:
 def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
     row = sets.create(NATIVE).job_set
     lab.pass_s(2)
-    queries = Queries(lab.store, Explainer(lab.store))
+    jobs = JobOperations(backend_of(lab.store))
     (first, *_) = lab.store.jobs(JobFilter(job_set=row.id))
-    before = queries.detail(first.id).pods
+    before = jobs.get(ADMIN, first.id).pods
     assert before is not None
     assert before.asked is not None
     control.ask(Act.DELETE, "short")
     lab.pass_s(60)
-    after = queries.detail(first.id).pods
+    after = jobs.get(ADMIN, first.id).pods
     assert after is not None
     assert after.asked is None
 
 
 def test_a_job_without_pods_has_none(lab: SetLab) -> None:
     job = Submitter(lab.store, lab.clock, Counting()).submit(read_job({"command": ["x"]}))
-    assert Queries(lab.store, Explainer(lab.store)).detail(job.id).pods is None
+    assert JobOperations(backend_of(lab.store)).get(ADMIN, job.id).pods is None
 
 
 def restarted(lab: SetLab, sets: JobSets, action: str, *, most: int = 1) -> None:
@@ -269,8 +259,8 @@ def restarted(lab: SetLab, sets: JobSets, action: str, *, most: int = 1) -> None
 
 def attempts_told(lab: SetLab, job: str) -> list[tuple[str, str, str]]:
     """List what ``holdfast attempts`` says: number, state and decision."""
-    queries = Queries(lab.store, Explainer(lab.store))
-    columns, rows = attempt_table(attempts_of(queries.detail(job)), now_s=0.0)
+    jobs = JobOperations(backend_of(lab.store))
+    columns, rows = attempt_table(attempts_of(jobs.get(ADMIN, job)), now_s=0.0)
     places = [columns.index(name) for name in ("ATTEMPT", "STATE", "DECISION")]
     return [(row[places[0]], row[places[1]], row[places[2]]) for row in rows]
 

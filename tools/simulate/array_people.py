@@ -12,8 +12,8 @@ from holdfast.domain.workloads.array.rerun import Wanted
 from holdfast.errors import Conflict, NotFound, Refused
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
-from holdfast.service.arrays import Arrays
 from holdfast.service.reruns import rerun
+from holdfast.service.submit import Submitter
 from tools.simulate.chance import Chance
 from tools.simulate.work import random_spec
 
@@ -78,7 +78,7 @@ class ArrayPeople:
         row = self._later.choice(list(self._checks.rows.values()))
         wanted = Wanted(*self._later.choice(((True, False), (False, True), (True, True))))
         try:
-            found = rerun(Arrays(self._scene.store(), self._scene.agenda, self), row.id, wanted, _named)
+            found = rerun(Submitter(self._scene.store(), self._scene.agenda, self), row.id, wanted, _named)
         except (NotFound, Conflict, Refused) as error:
             self._scene.trace.say(f"asked to rerun {row.name}: {error}")
         else:

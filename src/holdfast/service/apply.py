@@ -12,7 +12,6 @@ from holdfast.service.admission.finding import Everything
 from holdfast.service.steering.jobs import suspend_as
 
 if TYPE_CHECKING:
-    from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.service.steering.control import Control
@@ -28,45 +27,38 @@ class AppliedJob(Struct, frozen=True):
     warnings: tuple[Problem, ...] = ()
 
 
-class Applier(Struct, frozen=True):
-    """Applies Kubernetes Jobs."""
+def apply_job(submitter: Submitter, control: Control[Job], written: Written) -> AppliedJob:
+    """Submit a Kubernetes Job unless the newest one of its name is the same; only ``suspend`` of that may change.
 
-    submitter: Submitter
-    control: Control[Job]
+    Raises:
+        InvalidManifest: It is not valid, or not a Kubernetes Job; with all problems.
+        Refused: A limit of its queue could never hold it.
+        AlreadyExists: Another one of its name was submitted at the same time.
+    """
+    spec = written.spec
+    if written.error is None and spec.kind != KUBEJOB:
+        hint = "submit it; jobs in Holdfast's own form may share a name"
+        raise InvalidManifest(problems=[Problem("apiVersion", "only batch/v1 Jobs are applied", hint=hint)])
+    there, newest = (None, None) if written.error is not None else _there(submitter, spec)
+    if there is None:
+        try:
+            return AppliedJob(submitter.submit(written, newest=newest), "created", written.warnings)
+        except AlreadyExists:  # whoever applied the same at the same time was first
+            there, _ = _there(submitter, spec)
+            if there is None:
+                raise
+    suspend = spec.kube is not None and spec.kube.spec.suspend
+    changed = suspend_as(control, there, suspend=suspend, by=submitter.by)
+    result = ("suspended" if suspend else "resumed") if changed else "unchanged"
+    return AppliedJob(there, result, written.warnings)
 
-    def apply(self, written: Written, *, by: Caller | None = None) -> AppliedJob:
-        """Submit a Kubernetes Job unless the newest one of its name is the same; only ``suspend`` of that may change.
 
-        Raises:
-            InvalidManifest: It is not valid, or not a Kubernetes Job; with all problems.
-            Refused: A limit of its queue could never hold it.
-            AlreadyExists: Another one of its name was submitted at the same time.
-        """
-        spec = written.spec
-        if written.error is None and spec.kind != KUBEJOB:
-            hint = "submit it; jobs in Holdfast's own form may share a name"
-            raise InvalidManifest(problems=[Problem("apiVersion", "only batch/v1 Jobs are applied", hint=hint)])
-        there, newest = (None, None) if written.error is not None else self._there(spec)
-        if there is None:
-            try:
-                return AppliedJob(self.submitter.submit(written, newest=newest), "created", written.warnings)
-            except AlreadyExists:  # whoever applied the same at the same time was first
-                there, _ = self._there(spec)
-                if there is None:
-                    raise
-        suspend = spec.kube is not None and spec.kube.spec.suspend
-        changed = suspend_as(self.control, there, suspend=suspend, by=by)
-        result = ("suspended" if suspend else "resumed") if changed else "unchanged"
-        return AppliedJob(there, result, written.warnings)
-
-    def _there(self, spec: JobSpec) -> tuple[Job | None, str]:
-        """Return the newest job of a name that is one's own, if it is the same; and the id of the newest of all."""
-        store = self.submitter.store
-        newest = Everything(store).find_own(spec.name)
-        finder = self.submitter.finder
-        job = newest if finder is None else finder.find_own(spec.name)
-        same = job is not None and job.child is None and _suspended(load_spec(job.spec)) == _suspended(spec)
-        return (job if same else None), "" if newest is None else newest.id
+def _there(submitter: Submitter, spec: JobSpec) -> tuple[Job | None, str]:
+    """Return the newest job of a name that is one's own, if it is the same; and the id of the newest of all."""
+    newest = Everything(submitter.store).find_own(spec.name)
+    job = newest if submitter.finder is None else submitter.finder.find_own(spec.name)
+    same = job is not None and job.child is None and _suspended(load_spec(job.spec)) == _suspended(spec)
+    return (job if same else None), "" if newest is None else newest.id
 
 
 def _suspended(spec: JobSpec) -> JobSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import load_array
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve
@@ -12,6 +13,7 @@ from holdfast.domain.workloads.array.model import Array, task_id
 from holdfast.domain.workloads.array.rerun import Task, causes_of, is_meant, origins_of, some_of, unused_name
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem, VersionConflict
+from holdfast.service.arrays import array_named, submitted
 from holdfast.service.naming import MOST_LISTED
 from holdfast.service.refusals import audited
 from holdfast.service.submit import Written
@@ -19,11 +21,10 @@ from holdfast.service.submit import Written
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.array.model import ArraySpec
     from holdfast.domain.workloads.array.rerun import Wanted
     from holdfast.ports.store import Store
-    from holdfast.service.arrays import Arrays
+    from holdfast.service.submit import Submitter
 
 _WAYS = ("failed", "cancelled", "causes", "indices")
 _MOST_TRIES = 100
@@ -46,22 +47,20 @@ def reruns_of(store: Store, array: Array) -> Sequence[Array]:
 
 
 def rerun(
-    arrays: Arrays,
+    submitter: Submitter,
     reference: str,
     wanted: Wanted,
     change: Callable[[ArraySpec, str], ArraySpec],
     *,
-    by: Caller | None = None,
     dry_run: bool = False,
 ) -> Reran:
     """Submit an array of some tasks of another one; they keep their indexes and take over the checkpoint folders.
 
     Args:
-        arrays: All arrays.
+        submitter: Submits it, for who asks.
         reference: The other one's name or id.
         wanted: Which tasks; those that another rerun has already are left out.
         change: Changes what the tasks ask for, and gives the array a name; it is told one that nobody has.
-        by: Who asks.
         dry_run: Check everything and store nothing.
 
     Raises:
@@ -73,22 +72,21 @@ def rerun(
     """
     if wanted.any_end and wanted.indexes is None:
         raise InvalidRequest(problems=[Problem("", "nothing says which tasks to run again", allowed=_WAYS)])
-    with audited(arrays.store, None if dry_run else by, Act.CREATE, Subject.ARRAY, reference):
+    with audited(submitter.store, None if dry_run else submitter.by, Act.CREATE, Subject.ARRAY, reference):
         for _ in range(_MOST_TRIES):
             try:
-                return _rerun(arrays, reference, wanted, change, by=by, dry_run=dry_run)
+                return _rerun(submitter, reference, wanted, change, dry_run=dry_run)
             except VersionConflict:  # somebody else reran tasks of it at the same time
                 continue
-        return _rerun(arrays, reference, wanted, change, by=by, dry_run=dry_run)
+        return _rerun(submitter, reference, wanted, change, dry_run=dry_run)
 
 
 def _rerun(
-    arrays: Arrays,
+    submitter: Submitter,
     reference: str,
     wanted: Wanted,
     change: Callable[[ArraySpec, str], ArraySpec],
     *,
-    by: Caller | None,
     dry_run: bool,
 ) -> Reran:
     """Submit a rerun of what nobody else runs again by now.
@@ -96,15 +94,16 @@ def _rerun(
     Raises:
         VersionConflict: Others were accepted, or tasks were deleted, since that was looked up.
     """
-    found = arrays.get(reference)
-    array, spec = found.array, found.spec
-    tasks = {task.index: task for task in _chosen(arrays.store, array, spec, wanted)}
-    left, out, others = _divided(arrays.store, array, tasks)
+    store = submitter.store
+    array = array_named(store, reference)
+    spec = load_array(array.spec)
+    tasks = {task.index: task for task in _chosen(store, array, spec, wanted)}
+    left, out, others = _divided(store, array, tasks)
     if not left:
         told = ", ".join(f"{one.name} ({one.id})" for one in others)
         msg = f"{_tasks(out)} of array {array.name!r} {_were(out)} rerun already: {told}"
         raise Conflict(msg, hint=_in_its_place(others[-1]))
-    unused = unused_name(array, {one.name for one in arrays.store.workloads(Array)})
+    unused = unused_name(array, {one.name for one in store.workloads(Array)})
     made = change(some_of(spec, left), unused)
     there = tuple(task_id(array.id, array.name, index) for index in left if tasks[index].state is not None)
     written = Written(made.job, array=made, origins=origins_of(array), taken_over=there)
@@ -113,7 +112,7 @@ def _rerun(
         (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {told}, and left out"),) if out else ()
     )
     try:
-        return Reran(arrays.made(written, by=by, dry_run=dry_run), made, warnings)
+        return Reran(submitted(submitter, written, dry_run=dry_run), made, warnings)
     except AlreadyExists as error:
         if made.name != unused:
             raise

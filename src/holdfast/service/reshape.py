@@ -11,6 +11,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import LINE
 from holdfast.errors import Conflict, Problem
 from holdfast.ports.requests import RequestKind
+from holdfast.service.arrays import progress_of
 from holdfast.service.refusals import audited
 from holdfast.service.steering.arrays import ARRAYS, require_going_on
 from holdfast.service.steering.control import Control
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.workloads.array.model import ArraySpec
+    from holdfast.domain.workloads.array.model import Array, ArraySpec
     from holdfast.domain.workloads.dependencies import Dependency
-    from holdfast.service.arrays import Arrays, Progress
+    from holdfast.ports.clock import Clock
+    from holdfast.ports.store import Store
+    from holdfast.service.arrays import Progress
     from holdfast.service.submit import Written
 
 CHANGEABLE = ("array.maxRunning", "array.maxFailures")
@@ -37,12 +40,13 @@ class Reshaped(Struct, frozen=True):
 
 
 def reshape(
-    arrays: Arrays, reference: str, written: Written, *, by: Caller | None = None, dry_run: bool = False
+    store: Store, clock: Clock, reference: str, written: Written, *, by: Caller | None = None, dry_run: bool = False
 ) -> Reshaped:
     """Ask for an array to get the limits that a manifest has, which otherwise must say the same as the array's own.
 
     Args:
-        arrays: All arrays.
+        store: Has all arrays.
+        clock: Says when it is asked.
         reference: Its name or id.
         written: The manifest; of an array.
         by: Who asks.
@@ -52,12 +56,15 @@ def reshape(
         NotFound: There is no such array.
         Conflict: Something else differs, with each field, or it has ended.
     """
-    with audited(arrays.store, None if dry_run else by, Act.UPDATE, Subject.ARRAY, reference):
-        return in_order(lambda: _reshape(arrays, reference, written, by, dry_run=dry_run))
+    with audited(store, None if dry_run else by, Act.UPDATE, Subject.ARRAY, reference):
+        array, result = in_order(lambda: _reshape(store, clock, reference, written, by, dry_run=dry_run))
+    return Reshaped(progress_of(array, store, clock.now()), result)
 
 
-def _reshape(arrays: Arrays, reference: str, written: Written, by: Caller | None, *, dry_run: bool) -> Reshaped:
-    array, wanted = ARRAYS.find(arrays.store, reference, Act.UPDATE), written.array
+def _reshape(
+    store: Store, clock: Clock, reference: str, written: Written, by: Caller | None, *, dry_run: bool
+) -> tuple[Array, str]:
+    array, wanted = ARRAYS.find(store, reference, Act.UPDATE), written.array
     now = load_array(array.spec)
     differing = [] if wanted is None else differences(now, wanted)
     fixed = [name for name in differing if name not in CHANGEABLE]
@@ -68,14 +75,14 @@ def _reshape(arrays: Arrays, reference: str, written: Written, by: Caller | None
             msg, problems=problems, hint=f"use another name, or delete it first: holdfast delete array {array.name}"
         )
     if wanted is None or not differing:
-        return Reshaped(arrays.progress(array), "unchanged")
+        return array, "unchanged"
     require_going_on(array, "its limits cannot be changed")
     if not dry_run:
         spec = evolve(now, max_running=wanted.max_running, max_failures=wanted.max_failures)
         payload = dump_change(SetChange(written.manifest, dump_spec(spec)))
-        control = Control(ARRAYS, arrays.store, arrays.clock)
+        control = Control(ARRAYS, store, clock)
         control.send(RequestKind.UPDATE, (array.id,), by=by, payload=payload, version=array.version)
-    return Reshaped(arrays.progress(array), "updated")
+    return array, "updated"
 
 
 def differences(now: ArraySpec, wanted: ArraySpec) -> list[str]:

@@ -11,7 +11,7 @@ from holdfast.api.armada.refusals import Rejected, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.service.manifests import armada
-from holdfast.service.operations.jobs import JobBatches
+from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.nodes import Nodes
 
 if TYPE_CHECKING:

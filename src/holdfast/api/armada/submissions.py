@@ -14,9 +14,10 @@ from holdfast.api.armada.refusals import Rejected, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest, NotFound
 from holdfast.service.manifests import armada
+from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.catalogue import Queues
 from holdfast.service.operations.filters import Wanted
-from holdfast.service.operations.jobs import LARGEST_PAGE, JobBatches, JobOperations
+from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations
 from holdfast.service.operations.submissions import Submissions
 
 if TYPE_CHECKING:

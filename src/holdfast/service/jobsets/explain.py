@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import Failure
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
-    from holdfast.service.jobsets.sets import JobSets
+    from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetLogEntry
+    from holdfast.ports.store import Store
 
 MOST_TRACES = 20
+_LOG_PART = 1000
 _MOST_NAMED = 5
 
 
@@ -55,54 +56,57 @@ class SetExplanation(Struct, frozen=True):
     """Earlier decisions left out."""
 
 
-class SetExplainer(Struct, frozen=True):
-    """Explains job sets."""
+def explained(
+    job_set: JobSet, store: Store, now: float, *, job: str | None = None, quoting: bool = True
+) -> SetExplanation:
+    """Explain a set; with a job's name, only what was decided about that job; ``quoting`` also what it printed.
 
-    sets: JobSets
+    Raises:
+        NotFound: There is nothing of that name in it.
+    """
+    spec = set_spec_of(job_set)
+    if job is not None and not store.jobs(JobFilter(name=job, job_set=job_set.id), limit=1):
+        msg = f"job set {job_set.name!r} has no job {job!r}"
+        raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")
+    traces, omitted = _traces(store, job_set.id, job=job, quoting=quoting)
+    summary = [*standing(job_set, spec, now), *_without_a_place(store, job_set.id)]
+    summary += paused_lines(store, ended=bool(job_set.ended), said=" ".join(summary))
+    return SetExplanation(job_set, spec, headline(job_set, spec), summary, traces, omitted)
 
-    def why(self, reference: str, *, job: str | None = None, quoting: bool = True) -> SetExplanation:
-        """Explain a set; with a job's name, only what was decided about that job; ``quoting`` also what it printed.
 
-        Raises:
-            NotFound: There is no such set, or nothing of that name in it.
-        """
-        job_set = self.sets.get(reference)
-        spec = set_spec_of(job_set)
-        if job is not None and not self.sets.store.jobs(JobFilter(name=job, job_set=job_set.id), limit=1):
-            msg = f"job set {job_set.name!r} has no job {job!r}"
-            raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")
-        traces, omitted = self.traces(job_set, job=job, quoting=quoting)
-        now = self.sets.clock.now()
-        summary = [*standing(job_set, spec, now), *self._without_a_place(job_set)]
-        summary += paused_lines(self.sets.store, ended=bool(job_set.ended), said=" ".join(summary))
-        return SetExplanation(job_set, spec, headline(job_set, spec), summary, traces, omitted)
+def _without_a_place(store: Store, set_id: str) -> Iterator[str]:
+    """Name the jobs that wait for a place, and what for; a set that stands still may do so only because of them."""
+    queued = JobFilter(states=frozenset({JobState.QUEUED}), job_set=set_id)
+    waiting = store.jobs(queued, limit=_MOST_NAMED + 1)
+    yield from (unquoted(f"{job_line(job)}.") for job in waiting[:_MOST_NAMED])
+    if len(waiting) > _MOST_NAMED:
+        yield "More of its jobs are queued."
 
-    def _without_a_place(self, job_set: JobSet) -> Iterator[str]:
-        """Name the jobs that wait for a place, and what for; a set that stands still may do so only because of them."""
-        queued = JobFilter(states=frozenset({JobState.QUEUED}), job_set=job_set.id)
-        waiting = self.sets.store.jobs(queued, limit=_MOST_NAMED + 1)
-        yield from (unquoted(f"{job_line(job)}.") for job in waiting[:_MOST_NAMED])
-        if len(waiting) > _MOST_NAMED:
-            yield "More of its jobs are queued."
 
-    def traces(
-        self, job_set: JobSet, *, job: str | None = None, quoting: bool = True
-    ) -> tuple[Sequence[DecisionTrace], int]:
-        """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
-        newest: deque[DecisionTrace] = deque(maxlen=MOST_TRACES)
-        count = 0
-        for entry in self.sets.whole_log(job_set):
-            if isinstance(entry.what, SetDecision) and job in {None, entry.what.job}:
-                newest.append(DecisionTrace(entry.at, entry.what, ()))
-                count += 1
-        failures: dict[str, dict[int, Failure | None]] = {}
-        for name in {one.decision.job for one in newest}:
-            for found in self.sets.store.jobs(JobFilter(name=name, job_set=job_set.id), limit=1):
-                attempts = self.sets.store.attempts(found.id)
-                attempts = attempts if quoting else [*map(without_logs, attempts)]
-                failures[name] = {each.number: each.failure for each in attempts}
-        told = [evolve(one, summary=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
-        return told, count - len(told)
+def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tuple[Sequence[DecisionTrace], int]:
+    """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
+    newest: deque[DecisionTrace] = deque(maxlen=MOST_TRACES)
+    count = 0
+    for entry in whole_log(store, set_id):
+        if isinstance(entry.what, SetDecision) and job in {None, entry.what.job}:
+            newest.append(DecisionTrace(entry.at, entry.what, ()))
+            count += 1
+    failures: dict[str, dict[int, Failure | None]] = {}
+    for name in {one.decision.job for one in newest}:
+        for found in store.jobs(JobFilter(name=name, job_set=set_id), limit=1):
+            attempts = store.attempts(found.id)
+            attempts = attempts if quoting else [*map(without_logs, attempts)]
+            failures[name] = {each.number: each.failure for each in attempts}
+    told = [evolve(one, summary=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
+    return told, count - len(told)
+
+
+def whole_log(store: Store, set_id: str) -> Iterator[SetLogEntry]:
+    """Go through a set's log, reading it part by part."""
+    after = 0
+    while part := store.set_log(set_id, after=after, limit=_LOG_PART):
+        yield from part
+        after = part[-1].seq
 
 
 def _told(decision: SetDecision, failures: Mapping[int, Failure | None]) -> Sequence[str]:

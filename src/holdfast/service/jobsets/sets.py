@@ -1,15 +1,13 @@
-"""Creates, changes and reads job sets, and refuses what may not be asked for or changed."""
+"""Creates and changes job sets, and refuses what may not be asked for or changed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import deque
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_manifest, load_set_spec, set_spec_of
+from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_manifest, load_set_spec
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.jobset.updates import check_update
@@ -23,7 +21,6 @@ from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
-from holdfast.ports.workloads import EVERY
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.admission.finding import Everything
 from holdfast.service.admission.limits import check_key
@@ -31,29 +28,24 @@ from holdfast.service.jobsets.checks import check_set
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.kube_paths import in_kubernetes
 from holdfast.service.naming import engines_of, not_found
-from holdfast.service.quarantined import known_pods_of, readable, shown_set
+from holdfast.service.quarantined import shown_set
 from holdfast.service.refusals import audited, put_act
 from holdfast.service.steering.control import require_match
 from holdfast.service.steering.jobsets import JOB_SETS
 from holdfast.service.turns import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import ChildOf, Job
-    from holdfast.domain.workloads.jobset.state import SetLogEntry
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
-    from holdfast.ports.workloads import AskedOf, Unreadable, WorkloadFilter
     from holdfast.service.admission.finding import Finder
     from holdfast.service.turns import Versions
 
 Sent: TypeAlias = "Document | Mapping[str, Any]"
 """A manifest as it was sent."""
-LARGEST_PAGE = 1000
 
 
 class Applied(Struct, frozen=True):
@@ -66,32 +58,6 @@ class Applied(Struct, frozen=True):
     warnings: tuple[Problem, ...] = ()
 
 
-class Child(Struct, frozen=True):
-    """One job of a set."""
-
-    job: Job
-    at: ChildOf
-    pods: KubeJobRecord | None
-
-
-class ChildPage(Struct, frozen=True):
-    """Part of the list of a set's jobs."""
-
-    children: Sequence[Child]
-    next_after: int | None
-    """Where the list continues; ``None`` on the last page."""
-
-
-class SetPage(Struct, frozen=True):
-    """Part of the list of job sets."""
-
-    sets: Sequence[JobSet]
-    next_after: str | None
-    """Where the list continues; ``None`` on the last page."""
-    unreadable: Sequence[Unreadable] = ()
-    """What is left out of this part."""
-
-
 class _Read(Struct, frozen=True):
     """A job set that was read."""
 
@@ -102,8 +68,17 @@ class _Read(Struct, frozen=True):
     """Places of what it waits for that has happened already."""
 
 
+def set_named(store: Store, reference: str) -> JobSet:
+    """Find a job set by name or id, as it is with all that was asked of it.
+
+    Raises:
+        NotFound: There is none.
+    """
+    return shown_set(JOB_SETS.as_accepted(store.asked_of(JobSet, reference)), store.quarantined())
+
+
 class JobSets(Struct, frozen=True):
-    """The job sets."""
+    """Where job sets are created and changed."""
 
     store: Store
     clock: Clock
@@ -198,56 +173,9 @@ class JobSets(Struct, frozen=True):
         with audited(self.store, None if dry_run else by, put_act(create=create), Subject.JOB_SET, name):
             return in_order(put, if_match)
 
-    def get(self, reference: str) -> JobSet:
-        """Find a job set by name or id, as it is with all that was asked of it.
-
-        Raises:
-            NotFound: There is none.
-        """
-        return shown_set(JOB_SETS.as_accepted(self.store.asked_of(JobSet, reference)), self.store.quarantined())
-
-    def page(self, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE) -> SetPage:
-        """List job sets by name, as they are with all that was asked of them."""
-        known = self.store.quarantined()
-        told: list[Unreadable] = []
-        asked = self.store.all_asked_of(JobSet, where, after=after, limit=limit + 1, told=told.append)
-
-        def shown(one: AskedOf[JobSet]) -> JobSet:
-            found = shown_set(JOB_SETS.as_accepted(one), known)
-            set_spec_of(found)  # without which there is nothing to show
-            return found
-
-        last = asked[limit - 1].workload.name if len(asked) > limit else None
-        sets = readable(asked[:limit], shown, attrgetter("workload"), told.append)
-        return SetPage(sets, last, [one for one in told if last is None or one.name <= last])
-
-    def children(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
-        """List a set's jobs by replicated job and index, and what is known of their pods."""
-        jobs = self.store.jobs(JobFilter(job_set=job_set.id), after=after, limit=limit + 1)
-        shown = jobs[:limit]
-        pods = known_pods_of(self.store, shown)
-        groups = set_spec_of(job_set).by_name  # a damaged row names another one, and is no job of the set's
-        children = [Child(job, job.child, pods.get(job.id)) for job in shown if job.child and job.child.group in groups]
-        return ChildPage(children, shown[-1].seq if len(jobs) > limit else None)
-
-    def log(self, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> Sequence[SetLogEntry]:
-        """List what was logged of a set, in order."""
-        return self.store.set_log(job_set.id, after=after, limit=limit)
-
-    def last_log(self, job_set: JobSet, count: int) -> Sequence[SetLogEntry]:
-        """List the newest entries of a set's log, in order."""
-        return list(deque(self.whole_log(job_set), maxlen=count))
-
-    def whole_log(self, job_set: JobSet) -> Iterator[SetLogEntry]:
-        """Go through a set's log, reading it part by part."""
-        after = 0
-        while part := self.log(job_set, after=after):
-            yield from part
-            after = part[-1].seq
-
     def _find(self, name: str) -> JobSet | None:
         try:
-            found = self.get(name)
+            found = set_named(self.store, name)
         except NotFound:
             return None
         return found if found.name == name else None
@@ -324,8 +252,8 @@ class JobSets(Struct, frozen=True):
         """Answer as the same submission was answered before, as long as its set is there."""
         (first,) = self.store.jobs_by_id(ids[:1]) or (None,)
         if first is None or first.child is None:
-            return Applied(self.get(read.spec.name), read.spec, "created", read.warnings)
-        return Applied(self.get(first.child.set_id), read.spec, "created", read.warnings)
+            return Applied(set_named(self.store, read.spec.name), read.spec, "created", read.warnings)
+        return Applied(set_named(self.store, first.child.set_id), read.spec, "created", read.warnings)
 
     @staticmethod
     def _new_row(read: _Read, set_id: str, now: float, *, lenient: bool, by: Caller | None) -> JobSet:

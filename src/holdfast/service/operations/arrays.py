@@ -9,20 +9,23 @@ from holdfast.compiled.codec import load_array
 from holdfast.dialects.native.array import read_some_indexes, renamed
 from holdfast.dialects.native.patch import patched
 from holdfast.domain.access.grants import Right, Sight
-from holdfast.domain.audit import Subject
+from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.array.model import Array
+from holdfast.domain.workloads.array.model import Array, task_name
 from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.errors import Internal, NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
-from holdfast.service.arrays import LARGEST_PAGE, ArrayPage, Arrays, Explained, Progress
+from holdfast.service.arrays import Explained, Progress, array_named, explained, progress_of, submitted
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
-from holdfast.service.operations.jobs import JobBatches
+from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.steering import Steers
 from holdfast.service.pausing import paused_lines
+from holdfast.service.quarantined import itself, readable
+from holdfast.service.refusals import audited
 from holdfast.service.reruns import Reran, reruns_of
 from holdfast.service.reruns import rerun as run_again
 from holdfast.service.reshape import Reshaped, reshape
@@ -35,10 +38,23 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.array.model import ArraySpec
     from holdfast.errors import Problem
-    from holdfast.ports.workloads import WorkloadFilter
+    from holdfast.ports.workloads import Unreadable, WorkloadFilter
     from holdfast.service.manifests.text import Text
 
-__all__ = ["LARGEST_PAGE", "ArrayPage", "Explained", "Progress", "Reran", "Wanted"]
+__all__ = ["Explained", "Progress", "Reran", "Wanted"]
+
+
+LARGEST_PAGE = 1000
+
+
+class ArrayPage(Struct, frozen=True):
+    """Part of the list of arrays."""
+
+    arrays: Sequence[Progress]
+    next_after: str | None
+    """Where the list continues; ``None`` on the last page."""
+    unreadable: Sequence[Unreadable] = ()
+    """What is left out of this part."""
 
 
 class Submitted(Struct, frozen=True):
@@ -54,17 +70,28 @@ class ArrayOperations(Steers[Array], frozen=True):
 
     rules = ARRAYS
 
-    def _arrays(self, caller: Caller | None = None) -> Arrays:
-        server = self.backend
-        finder = None if caller is None else server.seeing(caller)
-        return Arrays(server.store, server.clock, server.ids, server.nodes, server.secrets, finder)
+    def _progress(self, array: Array) -> Progress:
+        return progress_of(array, self.backend.store, self.backend.clock.now())
+
+    def _found(self, caller: Caller, right: Right, ref: str) -> Array:
+        return array_named(self.backend.store, self._named(caller, right, ref))
 
     @asks(Right.WATCH, Subject.ARRAY)
     def page(
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> ArrayPage:
         """List arrays by name."""
-        return self._arrays().page(self.backend.seeing(caller).workloads(Array, where), after=after, limit=limit)
+        told: list[Unreadable] = []
+        where = self.backend.seeing(caller).workloads(Array, where)
+        found = self.backend.store.workloads(Array, where, after=after, limit=limit + 1, told=told.append)
+        shown, last = found[:limit], None if len(found) <= limit else found[limit - 1].name
+        return ArrayPage(self._readable(shown, told), last, [one for one in told if last is None or one.name <= last])
+
+    def _readable(self, arrays: Iterable[Array], told: list[Unreadable]) -> Sequence[Progress]:
+        """Look how far arrays are, but those that are damaged, which are told."""
+        store, now = self.backend.store, self.backend.clock.now()
+        quarantined = store.quarantined()
+        return readable(arrays, lambda one: progress_of(one, store, now, quarantined), itself, told.append)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def get(self, caller: Caller, ref: str) -> Progress:
@@ -73,27 +100,34 @@ class ArrayOperations(Steers[Array], frozen=True):
         Raises:
             NotFound: There is no such array.
         """
-        return self._arrays().get(self._named(caller, Right.WATCH, ref))
+        return self._progress(self._found(caller, Right.WATCH, ref))
 
     @asks(Right.WATCH, Subject.ARRAY)
     def progress(self, _caller: Caller, array: Array) -> Progress:
         """Read how far an array is of which something was asked."""
-        return self._arrays().progress(array)
+        return self._progress(array)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def going_on(self, caller: Caller, tasks: Iterable[Job]) -> Sequence[Progress]:
-        """Read how far the arrays of some tasks are."""
+        """Read how far the arrays are that some tasks are of and that have not ended, each once."""
         seeing = self.backend.seeing(caller)
         hidden = {Sight.NOTHING, Sight.EXISTENCE}
-        return self._arrays().going_on([job for job in tasks if seeing.sight(job) not in hidden])
+        ids = dict.fromkeys(task.child.set_id for task in tasks if task.child and seeing.sight(task) not in hidden)
+        try:
+            found = self.backend.store.workloads_by_id(Array, list(ids))
+        except Internal:  # one of them is damaged, which is told where it is asked for
+            return []
+        return self._readable((found[one] for one in ids if one in found and not found[one].ended), [])
 
     @asks(Right.SUBMIT, Subject.ARRAY)
     def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> Submitted:
-        """Submit an array, whose name must be new; see ``Arrays.create``."""
-        written = written_array(one_document(body), partial(engines_of, self.backend.store))
-        row = self._arrays(caller).create(written, by=caller, key=key, dry_run=dry_run)
+        """Submit an array, whose name must be new; its tasks are made as places come free. See ``submitted``."""
+        server = self.backend
+        written = written_array(one_document(body), partial(engines_of, server.store))
+        with audited(server.store, None if dry_run else caller, Act.CREATE, Subject.ARRAY, written.spec.name):
+            row = submitted(server.submitter(caller), written, key=key, dry_run=dry_run)
         if not dry_run:
-            self.backend.count(1, 0)
+            server.count(1, 0)
         return Submitted(row, load_array(row.spec), written.warnings)
 
     @asks(Right.CHANGE, Subject.ARRAY)
@@ -101,18 +135,27 @@ class ArrayOperations(Steers[Array], frozen=True):
         self, caller: Caller, ref: str, body: Text, *, dry_run: bool = False
     ) -> tuple[Reshaped, Sequence[Problem]]:
         """Give an array the limits that a manifest has, and return what is dubious in that; see ``reshape``."""
-        written = written_array(one_document(body), partial(engines_of, self.backend.store))
+        store, clock = self.backend.store, self.backend.clock
+        written = written_array(one_document(body), partial(engines_of, store))
         ref = self._named(caller, Right.CHANGE, ref)
-        return reshape(self._arrays(), ref, written, by=caller, dry_run=dry_run), written.warnings
+        return reshape(store, clock, ref, written, by=caller, dry_run=dry_run), written.warnings
 
     @asks(Right.WATCH, Subject.ARRAY)
     def task(self, caller: Caller, ref: str, index: int) -> Job:
         """Read the job that is a task of an array.
 
         Raises:
-            NotFound: There is no such array, or no such task of it.
+            NotFound: There is no such array, it has no such task, or the task has not been made yet.
         """
-        found = self._arrays().task(self._named(caller, Right.WATCH, ref), index)
+        array = self._found(caller, Right.WATCH, ref)
+        try:
+            found = self.backend.store.job(f"{array.id}-{task_name(array.name, index)}")
+        except NotFound:
+            if index in set(load_array(array.spec).every_index()):
+                msg = f"task {index} of array {array.name!r} has not been made yet"
+                raise NotFound(msg, hint="tasks are made as places come free") from None
+            msg = f"array {array.name!r} has no task {index}"
+            raise NotFound(msg) from None
         return self.backend.seeing(caller).jobs([found])[0]
 
     @asks(Right.WATCH, Subject.ARRAY)
@@ -122,7 +165,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         Raises:
             NotFound: There is no such array.
         """
-        found = self._arrays().explain(self._named(caller, Right.WATCH, ref))
+        found = explained(self.get(caller, ref), self.backend.store)
         array, seeing = found.progress.array, self.backend.seeing(caller)
         groups = [evolve(group, tasks=tuple(seeing.jobs(group.tasks))) for group in found.groups]
         paused = paused_lines(self.backend.store, ended=bool(array.ended))
@@ -163,7 +206,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         if indices is not None:
             wanted = evolve(wanted, indexes=read_some_indexes(indices))
         ref = self._named(caller, Right.LOGS, ref)  # the new one is its own, and so what it is told
-        found = run_again(self._arrays(caller), ref, wanted, changed, by=caller, dry_run=dry_run)
+        found = run_again(self.backend.submitter(caller), ref, wanted, changed, dry_run=dry_run)
         if not dry_run:
             self.backend.count(1, 0)
         return found
@@ -175,7 +218,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         Raises:
             NotFound: There is no such array.
         """
-        found = self._arrays().get(self._named(caller, Right.PREEMPT, ref))
+        found = self._progress(self._found(caller, Right.PREEMPT, ref))
         running = JobFilter(job_set=found.array.id, states=frozenset({JobState.RUNNING}))
         JobBatches(self.backend).preempt(caller, running, reason)
         return found

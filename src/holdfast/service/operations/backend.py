@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
     from holdfast.service.explain import Explainer
     from holdfast.service.operations.seeing import Seeing
+    from holdfast.service.submit import Submitter
 
 
 @dataclass
@@ -63,7 +64,7 @@ class Backend:
     @cached_property
     def explainer(self) -> Explainer:
         """Explains decisions; it keeps what it compiled."""
-        from holdfast.service.explain import Explainer  # noqa: PLC0415 - start-up time: few commands explain
+        from holdfast.service.explain import Explainer
 
         return Explainer(self.store)
 
@@ -74,9 +75,18 @@ class Backend:
 
     def seeing(self, caller: Caller) -> Seeing:
         """Look with the eyes of who calls."""
-        from holdfast.service.operations.seeing import Seeing  # noqa: PLC0415 - it needs what operations are made of
+        from holdfast.service.operations.seeing import Seeing
 
         return Seeing(self.store, self.access, caller)
+
+    def submitter(self, caller: Caller) -> Submitter:
+        """Return what submits for who calls."""
+        from holdfast.service.submit import Submitter
+
+        finder = self.seeing(caller)
+        return Submitter(
+            self.store, self.clock, self.ids, nodes=self.nodes, secrets=self.secrets, by=caller, finder=finder
+        )
 
     def caller(self, principal: Principal, *, origin: str, request_id: str) -> Caller:
         """Return who calls now, with their roles; without them, operations refuse everything.

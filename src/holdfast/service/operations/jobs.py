@@ -1,4 +1,4 @@
-"""Jobs: list, read, explain, cancel, hold, release, retry and preempt them."""
+"""Jobs: list, read, explain, cancel, hold, release and retry them."""
 
 from __future__ import annotations
 
@@ -12,44 +12,50 @@ from holdfast.domain.access.grants import Right, Sight
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, Job, JobState
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import UnreadableSpec
+from holdfast.domain.workloads.gang.reconcile import retried as retried_by_hand
+from holdfast.errors import InvalidRequest, Problem, UnreadableSpec
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
+from holdfast.service.detail import JobDetail, detail_of
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
-from holdfast.service.naming import find_attempt, not_found
+from holdfast.service.naming import find_attempt
 from holdfast.service.operations.filters import read_filter
 from holdfast.service.operations.steering import Steers
-from holdfast.service.query import LARGEST_PAGE, JobDetail, Page, Queries
-from holdfast.service.refusals import audited
-from holdfast.service.steering.control import Control
+from holdfast.service.quarantined import shown_jobs
 from holdfast.service.steering.jobs import JOBS
+from holdfast.service.summary import set_decisions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt
     from holdfast.domain.lifecycle import HistoryRow
+    from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.overview import Latest
     from holdfast.service.explain import Explanation
-    from holdfast.service.operations.backend import Backend
     from holdfast.service.operations.filters import Wanted
 
-__all__ = ["LARGEST_PAGE", "LARGEST_PART", "MOST_LINES", "JobDetail", "LogQuery", "LogText", "Page"]
+__all__ = ["LARGEST_PART", "MOST_LINES", "JobDetail", "LogQuery", "LogText"]
 _MOST_MANIFESTS = 1_024
-MOST_AT_ONCE = 10_000
-"""Jobs in one transaction; more are asked in several, one after the other."""
-ACTIVE = frozenset(JobState) - JOB_TERMINAL
+MOST_STATES = 10_000
+LARGEST_PAGE = 1000
+_MOST_PENDING = 10_000
+
+
+class Page(Struct, frozen=True):
+    """A part of the list of jobs."""
+
+    jobs: Sequence[Job]
+    next_after: int | None
+    """Where the list continues; ``None`` on the last page."""
 
 
 class JobOperations(Steers[Job], frozen=True):
     """What can be asked of jobs."""
 
     rules = JOBS
-
-    def _queries(self) -> Queries:
-        return Queries(self.backend.store, self.backend.explainer)
 
     @asks(Right.WATCH, Subject.JOB)
     def meant(self, caller: Caller, wanted: Wanted) -> JobFilter:
@@ -60,8 +66,22 @@ class JobOperations(Steers[Job], frozen=True):
     def page(self, caller: Caller, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
         seeing = self.backend.seeing(caller)
-        page = self._queries().page(seeing.listed(where), after=after, limit=limit)
-        return Page(seeing.jobs(page.jobs), page.next_after)
+        found = self.backend.store.listed(seeing.listed(where), after=after, limit=limit + 1)
+        jobs, more = found.jobs, len(found.jobs) > limit
+        shown = self._shown(jobs[:limit], found.quarantined)
+        return Page(seeing.jobs(shown), jobs[limit - 1].seq if more else None)
+
+    def _shown(self, jobs: Sequence[Job], quarantined: Mapping[str, Quarantined]) -> Sequence[Job]:
+        """Show jobs as they are: one that a user has just retried has not ended, though nobody has acted on it yet."""
+        retried = self._retried() if any(job.terminal for job in jobs) else frozenset()
+        found = [
+            retried_by_hand(job, "", job.updated_at) if job.terminal and job.id in retried else job for job in jobs
+        ]
+        return shown_jobs(found, quarantined)
+
+    def _retried(self) -> frozenset[str]:
+        asked = self.backend.store.requests(limit=_MOST_PENDING)
+        return frozenset(key for one in asked if one.kind is RequestKind.RETRY for key in one.targets)
 
     @asks(Right.WATCH, Subject.JOB)
     def latest(self, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Latest]:
@@ -75,7 +95,12 @@ class JobOperations(Steers[Job], frozen=True):
         Raises:
             InvalidRequest: There are too many.
         """
-        found = self._queries().states(ids)
+        if len(ids) > MOST_STATES:
+            msg = "too many ids"
+            raise InvalidRequest(msg, problems=[Problem("ids", f"has {len(ids)}; at most {MOST_STATES}")])
+        states = self.backend.store.job_states(ids)
+        retried = self._retried() if JOB_TERMINAL.intersection(states.values()) else frozenset()
+        found = {key: JobState.QUEUED if key in retried else state for key, state in states.items()}
         seen = self.backend.seeing(caller).known()
         if seen is None:
             return found
@@ -94,13 +119,15 @@ class JobOperations(Steers[Job], frozen=True):
         Raises:
             NotFound: There is no such job.
         """
-        seeing = self.backend.seeing(caller)
-        return seeing.detail(self._queries().detail(seeing.job(Right.WATCH, ref)))
+        store, seeing = self.backend.store, self.backend.seeing(caller)
+        [job] = self._shown([store.job(seeing.job(Right.WATCH, ref))], store.quarantined())
+        detail = detail_of(job, store, self.backend.explainer)
+        return seeing.detail(evolve(detail, set_decisions=set_decisions(store, detail.job, detail.attempts)))
 
     @asks(Right.WATCH, Subject.JOB)
     def detail(self, caller: Caller, job: Job) -> JobDetail:
         """Read everything known of a job of a list."""
-        return self.backend.seeing(caller).detail(self._queries().detail_of(job))
+        return self.backend.seeing(caller).detail(detail_of(job, self.backend.store, self.backend.explainer))
 
     @asks(Right.WATCH, Subject.JOB)
     def attempt(self, caller: Caller, ref: str, number: int) -> tuple[JobDetail, Attempt]:
@@ -119,7 +146,8 @@ class JobOperations(Steers[Job], frozen=True):
         Raises:
             NotFound: There is no such job.
         """
-        return self._queries().history(self.backend.seeing(caller).job(Right.WATCH, ref))
+        ref = self.backend.seeing(caller).job(Right.WATCH, ref)
+        return self.backend.store.history(self.backend.store.job(ref).id)
 
     @asks(Right.LOGS, Subject.JOB)
     def logged(self, caller: Caller, ref: str) -> Job:
@@ -173,90 +201,6 @@ class JobOperations(Steers[Job], frozen=True):
         ref = self.backend.seeing(caller).job(Right.SUBMIT if changes else Right.CHANGE, ref)
         change = partial(patched, patch=changes) if changes else None
         return self._control().ask(Act.RETRY, ref, reason, by=caller, what={"change": change})
-
-
-class JobBatches(Struct, frozen=True):
-    """What is asked of many jobs at once; a job of which it is not true that it applies is left alone."""
-
-    backend: Backend
-
-    @asks(Right.CANCEL, Subject.JOB)
-    def cancel(self, caller: Caller, where: JobFilter, reason: str = "") -> Sequence[Job]:
-        """Ask for jobs to be cancelled, but those of job sets, which only end with their set; returns the jobs.
-
-        Raises:
-            Forbidden: One of them is not for the caller to cancel.
-        """
-        return self._ask(RequestKind.CANCEL, Right.CANCEL, caller, where, reason)
-
-    @asks(Right.PREEMPT, Subject.JOB)
-    def preempt(self, caller: Caller, where: JobFilter, reason: str = "", *, node: str = "") -> Sequence[Job]:
-        """Ask for the places of jobs, or only for those on a node; returns the jobs that were meant.
-
-        Raises:
-            Forbidden: One of them is not for the caller to preempt.
-        """
-        return self._ask(RequestKind.PREEMPT, Right.PREEMPT, caller, where, reason, payload=node)
-
-    @asks(Right.REPRIORITIZE, Subject.JOB)
-    def reprioritize(self, caller: Caller, where: JobFilter, priority: int) -> Sequence[Job]:
-        """Ask for another priority of jobs; higher ones go first; returns the jobs.
-
-        Raises:
-            Forbidden: One of them is not for the caller to reprioritize.
-        """
-        kind, reason = RequestKind.REPRIORITIZE, f"priority {priority}"
-        return self._ask(kind, Right.REPRIORITIZE, caller, where, reason, payload=str(priority))
-
-    @asks(Right.PREEMPT, Subject.JOB)
-    def preempt_node(self, caller: Caller, name: str, reason: str = "") -> Sequence[Job]:
-        """Ask for the places of all that runs on the nodes of a name; returns the jobs.
-
-        Raises:
-            NotFound: There is no such node.
-            Forbidden: One of the jobs is not for the caller to preempt.
-        """
-        store = self.backend.store
-        with audited(store, caller, Act.PREEMPT, Subject.NODE, name):
-            nodes = store.nodes()
-            if name not in {node.name for node in nodes}:
-                raise not_found(name, [node.name for node in nodes], "node")
-            ids = frozenset(run.job_id for run in store.running() if run.node == name)
-            running = JobFilter(ids=ids, states=frozenset({JobState.RUNNING}))
-            return self.preempt(caller, running, reason, node=name) if ids else ()
-
-    @asks(Right.WATCH, Subject.JOB)
-    def on_node(self, caller: Caller, name: str, executor: str) -> tuple[JobFilter, Sequence[Job]]:
-        """Return the jobs that run on a node of an executor, and the filter that means them; on an unknown one none."""
-        store, seeing = self.backend.store, self.backend.seeing(caller)
-        ids = frozenset(run.job_id for run in store.running() if (run.node, run.executor) == (name, executor))
-        where = JobFilter(ids=ids, states=frozenset({JobState.RUNNING}))
-        return where, [job for part in _in_parts(seeing.listed(where)) for job in store.jobs(part)]
-
-    def _ask(
-        self, kind: RequestKind, right: Right, caller: Caller, where: JobFilter, reason: str, *, payload: str = ""
-    ) -> Sequence[Job]:
-        store, seeing = self.backend.store, self.backend.seeing(caller)
-        where = evolve(seeing.listed(where), states=where.states or ACTIVE)
-        cancels = kind is RequestKind.CANCEL
-        meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
-        found = [job for job in meant if job.of_set is None] if cancels else meant
-        seeing.require(right, found)
-        control = Control(JOBS, store, self.backend.clock, make_room=self.backend.make_room)
-        for start in range(0, len(found), MOST_AT_ONCE):
-            ids = tuple(job.id for job in found[start : start + MOST_AT_ONCE])
-            control.send(kind, ids, reason, by=caller, payload=payload)
-        return found
-
-
-def _in_parts(where: JobFilter) -> Iterator[JobFilter]:
-    """Split a filter by ids where there are more than a database takes in one question."""
-    if where.ids is None:
-        yield where
-        return
-    ids = sorted(where.ids)
-    for start in range(0, len(ids), MOST_AT_ONCE):
-        yield evolve(where, ids=frozenset(ids[start : start + MOST_AT_ONCE]))
 
 
 @lru_cache(maxsize=_MOST_MANIFESTS)  # whoever waits for a job asks for it many times

@@ -2,32 +2,66 @@
 
 from __future__ import annotations
 
+from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from holdfast.compiled.codec import load_manifest
+from holdfast.compiled.codec import load_manifest, set_spec_of
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
+from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import UnreadableSpec
+from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
-from holdfast.service.jobsets.explain import SetExplainer, SetExplanation
-from holdfast.service.jobsets.sets import LARGEST_PAGE, Applied, Child, ChildPage, JobSets, SetPage
+from holdfast.service.jobsets.explain import SetExplanation, explained, whole_log
+from holdfast.service.jobsets.sets import Applied, JobSets, set_named
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import document_named, one_document
 from holdfast.service.operations.steering import Steers
+from holdfast.service.quarantined import known_pods_of, readable, shown_set
 from holdfast.service.steering.jobsets import JOB_SETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.job import ChildOf, Job
     from holdfast.domain.workloads.jobset.state import SetLogEntry
-    from holdfast.ports.workloads import WorkloadFilter
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.ports.workloads import AskedOf, Unreadable, WorkloadFilter
     from holdfast.service.manifests.text import Text
     from holdfast.service.turns import Versions
 
-__all__ = ["LARGEST_PAGE", "Applied", "Child", "ChildPage", "SetExplanation", "SetPage"]
+__all__ = ["Applied", "SetExplanation"]
+LARGEST_PAGE = 1000
+
+
+class Child(Struct, frozen=True):
+    """One job of a set."""
+
+    job: Job
+    at: ChildOf
+    pods: KubeJobRecord | None
+
+
+class ChildPage(Struct, frozen=True):
+    """Part of the list of a set's jobs."""
+
+    children: Sequence[Child]
+    next_after: int | None
+    """Where the list continues; ``None`` on the last page."""
+
+
+class SetPage(Struct, frozen=True):
+    """Part of the list of job sets."""
+
+    sets: Sequence[JobSet]
+    next_after: str | None
+    """Where the list continues; ``None`` on the last page."""
+    unreadable: Sequence[Unreadable] = ()
+    """What is left out of this part."""
 
 
 class JobSetOperations(Steers[JobSet], frozen=True):
@@ -35,16 +69,28 @@ class JobSetOperations(Steers[JobSet], frozen=True):
 
     rules = JOB_SETS
 
-    def _sets(self, caller: Caller | None = None) -> JobSets:
-        finder = None if caller is None else self.backend.seeing(caller)
-        return JobSets(self.backend.store, self.backend.clock, self.backend.ids, finder=finder)
+    def _sets(self, caller: Caller) -> JobSets:
+        return JobSets(self.backend.store, self.backend.clock, self.backend.ids, finder=self.backend.seeing(caller))
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def page(
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> SetPage:
         """List job sets by name, as they are with all that was asked of them."""
-        return self._sets().page(self.backend.seeing(caller).workloads(JobSet, where), after=after, limit=limit)
+        store = self.backend.store
+        where = self.backend.seeing(caller).workloads(JobSet, where)
+        known = store.quarantined()
+        told: list[Unreadable] = []
+        asked = store.all_asked_of(JobSet, where, after=after, limit=limit + 1, told=told.append)
+
+        def shown(one: AskedOf[JobSet]) -> JobSet:
+            found = shown_set(JOB_SETS.as_accepted(one), known)
+            set_spec_of(found)  # without which there is nothing to show
+            return found
+
+        last = asked[limit - 1].workload.name if len(asked) > limit else None
+        sets = readable(asked[:limit], shown, attrgetter("workload"), told.append)
+        return SetPage(sets, last, [one for one in told if last is None or one.name <= last])
 
     @asks(Right.SUBMIT, Subject.JOB_SET)
     def create(
@@ -83,7 +129,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
             NotFound: There is none.
         """
         seeing = self.backend.seeing(caller)
-        return seeing.job_set(self._sets().get(seeing.workload(Right.WATCH, JobSet, ref)))
+        return seeing.job_set(set_named(self.backend.store, seeing.workload(Right.WATCH, JobSet, ref)))
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def manifest(self, _caller: Caller, job_set: JobSet) -> Mapping[str, Any]:
@@ -96,7 +142,12 @@ class JobSetOperations(Steers[JobSet], frozen=True):
     @asks(Right.WATCH, Subject.JOB_SET)
     def children(self, _caller: Caller, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
         """List a set's jobs by replicated job and index, and what is known of their pods."""
-        return self._sets().children(job_set, after=after, limit=limit)
+        jobs = self.backend.store.jobs(JobFilter(job_set=job_set.id), after=after, limit=limit + 1)
+        shown = jobs[:limit]
+        pods = known_pods_of(self.backend.store, shown)
+        groups = set_spec_of(job_set).by_name  # a damaged row names another one, and is no job of the set's
+        children = [Child(job, job.child, pods.get(job.id)) for job in shown if job.child and job.child.group in groups]
+        return ChildPage(children, shown[-1].seq if len(jobs) > limit else None)
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def log(
@@ -107,13 +158,19 @@ class JobSetOperations(Steers[JobSet], frozen=True):
         Raises:
             NotFound: There is no such set.
         """
-        sets = self._sets()
-        job_set = sets.get(self._named(caller, Right.WATCH, ref))
-        return sets.log(job_set, after=after, limit=limit) if tail is None else sets.last_log(job_set, tail)
+        store = self.backend.store
+        job_set = set_named(store, self._named(caller, Right.WATCH, ref))
+        if tail is None:
+            return store.set_log(job_set.id, after=after, limit=limit)
+        return list(deque(whole_log(store, job_set.id), maxlen=tail))
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def why(self, caller: Caller, ref: str, *, job: str | None = None) -> SetExplanation:
-        """Explain why a set is where it is; see ``SetExplainer.why``."""
-        ref = self._named(caller, Right.WATCH, ref)
-        quoting = self.backend.seeing(caller).reads(self.backend.store.left_of(JobSet, ref))
-        return SetExplainer(self._sets()).why(ref, job=job, quoting=quoting)
+        """Explain why a set is where it is; with a job's name, only what was decided about that job.
+
+        Raises:
+            NotFound: There is no such set, or nothing of that name in it.
+        """
+        store, ref = self.backend.store, self._named(caller, Right.WATCH, ref)
+        quoting = self.backend.seeing(caller).reads(store.left_of(JobSet, ref))
+        return explained(set_named(store, ref), store, self.backend.clock.now(), job=job, quoting=quoting)

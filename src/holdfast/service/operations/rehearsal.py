@@ -22,28 +22,23 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import HoldfastError, NotFound, Problem
 from holdfast.service.access.asking import asks
 from holdfast.service.admission.dependencies import Resolver, Submitted
-from holdfast.service.admission.finding import Everything
 from holdfast.service.admission.many import problems_of
-from holdfast.service.arrays import Arrays
+from holdfast.service.arrays import array_named
 from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
 from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.catalogue import Categories, Policies, Queues
 from holdfast.service.operations.notifiers import Notifiers
 from holdfast.service.reshape import reshape
-from holdfast.service.submit import Submitter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import Node
     from holdfast.ports.catalogue import Catalogue
-    from holdfast.ports.clock import Clock, Ids
-    from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
-    from holdfast.service.admission.finding import Finder
     from holdfast.service.jobsets.sets import Applied
+    from holdfast.service.operations.backend import Backend
     from holdfast.service.submit import Written
 
 Item: TypeAlias = "Document | Mapping[str, Any]"
@@ -95,21 +90,7 @@ class _Pretended:
 class Rehearsal(Struct, frozen=True):
     """Checks what would be written."""
 
-    store: Store
-    clock: Clock
-    ids: Ids
-    nodes: Callable[[], Sequence[Node]] | None = None
-    """Lists the nodes that jobs can count on; by default those that were reported."""
-    secrets: Secrets | None = None
-    """Where the values of secret variables are; ``None``: nowhere."""
-    finder: Finder | None = None
-    """Finds what who asks may know of; by default everything."""
-    is_group: Callable[[str], bool] = lambda _: True
-    """Whether the machine has a group of a name."""
-
-    @property
-    def _finder(self) -> Finder:
-        return self.finder or Everything(self.store)
+    backend: Backend
 
     @asks(Right.SUBMIT, Subject.JOB)
     def check(self, caller: Caller, items: Sequence[Item], *, verb: Verb, lenient: bool = False) -> list[Checked]:
@@ -118,7 +99,7 @@ class Rehearsal(Struct, frozen=True):
         Raises:
             HoldfastError: What the first of them to be written would be refused for; with the problems of all.
         """
-        pretended = _Pretended(self.store)
+        pretended = _Pretended(self.backend.store)
         found: dict[int, Checked] = {}
         errors: dict[int, HoldfastError] = {}
         sets: dict[int, Submitted] = {}
@@ -136,19 +117,17 @@ class Rehearsal(Struct, frozen=True):
             except HoldfastError as error:
                 errors[place] = error
         jobs = {
-            place: job_item(one, lenient=lenient, engines=partial(engines_of, self.store))
+            place: job_item(one, lenient=lenient, engines=partial(engines_of, self.backend.store))
             for place, one in enumerate(items)
             if names[place] == "Job"
         }
         if verb is not Verb.CREATE:
-            found |= self._arrays_there(jobs, errors)
-        for place, problems in self._unmet(sets, jobs):
+            found |= self._arrays_there(caller, jobs, errors)
+        for place, problems in self._unmet(caller, sets, jobs):
             errors.setdefault(place, cannot_wait(items[place], sets[place].spec.name, problems))
         if jobs:
-            nodes, together = self.nodes or self.store.nodes, list(sets.values())
-            submitter = Submitter(
-                cast("Store", pretended), self.clock, self.ids, together, nodes, self.secrets, caller, self._finder
-            )
+            store = cast("Store", pretended)
+            submitter = evolve(self.backend.submitter(caller), store=store, sets=list(sets.values()))
             refused = submitter.refusals(list(jobs.values()))
             errors |= {list(jobs)[place]: error for place, error in refused.items()}
             if not errors:
@@ -158,21 +137,24 @@ class Rehearsal(Struct, frozen=True):
         return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
 
     def _unmet(
-        self, sets: Mapping[int, Submitted], jobs: Mapping[int, Written]
+        self, caller: Caller, sets: Mapping[int, Submitted], jobs: Mapping[int, Written]
     ) -> Iterator[tuple[int, Sequence[Problem]]]:
         """Say what is wrong with what job sets wait for, which may be among the jobs."""
         known = [Submitted(job.spec, job.array) for job in jobs.values()]
-        for at, problems in Resolver(self.store, [*known, *sets.values()], self.finder).problems().items():
+        resolver = Resolver(self.backend.store, [*known, *sets.values()], self.backend.seeing(caller))
+        for at, problems in resolver.problems().items():
             if at >= len(known):
                 yield list(sets)[at - len(known)], problems
 
-    def _arrays_there(self, jobs: dict[int, Written], errors: dict[int, HoldfastError]) -> dict[int, Checked]:
+    def _arrays_there(
+        self, caller: Caller, jobs: dict[int, Written], errors: dict[int, HoldfastError]
+    ) -> dict[int, Checked]:
         """Compare arrays with those that are there, and take them out of what would be submitted."""
-        arrays, found = Arrays(self.store, self.clock, self.ids), {}
+        store, seeing, found = self.backend.store, self.backend.seeing(caller), {}
         for place, job in [(place, job) for place, job in jobs.items() if job.array is not None and job.error is None]:
             try:
-                self._finder.require_own(arrays.get(job.spec.name).array, Right.CHANGE)
-                reshape(arrays, job.spec.name, job, dry_run=True)
+                seeing.require_own(array_named(store, job.spec.name), Right.CHANGE)
+                reshape(store, self.backend.clock, job.spec.name, job, dry_run=True)
                 found[place] = Checked(job.spec.name, job.warnings)
             except NotFound:
                 continue
@@ -182,7 +164,8 @@ class Rehearsal(Struct, frozen=True):
         return found
 
     def _check_set(self, caller: Caller, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Applied:
-        sets = JobSets(cast("Store", pretended), self.clock, self.ids, alone=False, finder=self._finder)
+        server, store = self.backend, cast("Store", pretended)
+        sets = JobSets(store, server.clock, server.ids, alone=False, finder=server.seeing(caller))
         if verb is Verb.CREATE:
             return sets.create(item, lenient=lenient, by=caller, dry_run=True)
         create = False if verb is Verb.UPDATE else None
@@ -207,7 +190,7 @@ class Rehearsal(Struct, frozen=True):
             pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
         warnings = manifest_warnings(manifest)
         if isinstance(manifest, Queue):
-            warnings = (*warnings, *Queues(store).warnings(caller, manifest, self.nodes, self.is_group))
+            warnings = (*warnings, *Queues(store).warnings(caller, manifest, self.backend.nodes, self.backend.is_group))
         return Checked(manifest.name, warnings)
 
 

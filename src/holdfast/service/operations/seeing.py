@@ -25,8 +25,8 @@ from holdfast.service.access.hiding import (
     without_environment,
     without_logs,
 )
+from holdfast.service.detail import JobDetail
 from holdfast.service.naming import owner_id_of
-from holdfast.service.query import JobDetail
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -11,14 +11,14 @@ from holdfast.domain.record import Struct
 from holdfast.service.access.asking import asks
 from holdfast.service.admission.limits import MOST_JOBS
 from holdfast.service.admission.secrets import kept
-from holdfast.service.apply import AppliedJob, Applier
+from holdfast.service.apply import AppliedJob, apply_job
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import bulk_items, document_named, documents_of, several, written_job
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.rehearsal import Checked, Rehearsal, Verb
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
-from holdfast.service.submit import Outcome, Submitter, Written
+from holdfast.service.submit import Outcome, Written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,18 +37,6 @@ class Submissions(Struct, frozen=True):
     """What can be submitted, applied or checked."""
 
     backend: Backend
-
-    def _submitter(self, caller: Caller) -> Submitter:
-        server = self.backend
-        return Submitter(
-            server.store,
-            server.clock,
-            server.ids,
-            nodes=server.nodes,
-            secrets=server.secrets,
-            by=caller,
-            finder=server.seeing(caller),
-        )
 
     @asks(Right.SUBMIT, Subject.JOB)
     def read(
@@ -72,7 +60,7 @@ class Submissions(Struct, frozen=True):
     @asks(Right.SUBMIT, Subject.JOB)
     def submit(self, caller: Caller, written: Written, *, key: str | None = None) -> Job:
         """Submit one job; see ``Submitter.submit``."""
-        job = self._submitter(caller).submit(written, key=key)
+        job = self.backend.submitter(caller).submit(written, key=key)
         self.backend.count(1, 0)
         return job
 
@@ -86,7 +74,7 @@ class Submissions(Struct, frozen=True):
         key: str | None = None,
     ) -> Sequence[Outcome]:
         """Submit many jobs and arrays in one transaction; see ``Submitter.submit_many``."""
-        outcomes = self._submitter(caller).submit_many(items, atomic=atomic, key=key)
+        outcomes = self.backend.submitter(caller).submit_many(items, atomic=atomic, key=key)
         accepted = sum(outcome.made is not None for outcome in outcomes)
         self.backend.count(accepted, len(outcomes) - accepted)
         return outcomes
@@ -94,15 +82,15 @@ class Submissions(Struct, frozen=True):
     @asks(Right.SUBMIT, Subject.JOB)
     def check(self, caller: Caller, items: Sequence[Written | HoldfastError]) -> Sequence[str | None]:
         """Check what a submission would be refused for, and return the names; see ``Submitter.check_many``."""
-        return self._submitter(caller).check_many(items)
+        return self.backend.submitter(caller).check_many(items)
 
     @asks(Right.SUBMIT, Subject.JOB)
     def apply(self, caller: Caller, ref: str, body: Text, *, lenient: bool = False) -> AppliedJob:
-        """Submit a Kubernetes Job unless the newest one of its name is the same; see ``Applier.apply``."""
+        """Submit a Kubernetes Job unless the newest one of its name is the same; see ``apply_job``."""
         control = Control(JOBS, self.backend.store, self.backend.clock, make_room=self.backend.make_room)
         document, engines = document_named(body, ref, lenient=lenient), partial(engines_of, self.backend.store)
         written = written_job(document, lenient=lenient, engines=engines)
-        found = Applier(self._submitter(caller), control).apply(written, by=caller)
+        found = apply_job(self.backend.submitter(caller), control, written)
         self.backend.count(int(found.result == "created"), 0)
         return found
 
@@ -113,12 +101,8 @@ class Submissions(Struct, frozen=True):
         if verb is Verb.CREATE:
             documents = with_names(documents, self.backend.ids)
         items = several(documents)
-        server = self.backend
-        finder = server.seeing(caller)
-        rehearsal = Rehearsal(
-            server.store, server.clock, server.ids, server.nodes, server.secrets, finder, server.is_group
-        )
-        return rehearsal.check(caller, documents if items is None else items, verb=verb, lenient=lenient)
+        found = documents if items is None else items
+        return Rehearsal(self.backend).check(caller, found, verb=verb, lenient=lenient)
 
     @asks(Right.SUBMIT, Subject.JOB)
     def keep_secret(self, caller: Caller, value: str) -> str:

@@ -11,12 +11,12 @@ from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.overview import Latest
 from holdfast.ports.store import JobFilter
 from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.filters import Wanted, mark_of
 from holdfast.service.operations.jobs import (
     LARGEST_PAGE,
     LARGEST_PART,
     MOST_LINES,
-    JobBatches,
     JobDetail,
     JobOperations,
     LogQuery,

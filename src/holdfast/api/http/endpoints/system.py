@@ -5,7 +5,7 @@ from holdfast.api.http.endpoints.endpoint import Endpoints, Name
 from holdfast.domain.audit import Caller
 from holdfast.errors import Unavailable
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.jobs import JobBatches
+from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.nodes import Nodes, Standing
 from holdfast.service.operations.overview import Overview
 from holdfast.wire.base import API, REVISION

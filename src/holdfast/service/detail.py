@@ -1,0 +1,59 @@
+"""Everything known of a job: its attempts, runs and explained decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.compiled.codec import set_spec_of
+from holdfast.domain.record import Struct, field
+from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.errors import Internal, NotFound
+from holdfast.service.quarantined import known_pods, kube_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.workloads.jobset.state import SetDecision
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.ports.store import Store
+    from holdfast.service.explain import Explainer
+
+
+class JobDetail(Struct, frozen=True):
+    """A job with everything known of it; the decisions say which rules were considered."""
+
+    job: Job
+    attempts: Sequence[Attempt]
+    runs: Sequence[Run]
+    pods: PodsOf | None = None
+    """Of a job whose runs are pods."""
+    set_decisions: Mapping[int, SetDecision] = field(default_factory=dict)
+    """What its job set decided about its attempts, by their numbers; not in lists."""
+
+
+class PodsOf(Struct, frozen=True):
+    """What is known of a job's pods."""
+
+    known: KubeJobRecord | None
+    """``None`` before its first one."""
+    asked: KubeJobSpec | None
+    """What it asks for; ``None`` when that went with its job set."""
+
+
+def detail_of(job: Job, store: Store, explainer: Explainer) -> JobDetail:
+    """Read everything known of a job, but what its job set decided."""
+    attempts = store.attempts(job.id)
+    return JobDetail(job, explainer.explained(job, attempts), store.runs(job.id), _pods_of(job, store))
+
+
+def _pods_of(job: Job, store: Store) -> PodsOf | None:
+    if job.of_set is None:
+        kube = kube_of(job)
+        return None if kube is None else PodsOf(known_pods(store, job), kube.spec)
+    try:
+        group = set_spec_of(store.workload(JobSet, job.of_set.set_id)).by_name.get(job.of_set.group)
+    except (NotFound, Internal):
+        group = None
+    return PodsOf(known_pods(store, job), None if group is None else group.job)

@@ -1,0 +1,112 @@
+"""Many jobs at once: cancel, preempt and reprioritize them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.access.grants import Right
+from holdfast.domain.audit import Act, Subject
+from holdfast.domain.job import JOB_TERMINAL, JobState
+from holdfast.domain.record import Struct, evolve
+from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import JobFilter
+from holdfast.service.access.asking import asks
+from holdfast.service.naming import not_found
+from holdfast.service.refusals import audited
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Job
+    from holdfast.service.operations.backend import Backend
+
+MOST_AT_ONCE = 10_000
+"""Jobs in one transaction; more are asked in several, one after the other."""
+ACTIVE = frozenset(JobState) - JOB_TERMINAL
+
+
+class JobBatches(Struct, frozen=True):
+    """What is asked of many jobs at once; a job of which it is not true that it applies is left alone."""
+
+    backend: Backend
+
+    @asks(Right.CANCEL, Subject.JOB)
+    def cancel(self, caller: Caller, where: JobFilter, reason: str = "") -> Sequence[Job]:
+        """Ask for jobs to be cancelled, but those of job sets, which only end with their set; returns the jobs.
+
+        Raises:
+            Forbidden: One of them is not for the caller to cancel.
+        """
+        return self._ask(RequestKind.CANCEL, Right.CANCEL, caller, where, reason)
+
+    @asks(Right.PREEMPT, Subject.JOB)
+    def preempt(self, caller: Caller, where: JobFilter, reason: str = "", *, node: str = "") -> Sequence[Job]:
+        """Ask for the places of jobs, or only for those on a node; returns the jobs that were meant.
+
+        Raises:
+            Forbidden: One of them is not for the caller to preempt.
+        """
+        return self._ask(RequestKind.PREEMPT, Right.PREEMPT, caller, where, reason, payload=node)
+
+    @asks(Right.REPRIORITIZE, Subject.JOB)
+    def reprioritize(self, caller: Caller, where: JobFilter, priority: int) -> Sequence[Job]:
+        """Ask for another priority of jobs; higher ones go first; returns the jobs.
+
+        Raises:
+            Forbidden: One of them is not for the caller to reprioritize.
+        """
+        kind, reason = RequestKind.REPRIORITIZE, f"priority {priority}"
+        return self._ask(kind, Right.REPRIORITIZE, caller, where, reason, payload=str(priority))
+
+    @asks(Right.PREEMPT, Subject.JOB)
+    def preempt_node(self, caller: Caller, name: str, reason: str = "") -> Sequence[Job]:
+        """Ask for the places of all that runs on the nodes of a name; returns the jobs.
+
+        Raises:
+            NotFound: There is no such node.
+            Forbidden: One of the jobs is not for the caller to preempt.
+        """
+        store = self.backend.store
+        with audited(store, caller, Act.PREEMPT, Subject.NODE, name):
+            nodes = store.nodes()
+            if name not in {node.name for node in nodes}:
+                raise not_found(name, [node.name for node in nodes], "node")
+            ids = frozenset(run.job_id for run in store.running() if run.node == name)
+            running = JobFilter(ids=ids, states=frozenset({JobState.RUNNING}))
+            return self.preempt(caller, running, reason, node=name) if ids else ()
+
+    @asks(Right.WATCH, Subject.JOB)
+    def on_node(self, caller: Caller, name: str, executor: str) -> tuple[JobFilter, Sequence[Job]]:
+        """Return the jobs that run on a node of an executor, and the filter that means them; on an unknown one none."""
+        store, seeing = self.backend.store, self.backend.seeing(caller)
+        ids = frozenset(run.job_id for run in store.running() if (run.node, run.executor) == (name, executor))
+        where = JobFilter(ids=ids, states=frozenset({JobState.RUNNING}))
+        return where, [job for part in _in_parts(seeing.listed(where)) for job in store.jobs(part)]
+
+    def _ask(
+        self, kind: RequestKind, right: Right, caller: Caller, where: JobFilter, reason: str, *, payload: str = ""
+    ) -> Sequence[Job]:
+        store, seeing = self.backend.store, self.backend.seeing(caller)
+        where = evolve(seeing.listed(where), states=where.states or ACTIVE)
+        cancels = kind is RequestKind.CANCEL
+        meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
+        found = [job for job in meant if job.of_set is None] if cancels else meant
+        seeing.require(right, found)
+        control = Control(JOBS, store, self.backend.clock, make_room=self.backend.make_room)
+        for start in range(0, len(found), MOST_AT_ONCE):
+            ids = tuple(job.id for job in found[start : start + MOST_AT_ONCE])
+            control.send(kind, ids, reason, by=caller, payload=payload)
+        return found
+
+
+def _in_parts(where: JobFilter) -> Iterator[JobFilter]:
+    """Split a filter by ids where there are more than a database takes in one question."""
+    if where.ids is None:
+        yield where
+        return
+    ids = sorted(where.ids)
+    for start in range(0, len(ids), MOST_AT_ONCE):
+        yield evolve(where, ids=frozenset(ids[start : start + MOST_AT_ONCE]))
