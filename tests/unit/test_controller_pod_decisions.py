@@ -8,10 +8,18 @@ import pytest
 
 from holdfast.domain.containers import Capability
 from holdfast.domain.events import JobSetEnded
-from holdfast.domain.failure import Cause, ContainerResult, RunOutcome
+from holdfast.domain.failure import Cause, ContainerResult, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
 from holdfast.domain.lifecycle import RunStatus
-from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, RetryPolicy, RetrySettings, Rule
+from holdfast.domain.policy.model import (
+    Action,
+    AntiAffinity,
+    Considered,
+    DecisionCode,
+    RetryPolicy,
+    RetrySettings,
+    Rule,
+)
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.engines.simulated.life import SimulatedRun
@@ -50,9 +58,39 @@ def test_each_failed_pod_keeps_its_failure_and_what_was_decided_and_why_tells_it
     found = Explainer(lab.store).why(job.id)
     assert [run.uid for run in found.pods] == [run.uid for run in runs]
     assert found.summary[2] == "1 earlier pod failed; --all shows more."
-    assert found.summary[3].endswith("retry 1 of 1 (backoffLimit).")
-    assert found.summary[4].endswith("retry 1 of 1 (flaky/default).")
-    assert found.summary[5].endswith("It is not retried: 1 of 1 retries are used (backoffLimit).")
+    declined = "It does not start again in its pod: 1 of 1 retries are used (flaky/default). "
+    assert found.summary[3].endswith(f"{declined}It is retried after 10s: retry 1 of 1 (backoffLimit).")
+    assert found.summary[4].endswith(". It is retried: retry 1 of 1 (flaky/default).")
+    assert found.summary[5].endswith(f"{declined}It is not retried: 1 of 1 retries are used (backoffLimit).")
+
+
+def test_a_pod_has_one_decision_and_names_each_limit_once(lab: SetLab) -> None:
+    lab.store.put_settings(RetrySettings(global_max_retries=5), None)
+    lab.store.put_policy(evolve(retrying(0), name="strict"))
+    document = native({"name": "w", "command": ["true"], "retryPolicies": ["strict"], "backoffLimit": 1})
+    set_id = lab.submit_set(document, lambda _: exits(3))
+    lab.pass_s(60)
+    (job,) = lab.store.children_of(set_id)
+    first, last = (run.decision for run in lab.store.runs(job.id))
+    assert first is not None
+    assert last is not None
+    assert (first.reason, first.policy, first.delay_s) == ("replaced", None, 10.0)
+    names = ["globalMaxRetries", "backoffLimit"]
+    assert [(use.name, use.used) for use in first.limits] == [(name, 0) for name in names]
+    assert [(use.name, use.used) for use in last.limits] == [(name, 1) for name in names]
+    assert (last.action, last.code) == (Action.FAIL, DecisionCode.POLICY_LIMIT)
+    assert first.considered == (
+        Considered("strict", "default", matched=True, because="the retry limit is 0 (strict/default)"),
+    )
+
+
+def test_a_program_that_starts_again_in_its_pod_names_the_rule_and_how_long_it_waits(lab: SetLab) -> None:
+    document = native({"name": "w", "command": ["true"], "restartPolicy": "OnFailure", "backoffLimit": 3})
+    set_id = lab.submit_set(document, lambda _: exits(3))
+    lab.pass_s(60)
+    (job,) = lab.store.children_of(set_id)
+    told = Explainer(lab.store).why(job.id).summary
+    assert any(line.endswith("It is retried by rule OnFailure of restartPolicy after 10s: uncounted.") for line in told)
 
 
 @pytest.mark.parametrize("cap", [0, 2])
@@ -133,3 +171,14 @@ def test_a_rule_about_the_output_decides_about_a_pod(lab: SetLab) -> None:
         Action.RETRY,
     )
     assert next(run.failure.error_line for run in runs if run.failure is not None) == "closing"
+
+
+def test_a_program_that_can_never_start_is_started_again_in_its_pod_as_upstream_does(lab: SetLab) -> None:
+    missing = RunOutcome(
+        (ContainerResult(127, reason="CommandNotFound"),), frozenset({FailureCondition.LAUNCH_FAILED}), started=False
+    )
+    document = native({"name": "w", "command": ["true"], "restartPolicy": "OnFailure", "backoffLimit": 2})
+    lab.submit_set(document, lambda _: SimulatedRun(0.0, 1.0, missing))
+    lab.pass_s(45)
+    assert len(lab.orders) == 3
+    assert len({order.containers[0].env["POD_NAME"] for order in lab.orders}) == 1

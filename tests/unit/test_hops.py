@@ -66,7 +66,7 @@ def test_a_failed_job_is_classified_and_decided_once_and_moved_on_in_three_looks
 
 
 @pytest.mark.parametrize("policy", ["Never", "OnFailure"])
-def test_a_failed_pod_is_classified_once_by_whoever_asks(policy: str) -> None:
+def test_a_failed_pod_is_classified_and_decided_once_whoever_asks(policy: str) -> None:
     lab = SetLab()
     lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
     workers = group("w", 1, backoffLimit=0)
@@ -76,4 +76,4 @@ def test_a_failed_pod_is_classified_once_by_whoever_asks(policy: str) -> None:
         lab.pass_s(60)
     assert lab.store.workload(JobSet, set_id).ended == "Failed"
     judged = [run for run in lab.store.runs("id-train-w-0") if run.failure is not None]
-    assert calls["classify"] == len(judged) == 1
+    assert calls["classify"] == calls["decide"] == len(judged) == 1

@@ -115,7 +115,7 @@ RULES = (
     ],
 )
 def test_the_first_rule_that_matches_a_failed_pod_decides(facts: Pod, action: PodAction, rule: int | None) -> None:
-    verdict = judge(RULES, facts)
+    verdict = judge(KubeJobSpec(failure_rules=RULES), facts)
     assert (verdict.action, verdict.rule) == (action, rule)
 
 
@@ -296,16 +296,36 @@ JUDGED = (
 )
 
 
+def test_pods_that_fail_at_once_count_for_each_other() -> None:
+    pods = [failed(name, 1) for name in "abc"]
+    found = reconcile(KubeJobSpec(parallelism=3, backoff_limit=1), KubeJobState(started_at=NOW - 5), pods, NOW)
+    assert [decided.decision.code for decided in found.decisions] == [
+        DecisionCode.FAIL_DEFAULT,
+        DecisionCode.POLICY_LIMIT,
+        DecisionCode.POLICY_LIMIT,
+    ]
+    assert [decided.decision.limits[-1].used for decided in found.decisions] == [0, 1, 2]
+
+
+ANY_NUMBER = ("globalMaxRetries", 0, None)
+
+
 @pytest.mark.parametrize(
     ("spec", "code", "failed_before", "cap", "expected"),
     [
-        ({}, 1, 0, None, (Action.RETRY, DecisionCode.RETRY, None, (("backoffLimit", 0, 6),))),
-        ({"backoff_limit": 0}, 1, 0, None, (Action.FAIL, DecisionCode.POLICY_LIMIT, None, (("backoffLimit", 0, 0),))),
+        ({}, 1, 0, None, (Action.RETRY, DecisionCode.RETRY, None, (ANY_NUMBER, ("backoffLimit", 0, 6)))),
+        (
+            {"backoff_limit": 0},
+            1,
+            0,
+            None,
+            (Action.FAIL, DecisionCode.POLICY_LIMIT, None, (ANY_NUMBER, ("backoffLimit", 0, 0))),
+        ),
         ({}, 1, 0, 0, (Action.FAIL, DecisionCode.GLOBAL_LIMIT, None, (("globalMaxRetries", 0, 0),))),
         ({}, 1, 2, 2, (Action.FAIL, DecisionCode.GLOBAL_LIMIT, None, (("globalMaxRetries", 2, 2),))),
-        ({}, 1, 1, 2, (Action.RETRY, DecisionCode.RETRY, None, (("backoffLimit", 1, 6),))),
-        ({"failure_rules": JUDGED}, 42, 0, None, (Action.FAIL, DecisionCode.FAIL_RULE, "fatal", ())),
-        ({"failure_rules": JUDGED}, 7, 0, None, (Action.IGNORE, DecisionCode.IGNORE, "rule1", ())),
+        ({}, 1, 1, 2, (Action.RETRY, DecisionCode.RETRY, None, (("globalMaxRetries", 1, 2), ("backoffLimit", 1, 6)))),
+        ({"failure_rules": JUDGED}, 42, 0, None, (Action.FAIL, DecisionCode.FAIL_RULE, "fatal", (ANY_NUMBER,))),
+        ({"failure_rules": JUDGED}, 7, 0, None, (Action.IGNORE, DecisionCode.IGNORE, "rule1", (ANY_NUMBER,))),
         (
             {"failure_rules": JUDGED},
             7,

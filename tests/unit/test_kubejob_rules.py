@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
 from holdfast.domain.policy.model import ContainerScope, ExitCodeOperator, ExitCodes
-from holdfast.domain.workloads.kubejob.decisions import FAILURE_POLICY
 from holdfast.domain.workloads.kubejob.model import (
     CompletionMode,
     KubeJobSpec,
@@ -20,6 +19,7 @@ from holdfast.domain.workloads.kubejob.model import (
 )
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
+from holdfast.domain.workloads.kubejob.rulesets import FAILURE_POLICY
 from tools.cases.podjob import stopped_by
 
 NOW = 100_000.0

@@ -117,7 +117,9 @@ def failed_pod_lines(pods: Sequence[Run]) -> Iterator[str]:
     for run in pods[-_TOLD_PODS:]:
         if run.failure is not None and run.decision is not None:
             where = f" on node {run.node}" if run.node else ""
-            yield f"The pod of rank {run.rank} failed{where}: {in_full(run.failure)}. {pod_outcome(run.decision)}"
+            asked = "".join(f"It does not start again in its pod: {one.because}. " for one in run.decision.considered)
+            failed = f"The pod of rank {run.rank} failed{where}: {in_full(run.failure)}."
+            yield f"{failed} {asked}{pod_outcome(run.decision)}"
 
 
 def pod_outcome(decision: Decision) -> str:

@@ -69,6 +69,27 @@ MUTATIONS = (
         ("unit/test_controller_pod_decisions.py",),
     ),
     Mutation(
+        "of several pods that fail at once each is decided as if it were the only one",
+        "domain/workloads/kubejob/decisions.py",
+        "used += verdict.action is not PodAction.IGNORE",
+        "used += 0",
+        ("unit/test_kubejob.py",),
+    ),
+    Mutation(
+        "a program that can never start is not started again in its pod, as upstream does",
+        "domain/workloads/kubejob/restarts.py",
+        "evolve(failure, cause=Cause.UNKNOWN)",
+        "failure",
+        ("unit/test_controller_pod_decisions.py",),
+    ),
+    Mutation(
+        "why a policy did not retry a pod is forgotten",
+        "domain/workloads/kubejob/decisions.py",
+        "considered=(asked, *decision.considered)",
+        "considered=decision.considered",
+        ("unit/test_controller_pod_decisions.py",),
+    ),
+    Mutation(
         "ignored failures of an index do not delay it",
         "domain/workloads/kubejob/reconcile.py",
         "counted + ignored, elapsed_s",

@@ -10,9 +10,9 @@ from holdfast.controller.workloads.memory import JobWork, failure_of
 from holdfast.controller.workloads.plans import current_spec
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import Ending, Interruption
-from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
+from holdfast.domain.workloads.kubejob.decisions import after_its_pod
 from holdfast.domain.workloads.kubejob.model import KubeJobState, StartPod, StopPod
 from holdfast.domain.workloads.kubejob.observed import pod_of
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
@@ -345,9 +345,8 @@ class KubeJobs:
             if run is None or run.outcome is None:
                 continue
             failure = run.failure or failure_of(pod, run, container, self._catalog.categories)
-            if run.decision is not None:
-                reason = f"{in_short(run.decision)}; {decision.reason}"
-                decision = evolve(decision, reason=reason, limits=(*run.decision.limits, *decision.limits))
+            if pod.declined is not None:
+                decision = after_its_pod(decision, pod.declined)
             pod.run = evolve(run, failure=failure, decision=decision)
             self._state.note_run(active, pod.run)
         self._pods.clear(active, work)

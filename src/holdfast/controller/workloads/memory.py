@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Job, Run
+    from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.children import Child, CreateChild
     from holdfast.domain.workloads.jobset.state import JobSetState
     from holdfast.domain.workloads.kubejob.model import Pod
@@ -41,6 +42,8 @@ class PodWork(Struct, eq=False, gc=True):
     """How its Job sees it, and what that was made from."""
     failure: tuple[str, Failure] | None = None
     """How its last program failed, which is classified once, with the uid of that run."""
+    declined: Decision | None = None
+    """What was decided about its last program, where that does not start again in it."""
     kept: Run | None = None
     """The place it keeps while it waits to restart in place, charged separately."""
 

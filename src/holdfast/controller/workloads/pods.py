@@ -19,7 +19,7 @@ from holdfast.domain.workloads.gang.interruption import EVICTIONS, changes_nothi
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption
-from holdfast.domain.workloads.kubejob.restarts import Restart, RestartContext, after_failure
+from holdfast.domain.workloads.kubejob.restarts import RestartContext, after_failure
 from holdfast.domain.workloads.kubejob.stored import PodRecord
 from holdfast.ports.requests import RequestKind
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Job, Resources
     from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.kubejob.model import StartPod
 
 CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
@@ -188,14 +189,18 @@ class Pods:
             return
         failure = failure_of(pod, run, plan.program.container, self._judging.catalog.categories)
         found = after_failure(pod.record, run.outcome, failure, self._context(active, pod, plan, now))
-        if found.decision is not None and failure.ended_by not in _STOPPED:
-            pod.run = run = evolve(run, failure=failure, decision=found.decision)
-            self._state.note_run(active, run)
-            event = _event(active.job, pod.record, failure, found, in_place=plan.in_place and met(failure) is None)
+        decision = found.decision
+        if decision is not None and failure.ended_by not in _STOPPED:
+            event = _event(active.job, pod.record, failure, decision, plan)
             if event is not None:
                 self._sets.tell(active.job, event, now)
-            if plan.in_place and not found.decision.grants_retry:
-                work.record = evolve(work.record, failed_in_place=f"{in_words(failure)}; {found.decision.reason}")
+            if plan.in_place and not decision.grants_retry:
+                work.record = evolve(work.record, failed_in_place=f"{in_words(failure)}; {decision.reason}")
+            if found.record is None:
+                pod.declined = decision
+            else:
+                pod.run = run = evolve(run, failure=failure, decision=decision)
+                self._state.note_run(active, run)
         if found.record is not None:
             pod.record = evolve(found.record, waiting=True)
             self._await_next(active, pod, run, plan)
@@ -362,15 +367,14 @@ class Pods:
         pod.kept = None
 
 
-def _event(job: Job, record: PodRecord, failure: Failure, found: Restart, *, in_place: bool) -> Event | None:
+def _event(job: Job, record: PodRecord, failure: Failure, decision: Decision, plan: PodPlan) -> Event | None:
     """Say in the log of the job's set what its rules do not see."""
-    decision = found.decision
     what = f"pod {record.name}: {in_words(failure)}"
-    if in_place:
-        if decision is not None and not decision.grants_retry:
+    if plan.in_place and met(failure) is None:
+        if not decision.grants_retry:
             return Event("Warning", "RestartInPlaceRefused", f"{what}; {decision.reason}")
         return Event("Warning", "RestartInPlace", f"{what}; the set restarts in place")
-    if decision is None or decision.policy is None:
+    if decision.policy not in plan.policies:
         return None
     what = f"{what}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
     if decision.action is Action.HOLD:

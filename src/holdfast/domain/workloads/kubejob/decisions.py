@@ -2,103 +2,83 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.decide import GLOBAL_LIMIT
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
+from holdfast.domain.policy.decide import SPENT, decide, in_short
+from holdfast.domain.policy.model import Considered, DecisionCode, RetryHistory, RetrySettings
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.model import PodAction, PodDecision
+from holdfast.domain.workloads.kubejob.rulesets import BACKOFF, INDEX_BACKOFF, as_seen, of_job
 from holdfast.domain.workloads.kubejob.tally import remaining_s
+from holdfast.domain.workloads.retry import refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.kubejob.failure_policy import PodVerdict
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec, KubeJobState, Pod
     from holdfast.domain.workloads.kubejob.tally import Tally
 
-FAILURE_POLICY = "podFailurePolicy"
-"""Stands for the policy in decisions that one of its rules made."""
-BACKOFF = "backoffLimit"
-INDEX_BACKOFF = "backoffLimitPerIndex"
-_ACTIONS = {DecisionCode.RETRY: Action.RETRY, DecisionCode.IGNORE: Action.IGNORE}
 
-
-def is_capped(tally: Tally, cap: int | None) -> bool:
-    """Whether ``globalMaxRetries`` forbids to replace the pods that have just failed; 0 forbids it for ignored ones."""
-    if cap is None or not tally.failures:
-        return False
-    return tally.state.failed > cap or (cap == 0 and tally.state.ignored > 0)
-
-
-def decisions_about(
-    spec: KubeJobSpec, tally: Tally, because: str | None, now: float, *, cap: int | None
-) -> Iterator[PodDecision]:
-    """Say of each pod that has just failed what follows.
+def decisions_about(spec: KubeJobSpec, tally: Tally, now: float, *, cap: int | None) -> Iterator[PodDecision]:
+    """Say of each pod that has just failed what follows if its Job goes on; each counts for those after it.
 
     Args:
         spec: Of its Job.
         tally: The Job with these pods counted.
-        because: Why the Job ends with this look, if it does.
         now: The time.
         cap: ``globalMaxRetries``.
     """
+    policies, settings = of_job(spec), RetrySettings(global_max_retries=cap)
     used = tally.state.failed - (len(tally.failures) - tally.ignored)
     for pod, verdict in tally.failures:
-        decision = _if_it_goes_on(spec, tally.state, pod, verdict, used, now)
-        if because is not None and decision.grants_retry:
-            code, limits = DecisionCode.FAIL_DEFAULT, decision.limits
-            if is_capped(tally, cap):
-                code, limits = DecisionCode.GLOBAL_LIMIT, (LimitUse(GLOBAL_LIMIT, used, cap),)
-            elif limits and limits[0].limit is not None and limits[0].used >= limits[0].limit:
-                code = DecisionCode.POLICY_LIMIT
-            decision = _decision(spec, verdict, code, because, limits=limits)
-        yield PodDecision(pod.name, decision)
+        counters = ((BACKOFF, used), (INDEX_BACKOFF, pod.index_failures))
+        decision = decide(policies, as_seen(pod), RetryHistory(pod.name, counters=counters, total=used), settings)
+        if decision.grants_retry:
+            decision = evolve(decision, delay_s=_wait_s(spec, tally.state, pod, now))
+        elif not _is_jobs_limit(decision):
+            told = verdict.message if verdict.action is PodAction.FAIL_JOB else f"index {pod.index} has failed"
+            decision = evolve(decision, reason=told)
+        yield PodDecision(pod.name, _named(decision, spec, verdict))
         used += verdict.action is not PodAction.IGNORE
 
 
-def _if_it_goes_on(
-    spec: KubeJobSpec, state: KubeJobState, pod: Pod, verdict: PodVerdict, used: int, now: float
-) -> Decision:
-    """Return what follows for a pod unless its Job ends; one limit at most counts it."""
-    match verdict.action:
-        case PodAction.FAIL_JOB:
-            return _decision(spec, verdict, DecisionCode.FAIL_RULE, verdict.message)
-        case PodAction.FAIL_INDEX:
-            reason = f"index {pod.index} has failed"
-            return _decision(spec, verdict, DecisionCode.FAIL_RULE, reason)
-        case PodAction.IGNORE:
-            reason = "replaced, and counted against no limit"
-            return _decision(spec, verdict, DecisionCode.IGNORE, reason)
-        case PodAction.COUNT:
-            pass
-        case _:
-            assert_never(verdict.action)
-    # It counts, and is replaced unless its index has failed too often.
+def _named(decision: Decision, spec: KubeJobSpec, verdict: PodVerdict) -> Decision:
+    """Name the rule that matched, whichever limit decided in the end."""
+    if decision.rule is not None or verdict.rule is None or spec.failure_rules is None:
+        return decision
+    rule = of_job(spec).rules[verdict.rule]
+    return evolve(decision, policy=rule.policy, rule=rule.name, rule_index=rule.index)
+
+
+def _wait_s(spec: KubeJobSpec, state: KubeJobState, pod: Pod, now: float) -> float:
+    """Return how long a Job, or an index that is delayed by itself, still waits before it replaces a pod."""
     if spec.backoff_limit_per_index is None or pod.index is None:
-        limits = (LimitUse(BACKOFF, used, spec.backoff_limit),)
         failures, last = state.backoff.failures, state.backoff.last_failure_at
     else:
-        limits = (LimitUse(INDEX_BACKOFF, pod.index_failures, spec.backoff_limit_per_index),)
         counted, ignored, last = state.index_failures.get(pod.index, (0, 0, 0.0))
         failures = counted + ignored
-        if pod.index in state.failed_indexes:
-            reason = f"index {pod.index} has failed"
-            return _decision(spec, verdict, DecisionCode.POLICY_LIMIT, reason, limits=limits)
-    delay_s = remaining_s(spec.backoff, failures, elapsed_s=now - last)
-    return _decision(spec, verdict, DecisionCode.RETRY, "replaced", limits=limits, delay_s=delay_s)
+    return remaining_s(spec.backoff, failures, elapsed_s=now - last)
 
 
-def _decision(
-    spec: KubeJobSpec,
-    verdict: PodVerdict,
-    code: DecisionCode,
-    reason: str,
-    *,
-    limits: tuple[LimitUse, ...] = (),
-    delay_s: float = 0.0,
-) -> Decision:
-    rule = verdict.rule
-    name = None if rule is None or spec.failure_rules is None else spec.failure_rules[rule].name or f"rule{rule}"
-    policy = None if rule is None else FAILURE_POLICY
-    action = _ACTIONS.get(code, Action.FAIL)
-    return Decision(action, code, reason, policy, name, rule, limits=limits, delay_s=delay_s)
+def as_it_ends(decided: Iterable[PodDecision], because: str) -> Iterator[PodDecision]:
+    """Replace no pod of a Job that ends with this look."""
+    for pod, decision in decided:
+        if decision.grants_retry:
+            yield PodDecision(pod, refused(decision, DecisionCode.FAIL_DEFAULT, because))
+        else:
+            yield PodDecision(pod, evolve(decision, reason=because) if _is_jobs_limit(decision) else decision)
+
+
+def _is_jobs_limit(decision: Decision) -> bool:
+    """Whether a limit of the whole Job was used up, which ends it."""
+    return decision.code in SPENT and decision.limits[-1].name != INDEX_BACKOFF
+
+
+def after_its_pod(decision: Decision, declined: Decision) -> Decision:
+    """Keep with a Job's decision what was asked before it, and would not start the program again in its pod."""
+    if declined.code is DecisionCode.GLOBAL_LIMIT:
+        return decision  # its Job has the same limit
+    asked = Considered(declined.policy or "", declined.rule or "", matched=True, because=in_short(declined))
+    return evolve(decision, considered=(asked, *decision.considered))

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from holdfast.domain.policy.matchers import ContainerSelector
 from holdfast.domain.policy.model import ExitCodeOperator
 from holdfast.domain.record import Struct
-from holdfast.domain.workloads.kubejob.model import PodAction, PodPhase
+from holdfast.domain.workloads.kubejob.model import PodAction
+from holdfast.domain.workloads.kubejob.rulesets import as_seen, of_job
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from holdfast.domain.workloads.kubejob.model import Pod, PodRule
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Pod, PodRule
 
 NAMESPACE = "default"
 """What stands for the namespace in messages: Holdfast has none."""
@@ -32,23 +31,21 @@ class PodVerdict(Struct, frozen=True):
     message: str = ""
 
 
-def judge(rules: Sequence[PodRule] | None, pod: Pod) -> PodVerdict:
+def judge(spec: KubeJobSpec, pod: Pod) -> PodVerdict:
     """Judge one failed pod; one still terminating has not failed yet and counts as ``Count``."""
-    if pod.phase is PodPhase.FAILED:
-        for index, rule in enumerate(rules or ()):
-            if found := _found(rule, pod):
-                message = f"{found} matching {rule.action} rule at index {index}"
-                return PodVerdict(rule.action, index, rule.job_reason, message)
-    return PodVerdict(PodAction.COUNT)
+    index = of_job(spec).first_match(as_seen(pod)).index if spec.failure_rules else None
+    if index is None or spec.failure_rules is None:
+        return PodVerdict(PodAction.COUNT)
+    rule = spec.failure_rules[index]
+    message = f"{_found(rule, pod)} matching {rule.action} rule at index {index}"
+    return PodVerdict(rule.action, index, rule.job_reason, message)
 
 
 def _found(rule: PodRule, pod: Pod) -> str:
     """Say what a rule matches, word for word as the Job controller does; rules of job sets match these texts."""
     codes = rule.exit_codes
     if codes is None:
-        matched = rule.conditions & pod.conditions
-        return f"Pod {NAMESPACE}/{pod.name} has condition {min(matched)[0]}" if matched else ""
-    for one in ContainerSelector(rule.container_name, init=True).of_containers(pod.containers):
-        if (one.exit_code in codes.values) is (codes.operator is ExitCodeOperator.IN):
-            return f"Container {one.name} for pod {NAMESPACE}/{pod.name} failed with exit code {one.exit_code}"
-    return ""
+        return f"Pod {NAMESPACE}/{pod.name} has condition {min(rule.conditions & pod.conditions)[0]}"
+    failed = ContainerSelector(rule.container_name, init=True).of_containers(pod.containers)
+    one = next(one for one in failed if (one.exit_code in codes.values) is (codes.operator is ExitCodeOperator.IN))
+    return f"Container {one.name} for pod {NAMESPACE}/{pod.name} failed with exit code {one.exit_code}"

@@ -10,9 +10,10 @@ from itertools import filterfalse, islice, repeat
 from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
+from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.kubejob.decisions import decisions_about, is_capped
+from holdfast.domain.workloads.kubejob.decisions import as_it_ends, decisions_about
 from holdfast.domain.workloads.kubejob.model import (
     JobCondition,
     JobResult,
@@ -58,10 +59,11 @@ def reconcile(
             state = with_condition(state, resumed)
         state = evolve(state, started_at=now)
     counted = tally(spec, state, pods, now)
-    ending = ending_of(spec, counted, pods, now, cap=cap)
-    because = None if ending is None else ending.message
-    decisions = tuple(decisions_about(spec, counted, because, now, cap=cap)) if counted.failures else ()
+    decisions = tuple(decisions_about(spec, counted, now, cap=cap)) if counted.failures else ()
+    capped = any(decision.code is DecisionCode.GLOBAL_LIMIT for _, decision in decisions)
+    ending = ending_of(spec, counted, pods, now, cap=cap if capped else None)
     if ending is not None:
+        decisions = tuple(as_it_ends(decisions, ending.message))
         return _ending(counted.state, ending, pods, decisions, now)
     if spec.suspend:
         return _suspended(counted.state, pods, decisions, now)
@@ -245,7 +247,15 @@ _DECIDED = ("SuccessCriteriaMet", "FailureTarget")
 def ending_of(
     spec: KubeJobSpec, tally: Tally, pods: Sequence[Pod], now: float, *, cap: int | None = None
 ) -> JobEnding | None:
-    """Judge a Job whose pods are counted; ``None`` while it goes on."""
+    """Judge a Job whose pods are counted; ``None`` while it goes on.
+
+    Args:
+        spec: What it asks for.
+        tally: What is counted.
+        pods: As they are now.
+        now: The time.
+        cap: ``globalMaxRetries``, where that forbids to replace a pod that has just failed.
+    """
     state, late = tally.state, False
     for before in state.conditions:
         if before.status and before.type in _DECIDED:
@@ -260,7 +270,7 @@ def ending_of(
         spec.restart_policy is RestartPolicy.ON_FAILURE and _restarted_too_often(spec, pods)
     ):
         return BACKOFF_LIMIT
-    if late or is_capped(tally, cap):
+    if late or cap is not None:
         return DEADLINE if late else evolve(BACKOFF_LIMIT, message=f"{GLOBAL_LIMIT} is {cap}")
     return _by_counts(spec, state)
 

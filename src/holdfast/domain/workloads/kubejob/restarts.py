@@ -1,31 +1,29 @@
 """Whether a failed program restarts in its pod: with its job set, by a policy, or as ``restartPolicy`` says.
 
-A policy is consulted first: one that grants no retry leaves the pod failed, for its Job to judge. Nobody is asked about
-a program that could not be started because its node was short of something.
+A policy is consulted first, then ``OnFailure``: where neither grants a retry, the pod has failed, for its Job to judge.
+Nobody is asked about a program that could not be started because its node was short of something.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.domain.policy.decide import GLOBAL_LIMIT, delay_s
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse, RetryHistory
+from holdfast.domain.failure import Cause
+from holdfast.domain.policy.model import Action, DecisionCode, RetryHistory
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.shortage import met, uncounted
+from holdfast.domain.shortage import met
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import is_disruption
+from holdfast.domain.workloads.kubejob.rulesets import MAX_RESTARTS, RESTART_POLICY, in_place, on_failure
 from holdfast.domain.workloads.retry import decide_retry
 
 if TYPE_CHECKING:
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.placement.fit import Shape
     from holdfast.domain.policy.blame import Suspicion
-    from holdfast.domain.policy.model import Backoff
+    from holdfast.domain.policy.model import Backoff, Decision
     from holdfast.domain.workloads.kubejob.stored import PodRecord
     from holdfast.domain.workloads.retry import Ruleset
-
-
-MAX_RESTARTS = "maxRestarts"
 
 
 class RestartContext(Struct, frozen=True, kw_only=True):
@@ -62,57 +60,67 @@ class Restart(NamedTuple):
 
 def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: RestartContext) -> Restart:
     """Decide whether a pod's program starts again in it."""
-    short_of = met(failure)
-    if short_of is not None:
-        refused = uncounted(short_of, failure.node, at.refusals)
-        return Restart(evolve(record, due=at.now + refused.delay_s if refused.delay_s else None), refused)
+    decision = _decided(record, outcome, failure, at)
+    if decision is None:
+        return Restart(None, None)
+    if decision.code is DecisionCode.SHORTAGE:
+        return Restart(evolve(record, due=at.now + decision.delay_s if decision.delay_s else None), decision)
     if at.in_place is not None:
         moved = evolve(record, in_place=max(record.in_place, at.in_place) + 1, due=None)
-        if moved.in_place <= at.max_in_place:
-            return Restart(moved, Decision(Action.RETRY, DecisionCode.RETRY, "its job set restarts in place"))
-        # Its set sees that it is one too many, and fails.
-        limits = (LimitUse(MAX_RESTARTS, at.max_in_place, at.max_in_place),)
-        reason = f"all {at.max_in_place} restarts in place of its job set are used ({MAX_RESTARTS})"
-        return Restart(moved, Decision(Action.FAIL, DecisionCode.POLICY_LIMIT, reason, limits=limits))
-    asked = _by_policy(record, failure, at) if at.has_policies else Restart(None, None)
-    if asked.record is not None or at.restart_policy is not RestartPolicy.ON_FAILURE or is_disruption(outcome):
-        return asked
-    cap = at.ruleset.settings.global_max_retries
-    if cap == 0:
-        limits = (LimitUse(GLOBAL_LIMIT, record.restarts, cap),)
-        return Restart(None, Decision(Action.FAIL, DecisionCode.GLOBAL_LIMIT, f"{GLOBAL_LIMIT} is 0", limits=limits))
+        if decision.code is DecisionCode.POLICY_LIMIT:  # its set sees that it is one too many, and fails
+            reason = f"all {at.max_in_place} restarts in place of its job set are used ({MAX_RESTARTS})"
+            decision = evolve(decision, reason=reason)
+        return Restart(moved, decision)
     restarts = record.restarts + 1
-    wait_s = delay_s(at.backoff, restarts, seed=record.name)
-    reason = f"restartPolicy {RestartPolicy.ON_FAILURE}: restart {restarts} in its pod"
-    return Restart(
-        evolve(record, restarts=restarts, due=at.now + wait_s),
-        Decision(Action.RETRY, DecisionCode.RETRY, reason, delay_s=wait_s),
-    )
+    if decision.action is Action.HOLD:
+        return Restart(evolve(record, restarts=restarts, due=None, held=decision.reason), decision)
+    if not decision.grants_retry:
+        return Restart(None, decision)
+    again = evolve(record, restarts=restarts, due=at.now + decision.delay_s)
+    return Restart(again if decision.policy == RESTART_POLICY else _as_decided(again, decision), decision)
 
 
-def _by_policy(record: PodRecord, failure: Failure, at: RestartContext) -> Restart:
+def _decided(record: PodRecord, outcome: RunOutcome, failure: Failure, at: RestartContext) -> Decision | None:
+    """Ask in turn who may start it again, until one does or leaves it to a person; ``None`` where nobody is asked."""
+    counters, reached = record.counters, max(record.in_place, -1 if at.in_place is None else at.in_place)
     history = RetryHistory(
         job_id=at.job_id,
         attempt=1 + record.restarts,
-        counters=tuple(record.counters.items()),
-        total=sum(record.counters.values()),
+        counters=(*counters.items(), (MAX_RESTARTS, min(reached, at.max_in_place))),
+        total=sum(counters.values()),
         memory=at.shape.request.memory,
+        refusals=at.refusals,
     )
-    decision = decide_retry(failure, history, at.ruleset, at.shape, draw=at.draw, suspicion=at.suspicion)
-    if decision.action is Action.HOLD:
-        return Restart(evolve(record, restarts=record.restarts + 1, due=None, held=decision.reason), decision)
-    if not decision.grants_retry:
-        return Restart(None, decision)
+    decision = None
+    for ruleset in _asked(outcome, at) or ((at.ruleset,) if met(failure) else ()):
+        if ruleset is at.ruleset:
+            decision = decide_retry(failure, history, ruleset, at.shape, draw=at.draw, suspicion=at.suspicion)
+        else:  # upstream starts again whatever failed, even what can never start
+            decision = decide_retry(evolve(failure, cause=Cause.UNKNOWN), history, ruleset, at.shape)
+        if decision.grants_retry or decision.action is Action.HOLD:
+            break
+    return decision
+
+
+def _asked(outcome: RunOutcome, at: RestartContext) -> tuple[Ruleset, ...]:
+    if at.in_place is not None:
+        uncapped = evolve(at.ruleset.settings, global_max_retries=None)  # a set's own limit counts its restarts
+        return (evolve(at.ruleset, policies=in_place(at.max_in_place), settings=uncapped),)
+    asked: tuple[Ruleset, ...] = (at.ruleset,) if at.has_policies else ()
+    if at.restart_policy is RestartPolicy.ON_FAILURE and not is_disruption(outcome):
+        asked += (evolve(at.ruleset, policies=on_failure(at.backoff)),)
+    return asked
+
+
+def _as_decided(record: PodRecord, decision: Decision) -> PodRecord:
+    """Return a pod as its policy has it go on: counted, elsewhere, or with more memory."""
     counters = dict(record.counters)
     if decision.counter is not None:
         counters[decision.counter] = counters.get(decision.counter, 0) + 1
-    again = evolve(
+    return evolve(
         record,
-        restarts=record.restarts + 1,
-        due=at.now + decision.delay_s,
         counters=counters,
         avoid_node=decision.avoid_node,
         avoid_devices=decision.avoid_devices,
         memory=decision.memory or record.memory,
     )
-    return Restart(again, decision)

@@ -125,7 +125,7 @@ def _with_failures(
     failed_at: list[float] = []
     fatal, ignored = None, 0
     for pod in failed:
-        verdict = judge(spec.failure_rules, pod)
+        verdict = judge(spec, pod)
         verdicts.append((pod, verdict))
         failed_at.append(min(pod.finished_at, now))
         ignored += verdict.action is PodAction.IGNORE

@@ -1,0 +1,102 @@
+"""What Kubernetes and JobSet say about a program that failed, as policies that are decided by like any other.
+
+They count what upstream counts: a Job its failed pods against ``backoffLimit``, or those of an index against
+``backoffLimitPerIndex``; a set its restarts in place against ``maxRestarts``; ``OnFailure`` nothing, as its Job counts
+restarts only once they have happened.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from holdfast.domain.failure import Cause, Failure
+from holdfast.domain.policy.compiled import CompiledRule, PolicySet, RuleIndex
+from holdfast.domain.policy.model import Action, Backoff, ContainerScope, RetryPolicy, Rule
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.kubejob.model import PodAction, PodPhase, RestartPolicy
+
+if TYPE_CHECKING:
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Pod, PodRule
+
+FAILURE_POLICY = "podFailurePolicy"
+RESTART_POLICY = "restartPolicy"
+BACKOFF = "backoffLimit"
+INDEX_BACKOFF = "backoffLimitPerIndex"
+MAX_RESTARTS = "maxRestarts"
+_NO_WAIT = Backoff(initial_s=0.0)
+"""A Job waits before it replaces any of its pods, not for each failure."""
+_ACTIONS = {
+    PodAction.COUNT: Action.RETRY,
+    PodAction.IGNORE: Action.IGNORE,
+    PodAction.FAIL_INDEX: Action.FAIL,
+    PodAction.FAIL_JOB: Action.FAIL,
+}
+_REASONS = {Action.RETRY: "replaced", Action.IGNORE: "replaced, and counted against no limit", Action.FAIL: ""}
+
+
+def of_job(spec: KubeJobSpec) -> PolicySet:
+    """Return what a Job does about a pod that failed: the first rule that matches, else its back-off limit."""
+    if spec.backoff_limit_per_index is None or not spec.indexed:
+        return _of_job(spec.failure_rules or (), BACKOFF, spec.backoff_limit)
+    return _of_job(spec.failure_rules or (), INDEX_BACKOFF, spec.backoff_limit_per_index)
+
+
+@lru_cache(maxsize=1024)
+def _of_job(rules: tuple[PodRule, ...], counter: str, limit: int) -> PolicySet:
+    found = PolicySet.compile([RetryPolicy(FAILURE_POLICY, tuple(map(_rule, rules)))])
+    of_rules = tuple(
+        evolve(rule, revision=None, counter=counter, limit=limit, reason=_REASONS[rule.action]) for rule in found.rules
+    )
+    otherwise = evolve(_otherwise(counter, limit, "replaced"), position=len(rules), backoff=_NO_WAIT)
+    return evolve(found, rules=of_rules, default=otherwise)
+
+
+def _rule(rule: PodRule) -> Rule:
+    codes = None if rule.exit_codes is None else evolve(rule.exit_codes, scope=ContainerScope.ANY_FAILED)
+    return Rule(
+        _ACTIONS[rule.action],
+        rule.name,
+        exit_codes=codes,
+        conditions=None if codes is not None else frozenset(map("=".join, rule.conditions)),
+        container_name=rule.container_name,
+        include_init_containers=True,
+        backoff=_NO_WAIT,
+    )
+
+
+def as_seen(pod: Pod) -> Failure:
+    """Return what the rules of a Job look at: how a pod failed; nothing of one that is still terminating."""
+    if pod.phase is not PodPhase.FAILED:
+        return Failure(Cause.UNKNOWN, frozenset())
+    return Failure(Cause.UNKNOWN, frozenset(map("=".join, pod.conditions)), pod.containers)
+
+
+def _otherwise(counter: str, limit: int | None, reason: str) -> CompiledRule:
+    """Return what happens where no rule is, or none matches: a retry that counts."""
+    return CompiledRule(
+        policy=None,
+        revision=None,
+        name=None,
+        index=None,
+        position=0,
+        action=Action.RETRY,
+        counter=counter,
+        reason=reason,
+        limit=limit,
+        backoff=_NO_WAIT,
+    )
+
+
+def in_place(limit: int) -> PolicySet:
+    """Return what a set does that restarts in place: that, as often as it may."""
+    default = _otherwise(MAX_RESTARTS, limit, "its job set restarts in place")
+    return PolicySet((), default, may_ignore=False, index=RuleIndex(()))
+
+
+@lru_cache(maxsize=16)
+def on_failure(backoff: Backoff) -> PolicySet:
+    """Return what ``restartPolicy: OnFailure`` does: the program starts again in its pod."""
+    return PolicySet.compile(
+        [RetryPolicy(RESTART_POLICY, (Rule(Action.IGNORE, RestartPolicy.ON_FAILURE),), backoff=backoff)]
+    )
