@@ -13,10 +13,15 @@ from holdfast.app.log import OnceInAWhile
 
 @pytest.mark.parametrize(
     ("files", "most", "at_once"),
-    [(64, 4, 4), (256, 96, 16), (1024, 672, 64), (4096, 1000, 128), (resource.RLIM_INFINITY, 1000, 128)],
+    [(64, 4, 4), (256, 96, 16), (1024, 680, 62), (4096, 1000, 62), (resource.RLIM_INFINITY, 1000, 62)],
 )
 def test_connections_leave_files_for_others(files: int, most: int, at_once: int) -> None:
     assert bounds(1000, 30.0, files=files) == Bounds(most, at_once, 30.0)
+
+
+def test_a_turn_takes_a_part_of_all_and_no_more_than_a_turn_may() -> None:
+    turns = [bounds(most, 30.0, files=resource.RLIM_INFINITY).at_once for most in (4, 100, 1600, 100_000)]
+    assert turns == [4, 6, 100, 128]
 
 
 def test_a_process_takes_no_more_connections_than_it_was_told() -> None:

@@ -31,8 +31,9 @@ _FILES_OF_OTHERS = 96
 """Files for everything but connections: the database, the shim, logs that are read."""
 _MOST_AT_ONCE, _LEAST_AT_ONCE = 128, 4
 _SHARE_AT_ONCE = 16
+"""One of how many parts of all connections, and of all files, come in one turn of the loop."""
 _TURNS = 4
-"""How many times as many are open before the first of them is sent away: that takes turns of the loop."""
+"""In how many turns of the loop one that is sent away is closed: so many times as many are open beside their share."""
 _QUEUE = 1024
 """How many may wait in the kernel, which costs no files."""
 _HANDSHAKE_S, _GOODBYE_S = 10.0, 1.0
@@ -57,9 +58,10 @@ class Bounds(Struct, frozen=True):
 def bounds(most: int, request_s: float, *, files: int | None = None) -> Bounds:
     """Return what there can be of ``most`` connections where a process may open so many files; ``None``: as it may."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if files is None else files
+    at_once = min(_MOST_AT_ONCE, most // _SHARE_AT_ONCE)  # what comes in a burst is no more than a quarter beside most
     if limit == resource.RLIM_INFINITY:
-        return Bounds(most, _MOST_AT_ONCE, request_s)
-    at_once = max(_LEAST_AT_ONCE, min(_MOST_AT_ONCE, limit // _SHARE_AT_ONCE))
+        return Bounds(most, max(_LEAST_AT_ONCE, at_once), request_s)
+    at_once = max(_LEAST_AT_ONCE, min(at_once, limit // _SHARE_AT_ONCE))
     return Bounds(max(_LEAST_AT_ONCE, min(most, limit - _FILES_OF_OTHERS - _TURNS * at_once)), at_once, request_s)
 
 

@@ -156,6 +156,13 @@ MUTATIONS = (
         ("unit/test_doorway.py",),
     ),
     Mutation(
+        "a burst of callers is let in whole before the first of them is closed",
+        "app/connections.py",
+        "at_once = min(_MOST_AT_ONCE, most // _SHARE_AT_ONCE)",
+        "at_once = _MOST_AT_ONCE",
+        ("integration/test_bursts_of_connections.py",),
+    ),
+    Mutation(
         "connections that have closed are counted for ever",
         "app/doorway.py",
         "self._beside.discard(caller)",
