@@ -3,33 +3,28 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from holdfast.api.http.endpoints.cursors import read_name, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
     LONGEST_NAME,
-    MOST_FILTERS,
     Asked,
     DryRun,
     Endpoints,
-    Group,
     Key,
     Reply,
     Takes,
-    User,
-    Word,
 )
+from holdfast.api.http.endpoints.workloads import Shown
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import Job
 from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.errors import Problem
 from holdfast.service.manifests.text import Text
-from holdfast.service.operations.arrays import LARGEST_PAGE, ArrayOperations, Progress, Wanted
+from holdfast.service.operations.arrays import ArrayOperations, Progress, Wanted
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.filters import mark_of_workloads, read_states, workload_filter
 from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
 from holdfast.wire.base import API
 from holdfast.wire.jobs import JobSummary, Reason
-from holdfast.wire.problems import problem_entry, unreadable_views
+from holdfast.wire.problems import problem_entry
 from holdfast.wire.render_arrays import array_accepted, array_view, array_why
 from holdfast.wire.render_jobs import job_summary
 
@@ -48,9 +43,6 @@ _TAKES = Takes(
         },
     },
 )
-_LIST = "arrays"
-_DEFAULT_PAGE = 100
-_LONGEST_REASON = 1000
 _LARGEST_INDEX = (1 << 31) - 1
 
 ArrayRef = Annotated[str, Asked("An array's name or its id.", max_length=LONGEST_NAME)]
@@ -69,30 +61,17 @@ def progress_view(found: Progress) -> ArrayView:
     )
 
 
-@_ARRAYS.add("GET", "/arrays", ArrayPage, summary="List arrays")
-def list_arrays(  # noqa: PLR0913 - the parameters of an address
-    backend: Backend,
-    by: Caller,
-    *,
-    state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
-    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
-    user: User = None,
-    group: Group = None,
-    limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = _DEFAULT_PAGE,
-    cursor: Word = None,
-) -> ArrayPage:
-    """List arrays by name; with a filter a page may hold fewer than its limit and still not be the last."""
-    states, labels = read_states(state or (), label or (), kinds.ARRAY.states)
-    where = workload_filter(user, group)
-    mark = f"{_LIST} {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
-    page = ArrayOperations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
-    views = [
-        progress_view(one)
-        for one in page.arrays
-        if (not states or one.state in states) and set(labels) <= one.spec.job.labels.items()
-    ]
-    left = unreadable_views(page.unreadable)
-    return ArrayPage(items=views, next_cursor=write_cursor(page.next_after, mark), unreadable=left)
+_SHOWN = Shown(
+    info=kinds.ARRAY,
+    group=_ARRAYS,
+    operations=ArrayOperations,
+    page=ArrayPage,
+    listed=lambda page: ((one, one.state, one.spec.job.labels) for one in page.arrays),
+    view=progress_view,
+    asked=lambda backend, by, array: Reply(progress_view(ArrayOperations(backend).progress(by, array))),
+    answer=ArrayView,
+)
+_SHOWN.add_list("list_arrays")
 
 
 @_ARRAYS.add(
@@ -184,27 +163,23 @@ def _accepted(array: Array, spec: ArraySpec, warnings: Sequence[Problem], *, dry
     return Reply(view, 200) if dry_run else Reply(view, 201, f"{API}/arrays/{array.id}")
 
 
-def _asked(backend: Backend, by: Caller, act: Act, ref: str, reason: str) -> ArrayView:
-    arrays = ArrayOperations(backend)
-    return progress_view(arrays.progress(by, arrays.ask(by, act, ref, reason)))
-
-
-@_ARRAYS.add("POST", "/arrays/{ref}/cancel", ArrayView, 404, 409, 413, summary="Cancel an array", status=202)
-def cancel_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
-    """Ask for an array to make no more tasks, and for those it has to be cancelled."""
-    return _asked(backend, by, Act.CANCEL, ref, reason.reason if reason else "")
-
-
-@_ARRAYS.add("POST", "/arrays/{ref}/hold", ArrayView, 404, 409, 413, summary="Hold an array", status=202)
-def hold_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
-    """Ask for no more tasks of an array to start until it is released; those that run go on."""
-    return _asked(backend, by, Act.HOLD, ref, reason.reason if reason else "")
-
-
-@_ARRAYS.add("POST", "/arrays/{ref}/release", ArrayView, 404, 409, 413, summary="Release a held array", status=202)
-def release_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
-    """Ask to release an array that is held."""
-    return _asked(backend, by, Act.RELEASE, ref, reason.reason if reason else "")
+_SHOWN.add_verb(
+    Act.CANCEL,
+    "cancel_array",
+    "Cancel an array",
+    "Ask for an array to make no more tasks, and for those it has to be cancelled.",
+    *(404, 409, 413),
+)
+_SHOWN.add_verb(
+    Act.HOLD,
+    "hold_array",
+    "Hold an array",
+    "Ask for no more tasks of an array to start until it is released; those that run go on.",
+    *(404, 409, 413),
+)
+_SHOWN.add_verb(
+    Act.RELEASE, "release_array", "Release a held array", "Ask to release an array that is held.", *(404, 409, 413)
+)
 
 
 @_ARRAYS.add("POST", "/arrays/{ref}/preempt", ArrayView, 404, 413, summary="Preempt an array's tasks", status=202)
@@ -213,9 +188,10 @@ def preempt_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | 
     return progress_view(ArrayOperations(backend).preempt(by, ref, reason.reason if reason else ""))
 
 
-@_ARRAYS.add("DELETE", "/arrays/{ref}", ArrayView, 404, summary="Delete an array", status=202)
-def delete_array(
-    backend: Backend, by: Caller, ref: ArrayRef, *, reason: Annotated[str, Asked(max_length=_LONGEST_REASON)] = ""
-) -> ArrayView:
-    """Ask for an array to be cancelled and forgotten; its tasks stay as history."""
-    return _asked(backend, by, Act.DELETE, ref, reason)
+_SHOWN.add_verb(
+    Act.DELETE,
+    "delete_array",
+    "Delete an array",
+    "Ask for an array to be cancelled and forgotten; its tasks stay as history.",
+    404,
+)

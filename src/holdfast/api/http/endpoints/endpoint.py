@@ -1,7 +1,7 @@
 """What an endpoint is: an address, what it takes, what it answers, and the use case behind it.
 
-The endpoints themselves are in ``arrays``, ``catalogue``, ``events``, ``figures``, ``jobs``, ``jobsets``,
-``notifiers``, ``submissions`` and ``system``, one function each. ``serving`` answers HTTP
+The endpoints themselves are in the modules that ``MODULES`` names, one function each; what every kind of work has is
+added by ``workloads``. ``serving`` answers HTTP
 with them; a command without a server calls them in its own process.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from holdfast.domain.access.group import BELOW, LONGEST
@@ -32,8 +33,11 @@ MODULES = {
     "metrics": ("system",),
     "version": ("system",),
     "me": ("system",),
-    "jobs": ("jobs", "submissions"),
+    "nodes": ("system",),
+    "devices": ("devices",),
     "dry-run": ("submissions",),
+    "secrets": ("submissions",),
+    "jobs": ("jobs", "submissions"),
     "arrays": ("arrays",),
     "jobsets": ("jobsets",),
     "retry-policies": ("catalogue",),
@@ -42,9 +46,6 @@ MODULES = {
     "settings": ("catalogue",),
     "notifiers": ("notifiers",),
     "notifications": ("notifiers",),
-    "secrets": ("submissions",),
-    "nodes": ("system",),
-    "devices": ("devices",),
     "summary": ("figures",),
     "overview": ("figures",),
     "report": ("figures",),
@@ -53,7 +54,10 @@ MODULES = {
     "audit": ("events",),
     "tokens": ("tokens",),
 }
-"""Where the endpoints of an address are, by its first word; a command that needs one of them imports no others."""
+"""Where the endpoints of an address are, by its first word, in the order they are described in.
+
+A command that needs one of them imports no others.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +146,7 @@ class Endpoints(list[Endpoint]):
 
 def groups() -> Iterator[Endpoints]:
     """Import and return the endpoints of all modules, in the order they are described in."""
-    of_work = ("submissions", "jobs", "arrays", "jobsets")
-    for name in ("system", "devices", *of_work, "catalogue", "notifiers", "figures", "events", "tokens"):
+    for name in dict.fromkeys(chain.from_iterable(MODULES.values())):
         yield from _groups_of(name)
 
 
@@ -155,7 +158,7 @@ def near(path: str) -> Iterator[Endpoint]:
 
 
 def _groups_of(name: str) -> tuple[Endpoints, ...]:
-    found: tuple[Endpoints, ...] = import_module(f"{__package__}.{name}").ENDPOINTS
+    found: tuple[Endpoints, ...] = import_module(name if "." in name else f"{__package__}.{name}").ENDPOINTS
     return found
 
 

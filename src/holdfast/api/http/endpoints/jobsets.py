@@ -3,35 +3,31 @@
 from collections.abc import Iterable
 from typing import Annotated
 
-from holdfast.api.http.endpoints.cursors import LARGEST_SEQ, read_name, read_number, write_cursor
+from holdfast.api.http.endpoints.cursors import LARGEST_SEQ, read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
     LONGEST_NAME,
-    MOST_FILTERS,
     Asked,
     DryRun,
     Endpoints,
-    Group,
     IfMatch,
     Key,
     Lenient,
     MustExist,
     Reply,
     Takes,
-    User,
     Word,
 )
 from holdfast.api.http.endpoints.versions import read_match
+from holdfast.api.http.endpoints.workloads import DEFAULT_PAGE, LARGEST_PAGE, Limit, Shown
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.filters import mark_of_workloads, read_states, workload_filter
-from holdfast.service.operations.jobsets import LARGEST_PAGE, Applied, Child, JobSetOperations
+from holdfast.service.operations.jobsets import Applied, Child, JobSetOperations
 from holdfast.wire import render_jobsets
 from holdfast.wire.base import API, timestamp
-from holdfast.wire.jobs import Reason
 from holdfast.wire.jobsets import (
     ChildPage,
     ChildView,
@@ -44,7 +40,6 @@ from holdfast.wire.jobsets import (
     JobSetView,
     JobSetWhy,
 )
-from holdfast.wire.problems import unreadable_views
 from holdfast.wire.render_pods import condition_view
 
 _SETS = Endpoints("job sets")
@@ -64,12 +59,8 @@ _TAKES = Takes(
 )
 _CREATED = (JobSetApplied, "The job set created.")
 _IN_A_VIEW = 100
-_LIST = "job sets"
-_DEFAULT_PAGE = 100
-_LONGEST_REASON = 1000
 
 SetRef = Annotated[str, Asked("A job set's name or its id.", max_length=LONGEST_NAME)]
-Limit = Annotated[int, Asked(ge=1, le=LARGEST_PAGE)]
 
 
 def _applied(found: Applied) -> Reply:
@@ -82,30 +73,23 @@ def _applied(found: Applied) -> Reply:
     return Reply(view, 201, f"{API}/jobsets/{found.job_set.id}", version)
 
 
-@_SETS.add("GET", "/jobsets", JobSetPage, summary="List job sets")
-def list_sets(  # noqa: PLR0913 - the parameters of an address
-    backend: Backend,
-    by: Caller,
-    *,
-    state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
-    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
-    user: User = None,
-    group: Group = None,
-    limit: Limit = _DEFAULT_PAGE,
-    cursor: Word = None,
-) -> JobSetPage:
-    """List job sets by name; with a filter a page may hold fewer than its limit and still not be the last."""
-    states, labels = read_states(state or (), label or (), kinds.JOB_SET.states)
-    where = workload_filter(user, group)
-    mark = f"{_LIST} {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
-    page = JobSetOperations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
-    items = [
-        _summary(one)
-        for one in page.sets
-        if (not states or one.phase(set_spec_of(one)) in states) and set(labels) <= set_spec_of(one).labels.items()
-    ]
-    left = unreadable_views(page.unreadable)
-    return JobSetPage(items=items, next_cursor=write_cursor(page.next_after, mark), unreadable=left)
+def _summary(job_set: JobSet) -> JobSetSummary:
+    spec = set_spec_of(job_set)
+    return render_jobsets.set_summary(job_set, spec, queue=spec.queue_name)
+
+
+_SHOWN = Shown(
+    info=kinds.JOB_SET,
+    group=_SETS,
+    operations=JobSetOperations,
+    page=JobSetPage,
+    listed=lambda page: ((one, one.phase(set_spec_of(one)), set_spec_of(one).labels) for one in page.sets),
+    view=_summary,
+    asked=lambda _backend, _by, row: Reply(_summary(row), version=row.resource_version),
+    answer=JobSetSummary,
+    versioned=True,
+)
+_SHOWN.add_list("list_sets")
 
 
 @_SETS.add("POST", "/jobsets", JobSetApplied, 403, 409, summary="Create a job set", created=_CREATED, takes=_TAKES)
@@ -180,7 +164,7 @@ def put_set(  # noqa: PLR0913 - the parameters of an address
 
 @_SETS.add("GET", "/jobsets/{ref}/jobs", ChildPage, 404, summary="List a set's jobs")
 def list_children(
-    backend: Backend, by: Caller, ref: SetRef, *, limit: Limit = _DEFAULT_PAGE, cursor: Word = None
+    backend: Backend, by: Caller, ref: SetRef, *, limit: Limit = DEFAULT_PAGE, cursor: Word = None
 ) -> ChildPage:
     """List a set's jobs with their pods, by replicated job and index."""
     sets = JobSetOperations(backend)
@@ -197,7 +181,7 @@ def get_log(
     ref: SetRef,
     *,
     after: Annotated[int, Asked("The last entry already seen.", ge=0, le=LARGEST_SEQ)] = 0,
-    limit: Limit = _DEFAULT_PAGE,
+    limit: Limit = DEFAULT_PAGE,
     tail: Annotated[int | None, Asked("The newest ones, instead of after.", ge=1, le=LARGEST_PAGE)] = None,
 ) -> JobSetLog:
     """Read what was decided about a set's failed jobs, and what else there is to know, in order."""
@@ -234,32 +218,8 @@ def get_why(
     )
 
 
-def _text(reason: Reason | None) -> str:
-    return reason.reason if reason else ""
-
-
-def _asked(job_set: JobSet) -> Reply:
-    return Reply(_summary(job_set), version=job_set.resource_version)
-
-
-@_SETS.add("POST", "/jobsets/{ref}/suspend", JobSetSummary, 404, 409, 413, summary="Suspend a job set", status=202)
-def suspend(
-    backend: Backend, by: Caller, ref: SetRef, reason: Reason | None = None, *, if_match: IfMatch = None
-) -> Reply:
-    """Ask for a set to be stopped and kept."""
-    versions = read_match(if_match).versions
-    return _asked(JobSetOperations(backend).ask(by, Act.SUSPEND, ref, _text(reason), if_match=versions))
-
-
-@_SETS.add(
-    "POST", "/jobsets/{ref}/resume", JobSetSummary, 404, 409, 413, summary="Resume a suspended job set", status=202
-)
-def resume(
-    backend: Backend, by: Caller, ref: SetRef, reason: Reason | None = None, *, if_match: IfMatch = None
-) -> Reply:
-    """Ask to resume a suspended set."""
-    versions = read_match(if_match).versions
-    return _asked(JobSetOperations(backend).ask(by, Act.RESUME, ref, _text(reason), if_match=versions))
+_SHOWN.add_verb(Act.SUSPEND, "suspend", "Suspend a job set", "Ask for a set to be stopped and kept.", *(404, 409, 413))
+_SHOWN.add_verb(Act.RESUME, "resume", "Resume a suspended job set", "Ask to resume a suspended set.", *(404, 409, 413))
 
 
 @_SETS.add("POST", "/jobsets/{ref}/restart", JobSetSummary, 404, 409, 413, summary="Restart a job set", status=202)
@@ -270,26 +230,17 @@ def restart(
     what = what or JobSetRestart()
     part = {"group": what.replicated_job, "index": what.index}
     versions = read_match(if_match).versions
-    return _asked(JobSetOperations(backend).ask(by, Act.RESTART, ref, what.reason, if_match=versions, what=part))
+    row = JobSetOperations(backend).ask(by, Act.RESTART, ref, what.reason, if_match=versions, what=part)
+    return _SHOWN.asked(backend, by, row)
 
 
-@_SETS.add("DELETE", "/jobsets/{ref}", JobSetSummary, 404, 409, 413, summary="Delete a job set", status=202)
-def delete_set(
-    backend: Backend,
-    by: Caller,
-    ref: SetRef,
-    *,
-    if_match: IfMatch = None,
-    reason: Annotated[str, Asked(max_length=_LONGEST_REASON)] = "",
-) -> Reply:
-    """Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history."""
-    versions = read_match(if_match).versions
-    return _asked(JobSetOperations(backend).ask(by, Act.DELETE, ref, reason, if_match=versions))
-
-
-def _summary(job_set: JobSet) -> JobSetSummary:
-    spec = set_spec_of(job_set)
-    return render_jobsets.set_summary(job_set, spec, queue=spec.queue_name)
+_SHOWN.add_verb(
+    Act.DELETE,
+    "delete_set",
+    "Delete a job set",
+    "Ask for a set to be deleted; it goes when its programs have stopped, and its jobs stay as history.",
+    *(404, 409, 413),
+)
 
 
 def _children(job_set: JobSet, children: Iterable[Child]) -> list[ChildView]:

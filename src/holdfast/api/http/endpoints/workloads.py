@@ -1,0 +1,132 @@
+"""The addresses that every kind of work has: its list, and what can be asked of one."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from holdfast.api.http.endpoints.cursors import read_name, write_cursor
+from holdfast.api.http.endpoints.endpoint import (
+    LONGEST_NAME,
+    MOST_FILTERS,
+    Asked,
+    Endpoints,
+    Group,
+    IfMatch,
+    Reply,
+    User,
+    Word,
+)
+from holdfast.api.http.endpoints.versions import read_match
+from holdfast.domain.audit import Act, Caller
+from holdfast.domain.terms.kinds import KindInfo
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.filters import mark_of_workloads, read_states, workload_filter
+from holdfast.wire.base import Response
+from holdfast.wire.jobs import Reason
+from holdfast.wire.problems import unreadable_views
+
+LARGEST_PAGE = 1000
+DEFAULT_PAGE = 100
+_LONGEST_REASON = 1000
+
+Limit = Annotated[int, Asked(ge=1, le=LARGEST_PAGE)]
+State = Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)]
+Label = Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """How work of one kind is shown."""
+
+    info: KindInfo
+    group: Endpoints
+    """Where its addresses are."""
+    operations: Callable[[Backend], Any]
+    """What can be asked of it, with ``page`` and ``ask``."""
+    page: type[Any]
+    """The model of a part of its list."""
+    listed: Callable[[Any], Iterable[tuple[Any, str, Mapping[str, str]]]]
+    """What is in such a part, each with its state and its labels."""
+    view: Callable[[Any], Response]
+    """Shows one of a list."""
+    asked: Callable[[Backend, Caller, Any], Reply]
+    """Shows one of which something was asked."""
+    answer: type[Response]
+    """The model of that."""
+    versioned: bool = False
+    """Whether something can be asked of one only as long as it has a version, by ``If-Match``."""
+
+    @property
+    def ref(self) -> Any:  # noqa: ANN401 - a type
+        """What names one in an address."""
+        article = "An" if self.info.noun[0] in "aeiou" else "A"
+        return Annotated[str, Asked(f"{article} {self.info.noun}'s name or its id.", max_length=LONGEST_NAME)]
+
+    def add_list(self, name: str) -> None:
+        """Add the address of the list; ``name`` is that of the operation."""
+
+        def call(  # noqa: PLR0913 - the parameters of an address
+            backend: Backend,
+            by: Caller,
+            *,
+            state: State = None,
+            label: Label = None,
+            user: User = None,
+            group: Group = None,
+            limit: Limit = DEFAULT_PAGE,
+            cursor: Word = None,
+        ) -> Response:
+            states, labels = read_states(state or (), label or (), self.info.states)
+            where = workload_filter(user, group)
+            mark = f"{self.info.noun}s {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
+            page = self.operations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
+            items = [
+                self.view(one)
+                for one, its_state, its_labels in self.listed(page)
+                if (not states or its_state in states) and set(labels) <= its_labels.items()
+            ]
+            left = unreadable_views(page.unreadable)
+            found: Response = self.page(items=items, next_cursor=write_cursor(page.next_after, mark), unreadable=left)
+            return found
+
+        what = f"List {self.info.noun}s"
+        more = "with a filter a page may hold fewer than its limit and still not be the last."
+        call.__name__, call.__doc__ = name, f"{what} by name; {more}"
+        self.group.add("GET", f"/{self.info.plural}", self.page, summary=what)(call)
+
+    def add_verb(self, act: Act, name: str, summary: str, text: str, *refusals: int) -> None:
+        """Add an address by which something is asked of one; ``name`` is that of the operation."""
+
+        def ask(backend: Backend, by: Caller, ref: str, reason: str, if_match: str | None = None) -> Reply:
+            versions = read_match(if_match).versions
+            given = {"if_match": versions} if self.versioned else {}
+            return self.asked(backend, by, self.operations(backend).ask(by, act, ref, reason, **given))
+
+        call: Callable[..., Any]
+        if act is Act.DELETE and self.versioned:
+
+            def call(backend: Backend, by: Caller, ref: str, *, if_match: IfMatch = None, reason: _Why = "") -> Reply:
+                return ask(backend, by, ref, reason, if_match)
+        elif act is Act.DELETE:
+
+            def call(backend: Backend, by: Caller, ref: str, *, reason: _Why = "") -> Reply:
+                return ask(backend, by, ref, reason)
+        elif self.versioned:
+
+            def call(
+                backend: Backend, by: Caller, ref: str, reason: Reason | None = None, *, if_match: IfMatch = None
+            ) -> Reply:
+                return ask(backend, by, ref, reason.reason if reason else "", if_match)
+        else:
+
+            def call(backend: Backend, by: Caller, ref: str, reason: Reason | None = None) -> Reply:
+                return ask(backend, by, ref, reason.reason if reason else "")
+
+        call.__name__, call.__doc__ = name, text
+        call.__annotations__["ref"] = self.ref
+        method, verb = ("DELETE", "") if act is Act.DELETE else ("POST", f"/{act}")
+        path = f"/{self.info.plural}/{{ref}}{verb}"
+        self.group.add(method, path, self.answer, *refusals, summary=summary, status=202)(call)
+
+
+_Why = Annotated[str, Asked(max_length=_LONGEST_REASON)]
