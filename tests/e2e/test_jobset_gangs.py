@@ -131,9 +131,17 @@ def test_replicated_jobs_start_each_once_the_one_before_is_ready(
     name = stage.apply(jobset("ordered", *groups, **order))
     wait_until(lambda: len(ledger.started()) == 6, "six programs")
     began: dict[str, list[float]] = {each: [] for each in GROUPS}
-    for job in stage.api.job_set_jobs(name):
-        runs = stage.api.job(job.name).attempts[0].runs
-        began[job.replicated_job] += [seconds_of(run.started_at or "") for run in runs]
+
+    def all_began() -> bool:
+        """Read when each began; the server is told of it a little after the program has said so."""
+        for each in GROUPS:
+            began[each] = []
+        for job in stage.api.job_set_jobs(name):
+            runs = stage.api.job(job.name).attempts[0].runs
+            began[job.replicated_job] += [seconds_of(run.started_at) for run in runs if run.started_at]
+        return sum(map(len, began.values())) == 6
+
+    wait_until(all_began, "six programs that the server has seen")
     assert max(began["driver"]) <= min(began["cache"]) <= max(began["cache"]) <= min(began["workers"])
     ledger.say("end")
     assert stage.ended(name).terminal == "Completed"

@@ -27,6 +27,8 @@ COUNTED = {
     "classify": "classify",
     "decide": "decide",
     "ControllerState.step": "step",
+    "converge": "converge",
+    "KubeJobs.reconcile": "reconcile of Jobs",
 }
 
 
@@ -77,3 +79,24 @@ def test_a_failed_pod_is_classified_and_decided_once_whoever_asks(policy: str) -
     assert lab.store.workload(JobSet, set_id).ended == "Failed"
     judged = [run for run in lab.store.runs("id-train-w-0") if run.failure is not None]
     assert calls["classify"] == calls["decide"] == len(judged) == 1
+
+
+@pytest.mark.parametrize("strategy", ["Recreate", "BlockingRecreate"])
+def test_a_set_is_looked_at_twice_between_the_failure_of_a_pod_and_its_next_start(strategy: str) -> None:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
+    policy = {"maxRestarts": 2, "restartStrategy": strategy}
+    document = manifest(replicatedJobs=[group("w", 3)], failurePolicy=policy)
+    lab.submit_set(
+        document, lambda order: fails_once(order) if order.job_name == "train-w-0" else exits(0, after_s=50.0)
+    )
+    while not all(lab.store.runs(f"id-train-w-{index}") for index in range(3)):
+        lab.step()
+    lab.clock.time += 2.0
+    with counting() as calls:
+        while not all(len(lab.store.runs(f"id-train-w-{index}")) > 1 for index in range(3)):
+            lab.step()
+            lab.clock.time += 0.1
+    assert lab.clock.time < 1_000_010.0
+    assert calls["converge"] == 2
+    assert 1 <= calls["reconcile of Jobs"] <= 4

@@ -9,6 +9,8 @@ import heapq
 from collections import defaultdict
 from itertools import islice
 
+LINGER_S = 1.0
+"""How long a workload waits of which only what people are shown has changed."""
 BURST_SHARE = 8
 """About how many steps a burst takes, each a transaction."""
 
@@ -26,6 +28,7 @@ class WorkQueue:
         self._due: dict[str, tuple[float, str]] = {}
         """When a workload is due, and its kind."""
         self._heap: list[tuple[float, str]] = []
+        self._now = 0.0
 
     def add(self, kind: str, key: str, *, urgent: bool = False) -> None:
         """Have a workload reconciled, in this tick if there is time; urgent ones first."""
@@ -36,6 +39,12 @@ class WorkQueue:
     def defer(self, kind: str, key: str) -> None:
         """Have a workload reconciled in the next tick, unless it changes before."""
         self._waiting[kind][key] = None
+
+    def linger(self, kind: str, key: str) -> None:
+        """Have a workload reconciled within a second, or when it is due or changes before."""
+        known, when = self._due.get(key), self._now + LINGER_S
+        if known is None or known[0] > when:
+            self.wake_at(kind, key, when)
 
     def discard(self, kind: str, key: str) -> None:
         """Take a workload out: it has just been reconciled, or is over."""
@@ -93,6 +102,7 @@ class WorkQueue:
 
     def wake_due(self, now: float) -> None:
         """Add the workloads whose time has come."""
+        self._now = now
         while self._heap and self._heap[0][0] <= now:
             when, key = heapq.heappop(self._heap)
             due = self._due.get(key)

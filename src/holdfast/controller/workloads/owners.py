@@ -27,6 +27,7 @@ from holdfast.domain.workloads.children import (
     SuspendChild,
     child_of,
     gang_of,
+    is_news,
 )
 from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.errors import Internal
@@ -215,23 +216,25 @@ class Owners(Generic[R, S]):
         """Have an owner looked at if a job of it has changed.
 
         A look is linear in a workload's jobs. So one with a job that has ended or gone is looked at in this tick; one
-        of which only figures have changed waits for the next.
+        of which figures have changed waits for the next, and for longer if no rule asks for them.
         """
-        before = owner.children.get(job.name)
-        if seen is not None:
-            owner.children[job.name] = seen
-            if seen == before:
-                return
-            urgent = seen.phase is not ChildPhase.ACTIVE or seen.certain
-        else:
+        before, queue, key = owner.children.get(job.name), self._state.queue, owner.row.id
+        if seen is None:
             owner.children.pop(job.name, None)
-            urgent = before is not None
-            if urgent and not self.begins_anew:
+            if before is not None and not self.begins_anew:
                 owner.gone.append(job)
-        if urgent:
-            self._state.queue.add(self.name, owner.row.id)
+            if before is not None and not before.at_once:  # else the look that had it deleted went on without it
+                queue.add(self.name, key)
+            return
+        owner.children[job.name] = seen
+        if seen == before:
+            return
+        if seen.phase is not ChildPhase.ACTIVE or seen.certain:
+            queue.add(self.name, key)
+        elif self.begins_anew and not is_news(before, seen):
+            queue.linger(self.name, key)
         else:
-            self._state.queue.defer(self.name, owner.row.id)
+            queue.defer(self.name, key)
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
         """Look at workloads whose jobs have changed, or that are due."""

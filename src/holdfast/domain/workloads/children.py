@@ -55,6 +55,8 @@ class Child(Struct, frozen=True, kw_only=True):
     """Its parallelism and completions, where they may differ from the template's."""
     deleting_since: float | None = None
     """When its deletion was ordered; it still exists."""
+    at_once: bool = False
+    """Whether nothing of it runs any more, so that it is gone as soon as it is deleted."""
 
     @property
     def attempt(self) -> tuple[int, int]:
@@ -114,6 +116,14 @@ class Forget(Struct, frozen=True):
 Order: TypeAlias = CreateChild | DeleteChild | SuspendChild | ResumeChild | ResizeChild | Forget
 
 
+def is_news(before: Child | None, seen: Child) -> bool:
+    """Whether a set has to look at what has become of a job; it has foreseen what follows from its own orders."""
+    if before is None:
+        return seen.suspended
+    figures = (before.ready_pods, before.succeeded_pods, before.suspended, before.size, before.phase, before.certain)
+    return figures != (seen.ready_pods, seen.succeeded_pods, seen.suspended, seen.size, seen.phase, seen.certain)
+
+
 HELD_WITH_OWNER = "held with its array or job set"
 """Why a job is held that its owner suspended."""
 _PHASES = {
@@ -167,4 +177,5 @@ def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
         suspended=record.suspended,
         size=None if record.parallelism is None else (record.parallelism, record.completions),
         deleting_since=record.deleting_since,
+        at_once=ended is not None,
     )

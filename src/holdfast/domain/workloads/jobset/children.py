@@ -12,7 +12,7 @@ from holdfast.domain.workloads.jobset.model import PREFIX, RestartStrategy, coor
 from holdfast.domain.workloads.jobset.state import GroupStatus, JobSetState, backoff_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable
 
     from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
@@ -25,7 +25,7 @@ class Sorted(Struct, gc=True):
 
     present: set[str] = field(default_factory=set)
     """Every name still taken."""
-    by_group: Mapping[str, int] = field(default_factory=dict)
+    by_group: Counter[str] = field(default_factory=Counter)
     """How many of them each replicated job has."""
     previous: list[Child] = field(default_factory=list)
     """Of an earlier attempt: they must go."""
@@ -35,6 +35,14 @@ class Sorted(Struct, gc=True):
     """Failed, judged, and left failed."""
     succeeded: list[Child] = field(default_factory=list)
     active: list[Child] = field(default_factory=list)
+
+    def delete_previous(self) -> None:
+        """Leave out the jobs of earlier attempts that are gone as soon as they are deleted: their names are free."""
+        for child in self.previous:
+            if child.at_once:
+                self.present.discard(child.name)
+                self.by_group[child.group] -= 1
+        self.previous = [child for child in self.previous if not child.at_once]
 
 
 def is_previous(state: JobSetState, child: Child) -> bool:

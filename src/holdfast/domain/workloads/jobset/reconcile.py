@@ -229,6 +229,7 @@ class _Passing:
             self._after_the_end()
         else:
             self._delete(self._jobs.previous)
+            self._jobs.delete_previous()
             self._note_readiness()
             self._decide()
         wake_at = None
@@ -254,6 +255,8 @@ class _Passing:
         for child in children:
             if child.deleting_since is None:
                 self._orders.append(DeleteChild(child.name))
+                if patience is not None and not child.at_once:
+                    self._due.append(self._now + patience)
             elif patience is not None:
                 due = child.deleting_since + patience
                 self._due.append(due)
