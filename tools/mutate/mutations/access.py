@@ -246,8 +246,8 @@ MUTATIONS = (
     ),
     Mutation(
         "the tasks of an array are nobody's",
-        "controller/workloads/owners.py",
-        "submitted_by=work.row.submitted_by,",
+        "domain/workloads/children.py",
+        "submitted_by=owner.submitted_by,",
         'submitted_by="",',
         (_WHOSE,),
     ),

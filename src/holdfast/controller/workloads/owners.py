@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, assert_never
 from holdfast.compiled.codec import load_change, load_spec
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.workloads.memory import Work
-from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.base import Owner
@@ -28,8 +27,8 @@ from holdfast.domain.workloads.children import (
     child_of,
     gang_of,
     is_news,
+    job_of,
 )
-from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
 
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from holdfast.controller.kind import JobKind
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork
+    from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Result
     from holdfast.ports.store import ControllerStore, Snapshot
 
@@ -362,29 +362,9 @@ class Owners(Generic[R, S]):
         return missing
 
     def _submit_one(self, work: Work[R, S], key: str, order: CreateChild, now: float) -> None:
-        spec = load_spec(order.spec)
-        waits_for_owner = spec.kind != GANG
-        job = Job(
-            id=key,
-            name=order.name,
-            queue=spec.queue,
-            priority=spec.priority,
-            submitted_at=now,
-            spec=order.spec,
-            request=spec.resources,
-            gang=spec.gang,
-            state=JobState.WAITING if waits_for_owner or spec.after else JobState.QUEUED,
-            reason=waits_for(spec.after) if spec.after else "",
-            queued_at=now,
-            updated_at=now,
-            child=ChildOf(work.row.id, order.group, order.index),
-            submitted_by=work.row.submitted_by,
-            submitter_uid=work.row.submitter_uid,
-            group=work.row.group,
-            kind=spec.kind,
-        )
+        job = job_of(order, load_spec(order.spec), work.row, key, now)
         self._state.submit(job)
-        if not waits_for_owner:
+        if job.kind == GANG:
             work.jobs[job.name], work.children[job.name] = job.id, gang_of(job)
             work.submitted.add(job.name)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast.domain.job import JobState
+from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.record import Struct
+from holdfast.domain.terms.workload_kinds import GANG
+from holdfast.domain.workloads.dependencies import waits_for
 
 if TYPE_CHECKING:
-    from holdfast.domain.job import Job
+    from holdfast.domain.workloads.base import Owner
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.spec import JobSpec
 
 
 class ChildPhase(StrEnum):
@@ -114,6 +117,30 @@ class Forget(Struct, frozen=True):
 
 
 Order: TypeAlias = CreateChild | DeleteChild | SuspendChild | ResumeChild | ResizeChild | Forget
+
+
+def job_of(order: CreateChild, spec: JobSpec, owner: Owner, key: str, now: float) -> Job:
+    """Return a job as its owner submits it; a gang waits for a place by itself, any other for its owner's word."""
+    waits = spec.kind != GANG or spec.after
+    return Job(
+        id=key,
+        name=order.name,
+        queue=spec.queue,
+        priority=spec.priority,
+        submitted_at=now,
+        spec=order.spec,
+        request=spec.resources,
+        gang=spec.gang,
+        state=JobState.WAITING if waits else JobState.QUEUED,
+        reason=waits_for(spec.after) if spec.after else "",
+        queued_at=now,
+        updated_at=now,
+        child=ChildOf(owner.id, order.group, order.index),
+        submitted_by=owner.submitted_by,
+        submitter_uid=owner.submitter_uid,
+        group=owner.group,
+        kind=spec.kind,
+    )
 
 
 def is_news(before: Child | None, seen: Child) -> bool:
