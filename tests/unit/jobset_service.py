@@ -18,9 +18,10 @@ from tests.unit.conftest import NOW, VirtualClock, exits
 from tests.unit.jobset_lab import FOREVER, SetLab
 
 if TYPE_CHECKING:
+    from holdfast.domain.workloads.explanation import Explanation
+    from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.store import Store
-    from holdfast.service.jobsets.explain import SetExplanation
 
 NATIVE: dict[str, Any] = {
     "apiVersion": "holdfast.dev/v1",
@@ -80,6 +81,6 @@ def backend_of(store: Store, clock: Clock | None = None, ids: Ids | None = None)
     return Backend(store, clock or VirtualClock(), ids or Counting(), NoLogs(), ADMIN.principal)
 
 
-def why(lab: SetLab, name: str, *, job: str | None = None) -> SetExplanation:
+def why(lab: SetLab, name: str, *, job: str | None = None) -> Explanation[JobSet]:
     """Explain a set of a lab."""
     return explained(set_named(lab.store, name), lab.store, lab.clock.now(), job=job)

@@ -15,7 +15,7 @@ from holdfast.domain.workloads.dependencies import Dependency, Target
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
 from holdfast.ports.requests import RequestKind
-from holdfast.service.arrays import Progress, array_named, explained, progress_of
+from holdfast.service.arrays import array_named, explained, progress_of
 from holdfast.service.reruns import Reran, rerun, reruns_of
 from holdfast.service.submit import Submitter
 from tests.unit.conftest import exits
@@ -24,6 +24,7 @@ from tests.unit.test_arrays import ArrayLab, sweep
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from holdfast.domain.workloads.array.progress import Progress
     from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
 
@@ -180,11 +181,11 @@ def test_tasks_that_failed_or_were_cancelled_alike_are_told_of_together_and_look
     monkeypatch.setattr(lab.store, "attempts", None)
     failed = explained(progress(lab, "sweep"), lab.store)
     assert [
-        (group.cause, group.exit_code, [one.name for one in group.tasks]) for group in failed.groups
+        (group.why, group.exit_code, [one.name for one in group.jobs]) for group in failed.groups
     ] == [("kernel_nonzero_exit", 1, ["sweep-2", "sweep-5"]), ("kernel_nonzero_exit", 7, ["sweep-6"])]  # fmt: skip
-    [group] = explained(progress(lab, "next"), lab.store).cancelled
-    assert (group.reason, [one.name for one in group.tasks]) == (
-        "job sweep-I did not succeed", ["next-2", "next-5", "next-6"],
+    [group] = explained(progress(lab, "next"), lab.store).groups
+    assert (group.state, group.why, [one.name for one in group.jobs]) == (
+        JobState.CANCELLED, "job sweep-I did not succeed", ["next-2", "next-5", "next-6"],
     )  # fmt: skip
-    assert "job sweep-6 did not succeed: it failed: exit code 7" in group.tasks[-1].reason
-    assert (failed.cancelled, explained(progress(lab, "next"), lab.store).groups) == ([], [])
+    assert "job sweep-6 did not succeed: it failed: exit code 7" in group.jobs[-1].reason
+    assert {each.state for each in failed.groups} == {JobState.FAILED}

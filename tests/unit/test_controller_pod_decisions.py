@@ -56,7 +56,7 @@ def test_each_failed_pod_keeps_its_failure_and_what_was_decided_and_why_tells_it
     assert decided == [Action.RETRY, Action.RETRY, Action.RETRY, Action.FAIL]
     assert all(run.failure is not None and run.failure.cause is Cause.KERNEL_NONZERO_EXIT for run in runs)
     found = Explainer(lab.store).why(job.id)
-    assert [run.uid for run in found.pods] == [run.uid for run in runs]
+    assert [run.uid for run in found.failed_pods] == [run.uid for run in runs]
     assert found.summary[2] == "1 earlier pod failed; --all shows more."
     declined = "It does not start again in its pod: 1 of 1 retries are used (flaky/default). "
     assert found.summary[3].endswith(f"{declined}It is retried after 10s: retry 1 of 1 (backoffLimit).")

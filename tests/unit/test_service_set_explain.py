@@ -10,6 +10,7 @@ import pytest
 from holdfast.api.http.endpoints.jobs import attempts_of
 from holdfast.cli.render.jobs import attempt_table
 from holdfast.cli.render.jobsets import jobset_facts
+from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Act
 from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
@@ -175,7 +176,7 @@ def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLa
     assert told.headline == "Job set short failed: jobset failed due to reaching max number of restarts."
     assert "Its programs were restarted in place 2 times (maxRestarts 2)." in told.summary
     assert not [line for line in told.summary if "are used" in line]
-    shown = set_view(told.job_set, told.spec, queue="small", manifest={}, children=[])
+    shown = set_view(told.of, set_spec_of(told.of), queue="small", manifest={}, children=[])
     assert shown.in_place_restarts == 2
     assert ("Restarts in place", "2") in jobset_facts(shown)
 

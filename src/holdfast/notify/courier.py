@@ -43,7 +43,6 @@ class Workers(Protocol):
 
     def submit(self, call: Callable[[], None]) -> None:
         """Have something done, now or soon."""
-        ...
 
 
 class Threads:

@@ -3,86 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_array
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.decide import in_short
-from holdfast.domain.record import Struct, evolve
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec
+from holdfast.domain.workloads.array.progress import Progress
+from holdfast.domain.workloads.explanation import Explanation, Group
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.service.admission.dependencies import NOTHING
 from holdfast.service.admission.records import new_array
+from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import reason_of
 from holdfast.service.steering.arrays import no_such_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.store import Store
     from holdfast.service.submit import Submitter, Written
 
-G = TypeVar("G", "FailureGroup", "CancelGroup")
 MOST_EXPLAINED = 1000
 """Failed tasks that are looked at to explain an array, the newest ones."""
-
-
-class Progress(Struct, frozen=True):
-    """How far an array is."""
-
-    array: Array
-    spec: ArraySpec
-    running: int
-    """Tasks that run now."""
-    eta_s: float | None = None
-    """When the last would end if the others took as long as those that are over; ``None``: nobody knows, or it has."""
-    left_alone: str = ""
-    """Why nobody looks after it, if it is quarantined."""
-
-    @property
-    def waiting(self) -> int:
-        """Count the tasks that have neither ended nor run now."""
-        state = self.array.state
-        over = state.succeeded + state.failed + state.cancelled
-        return 0 if state.status else self.spec.total - over - self.running
-
-    @property
-    def state(self) -> str:
-        """Say in a word where it is."""
-        return self.array.phase(self.spec)
-
-
-class FailureGroup(Struct, frozen=True):
-    """Failed tasks that failed alike and of which the same was decided."""
-
-    cause: str
-    exit_code: int | None
-    decision: str
-    """What was decided about the last failure, and by which rule."""
-    tasks: tuple[Job, ...]
-
-
-class CancelGroup(Struct, frozen=True):
-    """Tasks that were cancelled for the same reason."""
-
-    reason: str
-    """With ``I`` for the task's own index."""
-    tasks: tuple[Job, ...]
-
-
-class Explained(Struct, frozen=True):
-    """Why an array is where it is."""
-
-    progress: Progress
-    groups: Sequence[FailureGroup]
-    """Largest first."""
-    omitted: int
-    """Failed tasks that were not looked at."""
-    cancelled: Sequence[CancelGroup] = ()
-    """Largest first."""
 
 
 def submitted(submitter: Submitter, written: Written, *, key: str | None = None, dry_run: bool = False) -> Array:
@@ -124,30 +71,30 @@ def progress_of(
     return Progress(array, spec, running, eta_s, "" if found is None else reason_of(found))
 
 
-def explained(progress: Progress, store: Store) -> Explained:
+def explained(progress: Progress, store: Store) -> Explanation[Progress]:
     """Group an array's failed tasks by how they failed and what was decided, and cancelled ones by why."""
     where = JobFilter(job_set=progress.array.id, states=frozenset({JobState.FAILED, JobState.CANCELLED}))
     ended = store.jobs(where)
     failed = [job for job in ended if job.state is JobState.FAILED]
     looked_at = failed[-MOST_EXPLAINED:]
     latest = store.latest_of([job.id for job in looked_at])
-    groups: dict[tuple[str, int | None, str], list[Job]] = defaultdict(list)
+    failures: dict[tuple[str, int | None, str], list[Job]] = defaultdict(list)
     for job in looked_at:
-        groups[_how(latest[job.id].attempt if job.id in latest else None, job)].append(job)
+        failures[_how(latest[job.id].attempt if job.id in latest else None, job)].append(job)
     cancelled: dict[str, list[Job]] = defaultdict(list)
     for job in ended:
         if job.state is JobState.CANCELLED:
             cancelled[_why_cancelled(job)].append(job)
-    return Explained(
+    groups = [
+        *(Group(JobState.FAILED, why, tuple(jobs), code, told) for (why, code, told), jobs in failures.items()),
+        *(Group(JobState.CANCELLED, why, tuple(jobs)) for why, jobs in cancelled.items()),
+    ]
+    return Explanation(
         progress,
-        _largest_first(FailureGroup(*how, tuple(jobs)) for how, jobs in groups.items()),
-        max(0, len(failed) - MOST_EXPLAINED),
-        _largest_first(CancelGroup(why, tuple(jobs)) for why, jobs in cancelled.items()),
+        " ".join((progress.headline, *paused_lines(store, ended=bool(progress.array.ended)))),
+        groups=sorted(groups, key=lambda group: -len(group.jobs)),
+        omitted=max(0, len(failed) - MOST_EXPLAINED),
     )
-
-
-def _largest_first(groups: Iterable[G]) -> list[G]:
-    return sorted(groups, key=lambda group: -len(group.tasks))
 
 
 def _why_cancelled(task: Job) -> str:

@@ -18,7 +18,8 @@ from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
 from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
-from holdfast.domain.record import Struct, evolve
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.explanation import Explanation
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.policies import compiled_for
 from holdfast.errors import NotFound, UnreadableSpec
@@ -47,18 +48,6 @@ RELEASED_BY = (
 )
 
 
-class Explanation(Struct, frozen=True):
-    """Why a job is where it is."""
-
-    job: Job
-    attempt: Attempt | None
-    """The attempt that is explained, its decision complete; ``None`` while there is none."""
-    headline: str
-    summary: Sequence[str]
-    pods: Sequence[Run] = ()
-    """The last pods of this attempt that failed, the latest last."""
-
-
 class Explainer:
     """Explains; keeps the policies it compiled for as long as the catalogue stays as it is."""
 
@@ -74,7 +63,7 @@ class Explainer:
 
     def why(
         self, reference: str, number: int | None = None, *, quoting: bool = True, seen: Seen | None = None
-    ) -> Explanation:
+    ) -> Explanation[Job]:
         """Explain a job by one attempt, or by its last one that was judged.
 
         Args:
@@ -94,7 +83,7 @@ class Explainer:
         attempts = self._store.attempts(job.id)
         quarantined = self._store.quarantined().get(job.id)
         if quarantined is not None and number is None:
-            return Explanation(job, None, f"Job {job.name} is {reason_of(quarantined)}", RELEASED_BY)
+            return Explanation(job, f"Job {job.name} is {reason_of(quarantined)}", RELEASED_BY)
         if number is not None:
             chosen: Attempt | None = find_attempt(job, attempts, number)
         else:
@@ -106,13 +95,13 @@ class Explainer:
             pods = failed_pods(self._store, job, number or job.attempt)
             pods = pods if quoting else [*map(without_logs, pods)]
             told = awaited_lines(self._store, job, seen) or pod_lines(self._store, job, failed=pods)
-            return Explanation(job, None, job_line(job), (*told, *paused), pods)
+            return Explanation(job, job_line(job), (*told, *paused), failed_pods=pods)
         complete = self._complete(job, attempts, chosen)
         pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)
         if not quoting:
             complete, pods = without_logs(complete), [*map(without_logs, pods)]
         summary = self._summary(job, attempts, complete, number, pods)
-        return Explanation(job, complete, job_line(job, complete), (*summary, *paused), pods)
+        return Explanation(job, job_line(job, complete), (*summary, *paused), complete, pods)
 
     def _summary(
         self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None, failed: Sequence[Run]

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.array.model import Array, ArraySpec
+    from holdfast.domain.workloads.array.progress import Progress
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
-    from holdfast.service.arrays import Progress
     from holdfast.service.submit import Written
 
 CHANGEABLE = ("array.maxRunning", "array.maxFailures")

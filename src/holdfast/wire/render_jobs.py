@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Resources, Run
     from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.dependencies import Dependency
+    from holdfast.domain.workloads.explanation import Explanation
     from holdfast.errors import Problem
     from holdfast.ports.overview import Latest
     from holdfast.wire.decisions import DecisionView
@@ -358,10 +359,9 @@ def failed_pod(run: Run, failure: Failure, decision: Decision) -> FailedPod:
     )
 
 
-def why_view(
-    job: Job, *, attempt: Attempt | None, headline: str, summary: Sequence[str], pods: Sequence[Run] = ()
-) -> Why:
+def why_view(found: Explanation[Job]) -> Why:
     """Show why a job is where it is."""
+    job, attempt = found.of, found.attempt
     facts = _facts(attempt.failure) if attempt and attempt.failure else {}
     decision = attempt.decision if attempt else None
     return Why(
@@ -370,10 +370,10 @@ def why_view(
         state=str(job.state),
         submittedBy=job.submitted_by,
         attempt=attempt.number if attempt else None,
-        headline=headline,
-        summary=list(summary),
+        headline=found.headline,
+        summary=list(found.summary),
         decision=decision_view(decision, retry_at=attempt.retry_at) if attempt and decision else None,
-        pods=[failed_pod(run, run.failure, run.decision) for run in pods if run.failure and run.decision],
+        pods=[failed_pod(run, run.failure, run.decision) for run in found.failed_pods if run.failure and run.decision],
         **facts,
     )
 

@@ -12,9 +12,11 @@ from holdfast.wire.jobsets import (
     ChildView,
     GroupView,
     JobSetApplied,
+    JobSetDecisionTrace,
     JobSetLogEntry,
     JobSetSummary,
     JobSetView,
+    JobSetWhy,
     SetDecisionView,
 )
 from holdfast.wire.problems import problem_entry
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.job import ChildOf, Job
+    from holdfast.domain.workloads.explanation import Explanation
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -186,4 +189,23 @@ def set_decision_view(decision: SetDecision) -> SetDecisionView:
         delay_s=decision.delay_s,
         limits=limit_views(decision.limits),
         considered=considered_views(decision.considered),
+    )
+
+
+def set_why(found: Explanation[JobSet], spec: JobSetSpec) -> JobSetWhy:
+    """Show why a set is where it is."""
+    traces = [
+        JobSetDecisionTrace(at=timestamp(one.at), decision=set_decision_view(one.decision), summary=list(one.summary))
+        for one in found.traces
+    ]
+    return JobSetWhy(
+        id=found.of.id,
+        name=found.of.name,
+        state=found.of.phase(spec),
+        submittedBy=found.of.submitted_by,
+        headline=found.headline,
+        conditions=[condition_view(one) for one in found.of.state.conditions],
+        summary=list(found.summary),
+        traces=traces,
+        omitted=found.omitted,
     )

@@ -121,7 +121,6 @@ class Reports(Protocol):
 
     def reports(self) -> Iterator[Report]:
         """Say what happened, one entity after the other."""
-        ...
 
 
 class HandlerResult(Struct, frozen=True):

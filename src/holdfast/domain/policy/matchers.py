@@ -29,11 +29,9 @@ class Matcher(Protocol[S_contra]):
 
     def holds(self, subject: S_contra, /) -> bool:
         """Whether it matches."""
-        ...
 
     def because(self, subject: S_contra, /) -> str:
         """Say why it does or does not."""
-        ...
 
 
 def matches(matchers: Iterable[Matcher[S]], subject: S) -> bool:

@@ -25,11 +25,9 @@ class Finder(Protocol):
         Raises:
             NotFound: There is none that they may know of.
         """
-        ...
 
     def find_own(self, name: str) -> Job | None:
         """Return the newest job of a name that is theirs to change."""
-        ...
 
     def find_workload(self, kind: type[Owner], reference: str) -> Owner:
         """Find an array or a job set by id or name.
@@ -37,11 +35,9 @@ class Finder(Protocol):
         Raises:
             NotFound: There is none that they may know of.
         """
-        ...
 
     def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets."""
-        ...
 
     def require_own(self, there: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Check that they may change what an array or a job set of a name runs, or have another right to it.
@@ -51,7 +47,6 @@ class Finder(Protocol):
             AlreadyExists: It is nothing that they may know of, and the name is taken; or with ``must_exist``
             NotFound: there is none that they may know of.
         """
-        ...
 
 
 class Everything(Struct, frozen=True):

@@ -30,7 +30,6 @@ class SpecReader(Protocol):
 
     def specs_with(self, part: str) -> Iterable[str]:
         """Read the specifications of all jobs and workloads that hold a text."""
-        ...
 
 
 def kept(value: str, secrets: Secrets | None, by: Principal) -> str:

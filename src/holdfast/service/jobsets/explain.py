@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.job import JobState
-from holdfast.domain.record import Struct, evolve
+from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.explanation import Explanation, Trace
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
 from holdfast.domain.workloads.jobset.rules import Budget
@@ -35,30 +36,9 @@ _LOG_PART = 1000
 _MOST_NAMED = 5
 
 
-class DecisionTrace(Struct, frozen=True):
-    """One decision in sentences."""
-
-    at: float
-    decision: SetDecision
-    summary: Sequence[str]
-
-
-class SetExplanation(Struct, frozen=True):
-    """Why a job set is where it is."""
-
-    job_set: JobSet
-    spec: JobSetSpec
-    headline: str
-    summary: Sequence[str]
-    traces: Sequence[DecisionTrace]
-    """The newest decisions, latest last."""
-    omitted: int
-    """Earlier decisions left out."""
-
-
 def explained(
     job_set: JobSet, store: Store, now: float, *, job: str | None = None, quoting: bool = True
-) -> SetExplanation:
+) -> Explanation[JobSet]:
     """Explain a set; with a job's name, only what was decided about that job; ``quoting`` also what it printed.
 
     Raises:
@@ -71,7 +51,7 @@ def explained(
     traces, omitted = _traces(store, job_set.id, job=job, quoting=quoting)
     summary = [*standing(job_set, spec, now), *_without_a_place(store, job_set.id)]
     summary += paused_lines(store, ended=bool(job_set.ended), said=" ".join(summary))
-    return SetExplanation(job_set, spec, headline(job_set, spec), summary, traces, omitted)
+    return Explanation(job_set, headline(job_set, spec), summary, traces=traces, omitted=omitted)
 
 
 def _without_a_place(store: Store, set_id: str) -> Iterator[str]:
@@ -83,13 +63,13 @@ def _without_a_place(store: Store, set_id: str) -> Iterator[str]:
         yield "More of its jobs are queued."
 
 
-def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tuple[Sequence[DecisionTrace], int]:
+def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tuple[Sequence[Trace], int]:
     """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
-    newest: deque[DecisionTrace] = deque(maxlen=MOST_TRACES)
+    newest: deque[Trace] = deque(maxlen=MOST_TRACES)
     count = 0
     for entry in whole_log(store, set_id):
         if isinstance(entry.what, SetDecision) and job in {None, entry.what.job}:
-            newest.append(DecisionTrace(entry.at, entry.what, ()))
+            newest.append(Trace(entry.at, entry.what, ()))
             count += 1
     failures: dict[str, dict[int, Failure | None]] = {}
     for name in {one.decision.job for one in newest}:

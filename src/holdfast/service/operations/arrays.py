@@ -18,12 +18,11 @@ from holdfast.errors import Internal, NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
-from holdfast.service.arrays import Explained, Progress, array_named, explained, progress_of, submitted
+from holdfast.service.arrays import array_named, explained, progress_of, submitted
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.steering import Steers
-from holdfast.service.pausing import paused_lines
 from holdfast.service.quarantined import itself, readable
 from holdfast.service.refusals import audited
 from holdfast.service.reruns import Reran, reruns_of
@@ -37,11 +36,13 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.array.model import ArraySpec
+    from holdfast.domain.workloads.array.progress import Progress
+    from holdfast.domain.workloads.explanation import Explanation
     from holdfast.errors import Problem
     from holdfast.ports.workloads import Unreadable, WorkloadFilter
     from holdfast.service.manifests.text import Text
 
-__all__ = ["Explained", "Progress", "Reran", "Wanted"]
+__all__ = ["Reran", "Wanted"]
 
 
 LARGEST_PAGE = 1000
@@ -159,18 +160,16 @@ class ArrayOperations(Steers[Array], frozen=True):
         return self.backend.seeing(caller).jobs([found])[0]
 
     @asks(Right.WATCH, Subject.ARRAY)
-    def why(self, caller: Caller, ref: str) -> tuple[Explained, Sequence[Array], Sequence[str]]:
-        """Explain where an array is; with the arrays that run tasks of it again, and that nothing is started, if so.
+    def why(self, caller: Caller, ref: str) -> Explanation[Progress]:
+        """Explain where an array is; with the arrays that run tasks of it again.
 
         Raises:
             NotFound: There is no such array.
         """
-        found = explained(self.get(caller, ref), self.backend.store)
-        array, seeing = found.progress.array, self.backend.seeing(caller)
-        groups = [evolve(group, tasks=tuple(seeing.jobs(group.tasks))) for group in found.groups]
-        paused = paused_lines(self.backend.store, ended=bool(array.ended))
-        reruns = [one for one in reruns_of(self.backend.store, array) if seeing.knows(one)]
-        return evolve(found, groups=groups), reruns, paused
+        found, seeing = explained(self.get(caller, ref), self.backend.store), self.backend.seeing(caller)
+        groups = [evolve(group, jobs=tuple(seeing.jobs(group.jobs))) for group in found.groups]
+        reruns = [one for one in reruns_of(self.backend.store, found.of.array) if seeing.knows(one)]
+        return evolve(found, groups=groups, reruns=reruns)
 
     @asks(Right.SUBMIT, Subject.ARRAY)
     def rerun(  # noqa: PLR0913 - what there is to say of a rerun

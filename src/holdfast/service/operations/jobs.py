@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
+    from holdfast.domain.workloads.explanation import Explanation
     from holdfast.ports.overview import Latest
-    from holdfast.service.explain import Explanation
     from holdfast.service.operations.filters import Wanted
 
 __all__ = ["LARGEST_PART", "MOST_LINES", "JobDetail", "LogQuery", "LogText"]
@@ -170,7 +170,7 @@ class JobOperations(Steers[Job], frozen=True):
         return Logs(self.backend.store, self.backend.logs).read(ref, query)
 
     @asks(Right.WATCH, Subject.JOB)
-    def why(self, caller: Caller, ref: str, number: int | None = None) -> Explanation:
+    def why(self, caller: Caller, ref: str, number: int | None = None) -> Explanation[Job]:
         """Explain why a job is where it is, by its last decision or that of an attempt.
 
         Raises:

@@ -15,7 +15,7 @@ from holdfast.errors import UnreadableSpec
 from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
-from holdfast.service.jobsets.explain import SetExplanation, explained, whole_log
+from holdfast.service.jobsets.explain import explained, whole_log
 from holdfast.service.jobsets.sets import Applied, JobSets, set_named
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import document_named, one_document
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import ChildOf, Job
+    from holdfast.domain.workloads.explanation import Explanation
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.ports.workloads import AskedOf, Unreadable, WorkloadFilter
     from holdfast.service.manifests.text import Text
     from holdfast.service.turns import Versions
 
-__all__ = ["Applied", "SetExplanation"]
+__all__ = ["Applied"]
 LARGEST_PAGE = 1000
 
 
@@ -165,7 +166,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
         return list(deque(whole_log(store, job_set.id), maxlen=tail))
 
     @asks(Right.WATCH, Subject.JOB_SET)
-    def why(self, caller: Caller, ref: str, *, job: str | None = None) -> SetExplanation:
+    def why(self, caller: Caller, ref: str, *, job: str | None = None) -> Explanation[JobSet]:
         """Explain why a set is where it is; with a job's name, only what was decided about that job.
 
         Raises:

@@ -14,12 +14,11 @@ from holdfast.api.http.endpoints.endpoint import (
 )
 from holdfast.api.http.endpoints.workloads import Shown
 from holdfast.domain.audit import Act, Caller
-from holdfast.domain.job import Job
 from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.errors import Problem
 from holdfast.service.manifests.text import Text
-from holdfast.service.operations.arrays import ArrayOperations, Progress, Wanted
+from holdfast.service.operations.arrays import ArrayOperations, Wanted
 from holdfast.service.operations.backend import Backend
 from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
 from holdfast.wire.base import API
@@ -49,26 +48,14 @@ ArrayRef = Annotated[str, Asked("An array's name or its id.", max_length=LONGEST
 Index = Annotated[int, Asked("A task's index.", ge=0, le=_LARGEST_INDEX)]
 
 
-def progress_view(found: Progress) -> ArrayView:
-    """Show an array and how far it is."""
-    return array_view(
-        found.array,
-        found.spec,
-        left_alone=found.left_alone,
-        waiting=found.waiting,
-        running=found.running,
-        eta_s=found.eta_s,
-    )
-
-
 _SHOWN = Shown(
     info=kinds.ARRAY,
     group=_ARRAYS,
     operations=ArrayOperations,
     page=ArrayPage,
     listed=lambda page: ((one, one.state, one.spec.job.labels) for one in page.arrays),
-    view=progress_view,
-    asked=lambda backend, by, array: Reply(progress_view(ArrayOperations(backend).progress(by, array))),
+    view=array_view,
+    asked=lambda backend, by, array: Reply(array_view(ArrayOperations(backend).progress(by, array))),
     answer=ArrayView,
 )
 _SHOWN.add_list("list_arrays")
@@ -95,14 +82,14 @@ def submit_array(
 @_ARRAYS.add("GET", "/arrays/{ref}", ArrayView, 404, summary="Read an array")
 def get_array(backend: Backend, by: Caller, ref: ArrayRef) -> ArrayView:
     """Read how far an array is."""
-    return progress_view(ArrayOperations(backend).get(by, ref))
+    return array_view(ArrayOperations(backend).get(by, ref))
 
 
 @_ARRAYS.add("PUT", "/arrays/{ref}", ArrayApplied, 404, 409, summary="Change an array's limits", takes=_TAKES)
 def put_array(backend: Backend, by: Caller, ref: ArrayRef, body: Text, *, dry_run: DryRun = False) -> ArrayApplied:
     """Change `maxRunning` and `maxFailures` of an array to what its manifest says, which may differ in nothing else."""
     found, warnings = ArrayOperations(backend).change(by, ref, body, dry_run=dry_run)
-    shown = dict(progress_view(found.progress))
+    shown = dict(array_view(found.progress))
     return ArrayApplied(**shown, warnings=list(map(problem_entry, warnings)), result=found.result)
 
 
@@ -115,17 +102,7 @@ def get_task(backend: Backend, by: Caller, ref: ArrayRef, index: Index) -> JobSu
 @_ARRAYS.add("GET", "/arrays/{ref}/why", ArrayWhy, 404, summary="Explain an array")
 def explain_array(backend: Backend, by: Caller, ref: ArrayRef) -> ArrayWhy:
     """Explain where an array is: failed tasks by how they failed and what was decided, cancelled ones by why."""
-    found, reruns, paused = ArrayOperations(backend).why(by, ref)
-    groups = [
-        (group.cause, group.exit_code, group.decision, _indexes(group.tasks), group.tasks[-1].reason)
-        for group in found.groups
-    ]
-    cancelled = [(group.reason, _indexes(group.tasks), group.tasks[-1].reason) for group in found.cancelled]
-    return array_why(progress_view(found.progress), groups, found.omitted, reruns, cancelled, paused)
-
-
-def _indexes(tasks: Sequence[Job]) -> list[int]:
-    return [job.child.index for job in tasks if job.child is not None]
+    return array_why(ArrayOperations(backend).why(by, ref))
 
 
 @_ARRAYS.add(
@@ -185,7 +162,7 @@ _SHOWN.add_verb(
 @_ARRAYS.add("POST", "/arrays/{ref}/preempt", ArrayView, 404, 413, summary="Preempt an array's tasks", status=202)
 def preempt_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
     """Ask for the places of all tasks that run; they fail as preempted, and policies decide which run again."""
-    return progress_view(ArrayOperations(backend).preempt(by, ref, reason.reason if reason else ""))
+    return array_view(ArrayOperations(backend).preempt(by, ref, reason.reason if reason else ""))
 
 
 _SHOWN.add_verb(

@@ -3,7 +3,6 @@
 import re
 from typing import Annotated, Any
 
-from holdfast.api.http.endpoints.arrays import progress_view
 from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Word
 from holdfast.domain.audit import Caller
 from holdfast.errors import InvalidRequest, Problem
@@ -23,6 +22,7 @@ from holdfast.wire.figures import (
     UsageReport,
     UsageView,
 )
+from holdfast.wire.render_arrays import array_view
 from holdfast.wire.render_catalogue import device_views, node_views
 from holdfast.wire.render_jobs import job_outcome
 
@@ -105,7 +105,7 @@ def get_overview(
         queues=[QueueLoad(queue=queue, jobs=dict(jobs)) for queue, jobs in found.queues.items()],
         nodes=node_views(found.nodes, found.runs, found.cordons),
         devices=device_views(found.nodes, holders, found.held_by),
-        arrays=[progress_view(one) for one in ArrayOperations(backend).going_on(by, (*found.running, *found.failing))],
+        arrays=[array_view(one) for one in ArrayOperations(backend).going_on(by, (*found.running, *found.failing))],
         running=[outcomes[job.id] for job in found.running],
         failing=[outcomes[job.id] for job in found.failing],
     )

@@ -221,8 +221,7 @@ def list_decisions(backend: Backend, by: Caller, ref: Ref) -> DecisionPage:
 @_ATTEMPTS.add("GET", "/jobs/{ref}/why", Why, 404, summary="Explain a job")
 def get_why(backend: Backend, by: Caller, ref: Ref, *, attempt: WhichAttempt = None) -> Why:
     """Explain why a job is where it is, by its last decision or that of an attempt."""
-    found = JobOperations(backend).why(by, ref, attempt)
-    return why_view(found.job, attempt=found.attempt, headline=found.headline, summary=found.summary, pods=found.pods)
+    return why_view(JobOperations(backend).why(by, ref, attempt))
 
 
 def _text(reason: Reason | None) -> str:

@@ -27,12 +27,11 @@ from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.jobsets import Applied, Child, JobSetOperations
 from holdfast.wire import render_jobsets
-from holdfast.wire.base import API, timestamp
+from holdfast.wire.base import API
 from holdfast.wire.jobsets import (
     ChildPage,
     ChildView,
     JobSetApplied,
-    JobSetDecisionTrace,
     JobSetLog,
     JobSetPage,
     JobSetRestart,
@@ -40,7 +39,6 @@ from holdfast.wire.jobsets import (
     JobSetView,
     JobSetWhy,
 )
-from holdfast.wire.render_pods import condition_view
 
 _SETS = Endpoints("job sets")
 ENDPOINTS = (_SETS,)
@@ -200,22 +198,7 @@ def get_why(
 ) -> JobSetWhy:
     """Explain why a set is where it is, by how it stands and by the decisions about its failed jobs."""
     found = JobSetOperations(backend).why(by, ref, job=job)
-    return JobSetWhy(
-        id=found.job_set.id,
-        name=found.job_set.name,
-        state=found.job_set.phase(found.spec),
-        submittedBy=found.job_set.submitted_by,
-        headline=found.headline,
-        conditions=[condition_view(one) for one in found.job_set.state.conditions],
-        summary=list(found.summary),
-        traces=[
-            JobSetDecisionTrace(
-                at=timestamp(one.at), decision=render_jobsets.set_decision_view(one.decision), summary=list(one.summary)
-            )
-            for one in found.traces
-        ],
-        omitted=found.omitted,
-    )
+    return render_jobsets.set_why(found, set_spec_of(found.of))
 
 
 _SHOWN.add_verb(Act.SUSPEND, "suspend", "Suspend a job set", "Ask for a set to be stopped and kept.", *(404, 409, 413))
