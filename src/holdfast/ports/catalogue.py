@@ -81,7 +81,6 @@ class CatalogueStore(Protocol):
 
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
-        ...
 
     def put_policy(
         self,
@@ -107,7 +106,6 @@ class CatalogueStore(Protocol):
             NotFound: It does not, and ``create`` is false.
             VersionConflict: It has another revision.
         """
-        ...
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
         """Read one stored revision, also of a deleted policy.
@@ -115,7 +113,6 @@ class CatalogueStore(Protocol):
         Raises:
             NotFound: There is none.
         """
-        ...
 
     def delete_policy(
         self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
@@ -127,7 +124,6 @@ class CatalogueStore(Protocol):
             VersionConflict: It has none of the revisions in ``if_match``.
             Conflict: A queue, the settings, or work that has not ended name it; the message lists them.
         """
-        ...
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a queue.
@@ -136,7 +132,6 @@ class CatalogueStore(Protocol):
             AlreadyExists, NotFound: As for policies.
             InvalidRequest: It names a policy or a notifier that does not exist.
         """
-        ...
 
     def edit_queue(
         self,
@@ -152,16 +147,14 @@ class CatalogueStore(Protocol):
             AlreadyExists, NotFound: As for policies.
             InvalidRequest: It names a policy or a notifier that does not exist.
         """
-        ...
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a queue.
 
         Raises:
             NotFound: There is none.
-            Conflict: Jobs that are not terminal wait in it, or it is the default queue.
+            Conflict: Jobs that are not terminal wait in it, an array makes jobs for it, or it is the default queue.
         """
-        ...
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a failure category.
@@ -169,7 +162,6 @@ class CatalogueStore(Protocol):
         Raises:
             AlreadyExists, NotFound: As for policies.
         """
-        ...
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a failure category.
@@ -177,7 +169,6 @@ class CatalogueStore(Protocol):
         Raises:
             NotFound: There is none.
         """
-        ...
 
     def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a notifier.
@@ -185,7 +176,6 @@ class CatalogueStore(Protocol):
         Raises:
             AlreadyExists, NotFound: As for policies.
         """
-        ...
 
     def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a notifier; what jobs still want told there is given up, and can be replayed.
@@ -194,15 +184,12 @@ class CatalogueStore(Protocol):
             NotFound: There is none.
             Conflict: A queue names it.
         """
-        ...
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
         """Cordon a node, or drain it; one that is drained stays so, with its reason unless there is a new one."""
-        ...
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
         """Let work onto a node again; one that is not cordoned is left alone."""
-        ...
 
     def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
         """Store a token in the place of none, or of one of its name that opens nothing any more.
@@ -210,7 +197,6 @@ class CatalogueStore(Protocol):
         Raises:
             AlreadyExists: There is one of that name that does.
         """
-        ...
 
     def revoke_token(self, name: str, now: float, *, by: Caller | None = None) -> ApiToken:
         """Have a token open nothing any more; one that was revoked is left alone.
@@ -218,23 +204,18 @@ class CatalogueStore(Protocol):
         Raises:
             NotFound: There is none.
         """
-        ...
 
     def use_token(self, token: ApiToken, at: float) -> None:
         """Keep when a token was used last, if it is still the same."""
-        ...
 
     def paused(self) -> Pause | None:
         """Read why nothing is started, if so; cheap."""
-        ...
 
     def put_pause(self, pause: Pause, *, by: Caller | None = None) -> None:
         """Have nothing started any more; an earlier reason is replaced."""
-        ...
 
     def delete_pause(self, *, by: Caller | None = None) -> bool:
         """Have what waits started again; returns whether it was not."""
-        ...
 
     def put_settings(
         self,
@@ -249,8 +230,6 @@ class CatalogueStore(Protocol):
         Raises:
             InvalidRequest: The default policy does not exist.
         """
-        ...
 
     def put_configured(self, configured: Configured | None, *, by: Caller | None = None) -> bool:
         """Store what a file says over the settings; ``None``: there is no file. Returns whether that is new."""
-        ...

@@ -10,7 +10,6 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Return seconds since the epoch (UTC); never goes back within one process."""
-        ...
 
 
 class SteadyClock(Clock, Protocol):
@@ -18,7 +17,6 @@ class SteadyClock(Clock, Protocol):
 
     def steady(self) -> float:
         """Return monotonic seconds since an arbitrary instant; they mean nothing to another process."""
-        ...
 
 
 class Ids(Protocol):
@@ -26,7 +24,6 @@ class Ids(Protocol):
 
     def new(self) -> str:
         """Return a new id: lower-case, sortable by time of creation, usable as a DNS label."""
-        ...
 
 
 class Dice(Protocol):
@@ -34,4 +31,3 @@ class Dice(Protocol):
 
     def draw(self) -> float:
         """Return a number in [0, 1)."""
-        ...

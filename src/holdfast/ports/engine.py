@@ -171,22 +171,18 @@ class Engine(Protocol):
 
     def info(self) -> EngineInfo:
         """Say what kind of engine it is and what it can do; never changes."""
-        ...
 
     def nodes(self) -> Sequence[NodeInfo]:
         """List the places and their whole capacity; an engine that places runs itself has one."""
-        ...
 
     def pressure(self) -> Pressure | None:
         """Say what its machine runs out of, as last looked at; ``None`` if of nothing, or if nobody looks."""
-        ...
 
     def prepare(self, orders: Sequence[RunOrder]) -> None:
         """Begin to prepare runs, which are started later; known uids are ignored.
 
         Only engines with ``Capability.PREPARING`` are asked. A run that cannot be prepared is observed as finished.
         """
-        ...
 
     def start(self, orders: Sequence[RunOrder]) -> None:
         """Begin to start runs; an order whose uid was started already is ignored.
@@ -195,31 +191,24 @@ class Engine(Protocol):
 
         A run that cannot be started is observed as finished with ``LaunchFailed``; it never raises.
         """
-        ...
 
     def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
         """Stop runs by ``(uid, grace_s, reason)``: SIGTERM, then SIGKILL after the grace; unknown uids are ignored."""
-        ...
 
     def observe(self) -> Mapping[str, Observation]:
         """Return every run not yet forgotten, by uid, without waiting.
 
         The mapping and its values are snapshots; an unchanged run is the same object as last time.
         """
-        ...
 
     def forget(self, uids: Sequence[str]) -> None:
         """Drop finished runs whose results are safe with the controller; unknown or unfinished ones are ignored."""
-        ...
 
     def on_change(self, wake: Callable[[], None]) -> None:
         """Register a hint to call, from any thread, when ``observe`` would show something new."""
-        ...
 
     def trouble(self) -> str | None:
         """Say what keeps the engine from working now, if anything; quick, and from any thread."""
-        ...
 
     def close(self) -> None:
         """Detach without touching the runs; closing twice is fine."""
-        ...

@@ -45,11 +45,9 @@ class EventStore(Protocol):
 
     def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
         """Read the oldest events with ``seq > after``, in order."""
-        ...
 
     def last_event_seq(self) -> int:
         """Return the sequence number of the newest event, 0 before the first; cheap."""
-        ...
 
 
 class AuditStore(Protocol):
@@ -57,8 +55,6 @@ class AuditStore(Protocol):
 
     def record(self, entry: AuditEntry) -> None:
         """Append the entry of a refusal, which goes with no other write."""
-        ...
 
     def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
         """Read the oldest entries with ``seq > after``, in order."""
-        ...

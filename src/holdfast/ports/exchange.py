@@ -68,8 +68,6 @@ class Transport(Protocol):
         Raises:
             Unavailable: The controller cannot be reached; nothing is known of what it received.
         """
-        ...
 
     def on_change(self, executor: str, wake: Callable[[], None]) -> None:
         """Register a hint to call, from any thread, when the executor's desired set may have changed."""
-        ...

@@ -56,7 +56,6 @@ class LogReader(Protocol):
         Raises:
             Unavailable: It exists and cannot be read now.
         """
-        ...
 
     def times(self, job_id: str, attempt: int, rank: int, *, stderr: bool = False) -> LogTimes:
         """Return when a log was written; of one that does not exist (yet) nothing is known.
@@ -64,4 +63,3 @@ class LogReader(Protocol):
         Raises:
             Unavailable: It exists and cannot be read now.
         """
-        ...

@@ -35,11 +35,9 @@ class NotificationStore(Protocol):
         self, now: float, *, limit: int, but: Collection[str] = (), not_to: Collection[str] = ()
     ) -> Sequence[Notification]:
         """List those that wait and are due, the earliest first, without some ids and some notifiers."""
-        ...
 
     def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
         """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
-        ...
 
     def settle_notifications(self, changed: Sequence[Notification]) -> Sequence[Notification]:
         """Store what became of tries; one that is delivered or given up is written to the event log, too.
@@ -47,7 +45,6 @@ class NotificationStore(Protocol):
         Returns:
             Those of which it is stored: not those that were settled, replayed or forgotten since they were tried.
         """
-        ...
 
     def notification(self, notification_id: str) -> Notification:
         """Find one by its id.
@@ -55,23 +52,18 @@ class NotificationStore(Protocol):
         Raises:
             NotFound: There is none.
         """
-        ...
 
     def notifications(self, where: NotificationFilter, *, after: int = 0, limit: int) -> Sequence[Notification]:
         """List them in order of commits, those with ``seq > after``."""
-        ...
 
     def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
         """Have those that are delivered or given up tried again under their ids; returns how many."""
-        ...
 
     def count_notifications(self) -> Mapping[str, int]:
         """Count them by state."""
-        ...
 
     def causes_of(self, owner: str) -> Mapping[str, int]:
         """Count the failed jobs of a workload by what their last attempts failed of (``notification.what_of``)."""
-        ...
 
 
 class Sent(Struct, frozen=True):
@@ -88,8 +80,6 @@ class Sender(Protocol):
 
     def check(self, notifier: Notifier) -> Sequence[Problem]:
         """Say what keeps a notifier from being used here: a library, an address or a program that is not allowed."""
-        ...
 
     def send(self, notifier: Notifier, notification: Notification, now: float) -> Sent:
         """Try once, for no longer than the notifier's time-out; never raises."""
-        ...

@@ -101,35 +101,27 @@ class OverviewStore(Protocol):
 
     def job_figures(self, scope: Scope) -> Mapping[str, int]:
         """Count jobs by state: those that go on, and those that ended in that time."""
-        ...
 
     def wall_time(self, scope: Scope) -> float:
         """Sum up the time of jobs from their first start to their end, in seconds."""
-        ...
 
     def attempt_figures(self, scope: Scope) -> Mapping[str | None, AttemptFigures]:
         """Sum up the attempts of that time by how they ended; ``None`` has those that go on."""
-        ...
 
     def failure_figures(self, scope: Scope) -> Sequence[FailureFigures]:
         """Sum up the failures of that time, of attempts and of pods by themselves; the most frequent first."""
-        ...
 
     def usage_figures(self, scope: Scope, share: Share, label: str = "") -> Sequence[UsageFigures]:
         """Sum up for how long runs had what, by what they share; ``label`` is which one, where it is that."""
-        ...
 
     def recoveries(self, scope: Scope) -> Recoveries:
         """Sum up the attempts that started in that time after one that failed."""
-        ...
 
     def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:
         """Count the jobs that have not ended by their queue and state; those that somebody may know of."""
-        ...
 
     def job_names(self, prefix: str, *, limit: int) -> Sequence[str]:
         """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
-        ...
 
     def newest(
         self, states: Collection[JobState], *, limit: int, named: str = "", seen: Seen | None = None
@@ -142,8 +134,6 @@ class OverviewStore(Protocol):
             named: What their names contain.
             seen: Only those that somebody may know of; ``None``: all.
         """
-        ...
 
     def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
         """Return the labels, the last attempt and its runs of each of those jobs; unknown ids are left out."""
-        ...

@@ -45,19 +45,15 @@ class RetentionStore(Protocol):
 
     def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
         """List the first finished jobs with ``seq > after``, in order of submission."""
-        ...
 
     def count_finished(self) -> int:
         """Count finished jobs."""
-        ...
 
     def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
         """List ids of finished jobs whose own time to live was over by then, the earliest first."""
-        ...
 
     def waited_for(self) -> Waited:
         """Read what waits for what; whoever names a job that has ended by now is told of that at once."""
-        ...
 
     def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:
         """Delete those jobs with all that is stored about them; their files are to be discarded then.
@@ -73,15 +69,12 @@ class RetentionStore(Protocol):
         Returns:
             How many jobs were deleted, or would be.
         """
-        ...
 
     def files_to_discard(self, place: str, *, limit: int, after: str = "") -> Sequence[str]:
         """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where, in order."""
-        ...
 
     def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
         """Forget that the files of deleted jobs were there."""
-        ...
 
     def forget_places(self, *, left_before: float, limit: int) -> int:
         """Forget data directories that were left before, with up to ``limit`` jobs they may have files of.
@@ -89,23 +82,18 @@ class RetentionStore(Protocol):
         Returns:
             How many jobs that were.
         """
-        ...
 
     def delete_keys(self, *, before: float, limit: int) -> int:
         """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
-        ...
 
     def delete_audit(self, *, before: float, limit: int) -> int:
         """Forget entries of the audit log from before that time, among the ``limit`` oldest; returns how many."""
-        ...
 
     def delete_notifications(self, *, settled_before: float, limit: int) -> int:
         """Forget up to ``limit`` notifications that were delivered or given up before; returns how many."""
-        ...
 
     def specs_with(self, part: str) -> Iterator[str]:
         """Read the specifications of all jobs and workloads that hold a text, in parts of one transaction each."""
-        ...
 
 
 class RunFiles(Protocol):
@@ -117,4 +105,3 @@ class RunFiles(Protocol):
         Raises:
             Unavailable: Something cannot be deleted.
         """
-        ...

@@ -35,23 +35,18 @@ class Secrets(Protocol):
         Raises:
             Unavailable: It cannot be written.
         """
-        ...
 
     def known(self, names: Iterable[str]) -> frozenset[str]:
         """Return those that are there; they are then as fresh as when they were kept."""
-        ...
 
     def opens(self, name: str, user: SecretUser) -> bool:
         """Whether one that is there is somebody's, or their queue's."""
-        ...
 
     def value(self, name: str, user: SecretUser = NOBODY) -> str | None:
         """Read one; ``None`` if it is not there, cannot be read, or is somebody else's by now."""
-        ...
 
     def kept(self, *, before: float) -> Collection[str]:
         """Name those that were sent along, and were fresh before that time for the last time."""
-        ...
 
     def discard(self, name: str) -> None:
         """Delete one; one that is gone is fine.
@@ -59,4 +54,3 @@ class Secrets(Protocol):
         Raises:
             Unavailable: It cannot be deleted.
         """
-        ...

@@ -144,62 +144,48 @@ class ControllerStore(Protocol):
 
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
-        ...
 
     def mark(self) -> object:
         """Return, cheaply, a mark that equals an earlier one only if no request was made or catalogue changed since.
 
         ``None`` means that this is unknown.
         """
-        ...
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""
-        ...
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
         """Return those jobs, in order of submission; unknown ids are left out."""
-        ...
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""
-        ...
 
     def runs(self, job_id: str) -> Sequence[Run]:
         """List a job's runs, by attempt, dispatch and rank."""
-        ...
 
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through, in order."""
-        ...
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out."""
-        ...
 
     def left_to_end(self, key: str) -> Left:
         """Return what can be read of a job, or of a workload that is made of jobs, to end it."""
-        ...
 
     def nodes(self) -> Sequence[Node]:
         """List nodes as last reported."""
-        ...
 
     def children_of(self, owner: str) -> Sequence[Job]:
         """Return every job of a workload, in order of submission."""
-        ...
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
         """Count jobs by state: all, or those of a workload that is made of jobs."""
-        ...
 
     def catalogue_version(self) -> int:
         """Return the catalogue's version, cheaply."""
-        ...
 
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
-        ...
 
     def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
         """Become, or stay, the one writer of lifecycle state for ``ttl_s``; 0 s steps down.
@@ -221,7 +207,6 @@ class ControllerStore(Protocol):
             NotLeader: Another owner's lease still runs; the message names it.
             Unavailable: The disk is full, or the database is locked or away; nothing was changed.
         """
-        ...
 
     def commit(self, changes: Changes) -> None:
         """Make all changes durable in one transaction, or none.
@@ -232,7 +217,6 @@ class ControllerStore(Protocol):
             Conflict: Another owner leads since the changes' epoch; nothing was changed.
             Internal: A change is about a job or workload that does not exist; nothing was changed.
         """
-        ...
 
 
 class SubmissionStore(Protocol):
@@ -244,7 +228,6 @@ class SubmissionStore(Protocol):
         Raises:
             QueueFull, RateLimited: A queue takes no more of it in.
         """
-        ...
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
         """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
@@ -261,7 +244,6 @@ class SubmissionStore(Protocol):
             QueueFull, RateLimited: A queue takes no more of it in; of what is submitted nothing is stored.
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
         """
-        ...
 
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
         """Append a request; with a caller, also to the audit log.
@@ -278,7 +260,6 @@ class SubmissionStore(Protocol):
             VersionConflict: It has another version.
             Conflict: A job is to be retried that is about to be already, or whose queue is gone.
         """
-        ...
 
 
 class JobFilter(Struct, frozen=True):
@@ -323,43 +304,33 @@ class QueryStore(Protocol):
         Raises:
             NotFound: None matches, or a prefix is ambiguous.
         """
-        ...
 
     def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
         """List jobs in order of submission, those with ``seq > after``."""
-        ...
 
     def listed(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Listed:
         """List jobs as ``jobs`` does, with what is quarantined of them: what is asked most often costs one question."""
-        ...
 
     def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
         """Return the states of those jobs, cheaply; unknown ids are left out."""
-        ...
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
         """Count jobs by state: all, or those of a workload that is made of jobs."""
-        ...
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         """List a job's attempts, by number."""
-        ...
 
     def runs(self, job_id: str) -> Sequence[Run]:
         """List a job's runs, by attempt, dispatch and rank."""
-        ...
 
     def quarantined(self) -> Mapping[str, Quarantined]:
         """Return the workloads that are quarantined, by id."""
-        ...
 
     def nodes(self) -> Sequence[Node]:
         """List nodes as last reported."""
-        ...
 
     def running(self) -> Iterable[Run]:
         """List runs that are not terminal."""
-        ...
 
 
 class Store(
@@ -379,4 +350,3 @@ class Store(
 
     def close(self) -> None:
         """Close the database; closing twice is fine."""
-        ...

@@ -90,7 +90,6 @@ class WorkloadQueries(Protocol):
         Raises:
             NotFound: None matches.
         """
-        ...
 
     def left_of(self, kind: type[W], reference: str) -> W:
         """Find a workload that cannot be read by id, or by name, with no more of it than what has columns of its own.
@@ -98,7 +97,6 @@ class WorkloadQueries(Protocol):
         Raises:
             NotFound: None matches.
         """
-        ...
 
     def workloads(
         self,
@@ -110,15 +108,12 @@ class WorkloadQueries(Protocol):
         told: Told = leave_out,
     ) -> Sequence[W]:
         """List workloads that have names by name, those whose name comes after ``after``; what is damaged is told."""
-        ...
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
         """Return those workloads, by id; others are left out. ``Workload`` itself stands for every kind."""
-        ...
 
     def reran(self, root: str) -> Mapping[int, str]:
         """Return which tasks of an array run again, and the id of the last array that does; also by way of others."""
-        ...
 
     def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
         """Find a workload by id, or by name, with its pending requests.
@@ -126,7 +121,6 @@ class WorkloadQueries(Protocol):
         Raises:
             NotFound: None matches.
         """
-        ...
 
     def all_asked_of(
         self,
@@ -138,8 +132,6 @@ class WorkloadQueries(Protocol):
         told: Told = leave_out,
     ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
-        ...
 
     def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
         """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
-        ...

@@ -100,7 +100,7 @@ _LAST_HISTORY = (
 
 
 class SqlControllerStore:
-    """The part of the store for the controller, which writes while it holds the lease on this database.
+    """``ControllerStore``: the part for the controller, which writes while it holds the lease on this database.
 
     Taking the lease and committing both lock the same row, so a takeover waits for a commit that is under way, and a
     commit after it is refused. Where machines share a database, only its clock counts.
@@ -135,7 +135,6 @@ class SqlControllerStore:
             return _Loading(connection).snapshot()
 
     def mark(self) -> object:
-        """Return a mark that equals an earlier one only if no request was made and no catalogue changed since."""
         if self._database.is_sqlite:
             return self._database.data_version()
         with self._database.reading() as connection:
@@ -143,13 +142,11 @@ class SqlControllerStore:
         return None if is_asked else version
 
     def catalogue_version(self) -> int:
-        """Return the catalogue's version, cheaply."""
         with self._database.reading() as connection:
             version: int = connection.exec_driver_sql(self._news).one()[0]
         return version
 
     def requests(self, *, limit: int) -> Sequence[Request]:
-        """Return the oldest requests not handled yet, without removing them."""
         query = select(tables.requests).order_by(tables.requests.c.id).limit(limit)
         with self._database.reading() as connection:
             if not connection.exec_driver_sql(self._news).one()[1]:
@@ -157,7 +154,6 @@ class SqlControllerStore:
             return [*map(_read_request, connection.execute(query))]
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
-        """Return those jobs, in order of submission; unknown ids are left out."""
         read = codec.Reader()
         found: dict[str, Job] = {}
         with self._database.reading() as connection:
@@ -167,7 +163,6 @@ class SqlControllerStore:
         return sorted(found.values(), key=attrgetter("seq"))
 
     def left_to_end(self, key: str) -> Left:
-        """Return what can be read of a job, or of a workload that is made of jobs, to end it."""
         jobs, read = tables.jobs.c, codec.Reader()
         query = JOBS.where((jobs.id == key) | (jobs.set_id == key)).order_by(jobs.seq)
         with self._database.reading() as connection:
@@ -177,14 +172,6 @@ class SqlControllerStore:
         return Left(owner if isinstance(owner, Owner) else None, [job for job in found if not job.terminal])
 
     def commit(self, changes: Changes) -> None:
-        """Make all changes durable in one transaction, or none.
-
-        Raises:
-            Unavailable: The disk is full or the database is locked; nothing was changed.
-            Uncertain: The answer of a database server was lost: all was changed, or nothing.
-            Conflict: Another controller leads; nothing was changed.
-            Internal: A change is about a job or workload that does not exist; nothing was changed.
-        """
         if not changes:
             return
         batches = self._batches

@@ -25,26 +25,23 @@ _TOLD = ("cause", "category", "subcategory", "node")
 
 
 class SqlFigureStore:
-    """The part of the store that sums up."""
+    """``OverviewStore``: the part of the store that sums up."""
 
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
         self._database = database
 
     def job_figures(self, scope: Scope) -> Mapping[str, int]:
-        """Count jobs by state: those that go on, and those that ended in that time."""
         query = select(_JOBS.state, func.count()).where(_lasts(tables.jobs, scope)).group_by(_JOBS.state)
         with self._database.reading() as connection:
             return {state: int(count) for state, count in connection.execute(_jobs_of(query, scope))}
 
     def wall_time(self, scope: Scope) -> float:
-        """Sum up the time of jobs from their first start to their end, in seconds."""
         query = select(func.sum(_span(tables.jobs, scope))).where(_lasts(tables.jobs, scope))
         with self._database.reading() as connection:
             return float(connection.execute(_jobs_of(query, scope)).scalar() or 0.0)
 
     def attempt_figures(self, scope: Scope) -> Mapping[str | None, AttemptFigures]:
-        """Sum up the attempts of that time by how they ended; ``None`` has those that go on."""
         retried = func.sum(case((_ATTEMPTS.number > 1, 1), else_=0))
         query = select(_ATTEMPTS.ending, func.count(), retried, func.sum(_span(tables.attempts, scope)))
         query = query.where(_lasts(tables.attempts, scope), _of_jobs(tables.attempts, scope))
@@ -53,7 +50,6 @@ class SqlFigureStore:
         return {row[0]: AttemptFigures(int(row[1]), int(row[2]), float(row[3] or 0.0)) for row in rows}
 
     def failure_figures(self, scope: Scope) -> Sequence[FailureFigures]:
-        """Sum up the failures of that time, of attempts and of pods by themselves; the most frequent first."""
         each = union_all(*(self._failures(table, scope) for table in (tables.attempts, tables.runs))).subquery()
         told = [each.c[name] for name in _TOLD]
         query = select(*told, func.count().label("times"), func.sum(each.c.lost_s)).group_by(*told)
@@ -73,7 +69,6 @@ class SqlFigureStore:
         return func.json_extract_path_text(cast(column, JSON), name)
 
     def usage_figures(self, scope: Scope, share: Share, label: str = "") -> Sequence[UsageFigures]:
-        """Sum up for how long runs had what, by what they share; ``label`` is which one, where it is that."""
         runs, of_attempt = tables.runs, and_(_ATTEMPTS.job_id == _RUNS.job_id, _ATTEMPTS.number == _RUNS.attempt)
         joined = runs.join(tables.jobs, _JOBS.id == _RUNS.job_id).join(tables.attempts, of_attempt)
         if share is Share.LABEL:
@@ -109,7 +104,6 @@ class SqlFigureStore:
         return case((_JOBS.replicated_job == "", written), else_=_LABELS.value)
 
     def recoveries(self, scope: Scope) -> Recoveries:
-        """Sum up the attempts that started in that time after one that failed."""
         later = tables.attempts.alias("later")
         follows = and_(later.c.job_id == _ATTEMPTS.job_id, later.c.number == _ATTEMPTS.number + 1)
         query = (

@@ -43,7 +43,7 @@ _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 
 
 class SqlLogStore:
-    """The readers' part of both logs."""
+    """``EventStore`` and ``AuditStore``: the readers' part of both logs."""
 
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
@@ -51,26 +51,22 @@ class SqlLogStore:
         self._damaged_events, self._damaged_entries = Damaged("event"), Damaged("entry of the audit log")
 
     def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:
-        """Read the oldest events with ``seq > after``, in order."""
         with self._database.reading() as connection:
             return _page(
                 connection, _filtered(select(tables.events), where), _event, self._damaged_events, after, limit
             )
 
     def last_event_seq(self) -> int:
-        """Return the sequence number of the newest event, 0 before the first; cheap."""
         with self._database.reading() as connection:
             last: int | None = connection.execute(select(func.max(tables.events.c.seq))).scalar()
         return last or 0
 
     def record(self, entry: AuditEntry) -> None:
-        """Append the entry of a refusal, which goes with no other write."""
         with self._database.writing() as connection:
             _take_turn(connection)
             connection.execute(insert(tables.audit).values(_audit_row(entry)))
 
     def audit(self, *, after: int = 0, limit: int) -> Sequence[StoredAuditEntry]:
-        """Read the oldest entries with ``seq > after``, in order."""
         with self._database.reading() as connection:
             return _page(connection, select(tables.audit), _entry, self._damaged_entries, after, limit)
 

@@ -100,7 +100,7 @@ def _settle(connection: Connection, one: Notification) -> bool:
 
 
 class SqlNotificationStore:
-    """The part of the store that tells people."""
+    """``NotificationStore``: the part of the store that tells people."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
@@ -111,36 +111,24 @@ class SqlNotificationStore:
     def due_notifications(
         self, now: float, *, limit: int, but: Collection[str] = (), not_to: Collection[str] = ()
     ) -> Sequence[Notification]:
-        """List those that wait and are due, the earliest first, without some ids and some notifiers."""
         query = _ALL.where(_WAITS, _table.c.next_at <= now, *_without(but, not_to))
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(_table.c.next_at, _table.c.seq).limit(limit))
             return [*sound(rows, _read)]
 
     def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
-        """Return when the next that waits is due, without some ids and notifiers; ``None`` if none does."""
         query = select(func.min(_table.c.next_at)).where(_WAITS, *_without(but, not_to))
         with self._database.reading() as connection:
             found: float | None = connection.execute(query).scalar_one()
         return found
 
     def settle_notifications(self, changed: Sequence[Notification]) -> Sequence[Notification]:
-        """Store what became of tries; one that is delivered or given up is written to the event log, too.
-
-        Returns:
-            Those of which it is stored: not those that were settled, replayed or forgotten since they were tried.
-        """
         with self._database.writing() as connection:
             stored = [one for one in changed if _settle(connection, one)]
             append_events(connection, self._batches, settled_events(stored))
         return stored
 
     def notification(self, notification_id: str) -> Notification:
-        """Find one by its id.
-
-        Raises:
-            NotFound: There is none.
-        """
         with self._database.reading() as connection:
             row = connection.execute(_ALL.where(_table.c.id == storable(notification_id))).one_or_none()
         if row is None:
@@ -148,7 +136,6 @@ class SqlNotificationStore:
         return _read(row)
 
     def notifications(self, where: NotificationFilter, *, after: int = 0, limit: int) -> Sequence[Notification]:
-        """List them in order of commits, those with ``seq > after``."""
         query = _ALL.order_by(_table.c.seq)
         asked = {_table.c.state: where.state, _table.c.notifier: where.to, _table.c.about: where.about}
         asked[_table.c.id] = where.id
@@ -168,7 +155,6 @@ class SqlNotificationStore:
             return found
 
     def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
-        """Have those that are delivered or given up tried again under their ids; returns how many."""
         done: list[Notification] = []
         with self._database.writing() as connection:
             for some in chunks([*map(storable, ids)]):
@@ -184,7 +170,6 @@ class SqlNotificationStore:
         return len(done)
 
     def delete_notifications(self, *, settled_before: float, limit: int) -> int:
-        """Forget up to ``limit`` that were delivered or given up before; returns how many."""
         is_old = _table.c.settled_at < settled_before
         old = select(_table.c.seq).where(is_old).limit(limit)
         with self._database.writing() as connection:
@@ -192,13 +177,11 @@ class SqlNotificationStore:
             return connection.execute(delete(_table).where(_table.c.seq.in_(old), is_old)).rowcount
 
     def count_notifications(self) -> Mapping[str, int]:
-        """Count them by state."""
         query = select(_table.c.state, func.count()).group_by(_table.c.state)
         with self._database.reading() as connection:
             return {row.state: row[1] for row in connection.execute(query)}
 
     def causes_of(self, owner: str) -> Mapping[str, int]:
-        """Count the failed jobs of a workload by what their last attempts failed of (``what_of``)."""
         jobs, attempts = tables.jobs, tables.attempts
         last = (attempts.c.job_id == jobs.c.id) & (attempts.c.number == jobs.c.attempt)
         failed = (jobs.c.set_id == owner) & (jobs.c.state == JobState.FAILED.value)

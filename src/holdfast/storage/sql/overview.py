@@ -35,14 +35,13 @@ _LAST_RUNS = (
 
 
 class SqlOverviewStore:
-    """The part of the store for those who look at many jobs."""
+    """``OverviewStore``: the part of the store for those who look at many jobs."""
 
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
         self._database = database
 
     def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:
-        """Count the jobs that have not ended by their queue and state; those that somebody may know of."""
         query = select(_JOBS.queue, _JOBS.state, func.count()).where(_JOBS.state.in_(ACTIVE_STATES))
         if seen is not None:
             query = query.where(seen_by(seen))
@@ -51,14 +50,12 @@ class SqlOverviewStore:
         return {(queue, JobState(state)): int(count) for queue, state, count in rows}
 
     def job_names(self, prefix: str, *, limit: int) -> Sequence[str]:
-        """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
         with self._database.reading() as connection:
             return names_like(connection, prefix, limit=limit, is_sqlite=self._database.is_sqlite)
 
     def newest(
         self, states: Collection[JobState], *, limit: int, named: str = "", seen: Seen | None = None
     ) -> Sequence[Job]:
-        """List jobs in these states whose names contain a text, in either case; the last submitted first."""
         read, found = codec.Reader(), []
         query = JOBS.order_by(_JOBS.seq.desc()).limit(limit)
         if seen is not None:
@@ -71,7 +68,6 @@ class SqlOverviewStore:
         return sorted(found, key=attrgetter("seq"), reverse=True)[:limit]
 
     def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
-        """Return the labels, the last attempt and its runs of each of those jobs; unknown ids are left out."""
         found: dict[str, Latest] = {}
         with self._database.reading() as connection:
             for ids in chunks([*map(codec.storable, job_ids)]):

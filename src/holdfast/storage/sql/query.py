@@ -102,18 +102,13 @@ def owners(connection: Connection, *only: ColumnElement[bool]) -> Iterator[Owner
 
 
 class SqlQueryStore:
-    """The readers' part of the store."""
+    """``QueryStore`` and ``WorkloadQueries``: the readers' part of the store."""
 
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
         self._database = database
 
     def job(self, reference: str, *, seen: Seen | None = None) -> Job:
-        """Find a job by id, newest name, unique id prefix, or name and prefix; among those that somebody may know of.
-
-        Raises:
-            NotFound: None matches, or a prefix is ambiguous.
-        """
         jobs, wanted = tables.jobs, codec.storable(reference)
         known = JOBS if seen is None else JOBS.where(seen_by(seen))
         with self._database.reading() as connection:
@@ -137,11 +132,9 @@ class SqlQueryStore:
             return names_like(connection, reference[:1], limit=MOST_NEAR, is_sqlite=self._database.is_sqlite)
 
     def jobs(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Sequence[Job]:
-        """List jobs in order of submission, those with ``seq > after``."""
         return self.listed(where, after=after, limit=limit).jobs
 
     def listed(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Listed:
-        """List jobs as ``jobs`` does, with what is quarantined of them."""
         with self._database.reading() as connection:
             rows = rows_of(connection, where, after, limit)
             known = read_quarantined(connection) if any(row.left_alone is not None for row in rows) else {}
@@ -149,7 +142,6 @@ class SqlQueryStore:
         return Listed([left_of_job(read, row) for row in rows], known)
 
     def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
-        """Return the states of those jobs, cheaply; unknown ids are left out."""
         query = select(tables.jobs.c.id, tables.jobs.c.state)
         found: dict[str, JobState] = {}
         with self._database.reading() as connection:
@@ -159,7 +151,6 @@ class SqlQueryStore:
         return found
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
-        """Count jobs by state: all, or those of a workload that is made of jobs."""
         query = select(tables.jobs.c.state, func.count()).group_by(tables.jobs.c.state)
         if owner is not None:
             own = select(STATE_UNINDEXED.label("state")).where(tables.jobs.c.set_id == owner).subquery()
@@ -168,52 +159,36 @@ class SqlQueryStore:
             return {state: int(count) for state, count in connection.execute(query)}
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
-        """List a job's attempts, by number."""
         read = codec.Reader()
         return [*sound(self._rows(ATTEMPTS.where(tables.attempts.c.job_id == job_id)), read.attempt)]
 
     def runs(self, job_id: str) -> Sequence[Run]:
-        """List a job's runs, by attempt, dispatch and rank."""
         read = codec.Reader()
         return [*sound(self._rows(RUNS.where(tables.runs.c.job_id == job_id)), read.run)]
 
     def history(self, job_id: str) -> Sequence[HistoryRow]:
-        """List the phases a job's attempts went through, in order."""
         read = codec.Reader()
         rows = self._rows(select(tables.history).where(history_of(job_id)))
         return sorted(sound(rows, read.history), key=attrgetter("attempt", "seq"))
 
     def nodes(self) -> Sequence[Node]:
-        """List nodes as last reported."""
         read = codec.Reader()
         table = tables.nodes
         return [*sound(self._rows(select(table).order_by(table.c.executor, table.c.name)), read.node)]
 
     def running(self) -> Iterable[Run]:
-        """List runs that are not terminal."""
         read = codec.Reader()
         return [*sound(self._rows(RUNS.where(tables.RUN_ACTIVE)), read.run)]
 
     def quarantined(self) -> Mapping[str, Quarantined]:
-        """Return the workloads that are quarantined, by id."""
         with self._database.reading() as connection:
             return read_quarantined(connection)
 
     def workload(self, kind: type[W], reference: str) -> W:
-        """Find a workload by id, or by name.
-
-        Raises:
-            NotFound: None matches.
-        """
         with self._database.reading() as connection:
             return _workload(connection, kind, reference)
 
     def left_of(self, kind: type[W], reference: str) -> W:
-        """Find a workload that cannot be read by id, or by name, with no more of it than what has columns of its own.
-
-        Raises:
-            NotFound: None matches.
-        """
         with self._database.reading() as connection:
             return _workload(connection, kind, reference, left_of_owner)
 
@@ -226,12 +201,10 @@ class SqlQueryStore:
         limit: int | None = None,
         told: Told = leave_out,
     ) -> Sequence[W]:
-        """List workloads that have names by name, those whose name comes after ``after``; what is damaged is told."""
         with self._database.reading() as connection:
             return _page(connection, kind, where, after, limit, told)
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
-        """Return those workloads, by id; others are left out."""
         found: list[W] = []
         with self._database.reading() as connection:
             for some in chunks([*{*ids}]):
@@ -239,17 +212,11 @@ class SqlQueryStore:
         return {each.id: each for each in found}
 
     def reran(self, root: str) -> Mapping[int, str]:
-        """Return which tasks of an array run again, and the id of the last array that does; also by way of others."""
         table = tables.reruns
         query = select(table.c.task, table.c.array).where(table.c.root == codec.storable(root))
         return {row.task: row.array for row in self._rows(query.order_by(table.c.task, table.c.number))}
 
     def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
-        """Find a workload by id, or by name, with its pending requests.
-
-        Raises:
-            NotFound: None matches.
-        """
         with self._database.reading() as connection:
             (found,) = _asked_of(connection, [_workload(connection, kind, reference)])
         return found
@@ -263,18 +230,15 @@ class SqlQueryStore:
         limit: int | None = None,
         told: Told = leave_out,
     ) -> Sequence[AskedOf[W]]:
-        """List workloads as ``workloads`` does, each with its pending requests."""
         with self._database.reading() as connection:
             return _asked_of(connection, _page(connection, kind, where, after, limit, told))
 
     def children_of(self, owner: str) -> Sequence[Job]:
-        """Return every job of a workload, in order of submission."""
         read = codec.Reader()
         query = JOBS.where(tables.jobs.c.set_id == owner).order_by(tables.jobs.c.seq)
         return [*sound(self._rows(query), read.job, refuse)]
 
     def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
-        """List what was logged of a job set, in order, entries with ``seq > after``; an unknown set has none."""
         table = tables.set_log
         query = select(table).where(table.c.set_id == codec.storable(set_id), table.c.seq > after)
         return [*sound(self._rows(query.order_by(table.c.seq).limit(limit)), read_set_log)]

@@ -42,14 +42,13 @@ _DISCARDS = declared.discards.c
 
 
 class SqlRetentionStore:
-    """The part of the store for retention."""
+    """``RetentionStore``: the part of the store for retention."""
 
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
         self._database = database
 
     def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
-        """List the first finished jobs with ``seq > after``, in order of submission."""
         jobs = tables.jobs
         query = (
             select(jobs.c.seq, jobs.c.id, jobs.c.updated_at).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
@@ -61,13 +60,11 @@ class SqlRetentionStore:
         return [FinishedJob(*row) for row in sorted(rows)[:limit]]
 
     def count_finished(self) -> int:
-        """Count finished jobs."""
         query = select(func.count()).select_from(tables.jobs).where(tables.jobs.c.state.in_(_ENDED_STATES))
         with self._database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
     def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
-        """List ids of finished jobs whose own time to live was over by then, the earliest first."""
         jobs, expiring = tables.jobs, tables.workloads
         due = expiring.c.expires_at.is_not(None) & (expiring.c.expires_at <= until)
         query = select(jobs.c.id).join(expiring, expiring.c.id == jobs.c.id)
@@ -77,32 +74,27 @@ class SqlRetentionStore:
             return found.scalars().all()
 
     def waited_for(self) -> Waited:
-        """Read what waits for what; whoever names a job that has ended by now is told of that at once."""
         with self._database.reading() as connection:
             return _waited_for(connection)
 
     def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:
-        """Delete those jobs with all that is stored about them, or only count; those that are needed are left alone."""
         with self._database.writing() as connection:
             lock_specs(connection)
             return sum(_delete(connection, ids, waited, dry_run=dry_run) for ids in chunks(job_ids))
 
     def files_to_discard(self, place: str, *, limit: int, after: str = "") -> Sequence[str]:
-        """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where, in order."""
         query = select(_DISCARDS.job_id).where(_DISCARDS.job_id > after).order_by(_DISCARDS.job_id).limit(limit)
         with self._database.reading() as connection:
             found = [connection.execute(query.where(_DISCARDS.place == one)).scalars() for one in {place, ""}]
             return sorted(set().union(*found))[:limit]
 
     def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
-        """Forget that the files of deleted jobs were there."""
         here = delete(declared.discards).where(_DISCARDS.place.in_({place, ""}))
         with self._database.writing() as connection:
             for ids in chunks(job_ids):
                 connection.execute(here.where(_DISCARDS.job_id.in_(ids)))
 
     def forget_places(self, *, left_before: float, limit: int) -> int:
-        """Forget data directories that were left before, with up to ``limit`` jobs they may have files of."""
         places, discards = declared.places, declared.discards
         left = select(places.c.id).where(places.c.left_at < left_before)
         some = select(_DISCARDS.place, _DISCARDS.job_id).where(_DISCARDS.place.in_(left)).limit(limit)
@@ -115,14 +107,12 @@ class SqlRetentionStore:
         return jobs
 
     def delete_keys(self, *, before: float, limit: int) -> int:
-        """Forget up to ``limit`` idempotency keys first used before that time; returns how many."""
         table = tables.idempotency
         old = select(table.c.key).where(table.c.created_at < before).limit(limit)
         with self._database.writing() as connection:
             return connection.execute(delete(table).where(table.c.key.in_(old))).rowcount
 
     def delete_audit(self, *, before: float, limit: int) -> int:
-        """Forget entries of the audit log from before that time, among the ``limit`` oldest; returns how many."""
         table = tables.audit
         oldest = select(table.c.seq, table.c.at).order_by(table.c.seq).limit(limit).subquery()
         old = select(oldest.c.seq).where(oldest.c.at < before)
@@ -130,7 +120,6 @@ class SqlRetentionStore:
             return connection.execute(delete(table).where(table.c.seq.in_(old))).rowcount
 
     def specs_with(self, part: str) -> Iterator[str]:
-        """Read the specifications of all jobs and workloads that hold a text, in parts of one transaction each."""
         workloads, specs = tables.workloads.c, tables.specs.c
         for key, body in ((specs.digest, specs.body), (workloads.id, workloads.spec)):
             query = select(key, body).where(body.contains(part, autoescape=True)).order_by(key).limit(_SPECS_PER_PART)

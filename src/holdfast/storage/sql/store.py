@@ -49,7 +49,6 @@ class SqlStore(
         SqlFigureStore.__init__(self, database)
 
     def close(self) -> None:
-        """Close the database; closing twice is fine."""
         self._database.close()
 
 

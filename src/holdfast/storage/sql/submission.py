@@ -60,7 +60,7 @@ _DIGEST_BYTES = 24
 
 
 class SqlSubmissionStore:
-    """The part of the store for the APIs."""
+    """``SubmissionStore``: the part of the store for the APIs."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
@@ -68,25 +68,10 @@ class SqlSubmissionStore:
         self._batches = batches
 
     def require_room(self, submission: Submission, now: float) -> None:
-        """Make sure that queues would take something in, without noting that they did.
-
-        Raises:
-            QueueFull, RateLimited: A queue takes no more of it in.
-        """
         with self._database.reading() as connection:
             look(connection, submission, now)
 
     def submit(self, submission: Submission) -> tuple[str, ...]:
-        """Append jobs and the request to take them in, in one transaction; ``seq`` is given here.
-
-        Raises:
-            Conflict: The idempotency key is known with another fingerprint, a queue or a policy is gone, or another set
-                has a job of the name of one of this set's.
-            AlreadyExists: A job of that id is there already, a newer one of that name where that is checked, or a
-                job set of that name.
-            QueueFull, RateLimited: A queue takes no more of it in.
-            NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
-        """
         ids = ids_of(submission)
         owner = submission.owner
         if not ids and owner is None:
@@ -162,15 +147,6 @@ class SqlSubmissionStore:
         return {job_id: found[key] for job_id, key in claims.items() if found[key] != job_id}
 
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
-        """Append a request; with a caller, also to the audit log.
-
-        The version of a workload that has a name of its own grows by one.
-
-        Raises:
-            NotFound: A version is given, and the workload is gone; or a job that is to be retried is.
-            VersionConflict: It has another version.
-            Conflict: A job is to be retried that is about to be already, or whose queue is gone.
-        """
         with self._database.writing() as connection:
             if request.kind is RequestKind.RETRY:
                 require_retriable(connection, request)

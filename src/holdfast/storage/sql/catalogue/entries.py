@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class SqlCatalogueStore:
-    """The part of the store that operators edit."""
+    """``CatalogueStore``: the part of the store that operators edit."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
@@ -52,7 +52,6 @@ class SqlCatalogueStore:
         self._batches = batches
 
     def catalogue(self) -> Catalogue:
-        """Read the catalogue."""
         with self._database.reading() as connection:
             return read_catalogue(connection)
 
@@ -64,13 +63,6 @@ class SqlCatalogueStore:
         by: Caller | None = None,
         if_match: Collection[str] | None = None,
     ) -> RetryPolicy:
-        """Store a policy as a new revision; equal content keeps the revision.
-
-        Raises:
-            AlreadyExists: It exists, and ``create`` is true.
-            NotFound: It does not, and ``create`` is false.
-            VersionConflict: It has none of the revisions in ``if_match``.
-        """
         pointers, revisions = declared.policies, declared.policy_revisions
         name = policy.name
         with self._editing() as (connection, before):
@@ -92,11 +84,6 @@ class SqlCatalogueStore:
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
-        """Read one stored revision, also of a deleted policy.
-
-        Raises:
-            NotFound: There is none.
-        """
         table = declared.policy_revisions
         query = select(table.c.body).where(table.c.name == name, table.c.revision == revision)
         with self._database.reading() as connection:
@@ -108,13 +95,6 @@ class SqlCatalogueStore:
     def delete_policy(
         self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
     ) -> None:
-        """Delete a policy, with ``detach`` also from the queues that name it; its revisions stay readable.
-
-        Raises:
-            NotFound: There is none.
-            VersionConflict: It has none of the revisions in ``if_match``.
-            Conflict: A queue, the settings, or work that has not ended name it.
-        """
         with self._editing() as (connection, before):
             presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=False)
             presence.require_revision(before.policies[name], if_match)
@@ -132,23 +112,11 @@ class SqlCatalogueStore:
             self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
-        """Store a queue.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-            InvalidRequest: It names a policy or a notifier that does not exist.
-        """
         self.edit_queue(queue.name, lambda _: queue, create=create, by=by)
 
     def edit_queue(
         self, name: str, edit: Callable[[Queue | None], Queue], *, create: bool | None = None, by: Caller | None = None
     ) -> Queue:
-        """Store what ``edit`` makes of a queue as it is in the transaction; returns it.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-            InvalidRequest: It names a policy or a notifier that does not exist.
-        """
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=create)
             current = before.queues.get(name)
@@ -162,12 +130,6 @@ class SqlCatalogueStore:
             return queue
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
-        """Delete a queue.
-
-        Raises:
-            NotFound: There is none.
-            Conflict: Jobs that are not terminal wait in it, an array makes jobs for it, or it is the default queue.
-        """
         jobs = tables.jobs
         waiting = select(exists().where(jobs.c.state.in_(ACTIVE_STATES), jobs.c.queue == name))
         with self._editing() as (connection, before):
@@ -181,11 +143,6 @@ class SqlCatalogueStore:
             self._tell(connection, audit.on_queue(by, Act.DELETE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
-        """Store a failure category.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-        """
         with self._editing() as (connection, before):
             known = {each.name: each for each in before.categories}
             presence.require_presence(presence.CATEGORY, category.name, known=known.keys(), create=create)
@@ -197,11 +154,6 @@ class SqlCatalogueStore:
                 self._tell(connection, audit.on_category(by, _put_act(current), category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
-        """Delete a failure category.
-
-        Raises:
-            NotFound: There is none.
-        """
         with self._editing() as (connection, before):
             known = {each.name for each in before.categories}
             presence.require_presence(presence.CATEGORY, name, known=known, create=False)
@@ -209,11 +161,6 @@ class SqlCatalogueStore:
             self._tell(connection, audit.on_category(by, Act.DELETE, name))
 
     def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
-        """Store a notifier.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-        """
         name = notifier.name
         with self._editing() as (connection, before):
             unreadable = f"{presence.NOTIFIER} {name}" in before.unreadable
@@ -225,12 +172,6 @@ class SqlCatalogueStore:
                 self._tell(connection, audit.on_notifier(by, _put_act(current), name))
 
     def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
-        """Delete a notifier.
-
-        Raises:
-            NotFound: There is none.
-            Conflict: A queue names it.
-        """
         with self._editing() as (connection, before):
             known = {*before.notifiers, *(what.removeprefix(f"{presence.NOTIFIER} ") for what in before.unreadable)}
             presence.require_presence(presence.NOTIFIER, name, known=known, create=False)
@@ -239,7 +180,6 @@ class SqlCatalogueStore:
             self._tell(connection, audit.on_notifier(by, Act.DELETE, name))
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
-        """Cordon a node, or drain it; one that is drained stays so."""
         with self._editing() as (connection, before):
             unreadable = f"cordon {cordon.node}" in before.unreadable
             known = None if unreadable else before.cordons.get(cordon.node)
@@ -249,26 +189,22 @@ class SqlCatalogueStore:
                 self._tell(connection, audit.on_cordon(by, stored))
 
     def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
-        """Let work onto a node again; one that is not cordoned is left alone."""
         with self._editing() as (connection, before):
             if node in before.cordons:
                 _delete(connection, declared.cordons, node)
                 self._tell(connection, audit.on_uncordon(by, node))
 
     def paused(self) -> Pause | None:
-        """Read why nothing is started, if so."""
         with self._database.reading() as connection:
             return read_pause(connection)
 
     def put_pause(self, pause: Pause, *, by: Caller | None = None) -> None:
-        """Have nothing started any more; an earlier reason is replaced."""
         with self._editing() as (connection, _):
             connection.execute(update(declared.settings).values(paused=dump_entry(pause)))
             _move_version(connection)
             self._tell(connection, audit.on_pause(by, pause))
 
     def delete_pause(self, *, by: Caller | None = None) -> bool:
-        """Have what waits started again; returns whether it was not."""
         with self._editing() as (connection, before):
             if before.paused is None:
                 return False
@@ -285,11 +221,6 @@ class SqlCatalogueStore:
         *,
         by: Caller | None = None,
     ) -> None:
-        """Store the operator's settings; what ``access`` or a file does not leave to them stays as it is.
-
-        Raises:
-            InvalidRequest: The default policy does not exist.
-        """
         with self._editing() as (connection, before):
             if default_policy != before.default_policy or before.configured is None:
                 references.require_default_policy(default_policy, before.policies.keys())
@@ -306,7 +237,6 @@ class SqlCatalogueStore:
                 self._tell(connection, audit.on_settings(by, settings, default_policy, changed))
 
     def put_configured(self, configured: Configured | None, *, by: Caller | None = None) -> bool:
-        """Store what a file says over the settings; ``None``: there is no file. Returns whether that is new."""
         with self._editing() as (connection, before):
             if configured == before.configured:
                 return False

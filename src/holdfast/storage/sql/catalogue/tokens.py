@@ -22,22 +22,12 @@ class SqlTokenStore(SqlCatalogueStore):
     """The part of the catalogue that opens the door."""
 
     def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
-        """Store a token in the place of none, or of one of its name that opens nothing any more.
-
-        Raises:
-            AlreadyExists: There is one of that name that does.
-        """
         with self._editing() as (connection, before):
             permissions.require_free_token(before.tokens.get(token.name), now)
             put_entry(connection, declared.api_tokens, token.name, dump_entry(token))
             self._tell(connection, audit.on_token(by, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
 
     def revoke_token(self, name: str, now: float, *, by: Caller | None = None) -> ApiToken:
-        """Have a token open nothing any more; one that was revoked is left alone.
-
-        Raises:
-            NotFound: There is none.
-        """
         with self._editing() as (connection, before):
             presence.require_presence(Subject.TOKEN, name, known=before.tokens.keys(), create=False)
             token = before.tokens[name]
@@ -48,7 +38,6 @@ class SqlTokenStore(SqlCatalogueStore):
             return token
 
     def use_token(self, token: ApiToken, at: float) -> None:
-        """Keep when a token was used last, if it is still the same."""
         with self._editing() as (connection, before):
             known = before.tokens.get(token.name)
             if known is not None and known.id == token.id and (known.used_at is None or known.used_at < at):
