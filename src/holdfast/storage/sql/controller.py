@@ -23,6 +23,7 @@ from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import UNREADABLE, left_of_job, left_of_owner, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.notifications import notification_row
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import (
     ACTIVE_STATES,
     ATTEMPTS,
@@ -99,7 +100,7 @@ _LAST_HISTORY = (
 )
 
 
-class SqlControllerStore:
+class SqlControllerStore(Part):
     """``ControllerStore``: the part for the controller, which writes while it holds the lease on this database.
 
     Taking the lease and committing both lock the same row, so a takeover waits for a commit that is under way, and a
@@ -108,8 +109,7 @@ class SqlControllerStore:
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
-        self._database = database
-        self._batches = batches
+        super().__init__(database, batches)
         self._epoch, self._news = database.text_of(_EPOCH), database.text_of(_NEWS)
 
     def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:

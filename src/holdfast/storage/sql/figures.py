@@ -9,6 +9,7 @@ from sqlalchemy import JSON, and_, case, cast, func, or_, select, union_all
 from holdfast.domain.lifecycle import Ending
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
 from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.rows.conditions import seen_by
 
 if TYPE_CHECKING:
@@ -17,19 +18,14 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Select, Table
 
     from holdfast.ports.overview import Scope
-    from holdfast.storage.sql.engine import Database
 
 _JOBS, _LABELS, _ATTEMPTS = tables.jobs.c, tables.job_labels.c, tables.attempts.c
 _RUNS = tables.runs.c
 _TOLD = ("cause", "category", "subcategory", "node")
 
 
-class SqlFigureStore:
+class SqlFigureStore(Part):
     """``OverviewStore``: the part of the store that sums up."""
-
-    def __init__(self, database: Database) -> None:
-        """Work on an open database whose schema is current."""
-        self._database = database
 
     def job_figures(self, scope: Scope) -> Mapping[str, int]:
         query = select(_JOBS.state, func.count()).where(_lasts(tables.jobs, scope)).group_by(_JOBS.state)

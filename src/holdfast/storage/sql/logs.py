@@ -21,6 +21,7 @@ from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.damage import Damaged, sound
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import chunks
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 
@@ -42,12 +43,12 @@ _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 """Any number but the migrations', as long as every version of Holdfast takes the same one."""
 
 
-class SqlLogStore:
+class SqlLogStore(Part):
     """``EventStore`` and ``AuditStore``: the readers' part of both logs."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
-        self._database = database
+        super().__init__(database, batches)
         self._damaged_events, self._damaged_entries = Damaged("event"), Damaged("entry of the audit log")
 
     def events(self, *, after: int = 0, limit: int, where: EventFilter = EVERYTHING) -> Sequence[StoredEvent]:

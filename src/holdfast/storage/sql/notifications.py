@@ -16,6 +16,7 @@ from holdfast.storage.sql import tables
 from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.damage import UNREADABLE, Damaged, sound
 from holdfast.storage.sql.logs import append_audited, append_events
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
@@ -99,13 +100,12 @@ def _settle(connection: Connection, one: Notification) -> bool:
     return _write(connection, one, waits, _table.c.since == one.since)
 
 
-class SqlNotificationStore:
+class SqlNotificationStore(Part):
     """``NotificationStore``: the part of the store that tells people."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
-        self._database = database
-        self._batches = batches
+        super().__init__(database, batches)
         self._damaged = Damaged("notification")
 
     def due_notifications(

@@ -12,6 +12,7 @@ from holdfast.domain.job import JobState
 from holdfast.ports.overview import MOST_RANKS, Latest
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, sound
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, RUNS, chunks, names_like
 from holdfast.storage.sql.rows.conditions import seen_by
 from holdfast.storage.sql.rows.job_lists import JOBS
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Attempt, Job, Run
-    from holdfast.storage.sql.engine import Database
 
 _JOBS, _LABELS, _ATTEMPTS, _RUNS = tables.jobs.c, tables.job_labels.c, tables.attempts.c, tables.runs.c
 _LAST_ATTEMPTS = ATTEMPTS.join(tables.jobs, and_(_JOBS.id == _ATTEMPTS.job_id, _JOBS.attempt == _ATTEMPTS.number))
@@ -34,12 +34,8 @@ _LAST_RUNS = (
 )
 
 
-class SqlOverviewStore:
+class SqlOverviewStore(Part):
     """``OverviewStore``: the part of the store for those who look at many jobs."""
-
-    def __init__(self, database: Database) -> None:
-        """Work on an open database whose schema is current."""
-        self._database = database
 
     def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:
         query = select(_JOBS.queue, _JOBS.state, func.count()).where(_JOBS.state.in_(ACTIVE_STATES))

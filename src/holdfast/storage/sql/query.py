@@ -22,6 +22,7 @@ from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 from holdfast.storage.sql.rows.job_lists import JOBS, STATE_UNINDEXED, rows_of
 from holdfast.storage.sql.rows.set_log import read_set_log
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError, Internal
     from holdfast.ports.store import JobFilter
     from holdfast.ports.workloads import Told, W, WorkloadFilter
-    from holdfast.storage.sql.engine import Database
 
 ATTEMPTS = select(tables.attempts).order_by(tables.attempts.c.job_id, tables.attempts.c.number)
 RUNS = select(tables.runs).order_by(
@@ -101,12 +101,8 @@ def owners(connection: Connection, *only: ColumnElement[bool]) -> Iterator[Owner
             yield found
 
 
-class SqlQueryStore:
+class SqlQueryStore(Part):
     """``QueryStore`` and ``WorkloadQueries``: the readers' part of the store."""
-
-    def __init__(self, database: Database) -> None:
-        """Work on an open database whose schema is current."""
-        self._database = database
 
     def job(self, reference: str, *, seen: Seen | None = None) -> Job:
         jobs, wanted = tables.jobs, codec.storable(reference)

@@ -15,6 +15,7 @@ from holdfast.ports.retention import FinishedJob, Place, Waited
 from holdfast.storage.rules import may_have_files, tasks_among
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import lock_specs
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import chunks, history_of, owners
 from holdfast.storage.sql.rows.job_lists import STATE_UNINDEXED
 from holdfast.storage.sql.submission import delete_unused
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
-    from holdfast.storage.sql.engine import Database
 
 _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
 _FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
@@ -41,12 +41,8 @@ _SPECS_PER_PART = 1000
 _DISCARDS = declared.discards.c
 
 
-class SqlRetentionStore:
+class SqlRetentionStore(Part):
     """``RetentionStore``: the part of the store for retention."""
-
-    def __init__(self, database: Database) -> None:
-        """Work on an open database whose schema is current."""
-        self._database = database
 
     def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
         jobs = tables.jobs

@@ -37,16 +37,7 @@ class SqlStore(
 
     def __init__(self, database: Database) -> None:
         """Work on an open database whose schema is current."""
-        batches = Batches(database.dialect)
-        SqlControllerStore.__init__(self, database, batches)
-        SqlSubmissionStore.__init__(self, database, batches)
-        SqlQueryStore.__init__(self, database)
-        SqlTokenStore.__init__(self, database, batches)
-        SqlLogStore.__init__(self, database)
-        SqlRetentionStore.__init__(self, database)
-        SqlOverviewStore.__init__(self, database)
-        SqlNotificationStore.__init__(self, database, batches)
-        SqlFigureStore.__init__(self, database)
+        super().__init__(database, Batches(database.dialect))
 
     def close(self) -> None:
         self._database.close()

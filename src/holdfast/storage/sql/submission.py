@@ -40,6 +40,7 @@ from holdfast.storage.sql.admission import (
 from holdfast.storage.sql.catalogue.intake import look, take_in
 from holdfast.storage.sql.damage import left_of_owner
 from holdfast.storage.sql.logs import append_audited, append_events
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.ports.store import Submission
     from holdfast.storage.sql.batch import Batches
-    from holdfast.storage.sql.engine import Database
 
 Rows = list[tuple[Any, ...]]
 
@@ -59,13 +59,8 @@ Rows = list[tuple[Any, ...]]
 _DIGEST_BYTES = 24
 
 
-class SqlSubmissionStore:
+class SqlSubmissionStore(Part):
     """``SubmissionStore``: the part of the store for the APIs."""
-
-    def __init__(self, database: Database, batches: Batches) -> None:
-        """Work on an open database whose schema is current."""
-        self._database = database
-        self._batches = batches
 
     def require_room(self, submission: Submission, now: float) -> None:
         with self._database.reading() as connection:

@@ -23,6 +23,7 @@ from holdfast.storage.sql.admission import is_retried_in
 from holdfast.storage.sql.catalogue.naming import work_with_policy
 from holdfast.storage.sql.catalogue.reading import SETTINGS, read_catalogue, read_pause
 from holdfast.storage.sql.logs import append_audited
+from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import ACTIVE_STATES, owners
 
 if TYPE_CHECKING:
@@ -39,17 +40,10 @@ if TYPE_CHECKING:
     from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.ports.catalogue import Catalogue
-    from holdfast.storage.sql.batch import Batches
-    from holdfast.storage.sql.engine import Database
 
 
-class SqlCatalogueStore:
+class SqlCatalogueStore(Part):
     """``CatalogueStore``: the part of the store that operators edit."""
-
-    def __init__(self, database: Database, batches: Batches) -> None:
-        """Work on an open database whose schema is current."""
-        self._database = database
-        self._batches = batches
 
     def catalogue(self) -> Catalogue:
         with self._database.reading() as connection:
