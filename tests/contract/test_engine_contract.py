@@ -386,6 +386,16 @@ def test_an_engine_that_places_runs_avoids_a_node_where_there_is_another(
     assert bench.until(order.uid, RunPhase.RUNNING).node == landed
 
 
+@pytest.mark.parametrize(("tried", "landed"), [(("n7",), "n8"), (("n8",), "n7"), (("n7", "n9"), "n8")])
+def test_an_engine_that_places_runs_keeps_them_off_the_nodes_they_were_tried_on(
+    bench: Bench, tried: tuple[str, ...], landed: str
+) -> None:
+    bench.needs(Capability.PLACEMENT)
+    order = evolve(bench.order("lands"), avoid_nodes=tried)
+    bench.engine.start([order])
+    assert bench.until(order.uid, RunPhase.RUNNING).node == landed
+
+
 def test_a_run_is_prepared_and_waits_to_be_started(bench: Bench) -> None:
     bench.needs(Capability.PREPARING)
     order = bench.order("pulls")

@@ -94,6 +94,8 @@ FULL_JOB = {
     "retries": 2,
     "avoid_node": "node-7",
     "avoid_devices": ("GPU-1f00@node-7", "gpu-1@node-7"),
+    "avoid_nodes": ("node-6", "node-7"),
+    "tried": ("node-6", "node-7", "node-8"),
     "cancel_requested": True,
     "request": Resources(500, 3 << 30, 0, 250, NAMED),
 }
@@ -141,6 +143,7 @@ DECISION = Decision(
     delay_s=1.5,
     avoid_node="node-7",
     avoid_devices=("GPU-1f00@node-7",),
+    avoid_nodes=("node-6", "node-7"),
     memory=3 << 30,
     limits=(LimitUse("infra/any", 1, None),),
     considered=(Considered("infra", "any", matched=True, because="exit code 137 is In [137]"),),

@@ -20,7 +20,6 @@ DIFFERENT = {
     "head-delete-action-failed-pod",
     "head-delete-action-legacy-check-also-matches",
     "head-delete-action-running-pod",
-    "head-sched-avoid-node-impossible-fails",
     "head-sched-flag-off-lease-expiry",
     "head-sched-memory-other-kind-skipped",
 }

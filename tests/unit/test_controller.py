@@ -9,7 +9,16 @@ import pytest
 from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import JobState, Queue, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
-from holdfast.domain.policy.model import Action, BuiltIn, MemoryGrowth, Mutation, RetryPolicy, RetrySettings, Rule
+from holdfast.domain.policy.model import (
+    Action,
+    AntiAffinity,
+    BuiltIn,
+    MemoryGrowth,
+    Mutation,
+    RetryPolicy,
+    RetrySettings,
+    Rule,
+)
 from holdfast.domain.record import evolve
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
@@ -219,7 +228,7 @@ def test_a_job_grown_beyond_every_node_fails_with_that_reason(lab: Lab) -> None:
 
 def test_anti_affinity_avoids_the_last_node_where_there_is_another(lab: Lab) -> None:
     lab.use(NodeInfo("a", Resources(4000, 8 << 30)), NodeInfo("b", Resources(4000, 8 << 30)))
-    elsewhere = Rule(Action.RETRY, "elsewhere", mutate=Mutation(avoid_same_node=True))
+    elsewhere = Rule(Action.RETRY, "elsewhere", anti_affinity=AntiAffinity.NODE)
     job = lab.submit(
         job_named("job", retrying(3, rules=(elsewhere,))), lambda order: exits(1 if order.attempt < 3 else 0)
     )

@@ -118,10 +118,23 @@ TRANSITIONS: list[tuple[Job, Job, Attempt | None, JobEvent | None]] = [
             request=Resources(1000, 2 << 30),
             avoid_node="n1",
             avoid_devices=("g@n1",),
+            avoid_nodes=("n0", "n1"),
+            tried=("n0", "n1"),
         ),
         RETRIED,
-        JobRetryScheduled(1, "OOMKilled; because", "infra", "oom", 10.0, 60.0, "infra/oom", 2 << 30, "n1", ("g@n1",)),
+        JobRetryScheduled(
+            *(1, "OOMKilled; because", "infra", "oom", 10.0, 60.0, "infra/oom", 2 << 30, "n1", ("g@n1",)),
+            avoid_nodes=("n0", "n1"),
+            tried=("n0", "n1"),
+        ),
     ),
+    (
+        evolve(RUNNING, tried=("n0",)),
+        evolve(HELD, tried=("n0", "n1")),
+        HELD_BY_RULE,
+        JobHeld(1, "look", "infra", "oom", ("n1",)),
+    ),
+    (evolve(RUNNING, tried=("n0",)), evolve(QUEUED, attempt=2, tried=("n0", "n1")), None, JobQueued(2, "", ("n1",))),
     (
         RUNNING,
         evolve(QUEUED, reason="again"),
@@ -223,7 +236,9 @@ def test_nothing_happened_to_a_job_without_events() -> None:
 
 
 def test_a_job_is_rebuilt_with_everything_that_changed() -> None:
-    grown = JobRetryScheduled(1, "again", "infra", "oom", 5.0, 25.0, "infra/oom", 2 << 30, "n1", ("g@n1",))
+    grown = JobRetryScheduled(
+        *(1, "again", "infra", "oom", 5.0, 25.0, "infra/oom", 2 << 30, "n1", ("g@n1",)), ("n1",), ("n1", "n2")
+    )
     story = [
         BEGIN,
         EventRecord("j1", 12.0, JobWaiting("full")),
@@ -235,11 +250,13 @@ def test_a_job_is_rebuilt_with_everything_that_changed() -> None:
     assert job is not None
     assert (job.state, job.attempt, job.retry_at, job.reason) == (JobState.BACKOFF, 1, 25.0, "again")
     assert (job.counters, job.retries, job.request.memory, job.avoid_node) == ({"infra/oom": 1}, 1, 2 << 30, "n1")
-    assert job.avoid_devices == ("g@n1",)
+    assert (job.avoid_devices, job.avoid_nodes, job.tried) == (("g@n1",), ("n1",), ("n1", "n2"))
     assert (job.started_at, job.queued_at, job.ended_at) == (15.0, 20.0, None)
-    after = rebuild([*story, EventRecord("j1", 25.0, JobQueued(1)), EventRecord("j1", 26.0, JobHeld(1, "look"))])
+    queued = EventRecord("j1", 25.0, JobQueued(1, tried=("n3",)))
+    after = rebuild([*story, queued, EventRecord("j1", 26.0, JobHeld(1, "look", tried=("n4",)))])
     assert after is not None
     assert (after.state, after.reason, after.retry_at, after.queued_at) == (JobState.HELD, "look", None, 25.0)
+    assert after.tried == ("n1", "n2", "n3", "n4")
 
 
 @pytest.mark.parametrize(

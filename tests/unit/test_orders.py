@@ -61,7 +61,7 @@ def test_an_order_for_a_program_has_all_that_its_job_asks_for(lab: Lab) -> None:
         **WATCHED,
     )
     order = ordered(lab, spec)
-    assert left_out(order, NO_ORDER) == {"volumes", "devices", "gpus", "avoid_node", "template"}
+    assert left_out(order, NO_ORDER) == {"volumes", "devices", "gpus", "avoid_node", "avoid_nodes", "template"}
     assert left_out(order.main, EMPTY) == {
         "name",
         "role",
@@ -108,6 +108,7 @@ def test_an_order_for_a_pod_has_all_that_its_template_asks_for(lab: Lab) -> None
         "ports",
         "gpus",
         "avoid_node",
+        "avoid_nodes",
         "separate_logs",
         "checkpoints_of",
     }

@@ -264,7 +264,8 @@ def test_an_ignored_failure_is_not_counted_and_waits_longer_each_time() -> None:
         (RETRY_X, AntiAffinity.NODE, "n1"),
         (evolve(RETRY_X, anti_affinity=AntiAffinity.NODE), AntiAffinity.NONE, "n1"),
         (evolve(RETRY_X, anti_affinity=AntiAffinity.NONE), AntiAffinity.NODE, None),
-        (evolve(RETRY_X, mutate=Mutation(avoid_same_node=True)), AntiAffinity.NONE, "n1"),
+        (evolve(RETRY_X, mutate=Mutation(avoid_same_node=True)), AntiAffinity.NONE, None),
+        (evolve(RETRY_X, mutate=Mutation(avoid_same_node=True)), AntiAffinity.NODE, "n1"),
     ],
 )
 def test_the_node_is_avoided_when_the_rule_or_else_its_policy_says_so(
@@ -287,7 +288,7 @@ BOTH_GPUS = ("GPU-a@n1", "gpu-1@n1")
         (RETRY_X, AntiAffinity.NODE, ("GPU-a", "gpu-1"), ("n1", ())),
         (evolve(RETRY_X, anti_affinity=DEVICE), AntiAffinity.NODE, ("GPU-a", "gpu-1"), (None, BOTH_GPUS)),
         (evolve(RETRY_X, anti_affinity=AntiAffinity.NODE), DEVICE, ("GPU-a", "gpu-1"), ("n1", ())),
-        (evolve(RETRY_X, mutate=Mutation(avoid_same_node=True)), DEVICE, ("GPU-a", "gpu-1"), ("n1", BOTH_GPUS)),
+        (evolve(RETRY_X, mutate=Mutation(avoid_same_node=True)), DEVICE, ("GPU-a", "gpu-1"), (None, BOTH_GPUS)),
         (Rule(Action.FAIL), DEVICE, ("GPU-a", "gpu-1"), NEITHER),
         (Rule(Action.RETRY, categories=frozenset({"other"})), DEVICE, ("GPU-a", "gpu-1"), (None, BOTH_GPUS)),
     ],

@@ -156,6 +156,8 @@ PODS = st.builds(
     in_place=COUNTS,
     avoid_node=st.none() | TEXTS,
     avoid_devices=st.lists(TEXTS, max_size=2).map(tuple),
+    avoid_nodes=st.lists(TEXTS, max_size=2).map(tuple),
+    tried=st.lists(TEXTS, max_size=2).map(tuple),
 )
 
 
@@ -221,7 +223,8 @@ def test_what_is_not_there_stays_not_there() -> None:
 ASKED = Resources(1, 2, 3, 4, (("scratch", 5),))
 JOB = Job(
     "j", "n", "q", 7, 1.0, "{}", ASKED, 4, 5, JobState.BACKOFF, "r", 6, 7.0, 8.0, 9.0, 10.0, 11.0,
-    {"p/r": 1}, 12, "node", ("g@n",), cancel_requested=True, child=ChildOf("s", "g", 13), ready_at=14.0, met=(0, 2),
+    {"p/r": 1}, 12, "node", ("g@n",), ("n",), ("n", "m"), cancel_requested=True, child=ChildOf("s", "g", 13),
+    ready_at=14.0, met=(0, 2),
     submitted_by="ann", submitter_uid=1000, group="g/1", kind=KUBEJOB,
 )  # fmt: skip
 ATTEMPT = Attempt(
@@ -263,7 +266,8 @@ POD_STATE = KubeJobState(
 )  # fmt: skip
 POD = PodRecord(
     name="a", rank=1, index_failures=2, index_ignored=3, restarts=4, run="b", due=9.5, counters={"p/r": 1}, in_place=5,
-    avoid_node="n", avoid_devices=("g@n",), waiting=True, place_given_up=True, memory=6, taken="low", held="why",
+    avoid_node="n", avoid_devices=("g@n",), avoid_nodes=("n",), tried=("n", "m"), waiting=True,
+    place_given_up=True, memory=6, taken="low", held="why",
 )  # fmt: skip
 POD_JOB = KubeJobRecord(
     id="j", owner="s", name="n", generation=2, spec="{}", manifest="m", deleting=True, expires_at=12.5, version=2,

@@ -99,7 +99,7 @@ def _described(case: Case, decision: Decision) -> dict[str, object]:
         "mutation": expect.get("mutation") if _mutates_alike(case, decision) else _mutation(case, decision),
         "effectiveLimit": own[0] if own else None,
         "delaySeconds": _delay(case.get("history") or {}, decision),
-        "avoidNodes": [decision.avoid_node] if decision.avoid_node else [],
+        "avoidNodes": [decision.avoid_node] if decision.avoid_node else [*decision.avoid_nodes],
     }
 
 
@@ -111,7 +111,7 @@ def _delay(history: Mapping[str, Any], decision: Decision) -> float:
 
 def _mutation(case: Case, decision: Decision) -> object:
     """Return the mutation of the deciding rule as the case wrote it, when the decision carries it out."""
-    if decision.memory is None and decision.avoid_node is None:
+    if decision.memory is None and not decision.avoid_nodes:
         return None
     for policy in case["policy"]["policies"]:
         if policy["name"] == decision.policy and decision.rule_index is not None:

@@ -14,12 +14,15 @@ from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.dialects.armada.configuration import read_configuration
 from holdfast.dialects.armada.items import CARDINALITY, GANG
 from holdfast.dialects.armada.jobs import read_items
+from holdfast.domain.classify import NO_CATEGORIES
 from holdfast.domain.failure import LOST
-from holdfast.domain.job import Job, Queue
+from holdfast.domain.job import Job, Queue, Resources
+from holdfast.domain.placement.fit import Place, Shape
 from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import DecisionCode, RetryHistory
 from holdfast.domain.units import parse_memory
+from holdfast.domain.workloads.retry import Ruleset, decide_retry
 from tools.cases.armada_facts import failure_of
 from tools.cases.armada_input import read_case_policies
 from tools.cases.results import Mismatch, Skip, differences
@@ -58,7 +61,7 @@ def check_scheduler(case: Case) -> list[Mismatch]:
     if unknown := expect.keys() - _EXPECTED:
         msg = f"expects {', '.join(sorted(unknown))}, which no checker knows"
         raise Skip(msg)
-    failure = failure_of(case["failure"], node=_node(case))
+    failure = failure_of(case["failure"], node=_tried(case)[-1])
     decision = _decided(case, failure)
     got: dict[str, object] = {
         "action": _action(expect, decision),
@@ -69,14 +72,20 @@ def check_scheduler(case: Case) -> list[Mismatch]:
         "job": "queued" if decision.grants_retry else "failed",
         "category": "" if failure is None else failure.category,
         "subcategory": "" if failure is None else failure.subcategory,
-        "nodeAntiAffinity": [] if decision.avoid_node is None else [decision.avoid_node],
+        "nodeAntiAffinity": [*decision.avoid_nodes],
     }
     wrong = differences({key: value for key, value in expect.items() if key in got}, got)
     return [*wrong, *_memory(case, decision), *_events(expect, decision), *_told(expect, decision, failure)]
 
 
-def _node(case: Case) -> str:
-    return str(((case["history"] or {}).get("attemptedNodes") or ["testNode"])[-1])
+def _tried(case: Case) -> tuple[str, ...]:
+    return tuple(map(str, (case["history"] or {}).get("attemptedNodes") or ["testNode"]))
+
+
+def _places(case: Case) -> list[Place]:
+    """Return the nodes of a case: those it was tried on, and, unless it says otherwise, one more."""
+    more = () if (case["history"] or {}).get("fitsAnyNode") is False else ("another",)
+    return [Place(("case", name), Resources(1 << 40, 1 << 60)) for name in (*_tried(case), *more)]
 
 
 def _action(expect: Mapping[str, Any], decision: Decision) -> str:
@@ -99,7 +108,10 @@ def _decided(case: Case, failure: Failure | None) -> Decision:
     if problems:
         raise AssertionError([str(problem) for problem in problems])
     policies = _compiled(case, store)
-    return decide(policies, failure, _history(case, policies), store.catalogue().settings, draw=0.0)
+    history, settings = _history(case, policies), store.catalogue().settings
+    if failure is None:
+        return decide(policies, failure, history, settings)
+    return decide_retry(failure, history, Ruleset(policies, NO_CATEGORIES, settings, _places(case)), Shape())
 
 
 def _compiled(case: Case, store: MemoryStore) -> PolicySet:
@@ -124,7 +136,8 @@ def _history(case: Case, policies: PolicySet) -> RetryHistory:
     used = max(0, given.get("failures", 1) - 1)
     memory = given.get("memoryBytes") or (parse_memory(given["memory"]) if "memory" in given else 0)
     counters = {rule.counter: used for rule in (*policies.rules, policies.default)}
-    return RetryHistory("case", attempt=used + 1, counters=tuple(counters.items()), total=used, memory=memory)
+    counted = tuple(counters.items())
+    return RetryHistory("case", attempt=used + 1, counters=counted, total=used, memory=memory, tried=_tried(case))
 
 
 def _memory(case: Case, decision: Decision) -> list[Mismatch]:

@@ -63,18 +63,6 @@ def _matches_without_matcher(case: Case) -> bool:
     return _status(case).startswith("prototype") and any(count == 0 for count in _matchers(case))
 
 
-def _avoids_nodes(case: Case) -> bool:
-    return any(((rule.get("mutate") or {}).get("affinity") or {}).get("avoidSameNode") for rule in _rules(case))
-
-
-def _avoids_in_vain(case: Case) -> bool:
-    return _avoids_nodes(case) and _history(case).get("fitsAnyNode") is False
-
-
-def _avoids_many(case: Case) -> bool:
-    return _avoids_nodes(case) and len(_history(case).get("attemptedNodes") or ()) > 1
-
-
 def _mixes_growth(case: Case) -> bool:
     recorded = _history(case).get("recorded") or {}
     kinds = {
@@ -104,11 +92,6 @@ DEVIATIONS = (
     Deviation("a limit of 0 allows no retry; an early prototype read it as no limit", _reads_zero_as_unlimited),
     Deviation("all matchers of a rule must hold; an early prototype looked at one of them", _looks_at_one_field),
     Deviation("a rule without a matcher is refused; the prototypes took it for all failures", _matches_without_matcher),
-    Deviation(
-        "a node is avoided only as long as another one could run the job; upstream's release fails the job",
-        _avoids_in_vain,
-    ),
-    Deviation("only the last node is avoided, as the design has it; upstream's release avoids all", _avoids_many),
     Deviation(
         "memory grows by each rule that says so; upstream's release keeps to the first kind of growth", _mixes_growth
     ),

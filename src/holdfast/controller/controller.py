@@ -12,6 +12,7 @@ from holdfast.controller.evictions.drains import Drains
 from holdfast.controller.evictions.pressure import Evictions
 from holdfast.controller.hopeless import Hopeless, HopelessAfter
 from holdfast.controller.kind import ForEach, Pace
+from holdfast.controller.nodes.away import Away
 from holdfast.controller.observations import Observations
 from holdfast.controller.patience import Patience
 from holdfast.controller.placement import Placement
@@ -120,7 +121,7 @@ class Controller:
         self._controller_epoch = controller_epoch
         self._patience = Patience(clock)
         self.state = ControllerState(load_spec, since=self._patience.since)
-        self.quarantine = Quarantine(self.state)
+        self.quarantine, self._away = Quarantine(self.state), Away(self.state)
         self._catalog = PolicyCatalog(store)
         self.state.outbox.queue_notify = self._catalog.queue_notify
         snapshot = store.load()
@@ -132,11 +133,8 @@ class Controller:
             steady=clock.steady,
             log_patterns=self._catalog.log_patterns,
         )
-        self._observations.losses.restore(snapshot.losses)
-        cordons, shortages, nodes = self._observations.cordons, self._observations.shortages, store.nodes()
-        self.state.nodes = {(node.executor, node.name): node for node in nodes}
-        cordons.restore(nodes)
-        shortages.restore(nodes, clock.now())
+        cordons, shortages = self._observations.cordons, self._observations.shortages
+        self._restore_nodes(snapshot)
         self._publisher = Publisher(self.state, self.quarantine)
         made = self._settings.kinds(self._wiring())
         self.state.kinds = {kind.name: kind for kind in made.jobs}
@@ -144,7 +142,8 @@ class Controller:
         self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
         self._drains = Drains(self.state, self.quarantine)
         self._evictions = Evictions(self.state, self.quarantine, shortages, clock.steady)
-        limits, hopeless = self._settings.round_limits, Hopeless(self.state, self._settings.hopeless)
+        hopeless = Hopeless(self.state, self._settings.hopeless, self._away.places)
+        limits = self._settings.round_limits
         self._placement = Placement(self.state, self._catalog, limits, self.quarantine, shortages, hopeless)
         self._looked_at = self._swept_at = float("-inf")
         self._mark: object = None
@@ -153,6 +152,13 @@ class Controller:
         for active in self.state.active.values():
             for run in active.runs.values():
                 self._observations.expect(run, restored=self._catalog.catalogue.paused is not None)
+
+    def _restore_nodes(self, snapshot: Snapshot) -> None:
+        nodes = self._store.nodes()
+        self.state.nodes = {(node.executor, node.name): node for node in nodes}
+        self._observations.losses.restore(snapshot.losses)
+        self._observations.cordons.restore(nodes)
+        self._observations.shortages.restore(nodes, self._clock.now())
 
     def _restore(self, snapshot: Snapshot, kinds: Kinds) -> None:
         now = self._clock.now()
@@ -179,7 +185,13 @@ class Controller:
         return Wiring(
             state=self.state,
             store=self._store,
-            judging=Judging(self._catalog, self._observations.losses, self._observations.shortages, self._dice.draw),
+            judging=Judging(
+                self._catalog,
+                self._observations.losses,
+                self._observations.shortages,
+                self._dice.draw,
+                self._away.places,
+            ),
             pods=evolve(settings.pods, patience_s=(lease_s or 0.0) + KILL_ALLOWANCE_S),
             alive=self._observations.alive,
             lease_s=lease_s,

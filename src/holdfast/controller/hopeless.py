@@ -1,6 +1,7 @@
 """Jobs that no node there is could ever hold: after a while they count as failed, and policies decide about that.
 
 A cordoned node, and one that is short of something, may hold them later; where no node was reported, nothing is known.
+A retry that is kept off the nodes on which it was tried fails at once when no other is left, nor may come back.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.placement.fit import ever_fits, on_nodes, why_not
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.retry import nothing_untried
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from holdfast.controller.state import ControllerState
     from holdfast.domain.placement.fit import Place, Shape
     from holdfast.domain.placement.scheduling import Blocked
+
+
+_MOST_AT_ONCE = 1000
 
 
 class HopelessAfter(Struct, frozen=True):
@@ -29,10 +34,11 @@ class HopelessAfter(Struct, frozen=True):
 class Hopeless:
     """Which shapes of waiting jobs fit no node, and since when."""
 
-    def __init__(self, state: ControllerState, after: HopelessAfter) -> None:
-        """Start with none."""
+    def __init__(self, state: ControllerState, after: HopelessAfter, away: Callable[[float], Sequence[Place]]) -> None:
+        """Start with none; ``away`` says which nodes are gone and may come back."""
         self._state = state
         self._after = after
+        self._away = away
         self._since: dict[Shape, float] = {}
 
     def over(
@@ -48,6 +54,9 @@ class Hopeless:
         """
         before, self._since = self._since, {}
         for each in blocked if places else ():
+            if each.key.shape.avoid_nodes:
+                yield from self._untried(each, places, cluster, now)
+                continue
             job = self._state.jobs.get(each.waiting.job_id)
             after_s = self._after.of_doors_s if each.key.of_door else self._after.usual_s
             if job is None or after_s is None or each.waiting.pod:
@@ -58,3 +67,15 @@ class Hopeless:
             since = self._since[shape] = before.get(shape, now)
             if now - max(since, job.queued_at) >= after_s:
                 yield job.id, why_not(shape, places, {place.key: place.capacity for place in places})
+
+    def _untried(
+        self, one: Blocked, places: Sequence[Place], cluster: Container[str], now: float
+    ) -> Iterator[tuple[str, str]]:
+        """Return all jobs of a group that is kept off nodes, if there is no other for it."""
+        shape = evolve(on_nodes(one.key.shape, cluster), avoid=None, avoid_devices=())
+        if one.waiting.pod or not nothing_untried(shape, places, self._away(now)):
+            return
+        why = why_not(shape, places, {place.key: place.capacity for place in places})
+        group = self._state.pending.of_group(one.key)
+        yield from ((waiting.job_id, why) for waiting in group[:_MOST_AT_ONCE])
+        self._state.schedule_needed |= len(group) > _MOST_AT_ONCE

@@ -13,6 +13,7 @@ from holdfast.domain.configured import Configured
 from holdfast.domain.evidence import LogPatterns, asked_for
 from holdfast.domain.policy.builtin import unknown_end
 from holdfast.domain.policy.compiled import PolicySet
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.policies import compiled_for
 from holdfast.domain.workloads.retry import Ruleset
@@ -123,3 +124,13 @@ class Judging:
     losses: Losses
     shortages: Shortages
     draw: Callable[[], float]
+    away: Callable[[float], Sequence[Place]]
+    """Which nodes are gone and may come back."""
+
+    def ruleset(self, job: Job, spec: JobSpec, places: Sequence[Place], now: float) -> Ruleset:
+        """Return what is in force for a job now."""
+        return evolve(self.catalog.ruleset(job, spec, places), away=self.away(now))
+
+    def named(self, names: tuple[str, ...], places: Iterable[Place], now: float) -> Ruleset:
+        """Return named policies alone."""
+        return evolve(self.catalog.named(names, places), away=self.away(now) if names else ())

@@ -107,6 +107,7 @@ def _order(active: Active, run: Run, now: float) -> RunOrder:
         gpus=run.devices,
         node_selector=spec.node_selector,
         avoid_node=job.avoid_node,
+        avoid_nodes=job.avoid_nodes,
         separate_logs=spec.logs is Streams.SEPARATE,
         queue=job.queue,
         submitted_by=job.submitted_by,

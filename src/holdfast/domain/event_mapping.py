@@ -105,7 +105,7 @@ def event_of(before: Job, after: Job, ended: Attempt | None = None) -> JobEvent 
         case JobState.CANCELLED:
             return JobCancelled(after.attempt, after.reason)
         case JobState.HELD:
-            return _held(after, ended)
+            return _held(before, after, ended)
         case JobState.RUNNING:
             return _stopping(after)
         case JobState.QUEUED | JobState.BACKOFF | JobState.WAITING:
@@ -134,6 +134,8 @@ def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
             memory=None if after.request.memory == before.request.memory else after.request.memory,
             avoid_node=after.avoid_node,
             avoid_devices=after.avoid_devices,
+            avoid_nodes=after.avoid_nodes,
+            tried=_newly_tried(before, after),
         )
     if before.terminal or before.spec != after.spec:
         return _retried(before, after)
@@ -143,7 +145,11 @@ def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
         return JobReleased(after.attempt)
     if before.state is JobState.QUEUED and before.attempt == after.attempt:
         return JobWaiting(after.reason)
-    return JobQueued(after.attempt, after.reason)
+    return JobQueued(after.attempt, after.reason, _newly_tried(before, after))
+
+
+def _newly_tried(before: Job, after: Job) -> tuple[str, ...]:
+    return after.tried[len(before.tried) :]
 
 
 def _retried(before: Job, after: Job) -> JobRetried:
@@ -159,10 +165,11 @@ def _retried(before: Job, after: Job) -> JobRetried:
     )
 
 
-def _held(after: Job, ended: Attempt | None) -> JobHeld:
+def _held(before: Job, after: Job, ended: Attempt | None) -> JobHeld:
+    tried = _newly_tried(before, after)
     if ended is None or ended.decision is None:
-        return JobHeld(after.attempt, after.reason)
-    return JobHeld(after.attempt, after.reason, ended.decision.policy, ended.decision.rule)
+        return JobHeld(after.attempt, after.reason, tried=tried)
+    return JobHeld(after.attempt, after.reason, ended.decision.policy, ended.decision.rule, tried)
 
 
 def _failed(after: Job, ended: Attempt | None) -> JobFailed:

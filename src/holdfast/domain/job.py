@@ -77,6 +77,10 @@ class Job(Struct, frozen=True):
     avoid_node: str | None = None
     avoid_devices: tuple[str, ...] = ()
     """``<id>@<node>`` of each GPU its next attempt avoids."""
+    avoid_nodes: tuple[str, ...] = ()
+    """Nodes its next attempt is kept off, whatever else there is."""
+    tried: tuple[str, ...] = ()
+    """Every node on which it was tried, in order, since it was submitted or was retried by hand after its end."""
     cancel_requested: bool = False
     child: ChildOf | None = None
     """The job set or array it belongs to, if any; a job of a set starts in state ``Waiting``."""

@@ -79,6 +79,8 @@ class RunOrder(Struct, frozen=True):
     """Labels a node must have, for an engine that places runs itself; others get a ``node`` that has them."""
     avoid_node: str | None = None
     """The node to stay away from, likewise, unless there is no other."""
+    avoid_nodes: tuple[str, ...] = ()
+    """Nodes that will not do, likewise, whatever else there is."""
     separate_logs: bool = False
     """Whether stdout and stderr are kept apart, by an engine that can; others keep them in one log."""
     queue: str = ""

@@ -41,6 +41,8 @@ class DecisionView(Response):
     avoid_node: str | None = None
     avoid_devices: list[str] = Field(default_factory=list)
     """GPUs the next attempt avoids, each as ``<id>@<node>``."""
+    avoid_nodes: list[str] = Field(default_factory=list)
+    """Nodes the next attempt is kept off, having been tried on each."""
     memory: str | None = None
     """The next attempt's memory request, when it changes."""
     limits: list[LimitView] = Field(default_factory=list)

@@ -32,6 +32,7 @@ def decision_view(decision: Decision, *, retry_at: float | None) -> DecisionView
         retry_at=optional_timestamp(retry_at) if decision.grants_retry else None,
         avoid_node=decision.avoid_node,
         avoid_devices=list(decision.avoid_devices),
+        avoid_nodes=list(decision.avoid_nodes),
         memory=None if decision.memory is None else format_memory(decision.memory),
         limits=limit_views(decision.limits),
         considered=considered_views(decision.considered),

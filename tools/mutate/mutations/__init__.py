@@ -19,6 +19,7 @@ from tools.mutate.mutations import (
     shortages,
     storage,
     terminal,
+    untried,
 )
 
 MUTATIONS = (
@@ -38,4 +39,5 @@ MUTATIONS = (
     *interruptions.MUTATIONS,
     *shortages.MUTATIONS,
     *jobsets.MUTATIONS,
+    *untried.MUTATIONS,
 )

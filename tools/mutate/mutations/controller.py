@@ -317,7 +317,7 @@ MUTATIONS = (
         "a damaged request is found again in every tick",
         "storage/sql/controller.py",
         "return [*map(_read_request, connection.execute(query))]",
-        "return [*sound(connection.execute(query), codec.read_request)]",
+        "return [*sound(connection.execute(query), read_request)]",
         ("integration/test_damaged_rows.py::test_a_damaged_request_is_dropped_once",),
     ),
     Mutation(

@@ -22,6 +22,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
+from holdfast.domain.workloads.gang.pending import shape_of
 from holdfast.domain.workloads.gang.reconcile import Asked, ExpireAttempt, Observed, Over, StopAttempt
 from holdfast.ports.requests import Request, RequestKind
 
@@ -143,8 +144,8 @@ class Gangs:
             ran = job.attempt > 0
             # Only memory and what is avoided ever differ from the specification.
             group = self._groups.answer(
-                (job.queue, job.spec, job.request.memory, job.avoid_node, job.avoid_devices, ran),
-                lambda: GroupKey(job.queue, gang.shape_of(job, spec), ran, of_door=spec.pod is not None),
+                (job.queue, job.spec, job.request.memory, job.avoid_node, job.avoid_devices, job.avoid_nodes, ran),
+                lambda: GroupKey(job.queue, shape_of(job, spec), ran, of_door=spec.pod is not None),
             )
             state.wait(group, Waiting(-job.priority, job.seq, job.id, job.queued_at, user=job.submitted_by))
         else:
@@ -239,7 +240,7 @@ class Gangs:
         """Judge an attempt whose lifecycle has come to its end."""
         job, judging = active.job, self._judging
         runs = sorted(active.runs.values(), key=attrgetter("rank"))
-        ruleset = judging.catalog.ruleset(job, active.spec, list(self._state.capacity.places.values()))
+        ruleset = judging.ruleset(job, active.spec, list(self._state.capacity.places.values()), step.now)
         suspicion = judging.losses.suspicion(job.id, runs)
         over = Over(active.attempt, step, runs, ruleset, judging.draw(), suspicion, judging.shortages.refusals(runs))
         self._settle(job, step.now, over=over)

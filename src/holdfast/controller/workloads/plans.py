@@ -148,6 +148,7 @@ class Plans:
             gpus=run.devices,
             node_selector=program.node_selector,
             avoid_node=None if pod is None else pod.record.avoid_node,
+            avoid_nodes=() if pod is None else pod.record.avoid_nodes,
             queue=job.queue,
             submitted_by=job.submitted_by,
             submitter_uid=job.submitter_uid,

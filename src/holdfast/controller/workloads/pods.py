@@ -100,7 +100,9 @@ class Pods:
         if plan.topology is not None and domain:
             selector[plan.topology] = domain
         labels, avoided = tuple(sorted(selector.items())), record.avoid_devices
-        return Shape(_request(job, record), 1, labels, record.avoid_node, plan.needs, avoid_devices=avoided)
+        tried = frozenset(record.avoid_nodes)
+        request, near = _request(job, record), record.avoid_node
+        return Shape(request, 1, labels, near, plan.needs, avoid_devices=avoided, avoid_nodes=tried)
 
     def _has_domain(self, active: Active, work: JobWork, pod: PodWork, plan: PodPlan, now: float) -> bool:
         job_id, key = active.attempt.job_id, plan.topology or ""
@@ -222,7 +224,7 @@ class Pods:
             reached = -1 if state is None or state.in_place_previous is None else state.in_place_previous
         return RestartContext(
             job_id=active.attempt.job_id,
-            ruleset=judging.catalog.named(plan.policies, self._state.capacity.places.values()),
+            ruleset=judging.named(plan.policies, self._state.capacity.places.values(), now),
             has_policies=bool(plan.policies),
             restart_policy=plan.spec.restart_policy,
             backoff=self._backoff,

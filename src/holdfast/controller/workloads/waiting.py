@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.dependencies import advanced, kept_waiting
-from holdfast.domain.workloads.gang.reconcile import held, queued
+from holdfast.domain.workloads.gang.pending import held, queued
 
 if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState

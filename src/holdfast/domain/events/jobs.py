@@ -56,6 +56,8 @@ class JobQueued(Struct, frozen=True):
     attempt: int
     """Number of the last attempt that counts."""
     reason: str = ""
+    tried: tuple[str, ...] = ()
+    """Nodes on which it was tried for the first time by an attempt that was stopped."""
 
 
 class JobWaiting(Struct, frozen=True):
@@ -93,6 +95,10 @@ class JobRetryScheduled(Struct, frozen=True):
     """The node the next attempt avoids."""
     avoid_devices: tuple[str, ...] = ()
     """The GPUs the next attempt avoids, each as ``<id>@<node>``."""
+    avoid_nodes: tuple[str, ...] = ()
+    """The nodes the next attempt is kept off: it was tried on each."""
+    tried: tuple[str, ...] = ()
+    """Nodes on which it was tried for the first time by this attempt."""
 
 
 class JobHeld(Struct, frozen=True):
@@ -103,6 +109,8 @@ class JobHeld(Struct, frozen=True):
     policy: str | None = None
     """The policy that held it; absent when a user did."""
     rule: str | None = None
+    tried: tuple[str, ...] = ()
+    """Nodes on which it was tried for the first time by the attempt that ended."""
 
 
 class JobReleased(Struct, frozen=True):

@@ -90,7 +90,10 @@ def _set_aside(job: Job, _: float, event: JobSetAside) -> Job:
 
 def _queued(job: Job, at: float, event: JobQueued) -> Job:
     state = JobState.QUEUED
-    return evolve(job, state=state, attempt=event.attempt, reason=event.reason, retry_at=None, queued_at=at)
+    tried = (*job.tried, *event.tried)
+    return evolve(
+        job, state=state, attempt=event.attempt, reason=event.reason, retry_at=None, queued_at=at, tried=tried
+    )
 
 
 def _waiting(job: Job, _: float, event: JobWaiting) -> Job:
@@ -118,11 +121,14 @@ def _retried(job: Job, at: float, event: JobRetryScheduled) -> Job:
         request=job.request if event.memory is None else evolve(job.request, memory=event.memory),
         avoid_node=event.avoid_node,
         avoid_devices=event.avoid_devices,
+        avoid_nodes=event.avoid_nodes,
+        tried=(*job.tried, *event.tried),
     )
 
 
 def _held(job: Job, _: float, event: JobHeld) -> Job:
-    return evolve(job, state=JobState.HELD, attempt=event.attempt, reason=event.reason, retry_at=None)
+    tried = (*job.tried, *event.tried)
+    return evolve(job, state=JobState.HELD, attempt=event.attempt, reason=event.reason, retry_at=None, tried=tried)
 
 
 def _released(job: Job, at: float, event: JobReleased) -> Job:
@@ -143,6 +149,8 @@ def _retried_by_hand(job: Job, at: float, event: JobRetried) -> Job:
         ended_at=None,
         cancel_requested=False,
         request=evolve(job.request, **changed),
+        avoid_nodes=() if job.terminal else job.avoid_nodes,
+        tried=() if job.terminal else job.tried,
     )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PlaceKey = tuple[str, str]
 """(executor, node)."""
+_MOST_TOLD = 5
 Free = Mapping[PlaceKey, Mapping[str, int]]
 """Thousandths of each device, by place and id."""
 
@@ -48,6 +49,8 @@ class Shape(Struct, frozen=True):
     """Which GPUs will do."""
     avoid_devices: tuple[str, ...] = ()
     """``<id>@<node>`` of each GPU to stay away from."""
+    avoid_nodes: frozenset[str] = frozenset()
+    """Names of nodes that will not do, whatever else there is: it was tried there."""
 
     @property
     def wants_gpus(self) -> bool:
@@ -76,7 +79,7 @@ class Place(Struct, frozen=True):
             return False
         if Capability.PLACEMENT in self.engine.capabilities:
             return True
-        if self.key[1] == shape.avoid:
+        if self.key[1] == shape.avoid or self.key[1] in shape.avoid_nodes:
             return False
         return not shape.selector or all(self.labels.get(name) == value for name, value in shape.selector)
 
@@ -175,6 +178,13 @@ def without_hopeless_avoidance(shape: Shape, places: Sequence[Place]) -> Shape:
     return anywhere
 
 
+def tried_in_words(nodes: Collection[str]) -> str:
+    """Say where something was tried: ``it was tried on n1, n2``."""
+    first = sorted(nodes)[:_MOST_TOLD]
+    more = f" and {len(nodes) - len(first)} more" if len(nodes) > len(first) else ""
+    return f"it was tried on {', '.join(first)}{more}"
+
+
 Users = Mapping[tuple[PlaceKey, str], Sequence[str]]
 """The names of the jobs that have a device, by its place and id."""
 
@@ -189,6 +199,18 @@ def why_not(
     """Say in one line why a shape does not fit now, with the numbers a person needs."""
     if not places:
         return "no executor has reported a node yet"
+    reason = _why_not(shape, places, free, devices, users)
+    tried = {place.key[1] for place in places} & shape.avoid_nodes
+    return f"{reason}; {tried_in_words(tried)}" if tried else reason
+
+
+def _why_not(
+    shape: Shape,
+    places: Sequence[Place],
+    free: Mapping[PlaceKey, Resources],
+    devices: Free | None,
+    users: Users | None,
+) -> str:
     admitted = [place for place in places if place.admits(shape)]
     if not admitted:
         return _nobody_admits(shape, places)
@@ -237,6 +259,8 @@ def _nobody_admits(shape: Shape, places: Sequence[Place]) -> str:
         return f"no node has the {'label' if len(missing) == 1 else 'labels'} {told}"
     if any(place.admits(evolve(shape, avoid=None)) for place in places):
         return f"no node but {shape.avoid}, which it avoids"
+    if any(place.admits(evolve(shape, avoid=None, avoid_nodes=frozenset())) for place in places):
+        return "no untried node will do"
     return f"no node has all of the labels {told}"
 
 

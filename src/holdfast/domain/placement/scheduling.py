@@ -116,6 +116,11 @@ class PendingQueue:
         self._heaps.pop(key, None)
         return None
 
+    def of_group(self, key: GroupKey) -> list[Waiting]:
+        """List all who wait in a group, in no particular order."""
+        found = self._heaps.get(key, ())
+        return [each for each in found if (entry := self._entries.get(each.job_id)) and entry.waiting is each]
+
     def groups(self) -> list[GroupKey]:
         """List the groups in which somebody may wait, in no particular order."""
         return list(self._heaps)

@@ -29,7 +29,8 @@ class DecisionCode(StrEnum):
     RETRY = "retry"
     """A retry was granted and counted."""
     UNSCHEDULABLE = "retry_unschedulable"
-    """A retry was granted, but the job has grown too large for every node."""
+    """A retry was granted, but the job has grown too large for every node, or was tried on every node that could
+    take it."""
     INTERRUPTED = "interrupted"
     """The job was held while running, or its node is being drained and no rule names `Evicted`: nothing is counted."""
     SHORTAGE = "shortage"

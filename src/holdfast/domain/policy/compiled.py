@@ -61,6 +61,8 @@ class CompiledRule(Struct, frozen=True, kw_only=True):
     """The rule's or its policy's; ``None`` inherits the global default."""
     avoid_node: bool = False
     avoid_devices: bool = False
+    avoid_tried: bool = False
+    """Whether it keeps the next attempt off every node that was tried."""
     growth: MemoryGrowth | None = None
     matchers: tuple[FailureMatcher, ...] = ()
     about_drains: bool = False
@@ -174,8 +176,9 @@ def _compile_rule(policy: RetryPolicy, rule: Rule, index: int, *, position: int,
         reason=_reason(rule),
         limit=policy.retry_limit if rule.retry_limit is None else rule.retry_limit,
         backoff=policy.backoff if rule.backoff is None else rule.backoff,
-        avoid_node=mutate.avoid_same_node or avoids is AntiAffinity.NODE,
+        avoid_node=avoids is AntiAffinity.NODE,
         avoid_devices=avoids is AntiAffinity.DEVICE,
+        avoid_tried=mutate.avoid_same_node,
         growth=mutate.memory,
         matchers=matchers_of(rule, None if pattern is None else Pattern(pattern)),
         about_drains=about_drains,

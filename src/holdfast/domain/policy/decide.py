@@ -151,9 +151,16 @@ def _granted(
         delay_s=delay,
         avoid_node=failure.node if rule.avoid_node else None,
         avoid_devices=tuple([f"{each}@{failure.node}" for each in failure.devices]) if rule.avoid_devices else (),
+        avoid_nodes=and_tried(history.tried, failure.node) if rule.avoid_tried else (),
         memory=grown if grown != history.memory else None,
         limits=limits,
     )
+
+
+def and_tried(before: tuple[str, ...], *nodes: str | None) -> tuple[str, ...]:
+    """Add the nodes on which something was tried to those from before, each once."""
+    more = tuple(dict.fromkeys([node for node in nodes if node and node not in before]))
+    return (*before, *more) if more else before
 
 
 def _delay_because(decision: Decision, rule: CompiledRule, history: RetryHistory, settings: RetrySettings) -> str:

@@ -117,6 +117,9 @@ def _follows(decision: Decision, history: RetryHistory) -> Iterator[str]:
     yield f"Attempt {history.attempt + 1} starts {wait}{because}."
     if decision.avoid_node:
         yield f"It avoids node {decision.avoid_node} unless no other node could ever run it."
+    if decision.avoid_nodes:
+        tried = ", ".join(decision.avoid_nodes)
+        yield f"It is kept off {tried}, where it was tried, and fails if no other node could ever run it."
     if decision.avoid_devices:
         other = "other" if len(decision.avoid_devices) == 1 else "others"
         yield f"It avoids {', '.join(decision.avoid_devices)} unless no {other} could ever run it."

@@ -135,7 +135,8 @@ class Mutation(Struct, frozen=True):
 
     memory: MemoryGrowth | None = None
     avoid_same_node: bool = False
-    """Shipped Armada's ``mutate.affinity.avoidSameNode``; here the same as ``antiAffinity: node``."""
+    """Armada's ``mutate.affinity.avoidSameNode``: off every node it was tried on, or not at all; unlike
+    ``antiAffinity: node``, which is of the last one alone and gives way."""
 
 
 class Rule(Struct, frozen=True):
@@ -254,6 +255,8 @@ class RetryHistory(Struct, frozen=True):
     """The attempt's memory request in bytes, before any growth."""
     refusals: int = 0
     """How often in a row its node was short of something when it was to be started, this time included."""
+    tried: tuple[str, ...] = ()
+    """Every node on which it was tried, in order."""
 
 
 class LimitUse(Struct, frozen=True):
@@ -295,6 +298,8 @@ class Decision(Struct, frozen=True):
     avoid_node: str | None = None
     avoid_devices: tuple[str, ...] = ()
     """``<id>@<node>`` of each GPU the next attempt avoids."""
+    avoid_nodes: tuple[str, ...] = ()
+    """The nodes the next attempt is kept off whatever else there is: it was tried on them."""
     memory: int | None = None
     """The next attempt's memory request in bytes, when it changes."""
     limits: tuple[LimitUse, ...] = ()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import LOST
-from holdfast.domain.placement.fit import Place, Shape, ever_fits, on_nodes, why_not
+from holdfast.domain.failure import LOST, Cause
+from holdfast.domain.placement.fit import Place, Shape, ever_fits, on_nodes, tried_in_words, why_not
 from holdfast.domain.policy.decide import decide, delay_s
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.shortage import met, uncounted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.failure import Failure
@@ -28,6 +28,8 @@ class Ruleset(Struct, frozen=True):
     settings: RetrySettings
     places: Sequence[Place] = ()
     """All nodes, to see whether a grown job could ever fit."""
+    away: Sequence[Place] = ()
+    """Nodes that are gone and may come back."""
 
 
 def decide_retry(
@@ -41,7 +43,8 @@ def decide_retry(
 ) -> Decision:
     """Decide about the failure of any run: by policy, then by what speaks against a retry that was granted.
 
-    A run that met a shortage of its node is retried whatever they say.
+    A run that met a shortage of its node is retried whatever they say; one that waits for a node on which it was not
+    tried, of which there is none any more, has had its retry.
 
     Args:
         failure: What went wrong.
@@ -54,14 +57,34 @@ def decide_retry(
     short_of = met(failure)
     if short_of is not None:
         return uncounted(short_of, failure.node, history.refusals)
+    local = on_nodes(shape, dict(ruleset.settings.resources))
+    waited = failure.cause is Cause.SCHEDULER_TIMEOUT and failure.node is None
+    if waited and nothing_untried(local, ruleset.places, ruleset.away):
+        return Decision(Action.FAIL, DecisionCode.UNSCHEDULABLE, _nothing_left(shape.avoid_nodes))
     decision = decide(ruleset.policies, failure, history, ruleset.settings, draw=draw)
     if suspicion is not None and decision.grants_retry and failure.conditions & LOST:
         decision = _suspected(decision, history, suspicion)
-    if decision.memory is None or not decision.grants_retry or not ruleset.places:
+    if not decision.grants_retry or not ruleset.places:
         return decision
-    local = on_nodes(shape, dict(ruleset.settings.resources))
-    grown = evolve(local, request=evolve(local.request, memory=decision.memory), avoid=None, avoid_devices=())
-    return _that_still_fits(decision, grown, ruleset.places)
+    anywhere = evolve(local, avoid=None, avoid_devices=(), avoid_nodes=frozenset())
+    if decision.memory is not None:
+        anywhere = evolve(anywhere, request=evolve(local.request, memory=decision.memory))
+        decision = _that_still_fits(decision, anywhere, ruleset.places)
+    if nothing_untried(evolve(anywhere, avoid_nodes=frozenset(decision.avoid_nodes)), ruleset.places, ruleset.away):
+        return refused(decision, DecisionCode.UNSCHEDULABLE, _nothing_left(decision.avoid_nodes))
+    return decision
+
+
+def nothing_untried(shape: Shape, places: Sequence[Place], away: Sequence[Place]) -> bool:
+    """Whether a shape is kept off nodes, and no other that there is, or that may come back, could ever take it."""
+    if not shape.avoid_nodes or not places:
+        return False
+    anywhere = evolve(shape, avoid=None, avoid_devices=())
+    return not ever_fits(anywhere, places) and not (away and ever_fits(anywhere, (*places, *away)))
+
+
+def _nothing_left(tried: Collection[str]) -> str:
+    return f"retry granted, but no untried node fits the job: {tried_in_words(tried)}"
 
 
 def _suspected(decision: Decision, history: RetryHistory, suspicion: Suspicion) -> Decision:
@@ -87,4 +110,4 @@ def _that_still_fits(decision: Decision, grown: Shape, places: Sequence[Place]) 
 def refused(decision: Decision, code: DecisionCode, reason: str) -> Decision:
     """Turn a retry that was granted down."""
     ended = evolve(decision, action=Action.FAIL, code=code, reason=reason, counter=None, delay_s=0.0)
-    return evolve(ended, avoid_node=None, avoid_devices=(), memory=None)
+    return evolve(ended, avoid_node=None, avoid_devices=(), avoid_nodes=(), memory=None)

@@ -161,7 +161,8 @@ class Life(Struct, gc=True):
     @property
     def landed(self) -> str:
         """The node the engine chose; the one to be avoided where there is no other."""
-        nodes = self.plan.nodes if self.places_itself else ("",)
+        nodes = [node for node in self.plan.nodes if node not in self.order.avoid_nodes] if self.places_itself else []
+        nodes = nodes or [""]
         return next((node for node in nodes if node != self.order.avoid_node), nodes[0])
 
     def look(self, now: float) -> Observation:

@@ -12,7 +12,7 @@ from holdfast.domain.access.grants import Right, Sight
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, Job, JobState
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.gang.reconcile import retried as retried_by_hand
+from holdfast.domain.workloads.gang.pending import retried as retried_by_hand
 from holdfast.errors import InvalidRequest, Problem, UnreadableSpec
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter

@@ -22,7 +22,6 @@ from holdfast.domain.policy.model import Decision
 from holdfast.domain.shortage import Short
 from holdfast.domain.terms.workload_kinds import JOB_KINDS
 from holdfast.errors import Internal
-from holdfast.ports.requests import Request, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,25 +33,26 @@ if TYPE_CHECKING:
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
-class _Vocabulary(dict[str, _Word]):
+class Vocabulary(dict[str, _Word]):
     """The words a column may hold; looking one up is faster than asking the enumeration."""
 
     def __init__(self, words: type[_Word]) -> None:
+        """Hold the words of an enumeration."""
         super().__init__((word.value, word) for word in words)
 
     def __missing__(self, word: str) -> NoReturn:
+        """Refuse a word that this version does not know."""
         message = f"the database holds {word!r}, which this version of Holdfast does not know"
         raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
 
 
-_STATES = _Vocabulary(JobState)
-_ATTEMPT_STATUSES = _Vocabulary(AttemptStatus)
-_RUN_STATUSES = _Vocabulary(RunStatus)
-_OUTCOMES = _Vocabulary(Outcome)
-_KINDS = _Vocabulary(EntityKind)
+_STATES = Vocabulary(JobState)
+_ATTEMPT_STATUSES = Vocabulary(AttemptStatus)
+_RUN_STATUSES = Vocabulary(RunStatus)
+_OUTCOMES = Vocabulary(Outcome)
+_KINDS = Vocabulary(EntityKind)
 _STATUSES: Mapping[EntityKind, Mapping[str, str]] = {EntityKind.ATTEMPT: _ATTEMPT_STATUSES}
-_ENDINGS = _Vocabulary(Ending)
-_REQUESTS = _Vocabulary(RequestKind)
+_ENDINGS = Vocabulary(Ending)
 _NONE_COUNTED: Mapping[str, int] = {}
 """Shared by every job without a retry: a million empty dicts are 64 MB."""
 _GPU = "gpu"
@@ -103,6 +103,8 @@ def changed_job_row(job: Job) -> tuple[Any, ...]:
         job.ready_at,
         None if not job.met else dump_json(job.met),
         None if not job.avoid_devices else dump_json(job.avoid_devices),
+        None if not job.avoid_nodes else dump_json(job.avoid_nodes),
+        None if not job.tried else dump_json(job.tried),
         job.id,
     )
 
@@ -111,11 +113,11 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     """Return a new job's row without ``seq``."""
     child = job.child
     place = (None, None, None) if child is None else (child.set_id, child.group, child.index)
-    cpu_m, memory, gpu, *changing, ready_at, met, avoided, key = changed_job_row(job)
+    cpu_m, memory, gpu, *changing, ready_at, met, avoided, kept_off, tried, key = changed_job_row(job)
     named = named_amounts(job.request)
     fixed = (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang)
     whose = (job.submitted_by, job.submitter_uid)
-    last = (ready_at, met, avoided, *whose, job.group or None, job.kind)
+    last = (ready_at, met, avoided, kept_off, tried, *whose, job.group or None, job.kind)
     return (*fixed, cpu_m, memory, gpu, named, *changing, *place, *last)
 
 
@@ -213,18 +215,6 @@ def node_row(node: Node) -> tuple[Any, ...]:
     )
 
 
-def request_row(request: Request) -> dict[str, Any]:
-    """Return a request's columns without its id."""
-    return {
-        "kind": request.kind.value,
-        "job_ids": dump_json(request.targets),
-        "created_at": request.created_at,
-        "actor": storable(request.actor),
-        "reason": storable(request.reason),
-        "payload": request.payload,
-    }
-
-
 def workload_row(workload: Workload) -> tuple[Any, ...]:
     """Return a workload's row."""
     return (
@@ -264,12 +254,6 @@ def common_of(row: Sequence[Any]) -> Mapping[str, Any]:
     return dict(zip(COMMON, (key, owner or "", name or "", *rest, group or "", queue), strict=True))
 
 
-def read_request(row: Row) -> Request:
-    """Build a request from its row."""
-    number, kind, job_ids, created_at, actor, reason, payload = row
-    return Request(_REQUESTS[kind], tuple(load_json(job_ids)), created_at, actor, reason, number, payload)
-
-
 class Reader:
     """Builds the records of one query; equal specifications, requests and words share one object."""
 
@@ -282,7 +266,8 @@ class Reader:
         (
             seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, named, state, reason,
             attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, retries, avoid_node,
-            cancel_requested, set_id, group, index, ready_at, met, avoided, submitter, uid, grouped, kind, spec, *_,
+            cancel_requested, set_id, group, index, ready_at, met, avoided, kept_off, tried, submitter, uid, grouped,
+            kind, spec, *_,
         ) = row  # fmt: skip
         share = self._words.setdefault
         return Job(
@@ -311,6 +296,8 @@ class Reader:
             ready_at=ready_at,
             met=() if met is None else tuple(load_json(met)),
             avoid_devices=() if avoided is None else tuple(load_json(avoided)),
+            avoid_nodes=() if kept_off is None else tuple(load_json(kept_off)),
+            tried=() if tried is None else tuple(load_json(tried)),
             submitted_by=share(submitter, submitter),
             submitter_uid=uid,
             group="" if grouped is None else share(grouped, grouped),

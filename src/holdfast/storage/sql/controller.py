@@ -33,6 +33,7 @@ from holdfast.storage.sql.query import (
     read_quarantined,
 )
 from holdfast.storage.sql.rows.job_lists import JOBS
+from holdfast.storage.sql.rows.requests import read_request
 from holdfast.storage.sql.rows.set_log import set_log_row
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
@@ -272,7 +273,7 @@ class _Loading:
 def _read_request(row: Row[*tuple[Any, ...]]) -> Request:
     """Read a request; one that is damaged asks nothing of anybody, so that it is handled and gone."""
     try:
-        return codec.read_request(row)
+        return read_request(row)
     except UNREADABLE as error:
         _log.error("request %d cannot be read and is dropped: %s", row.id, error)
         return Request(RequestKind.SUBMIT, (), row.created_at, id=row.id)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, HoldfastError)
 """What reading a damaged row raises."""
-_EMPTY = {"named": None, "counters": "{}", "met": None, "avoid_devices": None}
+_EMPTY = {"named": None, "counters": "{}", "met": None, "avoid_devices": None, "avoid_nodes": None, "tried": None}
 _MOST_TOLD = 1000
 _log = logging.getLogger(__name__)
 _KNOWN = frozenset(state.value for state in JobState)

@@ -25,6 +25,7 @@ from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, soun
 from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 from holdfast.storage.sql.rows.job_lists import JOBS, STATE_UNINDEXED, rows_of
+from holdfast.storage.sql.rows.requests import read_request
 from holdfast.storage.sql.rows.set_log import read_set_log
 
 if TYPE_CHECKING:
@@ -308,6 +309,6 @@ def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]
     table, asked = tables.requests, defaultdict[str, list[Request]](list)
     for ids in chunks([dump_json((each.id,)) for each in workloads]):
         query = select(table).where(table.c.kind != RequestKind.SUBMIT, table.c.job_ids.in_(ids)).order_by(table.c.id)
-        for request in sound(connection.execute(query), codec.read_request):
+        for request in sound(connection.execute(query), read_request):
             asked[request.targets[0]].append(request)
     return [AskedOf(each, asked[each.id]) for each in workloads]

@@ -42,6 +42,7 @@ from holdfast.storage.sql.damage import left_of_owner
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import chunks
+from holdfast.storage.sql.rows.requests import request_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -171,7 +172,7 @@ def _move_versions(connection: Connection, request: Request, version: int | None
 
 
 def _append(connection: Connection, request: Request) -> None:
-    connection.execute(insert(tables.requests).values(codec.request_row(request)))
+    connection.execute(insert(tables.requests).values(request_row(request)))
 
 
 def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:

@@ -113,6 +113,8 @@ jobs = Table(
     Column("ready_at", Double),
     Column("met", Text),
     Column("avoid_devices", Text),
+    Column("avoid_nodes", Text),
+    Column("tried", Text),
     Column("submitted_by", Key, nullable=False, server_default=""),
     Column("submitter_uid", BigInteger),
     Column("group_name", Key),

@@ -24,7 +24,6 @@ from holdfast.domain.lifecycle import (
     RequestRow,
     Step,
 )
-from holdfast.domain.placement.fit import Shape
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.policy.decide import retry_at as due_at
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory
@@ -39,6 +38,7 @@ from holdfast.domain.workloads.gang.endings import (
     ended_by_total_deadline,
     never_started,
 )
+from holdfast.domain.workloads.gang.pending import held, queued, retried, shape_of, tried_by
 from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused
 
 if TYPE_CHECKING:
@@ -293,6 +293,7 @@ def _interrupted(
     started = last.failure is not None and last.failure.started
     status = ENDING_STATUS[last.ending if started and last.ending else Ending.NEVER_STARTED]
     last = evolve(last, status=status, status_since=now, ended_at=over.ended_at(now))
+    job = evolve(job, tried=tried_by(job, over.runs, last.failure))
     job = held(job, reason, now) if why is Interruption.HOLD else evolve(queued(job, now), reason=reason)
     return Result(state=job, decisions=(EndedAttempt(last, over.step),), wake_at=next_due(job, spec))
 
@@ -301,7 +302,8 @@ def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> G
     """Judge a failure and move the job on: retry, hold or give up."""
     attempt, total_s = over.attempt, spec.total_deadline_s
     counters, memory = tuple(job.counters.items()), attempt.request.memory
-    history = RetryHistory(job.id, attempt.number, counters, job.retries, memory, over.refusals)
+    tried = tried_by(job, over.runs, failure)
+    history = RetryHistory(job.id, attempt.number, counters, job.retries, memory, over.refusals, tried)
     if total_s is not None and ended_by_total_deadline(spec, failure, counted_from(job), now):
         failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, failure.message)
@@ -323,6 +325,8 @@ def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> G
         decision=decision,
         retry_at=due if decision.grants_retry else None,
     )
+    if decision.grants_retry or decision.action is Action.HOLD:
+        job = evolve(job, tried=tried)
     job = _after(job, decision, failure, ended_at=over.ended_at(now), now=now, due=due)
     wake_at = None if job.terminal else next_due(job, spec)
     return Result(state=job, decisions=(EndedAttempt(ended, over.step),), wake_at=wake_at)
@@ -352,6 +356,7 @@ def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, n
         request=job.request if decision.memory is None else evolve(job.request, memory=decision.memory),
         avoid_node=avoids.avoid_node,
         avoid_devices=avoids.avoid_devices,
+        avoid_nodes=avoids.avoid_nodes,
     )
 
 
@@ -376,25 +381,3 @@ def judged_failure(over: Over, ended: Sequence[tuple[int, RunOutcome]], now: flo
         if run.outcome is outcome and run.devices:
             return evolve(failure, devices=run.devices)
     return failure
-
-
-def held(job: Job, reason: str, now: float) -> Job:
-    """Hold a waiting job."""
-    return evolve(job, state=JobState.HELD, reason=reason or "held", retry_at=None, updated_at=now)
-
-
-def retried(job: Job, reason: str, now: float) -> Job:
-    """Have a job that has ended or waits make another attempt, which counts against no limit."""
-    job = queued(job, now)
-    return evolve(job, reason=reason or "retried by hand", started_at=None, ended_at=None, cancel_requested=False)
-
-
-def queued(job: Job, now: float) -> Job:
-    """Make a job pending again: its hold was lifted, or its retry is due."""
-    return evolve(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
-
-
-def shape_of(job: Job, spec: JobSpec) -> Shape:
-    """Return the shape of the job's next attempt."""
-    selector = tuple(sorted(spec.node_selector.items()))
-    return Shape(job.request, job.gang, selector, job.avoid_node, gpus=spec.gpus, avoid_devices=job.avoid_devices)

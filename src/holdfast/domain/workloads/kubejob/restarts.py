@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.failure import Cause
+from holdfast.domain.policy.decide import and_tried
 from holdfast.domain.policy.model import Action, DecisionCode, RetryHistory
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.shortage import met
@@ -60,6 +61,8 @@ class Restart(NamedTuple):
 
 def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: RestartContext) -> Restart:
     """Decide whether a pod's program starts again in it."""
+    if met(failure) is None:
+        record = evolve(record, tried=and_tried(record.tried, outcome.node))
     decision = _decided(record, outcome, failure, at)
     if decision is None:
         return Restart(None, None)
@@ -77,7 +80,8 @@ def after_failure(record: PodRecord, outcome: RunOutcome, failure: Failure, at: 
     if not decision.grants_retry:
         return Restart(None, decision)
     again = evolve(record, restarts=restarts, due=at.now + decision.delay_s)
-    return Restart(again if decision.policy == RESTART_POLICY else _as_decided(again, decision), decision)
+    by_kubernetes = decision.policy == RESTART_POLICY
+    return Restart(evolve(again, avoid_nodes=()) if by_kubernetes else _as_decided(again, decision), decision)
 
 
 def _decided(record: PodRecord, outcome: RunOutcome, failure: Failure, at: RestartContext) -> Decision | None:
@@ -90,6 +94,7 @@ def _decided(record: PodRecord, outcome: RunOutcome, failure: Failure, at: Resta
         total=sum(counters.values()),
         memory=at.shape.request.memory,
         refusals=at.refusals,
+        tried=record.tried,
     )
     decision = None
     for ruleset in _asked(outcome, at) or ((at.ruleset,) if met(failure) else ()):
@@ -122,5 +127,6 @@ def _as_decided(record: PodRecord, decision: Decision) -> PodRecord:
         counters=counters,
         avoid_node=decision.avoid_node,
         avoid_devices=decision.avoid_devices,
+        avoid_nodes=decision.avoid_nodes,
         memory=decision.memory or record.memory,
     )

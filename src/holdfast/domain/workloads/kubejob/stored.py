@@ -35,6 +35,10 @@ class PodRecord(Struct, frozen=True):
     """The node its program avoids, when a policy says so."""
     avoid_devices: tuple[str, ...] = ()
     """The GPUs its program avoids, each as ``<id>@<node>``, when a policy says so."""
+    avoid_nodes: tuple[str, ...] = ()
+    """The nodes its program is kept off, when a policy says so."""
+    tried: tuple[str, ...] = ()
+    """Every node on which its program was tried, in order."""
     in_place: int = 0
     """How often it was restarted in place."""
     memory: int | None = None
