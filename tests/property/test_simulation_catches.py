@@ -12,7 +12,6 @@ from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
 from holdfast.controller.reconcile import Requests
 from holdfast.controller.state import ControllerState
-from holdfast.controller.workloads import gang_attempts
 from holdfast.domain.event_mapping import Outbox
 from holdfast.domain.job import Job, Run
 from holdfast.domain.placement.fit import Capacity
@@ -20,6 +19,7 @@ from holdfast.domain.placement.scheduling import Round
 from holdfast.domain.policy import decide
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads import retry
+from holdfast.domain.workloads.gang import conclude as concluding
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
@@ -61,12 +61,12 @@ def the_global_cap_is_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def counters_are_not_stored(patch: pytest.MonkeyPatch) -> None:
-    after = gang._after
+    after = concluding._after
 
     def forgetful(job: Job, *rest: Any, **times: Any) -> Job:
         return evolve(after(job, *rest, **times), counters=job.counters)
 
-    patch.setattr(gang, "_after", forgetful)
+    patch.setattr(concluding, "_after", forgetful)
 
 
 def a_refused_commit_is_published(patch: pytest.MonkeyPatch) -> None:
@@ -88,15 +88,17 @@ def capacity_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retry_does_not_wait(patch: pytest.MonkeyPatch) -> None:
-    after = gang._after
-    patch.setattr(gang, "_after", lambda *about, now, due, **more: after(*about, now=now, due=min(now, due), **more))
+    after = concluding._after
+    patch.setattr(
+        concluding, "_after", lambda *about, now, due, **more: after(*about, now=now, due=min(now, due), **more)
+    )
 
 
 def a_uid_is_used_for_every_attempt(patch: pytest.MonkeyPatch) -> None:
     def reused(**fields: Any) -> Run:
         return Run(**{**fields, "uid": f"{fields['job_id']}-1-{fields['rank']}-1"})
 
-    patch.setattr(gang_attempts, "Run", reused)
+    patch.setattr(gang, "Run", reused)
 
 
 def results_are_forgotten_before_they_are_safe(patch: pytest.MonkeyPatch) -> None:
@@ -112,7 +114,7 @@ def results_are_forgotten_before_they_are_safe(patch: pytest.MonkeyPatch) -> Non
 
 
 def a_failure_hides_a_cancellation(patch: pytest.MonkeyPatch) -> None:
-    conclude = gang.conclude
+    conclude = concluding.conclude
 
     def blind(spec: Any, job: Job, over: Any, now: float) -> Any:
         result = conclude(spec, evolve(job, cancel_requested=False), over, now)
@@ -122,17 +124,17 @@ def a_failure_hides_a_cancellation(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_gang_is_judged_rank_by_rank(patch: pytest.MonkeyPatch) -> None:
-    fail = gang.fail
+    fail = concluding.fail
 
     def each(spec: Any, job: Job, *rest: Any) -> Any:
         result = fail(spec, job, *rest)
         return fail(spec, result.state, *rest) if job.gang > 1 and not result.state.terminal else result
 
-    patch.setattr(gang, "fail", each)
+    patch.setattr(concluding, "fail", each)
 
 
 def one_good_rank_is_enough(patch: pytest.MonkeyPatch) -> None:
-    conclude = gang.conclude
+    conclude = concluding.conclude
 
     def lenient(spec: Any, job: Job, over: Any, now: float) -> Any:
         good = [run for run in over.runs if run.outcome is not None and run.outcome.succeeded]

@@ -60,7 +60,7 @@ def a_place_is_taken_again_and_again(patch: pytest.MonkeyPatch) -> None:
         reconcile(self, keys, now)
         for key in asked.intersection(keys, self._state.active):
             if self._state.active[key].attempt.status is AttemptStatus.RUNNING:
-                self._settle(self._state.jobs[key], now, asked=Asked.PREEMPT, reason="asked by nobody")
+                self._ask(self._state.jobs[key], now, Asked.PREEMPT, reason="asked by nobody")
 
     patch.setattr(Gangs, "ask", remembering)
     patch.setattr(Gangs, "reconcile", again)

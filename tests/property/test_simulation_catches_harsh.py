@@ -1,21 +1,19 @@
 """The world is worth something for clocks, leases, deadlines and answers, too: each way of breaking them is caught."""
 
-# ruff: noqa: ANN401 - what breaks private parts must reach them, and takes whatever they take
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.controller import controller
 from holdfast.controller.observations import Observations
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.controller.workloads.gang_attempts import TerminateAttempts
-from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
-from holdfast.domain.lifecycle.judge import HandlerResult
+from holdfast.domain.lifecycle import RUN_TERMINAL, Outcome, RunStatus
+from holdfast.domain.lifecycle.engine import Report
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.gang import reconcile as gang
+from holdfast.domain.workloads.gang import conclude
+from holdfast.domain.workloads.gang.flight import Flight
 from holdfast.executor.executor import Executor
 from tools.memory_store.store import MemoryStore
 from tools.simulate import controllers
@@ -48,19 +46,17 @@ def an_overtaken_answer_is_acted_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retry_is_granted_past_the_total_deadline(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gang, "refused", lambda decision, *_: decision)
+    patch.setattr(conclude, "refused", lambda decision, *_: decision)
 
 
 def ranks_are_stopped_one_by_one(patch: pytest.MonkeyPatch) -> None:
-    def execute(self: TerminateAttempts, targets: Any, now: float) -> HandlerResult:
-        for active in targets:
-            left = [run for run in active.runs.values() if run.status not in RUN_TERMINAL]
-            if not any(run.status is RunStatus.TERMINATING for run in left):
-                self._state.put_run(active, left[0].entered(RunStatus.TERMINATING, now))
-            self._state.queue.discard(active.job.kind, active.attempt.job_id)
-        return HandlerResult(skipped={active.attempt.job_id: "stopping" for active in targets})
+    def terminate(self: Flight, now: float) -> Report:
+        left = [run for run in self.runs.values() if run.status not in RUN_TERMINAL]
+        if not any(run.status is RunStatus.TERMINATING for run in left):
+            self._put(left[0].entered(RunStatus.TERMINATING, now))
+        return Report(Outcome.SKIPPED, message="stopping")
 
-    patch.setattr(TerminateAttempts, "execute", execute)
+    patch.setattr(Flight, "_terminate", terminate)
 
 
 def two_processes_are_one_owner(patch: pytest.MonkeyPatch) -> None:

@@ -26,15 +26,15 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings, Rule
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.gang.conclude import Judgement, Over, conclude
 from holdfast.domain.workloads.gang.reconcile import (
     HELD_BY_USER,
     Asked,
     ExpireAttempt,
-    GangResult,
     Observed,
-    Over,
+    Settled,
     StopAttempt,
-    reconcile,
+    settle,
 )
 from holdfast.domain.workloads.retry import Ruleset
 from tests.unit.conftest import job_named, retrying
@@ -69,7 +69,8 @@ def over(*outcomes: RunOutcome | None, policy: RetryPolicy | None = None, attemp
         for rank, outcome in enumerate(outcomes)
     ]
     policies = () if policy is None else (policy,)
-    return Over(attempt, ENDED, runs, Ruleset(PolicySet.compile(policies), NO_CATEGORIES, RetrySettings()))
+    ruleset = Ruleset(PolicySet.compile(policies), NO_CATEGORIES, RetrySettings())
+    return Over(attempt, ENDED, runs, lambda *_: Judgement(ruleset))
 
 
 HOLD = retrying(rules=(Rule(Action.HOLD, name="ask"),))
@@ -92,9 +93,7 @@ def test_an_attempt_that_is_over_is_judged_and_its_whole_decision_kept(
     outcomes: tuple[RunOutcome | None, ...], policy: RetryPolicy | None, state: JobState, ending: Ending
 ) -> None:
     attempt = evolve(STOPPING, started_at=None if ending is Ending.NEVER_STARTED else NOW - 50)
-    result = reconcile(
-        PLAIN, job_in(JobState.RUNNING), Observed(over=over(*outcomes, policy=policy, attempt=attempt)), NOW
-    )
+    result = conclude(PLAIN, job_in(JobState.RUNNING), over(*outcomes, policy=policy, attempt=attempt), NOW)
     ((ended, step),) = result.decisions
     assert (result.state.state, step, result.orders) == (state, ENDED, ())
     if ending is Ending.SUCCEEDED:
@@ -111,21 +110,21 @@ def test_an_attempt_that_is_over_is_judged_and_its_whole_decision_kept(
 def test_what_ended_unnoticed_has_ended_with_the_last_of_its_programs(outcome: RunOutcome, state: JobState) -> None:
     ended = over(outcome, outcome)
     runs = [evolve(run, ended_at=NOW - 3000.0 * (1 + run.rank)) for run in ended.runs]
-    result = reconcile(PLAIN, job_in(JobState.RUNNING), Observed(over=ended._replace(runs=runs)), NOW)
+    result = conclude(PLAIN, job_in(JobState.RUNNING), ended._replace(runs=runs), NOW)
     ((attempt, _),) = result.decisions
     assert (result.state.state, result.state.updated_at) == (state, NOW)
     assert result.state.ended_at == attempt.ended_at == NOW - 3000.0
 
 
 def test_the_back_off_counts_from_the_failure_and_not_from_the_judgement() -> None:
-    seen = Observed(over=over(BAD, policy=retrying(1, delay_s=10.0)))
-    assert reconcile(PLAIN, job_in(JobState.RUNNING), seen, NOW).state.retry_at == BAD.ended_at + 10.0
+    ended = over(BAD, policy=retrying(1, delay_s=10.0))
+    assert conclude(PLAIN, job_in(JobState.RUNNING), ended, NOW).state.retry_at == BAD.ended_at + 10.0
 
 
 @pytest.mark.parametrize(("outcome", "ending"), [(BAD, Ending.CANCELLED), (GOOD, Ending.SUCCEEDED)])
 def test_a_cancellation_hides_a_failure_and_no_success(outcome: RunOutcome, ending: Ending) -> None:
     job = job_in(JobState.RUNNING, cancel_requested=True, reason="cancelled by ann")
-    result = reconcile(PLAIN, job, Observed(over=over(outcome, policy=retrying(9))), NOW)
+    result = conclude(PLAIN, job, over(outcome, policy=retrying(9)), NOW)
     ((ended, _),) = result.decisions
     expected = JobState.CANCELLED if ending is Ending.CANCELLED else JobState.SUCCEEDED
     assert (result.state.state, ended.ending, ended.decision) == (expected, ending, None)
@@ -133,8 +132,7 @@ def test_a_cancellation_hides_a_failure_and_no_success(outcome: RunOutcome, endi
 
 def test_an_attempt_that_found_no_place_has_failed_for_what_its_lifecycle_says() -> None:
     step = Step("ScheduleAttempts", Outcome.EXPIRED, NOW, message="found no place within 5s")
-    seen = Observed(over=over(attempt=WAITING)._replace(step=step))
-    result = reconcile(PLAIN, job_in(JobState.QUEUED), seen, NOW)
+    result = conclude(PLAIN, job_in(JobState.QUEUED), over(attempt=WAITING)._replace(step=step), NOW)
     ((ended, _),) = result.decisions
     assert (result.state.state, result.state.attempt) == (JobState.FAILED, WAITING.number)
     assert ended.failure is not None
@@ -172,7 +170,7 @@ LATE = f"total deadline of 1m40s is over ({DecisionCode.TOTAL_DEADLINE})"
 def test_time_moves_a_job_on(
     spec: JobSpec, job: Job, seen: Observed, state: JobState, orders: tuple[StopAttempt | ExpireAttempt, ...]
 ) -> None:
-    result = reconcile(spec, job, seen, NOW)
+    result = settle(spec, job, seen, NOW)
     assert (result.state.state, result.orders) == (state, orders)
     assert (result.state.reason == LATE) is (state is JobState.FAILED)
 
@@ -190,7 +188,7 @@ def test_time_moves_a_job_on(
     ],
 )
 def test_a_job_is_looked_at_again_when_time_changes_something(spec: JobSpec, job: Job, expected: float | None) -> None:
-    assert reconcile(spec, job, Observed(), NOW).wake_at == expected
+    assert settle(spec, job, Observed(), NOW).wake_at == expected
 
 
 @pytest.mark.parametrize(
@@ -252,7 +250,7 @@ def test_a_job_is_looked_at_again_when_time_changes_something(spec: JobSpec, job
 def test_what_a_user_asks_is_done_where_it_applies(
     job: Job, seen: Observed, state: JobState, orders: tuple[StopAttempt, ...], closed: int | None
 ) -> None:
-    result = reconcile(PLAIN, job, seen._replace(reason="ann said so"), NOW)
+    result = settle(PLAIN, job, seen._replace(reason="ann said so"), NOW)
     assert (result.state.state, result.orders) == (state, orders)
     assert [(ended.number, ended.ending) for ended, _ in result.decisions] == (
         [] if closed is None else [(closed, Ending.NEVER_STARTED)]
@@ -278,7 +276,7 @@ POLICIES = st.none() | st.just(HOLD) | st.builds(retrying, st.integers(0, 2), de
 OUTCOMES = st.lists(st.sampled_from([GOOD, BAD, STOPPED]), max_size=3)
 
 
-def carried_out(seen: Observed, result: GangResult) -> Observed:
+def carried_out(seen: Observed, result: Settled) -> Observed:
     """Return what there is to see once a result is stored and carried out, and nothing else has happened."""
     attempt = seen.attempt
     if attempt is not None and result.orders and attempt.status is not AttemptStatus.TERMINATING:
@@ -297,7 +295,9 @@ def test_whatever_changes_a_job_says_when_and_only_what_backs_off_has_a_time_for
         job, attempt = evolve(job, cancel_requested=bool(flag)), RUNNING
     ended = over(*outcomes, policy=policy) if attempt and outcomes else None
     for asked in (None, *Asked):
-        after = reconcile(spec, job, Observed(attempt, over=ended, asked=asked), NOW).state
+        after = (
+            settle(spec, job, Observed(attempt, asked=asked), NOW) if ended is None else conclude(spec, job, ended, NOW)
+        ).state
         assert after.updated_at == (job.updated_at if after == job else NOW)
         assert (after.retry_at is not None) is (after.state is JobState.BACKOFF)
         assert (after.ended_at is not None) is after.terminal
@@ -321,7 +321,7 @@ def test_a_job_says_why_in_the_words_of_whoever_asks_or_else_in_its_own(
         seen = Observed(attempt, asked=asked, reason=said, interrupted=Interruption.HOLD)
         if asked is Asked.HOLD:
             seen = seen._replace(interrupted=None)
-        assert reconcile(PLAIN, job, seen, NOW).state.reason == (said or words)
+        assert settle(PLAIN, job, seen, NOW).state.reason == (said or words)
 
 
 @given(JOBS, SPECS, ASKED, POLICIES, OUTCOMES, st.floats(SUBMITTED, 2 * NOW))
@@ -332,13 +332,15 @@ def test_a_second_look_with_nothing_new_changes_and_orders_nothing(
     if job.state is JobState.BACKOFF:
         job = evolve(job, retry_at=due)
     if job.state is JobState.RUNNING:
-        ended = over(*outcomes, policy=policy) if outcomes else None
-        seen = Observed(over=ended, asked=None) if ended else Observed(RUNNING, asked=asked)
-    before, result = job, reconcile(spec, job, seen, NOW)
+        if outcomes:
+            job = conclude(spec, job, over(*outcomes, policy=policy), NOW).state
+        else:
+            seen = Observed(RUNNING, asked=asked)
+    before, result = job, settle(spec, job, seen, NOW)
     for _ in ("what was due besides", "nothing new"):
         if result.state.terminal or any(isinstance(order, ExpireAttempt) for order in result.orders):
             return  # nobody looks at it any more; or its lifecycle says first what the attempt failed for
         before, seen = result.state, carried_out(seen, result)
-        result = reconcile(spec, before, seen, NOW)
+        result = settle(spec, before, seen, NOW)
     assert result.state is before
     assert (result.orders, result.decisions) == ((), ())

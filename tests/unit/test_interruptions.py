@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.domain.audit import Act
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, JobState, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption
 from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.workloads.gang.flight import KILL_ALLOWANCE_S
 from holdfast.domain.workloads.gang.interruption import interrupted
 from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun

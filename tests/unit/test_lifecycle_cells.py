@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.controller.workloads.gang_attempts import TerminateAttempts
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import Attempt, JobState, Queue, Resources, Run
 from holdfast.domain.lifecycle import (
@@ -21,6 +20,7 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.policy.model import RetrySettings
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.gang.flight import Flight
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import Changes
@@ -147,11 +147,11 @@ def is_never_heard_of_again(lab: Lab) -> str:
 
 
 def cannot_be_told_to_stop(lab: Lab) -> str:
-    def broken(_: TerminateAttempts, *__: object) -> None:
+    def broken(_: Flight, *__: object) -> None:
         raise LookupError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TerminateAttempts, "execute", broken)
+        patch.setattr(Flight, "_terminate", broken)
         return takes_its_time_to_stop(lab)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.controller.coordinator import Coordinator, Standing
 from holdfast.domain.lifecycle import (
     EntityKind,
     HandlerRow,
@@ -19,11 +17,8 @@ from holdfast.domain.lifecycle import (
     Step,
     TransitionStatus,
 )
-from holdfast.domain.lifecycle.judge import HandlerOptions, HandlerResult, Report, Reports, resolve_options
+from holdfast.domain.lifecycle.engine import HandlerOptions, Report, advance, resolve_options
 from holdfast.domain.lifecycle.table import JUDGED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class DoorStatus(StrEnum):
@@ -61,61 +56,44 @@ DOORS = Lifecycle(
     (CHECK,),
     (OFF, SHUT_ALONE),
 )
+ALONE = Lifecycle(EntityKind.ATTEMPT, frozenset({Outcome.SUCCESS, Outcome.FAILURE}), (CHECK,))
 
 
 @dataclass
 class Door:
-    name: str
+    """A door that says of its work what it is told to say, or raises."""
+
+    says: Outcome | None = None
     status: DoorStatus = D.AJAR
-    hinges: list[HingeStatus] = field(default_factory=lambda: [H.WHOLE, H.WHOLE])
+    children: list[HingeStatus] = field(default_factory=lambda: [H.WHOLE, H.WHOLE])
     tries: int = 0
     steps: list[tuple[str, Outcome, str]] = field(default_factory=list)
+    worked: int = 0
+    raised: Exception | None = None
+    broken: bool = False
 
-
-class Doors(Coordinator[Door, DoorStatus, HingeStatus]):
-    def __init__(self, table: Lifecycle[DoorStatus, HingeStatus]) -> None:
-        super().__init__(table, since=lambda entered: entered)
-
-    def standing(self, entity: Door) -> Standing[DoorStatus]:
-        return Standing(entity.name, entity.status, 0.0, entity.tries)
-
-    def children(self, entity: Door) -> list[HingeStatus]:
-        return entity.hinges
+    def since(self) -> float:
+        return 0.0
 
     def options(
-        self, row: HandlerRow[DoorStatus, HingeStatus] | PromotionRow[DoorStatus, HingeStatus], entity: Door
+        self, row: HandlerRow[DoorStatus, HingeStatus] | PromotionRow[DoorStatus, HingeStatus]
     ) -> HandlerOptions:
-        del entity
         return resolve_options(row)
 
-    def apply(self, entity: Door, step: Step, to: TransitionStatus[DoorStatus, HingeStatus]) -> None:
-        entity.steps.append((step.phase, step.outcome, step.message))
-        entity.status = to.status or entity.status
-        entity.hinges = [to.children or hinge for hinge in entity.hinges]
-
-
-@dataclass
-class Looked:
-    """What is said of doors: never that one was passed over."""
-
-    said: dict[str, Outcome]
-
-    def reports(self) -> Iterator[Report]:
-        return (Report(name, said, message="creaks") for name, said in self.said.items())
-
-
-@dataclass
-class Says:
-    row: HandlerRow[DoorStatus, HingeStatus]
-    result: Reports | None
-    given: list[str] = field(default_factory=list)
-
-    def execute(self, targets: Sequence[Door], now: float) -> Reports:
+    def work(self, row: HandlerRow[DoorStatus, HingeStatus], now: float) -> Report | None:
+        assert row is CHECK
         del now
-        self.given += [door.name for door in targets]
-        if self.result is None:
+        self.worked += 1
+        if self.broken:
             raise LookupError(NOTHING)
-        return self.result
+        return None if self.says is None else Report(self.says, message="creaks")
+
+    def take(self, step: Step, to: TransitionStatus[DoorStatus, HingeStatus]) -> bool:
+        before = self.status
+        self.steps.append((step.phase, step.outcome, step.message))
+        self.status = to.status or self.status
+        self.children = [to.children or hinge for hinge in self.children]
+        return self.status is not before
 
 
 @pytest.mark.parametrize(
@@ -126,67 +104,63 @@ class Says:
     ],
 )
 def test_a_kind_of_its_own_moves_by_its_own_results(said: Outcome, status: DoorStatus, hinge: HingeStatus) -> None:
-    door = Door("a")
-    Doors(DOORS).run(Says(CHECK, Looked({"a": said})), [door], 100.0)
-    assert (door.status, door.hinges, door.steps) == (status, [hinge] * 2, [("CheckDoors", said, "creaks")])
+    door = Door(said, D.SHUT)
+    advance(ALONE, door, 100.0)
+    assert (door.status, door.children, door.steps) == (status, [hinge] * 2, [("CheckDoors", said, "creaks")])
 
 
 @pytest.mark.parametrize("said", [None, Outcome.SKIPPED, Outcome.EXPIRED, Outcome.GIVE_UP, Outcome.NEED_RETRY])
 def test_what_a_kind_does_not_have_changes_and_records_nothing_however_late_it_is(said: Outcome | None) -> None:
-    door = Door("a", tries=9)
-    Doors(DOORS).run(Says(CHECK, Looked({"a": said} if said else {})), [door], 100.0)
+    door = Door(said, tries=9)
+    advance(ALONE, door, 100.0)
     assert (door.status, door.steps) == (D.AJAR, [])
 
 
-def test_a_handler_that_raises_has_failed() -> None:
-    door = Door("a", D.SHUT)
-    Doors(DOORS).run(Says(CHECK, None), [door], 100.0)
+def test_work_that_raises_has_failed_and_what_it_raised_is_kept() -> None:
+    door = Door(status=D.SHUT, broken=True)
+    advance(ALONE, door, 100.0)
     assert (door.status, door.steps) == (D.STUCK, [("CheckDoors", Outcome.FAILURE, NOTHING)])
+    assert isinstance(door.raised, LookupError)
 
 
-def test_only_targets_with_such_a_child_are_given_to_a_handler() -> None:
-    doors = [Door("a"), Door("b", D.STUCK), Door("c", hinges=[H.BROKEN])]
-    handler = Says(CHECK, Looked({}))
-    Doors(DOORS).run(handler, doors, 0.0)
-    assert handler.given == ["a"]
+@pytest.mark.parametrize(
+    ("door", "worked"), [(Door(), 1), (Door(status=D.STUCK), 0), (Door(children=[H.BROKEN, H.WHOLE]), 1)]
+)
+def test_only_what_has_the_status_and_such_a_child_is_worked_on(door: Door, worked: int) -> None:
+    advance(DOORS, door, 0.0)
+    assert door.worked == worked
+
+
+def test_one_whose_children_are_all_in_another_status_is_not_worked_on() -> None:
+    door = Door(Outcome.SUCCESS, D.SHUT, [H.BROKEN])
+    advance(DOORS, door, 0.0)
+    assert (door.worked, door.steps) == (0, [])
 
 
 @pytest.mark.parametrize(
     ("door", "now", "status"),
     [
-        (Door("a", D.STUCK, [H.BROKEN, H.BROKEN]), 0.0, D.GONE),
-        (Door("a", D.STUCK, [H.BROKEN, H.WHOLE]), 0.0, D.STUCK),
-        (Door("a", D.AJAR), 50.0, D.AJAR),
-        (Door("a", D.AJAR), 51.0, D.SHUT),
+        (Door(None, D.STUCK, [H.BROKEN, H.BROKEN]), 0.0, D.GONE),
+        (Door(None, D.STUCK, [H.BROKEN, H.WHOLE]), 0.0, D.STUCK),
+        (Door(None, D.AJAR), 50.0, D.AJAR),
+        (Door(None, D.AJAR), 51.0, D.SHUT),
     ],
 )
 def test_children_and_time_promote(door: Door, now: float, status: DoorStatus) -> None:
-    Doors(DOORS).promote(door, now)
+    advance(DOORS, door, now)
     assert door.status is status
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        HandlerResult(successes=("nobody", "a")),
-        HandlerResult(successes=("a",), failures={"nobody": ("E", "no such door")}),
-        HandlerResult(successes=("a",), skipped={"nobody": "waits", "a": "said twice"}),
-    ],
-)
-def test_an_unknown_id_in_a_result_harms_nobody_and_is_logged(
-    result: HandlerResult, caplog: pytest.LogCaptureFixture
-) -> None:
-    door, other = Door("a"), Door("b")
-    Doors(DOORS).run(Says(CHECK, result), [door, other], 0.0)
-    assert (door.status, len(door.steps), other.steps) == (D.SHUT, 1, [])
-    (said,) = caplog.messages
-    assert said.startswith("handler")
-    assert "not given: ['nobody'" in said
+def test_one_look_goes_on_until_nothing_moves() -> None:
+    door = Door(Outcome.FAILURE)
+    advance(DOORS, door, 0.0)
+    assert [step[0] for step in door.steps] == ["CheckDoors", "FallOff"]
+    assert door.status is D.GONE
 
 
 @pytest.mark.parametrize(("now", "outcome"), [(1.0, None), (1.5, Outcome.EXPIRED)])
-def test_a_target_the_handler_does_not_mention_expires_like_one_it_skips(now: float, outcome: Outcome | None) -> None:
+def test_work_of_which_nothing_is_said_expires_like_what_is_skipped(now: float, outcome: Outcome | None) -> None:
     judged = Lifecycle(EntityKind.ATTEMPT, JUDGED, (CHECK,))
-    door = Door("a")
-    Doors(judged).run(Says(CHECK, HandlerResult()), [door], now)
+    door = Door()
+    advance(judged, door, now)
     assert [step[1] for step in door.steps] == ([outcome] if outcome else [])

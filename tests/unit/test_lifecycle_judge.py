@@ -1,4 +1,4 @@
-"""The coordinator's judgements, as tables (BEP-1030 and its cases)."""
+"""The engine's judgements, as tables (BEP-1030 and its cases)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.lifecycle import AttemptStatus as A
 from holdfast.domain.lifecycle import RunStatus as R
-from holdfast.domain.lifecycle.judge import (
+from holdfast.domain.lifecycle.engine import (
     HandlerOptions,
     judge_failure,
     judge_waiting,
     promotes,
-    recorded,
     resolve_options,
 )
+from holdfast.domain.lifecycle.history import recorded
 from holdfast.domain.lifecycle.table import JUDGED
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.gang.flight import after as after_step
 
 FIVE = HandlerOptions(timeout_s=900.0, max_retries=5)
 
@@ -61,7 +62,7 @@ def test_every_cell_of_the_handler_table_moves_or_maintains(row: AttemptHandler,
     for start in row.targets:
         attempt = Attempt("j", 1, status=start, status_since=5.0, tries=2)
         to = row.transitions.get(outcome, TransitionStatus()).status
-        after = attempt.after(outcome, to, 9.0)
+        after = after_step(attempt, outcome, to, 9.0)
         if to in {None, start}:
             assert after.status is start
             assert after.status_since == 5.0
@@ -181,7 +182,7 @@ def test_five_failures_are_one_row_and_the_sixth_gives_up() -> None:
     for at in range(6):
         outcome = judge_failure(attempt.tries, HandlerOptions(None, 5), since=0.0, now=float(at))
         outcomes.append(outcome)
-        attempt = attempt.after(outcome, None, float(at))
+        attempt = after_step(attempt, outcome, None, float(at))
         if outcome is Outcome.NEED_RETRY:
             last = recorded(last, _row(at=float(at)))
     assert outcomes == [Outcome.NEED_RETRY] * 5 + [Outcome.GIVE_UP]
@@ -190,6 +191,6 @@ def test_five_failures_are_one_row_and_the_sixth_gives_up() -> None:
 
 
 def test_a_skip_neither_counts_as_a_try_nor_resets_any_and_a_change_of_status_does() -> None:
-    failed = Attempt("j", 1).after(Outcome.NEED_RETRY, None, 1.0)
-    assert failed.after(Outcome.SKIPPED, None, 2.0).tries == 1
-    assert failed.after(Outcome.SUCCESS, A.RUNNING, 3.0).tries == 0
+    failed = after_step(Attempt("j", 1), Outcome.NEED_RETRY, None, 1.0)
+    assert after_step(failed, Outcome.SKIPPED, None, 2.0).tries == 1
+    assert after_step(failed, Outcome.SUCCESS, A.RUNNING, 3.0).tries == 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.controller import publisher
+from holdfast.controller.workloads import gangs
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
@@ -147,17 +148,15 @@ def test_a_row_that_cannot_be_read_keeps_no_controller_from_starting(lab: Lab, s
 
 
 def test_a_job_that_cannot_be_placed_keeps_no_other_from_its_place(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    from holdfast.controller.workloads.gang_attempts import ScheduleAttempts  # noqa: PLC0415 - beside what is done to it
+    begin = gang.begin
 
-    opened = ScheduleAttempts.open
-
-    def poisoned(self: ScheduleAttempts, job: Any, places: Any, now: float) -> Any:
+    def poisoned(spec: Any, job: Any, *about: Any) -> Any:
         if job.name == "bad":
             message = "cannot be opened"
             raise RuntimeError(message)
-        return opened(self, job, places, now)
+        return begin(spec, job, *about)
 
-    monkeypatch.setattr(ScheduleAttempts, "open", poisoned)
+    monkeypatch.setattr(gang, "begin", poisoned)
     bad, good = lab.submit(job_named("bad")), lab.submit(job_named("good"), exits(0))
     lab.pass_s(5)
     assert lab.job(good).state is JobState.SUCCEEDED
@@ -232,7 +231,7 @@ def test_the_trouble_of_the_store_is_nobodys_in_particular(lab: Lab, monkeypatch
         message = "the database is away"
         raise Unavailable(message)
 
-    monkeypatch.setattr(gang, "next_due", away)
+    monkeypatch.setattr(gangs, "next_due", away)
     lab.submit(job_named("job"))
     with pytest.raises(Unavailable):
         lab.tick()

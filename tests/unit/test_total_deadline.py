@@ -13,7 +13,7 @@ from holdfast.domain.job import Attempt, Job, JobState, Resources
 from holdfast.domain.lifecycle import Outcome, Step
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
-from holdfast.domain.workloads.gang.reconcile import Over, fail
+from holdfast.domain.workloads.gang.conclude import Judgement, Over, fail
 from holdfast.domain.workloads.retry import Ruleset
 from holdfast.engines.simulated.life import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
@@ -35,8 +35,9 @@ def judged(
     job = Job("job", "job", "default", 0, submitted_at=NOW, spec="", state=JobState.RUNNING, attempt=1)
     cause = Cause.EXECUTION_TIMEOUT if ended_by is EndedBy.DEADLINE else Cause.KERNEL_NONZERO_EXIT
     failure = Failure(cause, frozenset(), failed_at=now, ended_by=ended_by, message="ran longer than 3 s")
-    over = Over(Attempt("job", 1), Step("PromoteToTerminated", Outcome.SUCCESS, now), (), ruleset)
-    result = fail(spec, job, over, failure, now)
+    judged = Judgement(ruleset)
+    over = Over(Attempt("job", 1), Step("PromoteToTerminated", Outcome.SUCCESS, now), (), lambda *_: judged)
+    result = fail(spec, job, over, judged, failure, now)
     return result.state, result.decisions[0].attempt
 
 

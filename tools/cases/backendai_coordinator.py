@@ -19,16 +19,17 @@ from holdfast.domain.lifecycle import (
     RunStatus,
     attempt_id,
 )
-from holdfast.domain.lifecycle.judge import (
+from holdfast.domain.lifecycle.engine import (
+    REPORTED,
     HandlerOptions,
-    HandlerResult,
     is_expired,
     judge_failure,
     judge_waiting,
     promotes,
-    recorded,
     resolve_options,
 )
+from holdfast.domain.lifecycle.history import recorded
+from holdfast.domain.workloads.gang.flight import after as after_step
 from tools.cases.controller_world import history_after_raising
 from tools.cases.prose import before_upstream, limit, number, seconds_ago
 from tools.cases.results import Case, Mismatch, Skip
@@ -128,7 +129,7 @@ def _check_ticks(case: Case) -> list[Mismatch]:
         outcomes.append(outcome)
         if outcome is Outcome.NEED_RETRY:
             last = recorded(last, _row(SCHEDULE.name, outcome))
-        attempt = attempt.after(outcome, None, _NOW)
+        attempt = after_step(attempt, outcome, None, _NOW)
     got = {"rows": 1 if last and last.seq == 0 else 2, "attempts": last.attempts if last else 0, "last": outcomes[-1]}
     expected = {"rows": 1, "attempts": failures, "last": Outcome.GIVE_UP}
     return [Mismatch(what, expected[what], got[what]) for what in expected if expected[what] != got[what]]
@@ -159,8 +160,7 @@ def _check_merged(case: Case) -> list[Mismatch]:
 
 
 def _check_result_type(_: Case) -> list[Mismatch]:
-    names = sorted(HandlerResult.__struct_fields__)
-    expected = ["failures", "skipped", "successes"]
+    names, expected = sorted(REPORTED), [Outcome.FAILURE, Outcome.SKIPPED, Outcome.SUCCESS]
     return [] if names == expected else [Mismatch("what a handler can say", expected, names)]
 
 

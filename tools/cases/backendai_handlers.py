@@ -16,7 +16,9 @@ from holdfast.domain.lifecycle import (
     TransitionStatus,
     attempt_id,
 )
-from holdfast.domain.lifecycle.judge import HandlerOptions, judge_failure, judge_waiting, recorded
+from holdfast.domain.lifecycle.engine import HandlerOptions, judge_failure, judge_waiting
+from holdfast.domain.lifecycle.history import recorded
+from holdfast.domain.workloads.gang.flight import after as after_step
 from tools.cases.prose import before_upstream
 from tools.cases.results import Mismatch, Skip
 
@@ -63,7 +65,7 @@ def _check_from(case: Case, row: AttemptHandler, status: AttemptStatus, named: s
     outcome = _judged(case["given"], tries, since)
     before = Attempt("job", 1, status=status, status_since=since, tries=tries)
     target = row.transitions.get(outcome, TransitionStatus())
-    after = before.after(outcome, target.status, _NOW)
+    after = after_step(before, outcome, target.status, _NOW)
     kind, name = EntityKind.ATTEMPT, attempt_id("job", 1)
     history = recorded(None, HistoryRow(kind, name, 0, row.name, status, after.status, outcome, _NOW, _NOW))
     got = {

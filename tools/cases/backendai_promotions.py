@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.domain.lifecycle import PROMOTIONS, AttemptPromotion, AttemptStatus, Match, RunStatus
-from holdfast.domain.lifecycle.judge import promotes
+from holdfast.domain.lifecycle.engine import promotes
 from holdfast.domain.record import evolve
 from tools.cases.prose import before_upstream
 from tools.cases.results import Mismatch, Skip

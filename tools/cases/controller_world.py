@@ -1,16 +1,15 @@
-"""Checks what the controller carries out, on its real memory and coordinator: due retries, raising handlers."""
+"""Checks what the controller carries out, on its real memory and engine: due retries, raising handlers."""
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import Controller
 from holdfast.controller.state import ControllerState
-from holdfast.controller.workloads.gang_attempts import AttemptCoordinator
 from holdfast.domain.job import Attempt, Job, JobState, Run
-from holdfast.domain.lifecycle import START, AttemptHandler, AttemptStatus, HistoryRow, RunStatus
+from holdfast.domain.lifecycle import AttemptHandler, AttemptStatus, HistoryRow, RunStatus
+from holdfast.domain.workloads.gang.flight import Flight, Surroundings
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.store import Submission
 from tools.memory_store import MemoryStore
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.controller.active import Active
-    from holdfast.domain.lifecycle import Step
-    from holdfast.domain.lifecycle.judge import HandlerResult
+    from holdfast.domain.lifecycle.engine import Report
 
 NOW = 1_000_000.0
 
@@ -56,31 +54,29 @@ class _At:
 
 def history_after_raising(count: int) -> list[HistoryRow]:
     """Let a handler raise while it works on attempts; return what their histories say."""
-    logging.getLogger("holdfast").setLevel(logging.CRITICAL)
     state = ControllerState(load_spec)
-    batch = [_prepared(state, f"job{number}") for number in range(count)]
-    AttemptCoordinator(state, over=_no_end, requeue=_no_requeue).run(_Raising(), batch, NOW)
+    for number in range(count):
+        active = _prepared(state, f"job{number}")
+        flight = _Raising(active.spec, active.job, active.attempt, active.runs, _AROUND)
+        flight.advance(NOW)
+        for step, attempt in flight.steps:
+            state.step(active, step, attempt)
     return list(state.changes.history.values())
 
 
-class _Raising:
-    """A handler with a defect."""
+def _no_judgement(*about: object) -> Never:
+    raise AssertionError(about)
 
-    row: AttemptHandler = START
 
-    def execute(self, targets: Sequence[Active], now: float) -> HandlerResult:
-        msg = f"cannot start {len(targets)} at {now}"
+_AROUND = Surroundings(alive=bool, engines={}, judging=_no_judgement)
+
+
+class _Raising(Flight):
+    """An attempt whose phases have a defect."""
+
+    def work(self, row: AttemptHandler, now: float) -> Report:
+        msg = f"cannot {row.name} at {now}"
         raise RuntimeError(msg)
-
-
-def _no_end(active: Active, step: Step) -> None:
-    msg = f"{active.job.id} has not ended, by {step}"
-    raise AssertionError(msg)
-
-
-def _no_requeue(active: Active, step: Step) -> None:
-    msg = f"{active.job.id} was put back, by {step}"
-    raise AssertionError(msg)
 
 
 def _job(job_id: str, state: JobState, retry_at: float | None = None) -> Job:

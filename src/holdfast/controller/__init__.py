@@ -1,5 +1,5 @@
 """The only writer of lifecycle state: takes requests and reports in, decides, commits, publishes.
 
-Start with ``controller.Controller.tick``. ``state`` is its memory, ``coordinator`` drives the tables of
-``domain.lifecycle``, ``handlers`` do the work of each phase.
+Start with ``controller.Controller.tick``. ``state`` is its memory; each kind of ``workloads`` collects facts,
+has the domain decide, and stores what follows.
 """

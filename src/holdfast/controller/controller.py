@@ -22,12 +22,12 @@ from holdfast.controller.readable import strays
 from holdfast.controller.reconcile import Quarantine, Reconciler, Requests, refuse
 from holdfast.controller.set_back import in_our_time, retried_sooner
 from holdfast.controller.state import ControllerState
-from holdfast.controller.workloads.gang_attempts import KILL_ALLOWANCE_S
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
 from holdfast.domain.event_mapping import grouped
 from holdfast.domain.placement.scheduling import RoundLimits
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import UNREAD
+from holdfast.domain.workloads.gang.flight import KILL_ALLOWANCE_S
 from holdfast.errors import Unavailable, Uncertain
 from holdfast.ports.exchange import ExchangeResponse
 from holdfast.ports.store import Changes

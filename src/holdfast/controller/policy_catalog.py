@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.controller.nodes.losses import Losses
     from holdfast.controller.nodes.shortages import Shortages
     from holdfast.domain.job import Job
-    from holdfast.domain.lifecycle.judge import HandlerLimits
+    from holdfast.domain.lifecycle.engine import HandlerLimits
     from holdfast.domain.placement.fit import Place
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import ControllerStore

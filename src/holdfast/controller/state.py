@@ -15,10 +15,11 @@ from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, started, submitted
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
-from holdfast.domain.lifecycle.judge import following
+from holdfast.domain.lifecycle.history import following
 from holdfast.domain.placement.fit import Capacity, Place, PlaceKey
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.gang.flight import waiting_attempt
 from holdfast.ports.store import Changes, Snapshot
 
 if TYPE_CHECKING:
@@ -184,9 +185,7 @@ class ControllerState:
         """Return the attempt that waits for a place."""
         active = self.unplaced.get(job.id)
         if active is None:
-            number, since = job.attempt + 1, job.queued_at
-            attempt = Attempt(job.id, number, status_since=since, created_at=since, request=job.request)
-            active = self.unplaced[job.id] = Active(job, attempt, self.spec(job))
+            active = self.unplaced[job.id] = Active(job, waiting_attempt(job), self.spec(job))
         elif active.attempt.status_since != job.queued_at:
             active.attempt = evolve(active.attempt, status_since=job.queued_at)
         return active
@@ -198,7 +197,6 @@ class ControllerState:
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.active[job.id] = active
         self.pending.remove(job.id)
-        self.queue.add(active.job.kind, job.id)
         self.waits.heed(job.id, job)
         self.changes.attempts[attempt.key] = attempt
         self.outbox.emit(self.changes.events, started(job, attempt, runs))
@@ -207,7 +205,9 @@ class ControllerState:
             active.runs[run.uid] = run
             self.owner[run.uid] = job.id
             self.changes.runs[run.uid] = run
-            self.capacity.charge(run, job.queue, job.submitted_by)
+            self.runs_changed[run.uid] = (active, run)
+            if run.status not in RUN_TERMINAL:
+                self.capacity.charge(run, job.queue, job.submitted_by)
         return active
 
     def open_pods(self, job: Job, attempt: Attempt) -> Active:
@@ -349,15 +349,19 @@ class ControllerState:
         active.attempt = self.changes.attempts[attempt.key] = attempt
 
     def put_run(self, active: Active, run: Run) -> None:
-        """Change a run; a terminal one gives its capacity back."""
-        active.runs[run.uid] = run
-        self.changes.runs[run.uid] = run
-        self.runs_changed[run.uid] = (active, run)
-        over = run.status in RUN_TERMINAL
-        self.queue.add(active.job.kind, run.job_id, urgent=over)
-        if over and self.capacity.release(run.uid):
-            self.schedule_needed = True
-            self.capacity.usage[active.job.queue].jobs -= active.pods
+        """Change a run, and have its job looked at."""
+        self.put_runs(active, (run,))
+        self.queue.add(active.job.kind, run.job_id, urgent=run.status in RUN_TERMINAL)
+
+    def put_runs(self, active: Active, runs: Iterable[Run]) -> None:
+        """Change runs; a terminal one gives its capacity back."""
+        for run in runs:
+            active.runs[run.uid] = run
+            self.changes.runs[run.uid] = run
+            self.runs_changed[run.uid] = (active, run)
+            if run.status in RUN_TERMINAL and self.capacity.release(run.uid):
+                self.schedule_needed = True
+                self.capacity.usage[active.job.queue].jobs -= active.pods
 
     def note_run(self, active: Active, run: Run) -> None:
         """Write down what is new of a run; its attempt is not reconciled, as no decision depends on it."""
@@ -375,11 +379,10 @@ class ControllerState:
         self.schedule_needed = True
         self.drop_runs(active)
 
-    def withdraw(self, active: Active, step: Step, attempt: Attempt) -> None:
-        """Take an attempt that is to be placed anew out of flight by a step; its job is pending again."""
-        self.step(active, step, attempt)
+    def withdraw(self, active: Active) -> None:
+        """Take an attempt that is to be placed anew out of flight; its job is pending again."""
         self._close(active)
-        self.unplaced[attempt.job_id] = active
+        self.unplaced[active.attempt.job_id] = active
 
     def see_node(self, node: Node, *, changed_here: bool = False) -> None:
         """Take in a node as reported, an unchanged one is written now and then; or as changed here, perhaps away."""

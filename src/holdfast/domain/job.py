@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from holdfast.domain.access.grants import Permission  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.containers import UNKNOWN, EngineInfo
 from holdfast.domain.devices import Device  # noqa: TC001 - the codec of what is stored looks it up
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption, Outcome, RunStatus
-from holdfast.domain.lifecycle.judge import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption, RunStatus
+from holdfast.domain.lifecycle.engine import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.notifier import Notify  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.shortage import Short  # noqa: TC001 - the codec of what is stored looks it up
@@ -146,15 +146,6 @@ class Attempt(Struct, frozen=True):
     def entered(self, status: AttemptStatus, at: float) -> Attempt:
         """Return it in another status, with clock and tries reset."""
         return evolve(self, status=status, status_since=at, tries=0)
-
-    def after(self, outcome: Outcome, to: AttemptStatus | None, at: float) -> Attempt:
-        """Return it after an outcome; a change of status resets its clock and its tries."""
-        if to is not None and to is not self.status:
-            return self.entered(to, at)
-        return evolve(self, tries=self.tries + 1) if outcome in _COUNTED else self
-
-
-_COUNTED = frozenset({Outcome.NEED_RETRY, Outcome.GIVE_UP, Outcome.EXPIRED})
 
 
 class Run(Struct, frozen=True):

@@ -66,8 +66,8 @@ ARGUED = (
         "The bound is larger than what anything needs; what is left comes in the next tick.",
     ),
     Argued(
-        "controller/workloads/gang_attempts.py",
-        "AttemptCoordinator.next_look",
+        "domain/workloads/gang/flight.py",
+        "Flight.next_look",
         "False",
         "True",
         "What is past its time moves on in the look that finds it so, and each second's sweep looks again.",

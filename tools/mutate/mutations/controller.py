@@ -175,9 +175,9 @@ MUTATIONS = (
     ),
     Mutation(
         "what stops is given up before its executor can be sure",
-        "controller/workloads/gang_attempts.py",
-        "self._lease_s + entity.spec.grace_s + KILL_ALLOWANCE_S",
-        "entity.spec.grace_s",
+        "domain/workloads/gang/flight.py",
+        "self._around.lease_s + spec.grace_s + KILL_ALLOWANCE_S",
+        "spec.grace_s",
         ("unit/test_controller_faults.py",),
     ),
     Mutation(
@@ -189,7 +189,7 @@ MUTATIONS = (
     ),
     Mutation(
         "ranks of a gang are stopped one by one",
-        "controller/workloads/gang_attempts.py",
+        "domain/workloads/gang/flight.py",
         "if run.status is not RunStatus.TERMINATING:",
         "if left == 1:",
         (WORLDS,),
@@ -224,7 +224,7 @@ MUTATIONS = (
     ),
     Mutation(
         "nobody looks again when a retry is due",
-        "domain/workloads/gang/reconcile.py",
+        "domain/workloads/gang/conclude.py",
         "        due.append(job.retry_at)\n",
         "        pass\n",
         ("unit/test_controller.py",),

@@ -50,7 +50,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the total deadline counts while a job waits",
-        "domain/workloads/gang/reconcile.py",
+        "domain/workloads/gang/conclude.py",
         "    return job.submitted_at if job.ready_at is None else job.ready_at",
         "    return job.submitted_at",
         _TESTS,

@@ -88,7 +88,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a job that is released in time is held all the same",
-        "domain/workloads/gang/reconcile.py",
+        "domain/workloads/gang/conclude.py",
         "job = held(job, reason, now) if why is Interruption.HOLD else",
         "job = held(job, reason, now) if why is not Interruption.DRAIN else",
         _HELD,
@@ -151,9 +151,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a job that is held is given up while its warning lasts",
-        "controller/workloads/gang_attempts.py",
-        "timeout_s=warned_s + self._lease_s +",
-        "timeout_s=self._lease_s +",
+        "domain/workloads/gang/flight.py",
+        "timeout_s=warned_s + self._around.lease_s +",
+        "timeout_s=self._around.lease_s +",
         _HELD,
     ),
     Mutation(

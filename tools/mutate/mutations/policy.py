@@ -24,8 +24,8 @@ MUTATIONS = (
     Mutation(
         "a job's policies are compiled when it fails",
         "controller/workloads/gangs.py",
-        "                catalog.compiled(active.job, active.spec)",
-        "                pass",
+        "            catalog.compiled(job, spec)",
+        "            pass",
         ("unit/test_policy_catalog.py",),
     ),
     Mutation(
@@ -65,28 +65,28 @@ MUTATIONS = (
     ),
     Mutation(
         "a retry is granted past the total deadline",
-        "domain/workloads/gang/reconcile.py",
+        "domain/workloads/gang/conclude.py",
         "max(now, due) >= counted_from(job) + total_s",
         "now >= counted_from(job) + total_s",
         ("unit/test_total_deadline.py",),
     ),
     Mutation(
         "one good rank makes a gang succeed",
-        "domain/workloads/gang/reconcile.py",
+        "domain/workloads/gang/conclude.py",
         "succeeded == len(over.runs)",
         "succeeded",
         (WORLDS,),
     ),
     Mutation(
         "a failure hides a cancellation",
-        "domain/workloads/gang/reconcile.py",
+        "domain/workloads/gang/conclude.py",
         ("    if job.cancel_requested:\n        last"),
         ("    if job.cancel_requested and not over.runs:\n        last"),
         ("unit/test_controller.py",),
     ),
     Mutation(
         "retries are not counted",
-        "domain/workloads/gang/reconcile.py",
+        "domain/workloads/gang/conclude.py",
         "{**counters, counter: counters.get(counter, 0) + 1}",
         "{**counters}",
         ("unit/test_controller.py",),
@@ -163,7 +163,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a phase is tried once too often",
-        "domain/lifecycle/judge.py",
+        "domain/lifecycle/engine.py",
         "tries >= options.max_retries",
         "tries > options.max_retries",
         ("unit/test_lifecycle_judge.py",),

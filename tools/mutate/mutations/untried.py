@@ -64,7 +64,7 @@ MUTATIONS = (
     ),
     Mutation(
         "nodes that were tried are forgotten with a hold or a drain",
-        "domain/workloads/gang/reconcile.py",
+        "domain/workloads/gang/conclude.py",
         "    job = evolve(job, tried=tried_by(job, over.runs, last.failure))\n",
         "    job = evolve(job)\n",
         _TESTS,

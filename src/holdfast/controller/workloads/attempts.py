@@ -19,7 +19,7 @@ from holdfast.domain.lifecycle import (
     RunStatus,
     Step,
 )
-from holdfast.domain.lifecycle.judge import resolve_options
+from holdfast.domain.lifecycle.engine import resolve_options
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself
 from holdfast.domain.workloads.kubejob.reconcile import DEADLINE

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from holdfast.domain.access.grants import Access
-    from holdfast.domain.lifecycle.judge import HandlerLimits
+    from holdfast.domain.lifecycle.engine import HandlerLimits
 
 
 SHORTEST_S, LONGEST_S = 0.001, 30 * 86_400.0

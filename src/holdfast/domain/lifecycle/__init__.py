@@ -1,7 +1,7 @@
-"""How entities move: tables of handlers, promotions and requests for each kind, and one judge for all of them.
+"""How entities move: tables of handlers, promotions and requests for each kind, and one engine for all of them.
 
-Read ``attempts`` first, the table of attempts and their runs; then ``table`` for what rows are made of, ``judge`` for
-what happens to a handler's report, and ``history`` for how each step is recorded.
+Read ``attempts`` first, the table of attempts and their runs; then ``table`` for what rows are made of, ``engine`` for
+what moves an entity and judges how a phase went, and ``history`` for how each step is recorded.
 """
 
 from holdfast.domain.lifecycle.attempts import (
@@ -29,7 +29,7 @@ from holdfast.domain.lifecycle.attempts import (
     AttemptHandler,
     AttemptPromotion,
 )
-from holdfast.domain.lifecycle.judge import HistoryRow, Step, SubStep, attempt_id
+from holdfast.domain.lifecycle.history import HistoryRow, Step, SubStep, attempt_id
 from holdfast.domain.lifecycle.statuses import (
     ATTEMPT_TERMINAL,
     RUN_ACTIVE,

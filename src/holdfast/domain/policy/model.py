@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from holdfast.domain.lifecycle.judge import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
+from holdfast.domain.lifecycle.engine import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.policy.codes import DecisionCode as DecisionCode  # noqa: PLC0414, TC001 - the codec looks it up
 from holdfast.domain.record import Struct, field
 

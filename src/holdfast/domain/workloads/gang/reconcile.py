@@ -1,52 +1,47 @@
-"""One look at a gang: its specification, its job and observations in, what happens to the job and what to do out.
+"""One look at a gang: its job, its attempt with its runs, and what is asked or due in; what becomes of all of it out.
 
-The runs of a gang start, fail and restart together. The lifecycle moves its attempt until it is over; this
-module decides what follows: a success, a cancellation, a retry and when it is due, a hold, a failure. Store the
-attempts that are over and the job before carrying orders out.
+The runs of a gang start, fail and restart together. The lifecycle moves its attempt until that is over; then follows
+what its runs say: a success, a cancellation, a retry and when it is due, a hold, a failure.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Never, TypeAlias, assert_never
 
-from holdfast.domain.classify import classify, initiating
-from holdfast.domain.failure import Cause, Failure, in_words
-from holdfast.domain.job import JOB_WAITING, Attempt, Job, JobState
+from holdfast.domain.job import JOB_WAITING, Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import (
     CANCEL_JOB,
-    ENDING_STATUS,
     TOTAL_DEADLINE,
     AttemptStatus,
-    Ending,
     Interruption,
     Outcome,
     RequestRow,
     Step,
 )
-from holdfast.domain.policy.decide import in_short
-from holdfast.domain.policy.decide import retry_at as due_at
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory
+from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import Standing, advanced, kept_waiting
 from holdfast.domain.workloads.gang import interruption
-from holdfast.domain.workloads.gang.endings import (
-    cancelled,
-    cancelled_while_pending,
-    ended_by_total_deadline,
-    never_started,
+from holdfast.domain.workloads.gang.conclude import (
+    EndedAttempt,
+    Over,
+    conclude,
+    counted_from,
+    next_due,
 )
-from holdfast.domain.workloads.gang.pending import held, queued, retried, shape_of, tried_by
-from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused
+from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
+from holdfast.domain.workloads.gang.flight import Flight, waiting_attempt
+from holdfast.domain.workloads.gang.pending import held, queued, retried
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from holdfast.domain.failure import RunOutcome
-    from holdfast.domain.job import Run
-    from holdfast.domain.policy.blame import Suspicion
+    from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.workloads.gang.flight import Surroundings
     from holdfast.domain.workloads.spec import JobSpec
 
 
@@ -68,28 +63,6 @@ class Asked(StrEnum):
     EVICT_NOW = "evict-now"
 
 
-class Over(NamedTuple):
-    """How an attempt ended, and what is needed to judge it."""
-
-    attempt: Attempt
-    """As it was until then."""
-    step: Step
-    """By which its lifecycle ends it."""
-    runs: Sequence[Run]
-    """By rank; none if it found no place."""
-    ruleset: Ruleset
-    draw: float = 0.0
-    """In [0, 1), for random jitter."""
-    suspicion: Suspicion | None = None
-    """The evidence against the job, if it was lost with its place."""
-    refusals: int = 0
-    """How often in a row its node was short of something when it was to be started."""
-
-    def ended_at(self, now: float) -> float:
-        """Return when the last of its programs ended: before ``now``, where nobody was there to notice."""
-        return max((run.ended_at for run in self.runs if run.ended_at is not None), default=now)
-
-
 class Observed(NamedTuple):
     """What can be observed of a gang besides its job."""
 
@@ -97,8 +70,6 @@ class Observed(NamedTuple):
     """In flight."""
     waiting: Attempt | None = None
     """That waits for a place and has a history."""
-    over: Over | None = None
-    """If one of them has just come to its end."""
     asked: Asked | None = None
     reason: str = ""
     """Why it is asked."""
@@ -108,14 +79,6 @@ class Observed(NamedTuple):
     """How each thing stands that it waits for, while it does."""
     paused: bool = False
     """Whether nothing is started: no time for a place passes."""
-
-
-class EndedAttempt(NamedTuple):
-    """An attempt that is over, with its failure and the whole decision about it, if it failed."""
-
-    attempt: Attempt
-    step: Step
-    """For its history."""
 
 
 class StopAttempt(NamedTuple):
@@ -132,12 +95,133 @@ class ExpireAttempt(NamedTuple):
     message: str
 
 
-GangResult: TypeAlias = "Result[Job, StopAttempt | ExpireAttempt, Never, EndedAttempt]"
+Settled: TypeAlias = "Result[Job, StopAttempt | ExpireAttempt, Never, EndedAttempt]"
 """Events of gangs follow from how their records change (``domain.event_mapping``)."""
 
 
-def reconcile(spec: JobSpec, job: Job, seen: Observed, now: float) -> GangResult:
-    """Look at a gang once: at an attempt that is over, at what a user asks, or else at the time.
+class Look(NamedTuple):
+    """What becomes of a gang: all of it is stored at once."""
+
+    job: Job
+    flight: Flight | None = None
+    """Its attempt as it was moved on, with the runs that changed."""
+    ended: tuple[EndedAttempt, ...] = ()
+    wake_at: float | None = None
+    """When to look at the job again although nothing happens."""
+
+
+def reconcile(spec: JobSpec, job: Job, flight: Flight | None, seen: Observed, around: Surroundings, now: float) -> Look:
+    """Look at a gang once: do what is asked or what is due, move its attempt on, and conclude one that is over.
+
+    Args:
+        spec: What it asks for.
+        job: Its state after the last look.
+        flight: Its attempt in flight, if there is one.
+        seen: What was observed.
+        around: What moving on needs to know.
+        now: The time.
+    """
+    result = settle(spec, job, seen, now)
+    job = result.state
+    for order in result.orders:
+        if isinstance(order, ExpireAttempt):
+            flight = Flight(spec, job, seen.waiting or waiting_attempt(job), {}, around)
+            flight.expire(order.message, now)
+        elif flight is not None:
+            flight.stop(order.row, order.why, job.reason, now)
+    if flight is None:
+        return Look(job, None, result.decisions, result.wake_at)
+    if seen.asked is None and flight.over is None:
+        flight.advance(now)
+    return _follow(spec, job, flight, result.wake_at, around, now)
+
+
+def begin(
+    spec: JobSpec,
+    job: Job,
+    waiting: Attempt,
+    places: Iterable[tuple[PlaceKey, tuple[str, ...]]],
+    around: Surroundings,
+    now: float,
+) -> tuple[Job, Attempt, Look]:
+    """Begin an attempt at a job that got its places, and move it on as far as it can go at once.
+
+    Args:
+        spec: What it asks for.
+        job: It, pending.
+        waiting: The attempt that has waited.
+        places: One for each rank, with the devices it is given there.
+        around: What moving on needs to know.
+        now: The time.
+
+    Returns:
+        The job and the attempt as they begin, and what becomes of them.
+    """
+    number, dispatch = waiting.number, waiting.dispatch + 1
+    attempt = evolve(waiting, dispatch=dispatch, request=job.request)
+    runs = {}
+    for rank, ((executor, node), devices) in enumerate(places):
+        run = Run(
+            uid=f"{job.id}-{number}-{rank}-{dispatch}",
+            job_id=job.id,
+            attempt=number,
+            rank=rank,
+            status_since=now,
+            executor=executor,
+            node=node,
+            request=job.request,
+            devices=devices,
+        )
+        runs[run.uid] = run
+    begun = evolve(
+        job,
+        state=JobState.RUNNING,
+        reason="",
+        attempt=number,
+        retry_at=None,
+        started_at=job.started_at or now,
+        updated_at=now,
+    )
+    flight = Flight(spec, begun, attempt, runs, around)
+    flight.advance(now)
+    return begun, attempt, _follow(spec, begun, flight, next_due(begun, spec), around, now)
+
+
+def waits(spec: JobSpec, job: Job, waiting: Attempt, around: Surroundings, now: float, *, never: str = "") -> Look:
+    """Note why a job waits for a place, or that it gets none; its attempt has failed if that lasts too long.
+
+    Args:
+        spec: What it asks for.
+        job: It, with the reason.
+        waiting: The attempt that waits.
+        around: What moving on needs to know.
+        now: The time.
+        never: Why it will get none, if so.
+    """
+    flight = Flight(spec, job, waiting, {}, around)
+    if never:
+        flight.expire(never, now)
+    else:
+        flight.advance(now)
+    return _follow(spec, job, flight, next_due(job, spec), around, now)
+
+
+def _follow(spec: JobSpec, job: Job, flight: Flight, wake_at: float | None, around: Surroundings, now: float) -> Look:
+    """Conclude an attempt that is over, and have a job wait again whose attempt lost its places."""
+    if flight.over is not None:
+        runs = sorted(flight.runs.values(), key=attrgetter("rank"))
+        ended = conclude(spec, job, Over(flight.attempt, flight.over, runs, around.judging), now)
+        return Look(ended.state, flight, ended.decisions, ended.wake_at)
+    if flight.back is not None:
+        why = flight.back.message
+        flight.put_back(now)
+        number = flight.attempt.number - 1
+        job = evolve(job, state=JobState.QUEUED, reason=why, attempt=number, queued_at=now, updated_at=now)
+    return Look(job, flight, (), wake_at)
+
+
+def settle(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
+    """Do what a user asks of a job, or else what is due.
 
     Args:
         spec: What it asks for.
@@ -145,8 +229,6 @@ def reconcile(spec: JobSpec, job: Job, seen: Observed, now: float) -> GangResult
         seen: What was observed.
         now: The time.
     """
-    if seen.over is not None:
-        return conclude(spec, job, seen.over, now)
     if seen.asked is not None:
         return _asked(spec, job, seen, seen.asked, now)
     if seen.awaited is not None:
@@ -157,26 +239,7 @@ def reconcile(spec: JobSpec, job: Job, seen: Observed, now: float) -> GangResult
     return _on_time(spec, job, seen, now)
 
 
-def next_due(job: Job, spec: JobSpec) -> float | None:
-    """Return when time alone changes something: a retry is due, or the time for a place or for all attempts is over."""
-    if job.retry_at is None and spec.total_deadline_s is None and spec.scheduling_timeout_s is None:
-        return None
-    due = []
-    if job.state is JobState.BACKOFF and job.retry_at is not None:
-        due.append(job.retry_at)
-    if job.state is JobState.QUEUED and spec.scheduling_timeout_s is not None:
-        due.append(job.queued_at + spec.scheduling_timeout_s)
-    if spec.total_deadline_s is not None and not (spec.after and job.ready_at is None):
-        due.append(counted_from(job) + spec.total_deadline_s)
-    return min(due, default=None)
-
-
-def counted_from(job: Job) -> float:
-    """Return when a job's total deadline begins: at its submission, or when all had happened that it waited for."""
-    return job.submitted_at if job.ready_at is None else job.ready_at
-
-
-def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> GangResult:
+def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
     """Act on what is due; a retry that is due no sooner than the total deadline is none."""
     total_s, timeout_s = spec.total_deadline_s, spec.scheduling_timeout_s
     if total_s is not None and counted_from(job) + total_s <= now:
@@ -197,7 +260,7 @@ def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> GangResult:
     return Result(state=job, wake_at=next_due(job, spec))
 
 
-def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) -> GangResult:
+def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) -> Settled:
     """Do what a user asks, where it applies."""
     orders: tuple[StopAttempt, ...] = ()
     match asked:
@@ -246,138 +309,3 @@ def _closed(
         waiting = Attempt(job.id, job.attempt + 1)
     step = Step(row.name, Outcome.SUCCESS, now, message=why)
     return (EndedAttempt(cancelled(waiting, why, now, started=False), step),)
-
-
-def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> GangResult:
-    """Conclude an attempt whose runs have all stopped, or that found no place in time."""
-    attempt, ended, succeeded, why = over.attempt, [], 0, None
-    if attempt.status is AttemptStatus.PENDING:
-        attempt = evolve(attempt, message=over.step.message)
-        job = evolve(job, attempt=attempt.number)
-    for run in over.runs:
-        why = why or run.interrupted
-        if run.outcome is not None:
-            ended.append((run.rank, run.outcome))
-            succeeded += run.outcome.succeeded
-    if over.runs and succeeded == len(over.runs):
-        status, ended_at = ENDING_STATUS[Ending.SUCCEEDED], over.ended_at(now)
-        last = evolve(attempt, status=status, status_since=now, ended_at=ended_at, ending=Ending.SUCCEEDED)
-        done = evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=ended_at, updated_at=now)
-        return Result(state=done, decisions=(EndedAttempt(last, over.step),))
-    if job.cancel_requested:
-        last = cancelled(attempt, job.reason, now, started=any(run.may_have_run for run in over.runs))
-        done = cancelled_while_pending(job, job.reason, now)
-        return Result(state=done, decisions=(EndedAttempt(last, over.step),))
-    over = over._replace(attempt=attempt)
-    if why is not None and (why is Interruption.HOLD or not interruption.failed_by_itself(ended)):
-        return _interrupted(spec, job, over, why, now, ended=ended)
-    return fail(spec, job, over, judged_failure(over, ended, now), now)
-
-
-def _interrupted(
-    spec: JobSpec, job: Job, over: Over, why: Interruption, now: float, *, ended: Sequence[tuple[int, RunOutcome]]
-) -> GangResult:
-    """Hold a gang that was stopped, or have it wait for a place again; one that failed meanwhile is only held."""
-    last, reason = over.attempt, job.reason
-    if interruption.failed_by_itself(ended):
-        failed = evolve(last, ending=Ending.FAILED, failure=judged_failure(over, ended, now))
-        last = evolve(failed, decision=Decision(Action.HOLD, DecisionCode.INTERRUPTED, reason))
-    elif why in interruption.FAILURES:
-        return fail(spec, job, over, interruption.taken(last, ended, why, reason, over.ruleset.categories), now)
-    else:
-        last = interruption.interrupted(last, ended, why, reason, now)
-        if why is Interruption.DRAIN and last.failure is not None:
-            asked = over.ruleset.policies.about_drain(last.failure)
-            if asked is not None:
-                return fail(spec, job, over._replace(ruleset=evolve(over.ruleset, policies=asked)), last.failure, now)
-    started = last.failure is not None and last.failure.started
-    status = ENDING_STATUS[last.ending if started and last.ending else Ending.NEVER_STARTED]
-    last = evolve(last, status=status, status_since=now, ended_at=over.ended_at(now))
-    job = evolve(job, tried=tried_by(job, over.runs, last.failure))
-    job = held(job, reason, now) if why is Interruption.HOLD else evolve(queued(job, now), reason=reason)
-    return Result(state=job, decisions=(EndedAttempt(last, over.step),), wake_at=next_due(job, spec))
-
-
-def fail(spec: JobSpec, job: Job, over: Over, failure: Failure, now: float) -> GangResult:
-    """Judge a failure and move the job on: retry, hold or give up."""
-    attempt, total_s = over.attempt, spec.total_deadline_s
-    counters, memory = tuple(job.counters.items()), attempt.request.memory
-    tried = tried_by(job, over.runs, failure)
-    history = RetryHistory(job.id, attempt.number, counters, job.retries, memory, over.refusals, tried)
-    if total_s is not None and ended_by_total_deadline(spec, failure, counted_from(job), now):
-        failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")
-        decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, failure.message)
-    else:
-        shape = shape_of(job, spec)
-        decision = decide_retry(failure, history, over.ruleset, shape, draw=over.draw, suspicion=over.suspicion)
-    due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=now, grace_s=spec.grace_s)
-    lead_s = 0.0 if spec.warning is None else spec.warning.before_s  # later it would be warned as soon as it began
-    if total_s is not None and decision.grants_retry and lead_s + max(now, due) >= counted_from(job) + total_s:
-        reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
-        decision = refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
-    ended = evolve(
-        attempt,
-        status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
-        status_since=now,
-        ended_at=over.ended_at(now),
-        ending=Ending.FAILED,
-        failure=failure,
-        decision=decision,
-        retry_at=due if decision.grants_retry else None,
-    )
-    if decision.grants_retry or decision.action is Action.HOLD:
-        job = evolve(job, tried=tried)
-    job = _after(job, decision, failure, ended_at=over.ended_at(now), now=now, due=due)
-    wake_at = None if job.terminal else next_due(job, spec)
-    return Result(state=job, decisions=(EndedAttempt(ended, over.step),), wake_at=wake_at)
-
-
-def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float) -> Job:
-    """Return the job as it goes on after a decision about its failure."""
-    what = f"{in_words(failure)}; {in_short(decision)}"
-    if decision.action is Action.HOLD:
-        return held(job, decision.reason, now)
-    if not decision.grants_retry:
-        what = f"{what}; hint: {failure.hint}" if failure.hint else what
-        return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=ended_at, updated_at=now)
-    waits, counters, counter = due > now, job.counters, decision.counter
-    avoids = job if decision.code is DecisionCode.SHORTAGE else decision  # it never ran where it was to run
-    if counter is not None:
-        counters = {**counters, counter: counters.get(counter, 0) + 1}
-    return evolve(
-        job,
-        state=JobState.BACKOFF if waits else JobState.QUEUED,
-        reason=what,
-        retry_at=due if waits else None,
-        queued_at=now,
-        updated_at=now,
-        counters=counters,
-        retries=job.retries + (counter is not None),
-        request=job.request if decision.memory is None else evolve(job.request, memory=decision.memory),
-        avoid_node=avoids.avoid_node,
-        avoid_devices=avoids.avoid_devices,
-        avoid_nodes=avoids.avoid_nodes,
-    )
-
-
-def judged_failure(over: Over, ended: Sequence[tuple[int, RunOutcome]], now: float) -> Failure:
-    """Classify the failure to judge: the earliest one, never one we caused ourselves.
-
-    Args:
-        over: The attempt.
-        ended: Rank and outcome of each of its runs that said how it ended.
-        now: The time.
-    """
-    index, attempt = initiating(ended), over.attempt
-    if index is None:
-        if attempt.started_at is None:
-            return never_started(attempt, over.runs, now, over.ruleset.categories)
-        return Failure(
-            Cause.UNKNOWN, frozenset(), message=attempt.message or "no run reported how it ended", failed_at=now
-        )
-    rank, outcome = ended[index]
-    failure = classify(outcome, rank=rank, categories=over.ruleset.categories)
-    for run in over.runs:
-        if run.outcome is outcome and run.devices:
-            return evolve(failure, devices=run.devices)
-    return failure

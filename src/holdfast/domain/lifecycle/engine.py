@@ -1,0 +1,208 @@
+"""Moves the entities of a table: by their children, by the work of the phase they are in, and by time alone.
+
+A phase only reports how its work went; whether it is tried again, has expired or is given up is judged here and nowhere
+else. That follows from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
+conditions"; repairs of semantics 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, assert_never
+
+from holdfast.domain.lifecycle.history import Step, SubStep
+from holdfast.domain.lifecycle.table import C, HandlerRow, Match, Outcome, PromotionRow, S, TransitionStatus
+from holdfast.domain.record import Struct
+from holdfast.domain.units import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from holdfast.domain.lifecycle.table import Lifecycle
+
+
+REPORTED = frozenset({Outcome.SUCCESS, Outcome.FAILURE, Outcome.SKIPPED})
+"""All that a phase can say: never a verdict."""
+
+
+class Report(NamedTuple):
+    """How the work of a phase went."""
+
+    said: Outcome
+    """One of those that are reported; another is no report."""
+    code: str = ""
+    message: str = ""
+    steps: tuple[SubStep, ...] = ()
+
+
+class Entity(Protocol[S, C]):
+    """What is moved: it knows where it is, does the work of its phases, and takes the steps that follow."""
+
+    raised: Exception | None
+    """What the work of a phase raised last."""
+
+    @property
+    def status(self) -> S:
+        """Where it is."""
+
+    @property
+    def children(self) -> Collection[C]:
+        """The statuses of its children."""
+
+    @property
+    def tries(self) -> int:
+        """How often the work of its status has failed; skips are never among that."""
+
+    def since(self) -> float:
+        """Return since when it has been waiting in its status, the clock of BEP-1030."""
+
+    def options(self, row: HandlerRow[S, C] | PromotionRow[S, C]) -> HandlerOptions:
+        """Return the limits of a row for this one."""
+
+    def work(self, row: HandlerRow[S, C], now: float) -> Report | None:
+        """Do the work of a phase; ``None`` says nothing of it, and this then expires like one that is skipped."""
+
+    def take(self, step: Step, to: TransitionStatus[S, C]) -> bool:
+        """Take a step, wherever that leads; returns whether it may go on from there at once."""
+
+
+def advance(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> None:
+    """Move an entity on as far as it can go now: by its children first, else by the work of its phase."""
+    while (move := _next(table, entity, now)) is not None and entity.take(*move):
+        pass
+
+
+def _next(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> tuple[Step, TransitionStatus[S, C]] | None:
+    """Return the next step of an entity and where it leads, if there is anything to record."""
+    status, children = entity.status, entity.children
+    for promotion in table.promotions:
+        if status not in promotion.targets:
+            continue
+        if promotes(promotion, children):
+            return Step(promotion.name, Outcome.SUCCESS, now), TransitionStatus(promotion.success)
+        if promotion.expired is not None:
+            timeout_s = entity.options(promotion).timeout_s
+            if is_expired(entity.since(), timeout_s, now):
+                message = f"not {promotion.success} within {format_duration(timeout_s or 0.0)}"
+                return Step(promotion.name, Outcome.EXPIRED, now, "", message), TransitionStatus(promotion.expired)
+    for row in table.handlers:
+        if status in row.targets and (row.child_targets is None or not row.child_targets.isdisjoint(children)):
+            report = _worked(row, entity, now)
+            outcome = None if report is None or report.said not in REPORTED else report.said
+            if outcome is not Outcome.SUCCESS:
+                options, since = entity.options(row), entity.since()
+                outcome = judge(outcome, options, table.outcomes, tries=entity.tries, since=since, now=now)
+            if outcome is None:
+                return None
+            _, code, message, steps = report or _SILENT
+            return Step(row.name, outcome, now, code, message, steps), row.transitions.get(outcome) or _STAYS
+    return None
+
+
+def _worked(row: HandlerRow[S, C], entity: Entity[S, C], now: float) -> Report | None:
+    """Have an entity do the work of a phase; work that raises has failed, and the entity keeps why (semantics 6)."""
+    try:
+        return entity.work(row, now)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        entity.raised = error
+        return Report(Outcome.FAILURE, type(error).__name__, str(error))
+
+
+_SILENT = Report(Outcome.SKIPPED)
+_STAYS: TransitionStatus[Any, Any] = TransitionStatus()
+
+
+class HandlerOptions(Struct, frozen=True):
+    """The limits of one handler or promotion; ``None`` is no limit."""
+
+    timeout_s: float | None = None
+    max_retries: int | None = 5
+
+
+HandlerLimits = Mapping[str, Mapping[str, int | float | None]]
+"""Settings that override the tables, by a row's name: ``timeout_s``, ``max_retries``; ``None`` is no limit.
+
+``int`` is named too, because whole numbers must come back whole from where they are stored.
+"""
+
+
+def resolve_options(row: HandlerRow[S, C] | PromotionRow[S, C], *layers: HandlerLimits) -> HandlerOptions:
+    """Resolve a row's limits: the last layer that sets one, else the table's.
+
+    An explicit null lifts the limit; a key that was not sent inherits (cases SC-027).
+
+    Args:
+        row: Of the table.
+        layers: By name of a row, from the operator's settings to the queue's.
+    """
+    timeout_s: float | None = row.timeout_s
+    retries: float | None = row.max_retries if isinstance(row, HandlerRow) else None
+    for layer in layers:
+        found = layer.get(row.name)
+        if found:
+            timeout_s, retries = found.get("timeout_s", timeout_s), found.get("max_retries", retries)
+    return HandlerOptions(timeout_s, None if retries is None else int(retries))
+
+
+def is_expired(since: float, timeout_s: float | None, now: float) -> bool:
+    """Whether more than the timeout has passed since entering the status."""
+    return timeout_s is not None and now - since > timeout_s
+
+
+def judge(
+    said: Outcome | None,
+    options: HandlerOptions,
+    outcomes: Collection[Outcome],
+    *,
+    tries: int,
+    since: float,
+    now: float,
+) -> Outcome | None:
+    """Judge the report on an entity, or the lack of one.
+
+    Args:
+        said: By the handler; ``None``: it did not mention the entity, which then expires like a skipped one.
+        options: The handler's limits.
+        outcomes: Those its kind has; where failures are not counted, FAILURE is an outcome itself.
+        tries: Failures in this status before this one; skips are never among them.
+        since: When the entity entered its current status; the clock of BEP-1030.
+        now: The time.
+
+    Returns:
+        ``None`` where there is nothing to record.
+    """
+    if said is Outcome.FAILURE and Outcome.NEED_RETRY in outcomes:
+        return judge_failure(tries, options, since=since, now=now)
+    if said in {None, Outcome.SKIPPED} and Outcome.EXPIRED in outcomes:
+        waiting = judge_waiting(options, since=since, now=now)
+        return waiting if said is not None or waiting is Outcome.EXPIRED else None
+    return said if said in outcomes else None
+
+
+def judge_failure(tries: int, options: HandlerOptions, *, since: float, now: float) -> Outcome:
+    """Judge a failure that counts: GIVE_UP before EXPIRED before NEED_RETRY."""
+    if options.max_retries is not None and tries >= options.max_retries:
+        return Outcome.GIVE_UP
+    if is_expired(since, options.timeout_s, now):
+        return Outcome.EXPIRED
+    return Outcome.NEED_RETRY
+
+
+def judge_waiting(options: HandlerOptions, *, since: float, now: float) -> Outcome:
+    """Judge an entity its handler skipped: SKIPPED, or EXPIRED once its time in the status is over."""
+    return Outcome.EXPIRED if is_expired(since, options.timeout_s, now) else Outcome.SKIPPED
+
+
+def promotes(row: PromotionRow[S, C], statuses: Collection[C]) -> bool:
+    """Whether children in these statuses promote their parent; no children never do."""
+    if not statuses:
+        return False
+    match row.match:
+        case Match.ALL:
+            return row.check.issuperset(statuses)
+        case Match.ANY:
+            return not row.check.isdisjoint(statuses)
+        case Match.NOT_ANY:
+            return row.check.isdisjoint(statuses)
+        case _:
+            assert_never(row.match)

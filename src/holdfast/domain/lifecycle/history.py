@@ -1,0 +1,97 @@
+"""How each step of an entity is recorded: repeated ones are one row of its history (BEP-1030, upstream's merge)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from holdfast.domain.lifecycle.table import EntityKind, Outcome
+from holdfast.domain.record import Struct, evolve
+
+
+class SubStep(Struct, frozen=True):
+    """A part of a step worth recording separately, such as one run of an attempt."""
+
+    name: str
+    outcome: Outcome
+    error_code: str = ""
+    message: str = ""
+
+
+class Step(NamedTuple):
+    """What happened to an entity in a phase."""
+
+    phase: str
+    outcome: Outcome
+    now: float
+    code: str = ""
+    message: str = ""
+    steps: tuple[SubStep, ...] = ()
+
+
+class HistoryRow(Struct, frozen=True):
+    """One step of an entity through a phase; equal neighbours are merged (BEP-1030, upstream's merge rule)."""
+
+    kind: EntityKind
+    id: str
+    seq: int
+    """Order within the entity's history, from 0; it only grows."""
+    phase: str
+    """The name of the handler, the promotion or the request."""
+    from_status: str
+    to_status: str
+    outcome: Outcome
+    created_at: float
+    updated_at: float
+    error_code: str = ""
+    message: str = ""
+    attempts: int = 1
+    """How many equal steps this row stands for."""
+    steps: tuple[SubStep, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Its identity."""
+        return (self.kind, self.id, self.seq)
+
+    @property
+    def job_id(self) -> str:
+        """The job whose attempt this is about."""
+        return self.id.partition("/")[0]
+
+    @property
+    def attempt(self) -> int:
+        """The number of that attempt."""
+        return int(self.id.rpartition("/")[2])
+
+
+def attempt_id(job_id: str, number: int) -> str:
+    """Return an attempt's id in the history."""
+    return f"{job_id}/{number}"
+
+
+def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
+    """Return the row to write: the last one counted up when the step repeats it, else the new one after it.
+
+    A step repeats the last one if it has the same phase, error code and target, and both are tries or both skips. A
+    merged row keeps the creation time, and of tries the first message; it takes the new outcome and update time. A
+    skip for the same reason as the last is nothing new: it is the last row itself, so that waiting costs no write.
+    """
+    if last is None:
+        return row
+    skipped = row.outcome is Outcome.SKIPPED
+    same = last.phase == row.phase and last.error_code == row.error_code and last.to_status == row.to_status
+    if not same or (last.outcome is Outcome.SKIPPED) is not skipped:
+        return row if row.seq == last.seq + 1 else evolve(row, seq=last.seq + 1)
+    if not skipped:
+        return evolve(last, attempts=last.attempts + 1, outcome=row.outcome, updated_at=row.updated_at)
+    if row.message == last.message:
+        return last
+    return evolve(last, attempts=last.attempts + 1, message=row.message, updated_at=row.updated_at)
+
+
+def following(last: HistoryRow | None, step: Step, job_id: str, number: int, status: str, to: str) -> HistoryRow:
+    """Return the row that records one more step of an attempt at a job, from its status to another."""
+    phase, outcome, now, code, message, steps = step
+    seq, key = 0 if last is None else last.seq + 1, attempt_id(job_id, number)
+    row = HistoryRow(EntityKind.ATTEMPT, key, seq, phase, status, to, outcome, now, now, code, message, 1, steps)
+    return recorded(last, row)

@@ -1,0 +1,239 @@
+"""What follows an attempt at a gang that is over, by how its runs ended: a success, a retry, a hold or a failure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Never, TypeAlias
+
+from holdfast.domain.classify import classify, initiating
+from holdfast.domain.failure import Cause, Failure, in_words
+from holdfast.domain.job import Attempt, Job, JobState
+from holdfast.domain.lifecycle import ENDING_STATUS, AttemptStatus, Ending, Interruption, Step
+from holdfast.domain.policy.decide import in_short
+from holdfast.domain.policy.decide import retry_at as due_at
+from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory
+from holdfast.domain.record import evolve
+from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.base import Result
+from holdfast.domain.workloads.gang import interruption
+from holdfast.domain.workloads.gang.endings import (
+    cancelled,
+    cancelled_while_pending,
+    ended_by_total_deadline,
+    never_started,
+)
+from holdfast.domain.workloads.gang.pending import held, queued, shape_of, tried_by
+from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.job import Run
+    from holdfast.domain.policy.blame import Suspicion
+    from holdfast.domain.workloads.spec import JobSpec
+
+
+class Judgement(NamedTuple):
+    """What a failure is judged by."""
+
+    ruleset: Ruleset
+    draw: float = 0.0
+    """In [0, 1), for random jitter."""
+    suspicion: Suspicion | None = None
+    """The evidence against the job, if it was lost with its place."""
+    refusals: int = 0
+    """How often in a row its node was short of something when it was to be started."""
+
+
+Judging: TypeAlias = "Callable[[Job, JobSpec, Sequence[Run], float], Judgement]"
+"""Finds out by what the failure of a job's runs is judged; it is dear, and asked once, where anything has failed."""
+
+
+class EndedAttempt(NamedTuple):
+    """An attempt that is over, with its failure and the whole decision about it, if it failed."""
+
+    attempt: Attempt
+    step: Step
+    """For its history."""
+
+
+Concluded: TypeAlias = "Result[Job, Never, Never, EndedAttempt]"
+"""The job as it goes on, and its attempt."""
+
+
+class Over(NamedTuple):
+    """An attempt whose runs have all stopped, or that found no place in time."""
+
+    attempt: Attempt
+    """As it was until then."""
+    step: Step
+    """By which its lifecycle ends it."""
+    runs: Sequence[Run]
+    """By rank; none if it found no place."""
+    judging: Judging
+
+    def ended_at(self, now: float) -> float:
+        """Return when the last of its programs ended: before ``now``, where nobody was there to notice."""
+        return max((run.ended_at for run in self.runs if run.ended_at is not None), default=now)
+
+
+def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> Concluded:
+    """Conclude an attempt whose runs have all stopped, or that found no place in time."""
+    attempt, ended, succeeded, why = over.attempt, [], 0, None
+    if attempt.status is AttemptStatus.PENDING:
+        attempt = evolve(attempt, message=over.step.message)
+        job = evolve(job, attempt=attempt.number)
+    for run in over.runs:
+        why = why or run.interrupted
+        if run.outcome is not None:
+            ended.append((run.rank, run.outcome))
+            succeeded += run.outcome.succeeded
+    if over.runs and succeeded == len(over.runs):
+        status, ended_at = ENDING_STATUS[Ending.SUCCEEDED], over.ended_at(now)
+        last = evolve(attempt, status=status, status_since=now, ended_at=ended_at, ending=Ending.SUCCEEDED)
+        done = evolve(job, state=JobState.SUCCEEDED, reason="", ended_at=ended_at, updated_at=now)
+        return Result(state=done, decisions=(EndedAttempt(last, over.step),))
+    if job.cancel_requested:
+        last = cancelled(attempt, job.reason, now, started=any(run.may_have_run for run in over.runs))
+        done = cancelled_while_pending(job, job.reason, now)
+        return Result(state=done, decisions=(EndedAttempt(last, over.step),))
+    over, judged = over._replace(attempt=attempt), over.judging(job, spec, over.runs, now)
+    if why is not None and (why is Interruption.HOLD or not interruption.failed_by_itself(ended)):
+        return _interrupted(spec, job, over, judged, why, ended)
+    return fail(spec, job, over, judged, judged_failure(over, judged, ended, now), now)
+
+
+def _interrupted(
+    spec: JobSpec,
+    job: Job,
+    over: Over,
+    judged: Judgement,
+    why: Interruption,
+    ended: Sequence[tuple[int, RunOutcome]],
+) -> Concluded:
+    """Hold a gang that was stopped, or have it wait for a place again; one that failed meanwhile is only held."""
+    last, reason, now = over.attempt, job.reason, over.step.now
+    if interruption.failed_by_itself(ended):
+        failed = evolve(last, ending=Ending.FAILED, failure=judged_failure(over, judged, ended, now))
+        last = evolve(failed, decision=Decision(Action.HOLD, DecisionCode.INTERRUPTED, reason))
+    elif why in interruption.FAILURES:
+        failure = interruption.taken(last, ended, why, reason, judged.ruleset.categories)
+        return fail(spec, job, over, judged, failure, now)
+    else:
+        last = interruption.interrupted(last, ended, why, reason, now)
+        if why is Interruption.DRAIN and last.failure is not None:
+            asked = judged.ruleset.policies.about_drain(last.failure)
+            if asked is not None:
+                judged = judged._replace(ruleset=evolve(judged.ruleset, policies=asked))
+                return fail(spec, job, over, judged, last.failure, now)
+    started = last.failure is not None and last.failure.started
+    status = ENDING_STATUS[last.ending if started and last.ending else Ending.NEVER_STARTED]
+    last = evolve(last, status=status, status_since=now, ended_at=over.ended_at(now))
+    job = evolve(job, tried=tried_by(job, over.runs, last.failure))
+    job = held(job, reason, now) if why is Interruption.HOLD else evolve(queued(job, now), reason=reason)
+    return Result(state=job, decisions=(EndedAttempt(last, over.step),), wake_at=next_due(job, spec))
+
+
+def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failure, now: float) -> Concluded:
+    """Judge a failure and move the job on: retry, hold or give up."""
+    attempt, total_s = over.attempt, spec.total_deadline_s
+    counters, memory = tuple(job.counters.items()), attempt.request.memory
+    tried = tried_by(job, over.runs, failure)
+    history = RetryHistory(job.id, attempt.number, counters, job.retries, memory, judged.refusals, tried)
+    if total_s is not None and ended_by_total_deadline(spec, failure, counted_from(job), now):
+        failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")
+        decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, failure.message)
+    else:
+        shape = shape_of(job, spec)
+        decision = decide_retry(failure, history, judged.ruleset, shape, draw=judged.draw, suspicion=judged.suspicion)
+    due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=now, grace_s=spec.grace_s)
+    lead_s = 0.0 if spec.warning is None else spec.warning.before_s  # later it would be warned as soon as it began
+    if total_s is not None and decision.grants_retry and lead_s + max(now, due) >= counted_from(job) + total_s:
+        reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
+        decision = refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
+    ended = evolve(
+        attempt,
+        status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
+        status_since=now,
+        ended_at=over.ended_at(now),
+        ending=Ending.FAILED,
+        failure=failure,
+        decision=decision,
+        retry_at=due if decision.grants_retry else None,
+    )
+    if decision.grants_retry or decision.action is Action.HOLD:
+        job = evolve(job, tried=tried)
+    job = _after(job, decision, failure, ended_at=over.ended_at(now), now=now, due=due)
+    wake_at = None if job.terminal else next_due(job, spec)
+    return Result(state=job, decisions=(EndedAttempt(ended, over.step),), wake_at=wake_at)
+
+
+def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float) -> Job:
+    """Return the job as it goes on after a decision about its failure."""
+    what = f"{in_words(failure)}; {in_short(decision)}"
+    if decision.action is Action.HOLD:
+        return held(job, decision.reason, now)
+    if not decision.grants_retry:
+        what = f"{what}; hint: {failure.hint}" if failure.hint else what
+        return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=ended_at, updated_at=now)
+    waits, counters, counter = due > now, job.counters, decision.counter
+    avoids = job if decision.code is DecisionCode.SHORTAGE else decision  # it never ran where it was to run
+    if counter is not None:
+        counters = {**counters, counter: counters.get(counter, 0) + 1}
+    return evolve(
+        job,
+        state=JobState.BACKOFF if waits else JobState.QUEUED,
+        reason=what,
+        retry_at=due if waits else None,
+        queued_at=now,
+        updated_at=now,
+        counters=counters,
+        retries=job.retries + (counter is not None),
+        request=job.request if decision.memory is None else evolve(job.request, memory=decision.memory),
+        avoid_node=avoids.avoid_node,
+        avoid_devices=avoids.avoid_devices,
+        avoid_nodes=avoids.avoid_nodes,
+    )
+
+
+def judged_failure(over: Over, judged: Judgement, ended: Sequence[tuple[int, RunOutcome]], now: float) -> Failure:
+    """Classify the failure to judge: the earliest one, never one we caused ourselves.
+
+    Args:
+        over: The attempt.
+        judged: By what it is judged.
+        ended: Rank and outcome of each of its runs that said how it ended.
+        now: The time.
+    """
+    index, attempt = initiating(ended), over.attempt
+    if index is None:
+        if attempt.started_at is None:
+            return never_started(attempt, over.runs, now, judged.ruleset.categories)
+        return Failure(
+            Cause.UNKNOWN, frozenset(), message=attempt.message or "no run reported how it ended", failed_at=now
+        )
+    rank, outcome = ended[index]
+    failure = classify(outcome, rank=rank, categories=judged.ruleset.categories)
+    for run in over.runs:
+        if run.outcome is outcome and run.devices:
+            return evolve(failure, devices=run.devices)
+    return failure
+
+
+def next_due(job: Job, spec: JobSpec) -> float | None:
+    """Return when time alone changes something: a retry is due, or the time for a place or for all attempts is over."""
+    if job.retry_at is None and spec.total_deadline_s is None and spec.scheduling_timeout_s is None:
+        return None
+    due = []
+    if job.state is JobState.BACKOFF and job.retry_at is not None:
+        due.append(job.retry_at)
+    if job.state is JobState.QUEUED and spec.scheduling_timeout_s is not None:
+        due.append(job.queued_at + spec.scheduling_timeout_s)
+    if spec.total_deadline_s is not None and not (spec.after and job.ready_at is None):
+        due.append(counted_from(job) + spec.total_deadline_s)
+    return min(due, default=None)
+
+
+def counted_from(job: Job) -> float:
+    """Return when a job's total deadline begins: at its submission, or when all had happened that it waited for."""
+    return job.submitted_at if job.ready_at is None else job.ready_at
