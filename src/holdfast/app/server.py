@@ -78,7 +78,7 @@ def serve(
     """
     settings = settings or read_settings()
     log.configure(settings.log_level)
-    faulthandler.enable(all_threads=False)  # where the kernel ends it, as over a mapped file that cannot be written
+    _end_aloud()
     host, port = _address(host, port, settings)
     network.require_safe(host, settings)
     directory = DataDir(settings.data)
@@ -113,6 +113,12 @@ def serve(
         if started is not None:
             started(places.url, doors)
         server.run(sockets=places.sockets)
+
+
+def _end_aloud() -> None:
+    """Have it be said where the kernel ends the process, as over a mapped file that cannot be written."""
+    faulthandler.enable(all_threads=False)
+    os.unsetenv("RUST_BACKTRACE")  # with it, a library that is refused memory waits for itself, and all with it
 
 
 def _address(host: str | None, port: int | None, settings: Settings) -> tuple[str, int]:

@@ -3,6 +3,8 @@
 Times are ISO 8601 in UTC with milliseconds and ``Z``; durations are seconds in fields ending in ``_s``.
 """
 
+import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated
@@ -33,6 +35,16 @@ class Written(bytes):
     """An answer that is JSON already, as its model would write it; a long list costs several times that with models."""
 
     __slots__ = ()
+
+
+def as_written(view: BaseModel) -> bytes:
+    """Write something that may be long as JSON, by Python: its model ends the process where memory is refused."""
+    return json.dumps(view.model_dump(mode="json", by_alias=True), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def page_written(items: Sequence[bytes], next_cursor: str | None) -> Written:
+    """Write a page of what is written."""
+    return Written(b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), json.dumps(next_cursor).encode()))
 
 
 class Body(BaseModel):

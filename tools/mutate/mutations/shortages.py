@@ -8,6 +8,13 @@ _SHORT = ("unit/test_shortages.py",)
 
 MUTATIONS = (
     Mutation(
+        "requests begin however little memory is left",
+        "api/http/serving/memory.py",
+        "_ROOM = 16 * 1024 * 1024",
+        "_ROOM = 16 * 1024",
+        ("e2e/test_shortages.py::test_nothing_begins_where_little_memory_is_left",),
+    ),
+    Mutation(
         "a node that is short gets all the work there is",
         "controller/placement.py",
         "return place.short is None or place.short.admits_one(now)",

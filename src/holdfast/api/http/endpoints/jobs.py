@@ -22,7 +22,7 @@ from holdfast.service.operations.jobs import (
     LogQuery,
     manifest_of,
 )
-from holdfast.wire.base import Written
+from holdfast.wire.base import Written, as_written, page_written
 from holdfast.wire.decisions import DecisionEntry, DecisionPage, DecisionView, Why
 from holdfast.wire.jobs import (
     AskedJobs,
@@ -110,7 +110,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     after = read_number(cursor, mark)
     if fields == "full":
         views, last = _in_full(jobs, by, where, after, limit)
-        return JobPage(items=views, next_cursor=write_cursor(last, mark))
+        return page_written(views, write_cursor(last, mark))
     page = jobs.page(by, where, after=after, limit=limit)
     following = write_cursor(page.next_after, mark)
     if fields == "summary":
@@ -121,17 +121,17 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
 
 def _in_full(
     jobs: JobOperations, by: Caller, where: JobFilter, after: int, limit: int
-) -> tuple[list[JobView], int | None]:
-    """Show jobs with everything known of them, at least one and no more than an answer may have; and where to go on."""
-    views: list[JobView] = []
+) -> tuple[list[bytes], int | None]:
+    """Write jobs in full, at least one and no more than an answer may have; and return where to go on."""
+    views: list[bytes] = []
     room, last = FULL_PAGE_BYTES, after
     following: int | None = after
     while following is not None and len(views) < limit:
         page = jobs.page(by, where, after=following, limit=min(_READ_AT_ONCE, limit - len(views)))
         following = page.next_after
         for job in page.jobs:
-            view = full_job(jobs.detail(by, job))
-            room -= len(view.model_dump_json())
+            view = as_written(full_job(jobs.detail(by, job)))
+            room -= len(view)
             if views and room < 0:
                 return views, last
             views.append(view)

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from holdfast import __version__
 from holdfast.api.http.serving import browser, errors, routing
 from holdfast.api.http.serving.gates import Entrance, HostGate, PeerGate, RequestIdGate, SizeGate, TokenGate, WriteGate
+from holdfast.api.http.serving.memory import MemoryGate
 from holdfast.api.http.serving.metrics import Metrics, MetricsGate
 from holdfast.api.http.serving.mounts import DoorGate
 from holdfast.api.http.serving.strict import known_query_only
@@ -123,8 +124,7 @@ def create_app(
     app.add_middleware(SizeGate)
     app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
     _let_in(app, entrance, clock, probes.doors)
-    app.add_middleware(MetricsGate, metrics=metrics)
-    app.add_middleware(RequestIdGate)
+    _begin(app, metrics)
     return app
 
 
@@ -138,6 +138,13 @@ def _let_in(app: FastAPI, entrance: Entrance, clock: Clock, doors: Mapping[str, 
         app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now)
     if entrance.hosts is not None:
         app.add_middleware(HostGate, hosts=entrance.hosts)
+
+
+def _begin(app: FastAPI, metrics: Metrics) -> None:
+    """Stand what every request passes there, also one of nobody; the last is the first that a request comes to."""
+    app.add_middleware(MetricsGate, metrics=metrics)
+    app.add_middleware(MemoryGate)
+    app.add_middleware(RequestIdGate)
 
 
 def _complete_description(app: FastAPI) -> None:

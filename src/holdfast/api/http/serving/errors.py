@@ -94,10 +94,20 @@ def _on_leaving(_: Request, __: Exception) -> Response:
     return respond_status(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive")
 
 
+_SHORT = details_of(Unavailable("the server is short of memory", hint="try again, and ask for less at once"))
+_IN_WORDS = _SHORT.model_dump_json().encode()
+"""Written before there is no memory to write it."""
+
+
+def short_of_memory(method: str, path: str) -> Response:
+    """Refuse what the server has no memory for."""
+    _log.warning("%s %s refused: the server is short of memory", method, path)
+    return Response(_IN_WORDS, _SHORT.status, _HEADERS[_SHORT.status], PROBLEM_MEDIA_TYPE)
+
+
 async def _on_shortage(request: Request, _: Exception) -> Response:
     """Refuse what the server has no memory for; for this answer no thread is needed, which might not be had either."""
-    _log.warning("%s %s refused: the server is short of memory", request.method, request.url.path)
-    return respond(Unavailable("the server is short of memory", hint="try again, and ask for less at once"))
+    return short_of_memory(request.method, request.url.path)
 
 
 async def _on_no_thread(request: Request, error: Exception) -> Response:

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from holdfast.api.http.endpoints import events
 from holdfast.api.http.endpoints.endpoint import Asked, Endpoint, Reply, groups
 from holdfast.api.http.serving.gates import PEER, PRINCIPAL
+from holdfast.api.http.serving.memory import require_memory
 from holdfast.api.http.serving.streams import EventStream
 from holdfast.domain.access import Via
 from holdfast.domain.audit import Caller
@@ -154,6 +155,7 @@ def _written(endpoint: Endpoint, found: Any) -> Response:  # noqa: ANN401 - what
     if found is None:
         return Response(status_code=endpoint.status)
     reply = found if isinstance(found, Reply) else Reply(found)
+    require_memory()
     headers = {"Location": reply.location, "ETag": f'"{reply.version}"' if reply.version else None}
     return Response(
         reply.view.model_dump_json(by_alias=True),

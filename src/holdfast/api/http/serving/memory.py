@@ -1,0 +1,61 @@
+"""Looks whether there is memory before work that cannot be refused any more when there is none.
+
+Parts of the framework are written in Rust, which ends the whole process when it is refused memory, with every other
+request in it. What is large is therefore made by Python, which says so; and nothing begins where little is left.
+"""
+
+from __future__ import annotations
+
+import mmap
+from typing import TYPE_CHECKING
+
+from holdfast.api.http.serving.errors import short_of_memory
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_ROOM = 16 * 1024 * 1024
+"""Bytes that must be left for each request that is being answered: what a page in full takes a few times."""
+
+
+def require_memory(requests: int = 1) -> None:
+    """Make sure that there is enough left for some requests, in some microseconds.
+
+    Raises:
+        MemoryError: There is not.
+    """
+    try:
+        mmap.mmap(-1, _ROOM * requests, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except OSError as error:
+        raise MemoryError from error
+
+
+class MemoryGate:
+    """Refuses what comes while there is little memory left, in words that take next to none."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand before ``app``."""
+        self._app = app
+        self._unanswered: set[int] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and count it until its answer begins."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = id(scope)
+
+        async def begin(message: Message) -> None:
+            self._unanswered.discard(request)
+            await send(message)
+
+        try:
+            require_memory(len(self._unanswered) + 1)
+            self._unanswered.add(request)
+        except MemoryError:
+            await short_of_memory(scope["method"], scope["path"])(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, begin)
+        finally:
+            self._unanswered.discard(request)
