@@ -1,35 +1,22 @@
-"""A kind of work that Holdfast does not have is looked after like any other, with no change to the controller.
-
-It is rules, a record with a specification and a state that are stored, and a line of registration. What can be asked of
-it, and by whom, are its words and its rules of steering.
-"""
+"""A kind of work that Holdfast does not have is looked after like any other, with no change to the controller."""
 
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.compiled import workloads
-from holdfast.compiled.codec import SetChange, dump_change, dump_spec, load_as
-from holdfast.controller.controller import ControllerSettings
-from holdfast.controller.workloads.kinds import all_kinds
-from holdfast.controller.workloads.owners import OwnerRules
-from holdfast.dialects.jobset.loading import plain_job_spec
-from holdfast.dialects.jobset.reading import JobManifest
+from holdfast.compiled.codec import SetChange, dump_change, dump_spec
 from holdfast.dialects.native.dependencies import read_dependencies
 from holdfast.dialects.reading import Fields
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RUN_TERMINAL
-from holdfast.domain.record import Struct, evolve
+from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE
-from holdfast.domain.terms.kinds import JOB, KINDS, KindInfo
-from holdfast.domain.workloads.base import Owner, Result
-from holdfast.domain.workloads.children import CreateChild, DeleteChild
+from holdfast.domain.terms.kinds import JOB
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Conflict, Forbidden
@@ -37,119 +24,28 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.service.admission.dependencies import Resolver, Submitted
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.steering import Steers
-from holdfast.service.steering.control import OwnerSteering
 from holdfast.storage.references import names_policy, require_no_owners
 from holdfast.storage.sql import open_store
 from tests import databases
 from tests.integration.conftest import NoLogs
+from tests.kinds.rollout.manifest import read_rollout
+from tests.kinds.rollout.model import Rollout, RolloutSpec
+from tests.kinds.rollout.operations import Rollouts
+from tests.kinds.rollout.registration import register
+from tests.kinds.rollout.rules import SETTLES_S
+from tests.kinds.rollout.words import ROLLOUT
 from tests.unit.conftest import Lab
 from tests.unit.jobset_service import Counting
-from tools.cases.kube_reading import read_kube
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from typing import Any
 
-    from holdfast.domain.workloads.children import Child, Order
     from holdfast.errors import Problem
     from holdfast.ports.engine import RunOrder
-    from holdfast.service.steering.control import Control
-
-SETTLES_S = 5.0
-
-
-class RolloutSpec(Struct, frozen=True):
-    """Replicas of a program that are replaced without a moment in which there are too few."""
-
-    replicas: int
-    template: str
-    """Of the job that each is."""
-
-
-class RolloutState(Struct, frozen=True):
-    up_since: float | None = None
-    """Since when all replicas of the newest generation are ready."""
-
-
-WORDS = KindInfo(
-    name="rollout",
-    noun="rollout",
-    plural="rollouts",
-    spellings=("rollout", "rollouts"),
-    subject="rollout",
-    states=("Running", "Deleting"),
-    success="Running",
-    ended=frozenset(),
-    paused={},
-    aside=("Deleting",),
-)
-
-
-class Rollout(Owner, frozen=True, kw_only=True):
-    state: RolloutState = RolloutState()
-
-    kind = WORDS.name
-    info = WORDS
-    noun = WORDS.noun
-
-
-def reconcile(
-    spec: RolloutSpec, row: Rollout, children: Sequence[Child], now: float
-) -> Result[RolloutState, Order, object, object]:
-    """Start the newest generation, and stop the older ones when all of it has been ready for a while."""
-    if spec.replicas < 0:
-        message = "a rollout was rolled back beyond nothing"
-        raise RuntimeError(message)
-    newest = {child.name: child for child in children if child.generation == row.generation}
-    wanted = [f"{row.name}-{row.generation}-{index}" for index in range(spec.replicas)]
-    orders: list[Order] = [
-        CreateChild(name, "replica", index, spec=spec.template)
-        for index, name in enumerate(wanted)
-        if name not in newest
-    ]
-    up_since, wake_at = None, None
-    if all(name in newest and newest[name].ready_pods for name in wanted):
-        up_since = row.state.up_since or now
-        older = [child.name for child in children if child.name not in newest and child.deleting_since is None]
-        wake_at = up_since + SETTLES_S if older else None
-        if wake_at is not None and wake_at <= now:
-            orders += map(DeleteChild, older)
-    return Result(state=RolloutState(up_since), orders=tuple(orders), wake_at=wake_at)
-
-
-ROLLOUTS = OwnerRules(Rollout, lambda row: load_as(RolloutSpec, row.spec), reconcile)
-
-
-class RolloutSteering(OwnerSteering[Rollout]):
-    kind = Rollout
-
-    def read(self, row: Rollout) -> RolloutSpec:
-        return load_as(RolloutSpec, row.spec)
-
-    def nothing(self, name: str) -> RolloutSpec:
-        return RolloutSpec(0, name)
-
-    def done(self, row: Rollout, request: Request) -> Rollout:
-        return evolve(row, deleting=row.deleting or request.kind is RequestKind.DELETE)
-
-    def allow(self, control: Control[Rollout], act: Act, row: Rollout, what: Mapping[str, Any]) -> str | None:
-        del control, what
-        if act is not Act.DELETE:
-            message = f"rollout {row.name!r} can only be deleted"
-            raise Conflict(message)
-        return None if row.deleting else ""
-
-
-class Rollouts(Steers[Rollout], frozen=True):
-    rules = RolloutSteering()
 
 
 class RolloutLab(Lab):
     """A lab that has rollouts too, on a real database, with programs that run until they are stopped."""
-
-    settings = ControllerSettings(kinds=partial(all_kinds, also=(ROLLOUTS,)))
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -183,24 +79,15 @@ class RolloutLab(Lab):
 
 def replicas(number: int, command: str = "serve") -> RolloutSpec:
     container = {"name": "main", "image": "busybox", "command": [command]}
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    manifest = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "replica"},
-        "spec": {"template": template},
-    }
-    job = read_kube(manifest).manifest
-    assert isinstance(job, JobManifest)
-    return RolloutSpec(number, dump_spec(plain_job_spec(job)))
+    spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    manifest = {"apiVersion": "holdfast.dev/v1", "kind": "Rollout", "metadata": {"name": "web"}, "spec": spec}
+    return evolve(read_rollout(manifest)[1], replicas=number)
 
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RolloutLab:
-    needs = workloads.Needs(queue="default", policies={"patient"})
-    monkeypatch.setitem(workloads.KINDS, Rollout.kind, workloads.Stored(Rollout, needs=lambda _: needs))
-    monkeypatch.setitem(KINDS, Rollout.kind, WORDS)
-    monkeypatch.setitem(TABLE, WORDS.subject, TABLE[JOB.subject])
+    register(monkeypatch.setitem)
+    monkeypatch.setitem(TABLE, ROLLOUT.subject, TABLE[JOB.subject])
     return RolloutLab(tmp_path / "holdfast.db")
 
 
@@ -286,7 +173,7 @@ def test_who_may_ask_what_of_it_is_decided_recorded_and_done_as_of_any_kind(lab:
         rollouts.ask(vera, Act.DELETE, "web")
     with pytest.raises(Conflict, match="can only be deleted"):
         rollouts.ask(ada, Act.HOLD, "web")
-    assert rollouts.ask(ada, Act.DELETE, "web", "no longer needed").phase(None) == "Running"
+    assert rollouts.ask(ada, Act.DELETE, "web", "no longer needed").phase(None) == "Available"
     assert rollouts.ask(ada, Act.DELETE, "web").phase(None) == "Deleting"
     lab.pass_s(3)
     assert lab.store.workloads(Rollout) == []
@@ -311,7 +198,8 @@ def test_other_work_can_wait_for_it_by_its_kind_and_name(lab: RolloutLab) -> Non
 
 def test_the_queue_and_the_policies_that_it_names_stay(lab: RolloutLab) -> None:
     lab.roll_out("web", replicas(1))
-    row = lab.store.workload(Rollout, "web")
+    patient = dump_spec(JobSpec("replica", ("serve",), retry_policies=("patient",)))
+    row = evolve(lab.store.workload(Rollout, "web"), spec=dump_spec(RolloutSpec(1, patient)))
     assert names_policy(row, "patient")
     with pytest.raises(Conflict, match=r"queue 'default' still has rollout 'web'"):
         require_no_owners("default", [row])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import OF_WORK, Noun
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, Problem
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 API_VERSION = "holdfast.dev/v1"
 KINDS = {
-    "Job": Noun.JOB,
-    "JobSet": Noun.JOB_SET,
+    **{kind.manifest: noun for noun, kind in OF_WORK.items() if kind.manifest},
     "RetryPolicy": Noun.RETRY_POLICY,
     "Queue": Noun.QUEUE,
     "FailureCategory": Noun.CATEGORY,

@@ -42,6 +42,8 @@ _BY_SPELLING = {spelling: noun for noun, spellings in _SPELLINGS.items() for spe
 
 OF_WORK = {kind.plural: kind for kind in kinds.KINDS.values()}
 """Kinds of work, which can be waited for and explained, and what is known of each."""
+OWNERS = {noun: kind for noun, kind in OF_WORK.items() if kind.parts}
+"""Those of them that are made of others."""
 NOUNS = tuple(_SPELLINGS)
 SINGULAR = {noun: spellings[0] for noun, spellings in _SPELLINGS.items()}
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.cli.nouns import SINGULAR, Noun
+from holdfast.cli.nouns import OWNERS, SINGULAR, Noun
 from holdfast.cli.printing import fields_of
-from holdfast.cli.render import arrays, catalogue, events, jobs, jobsets, notifications
+from holdfast.cli.render import arrays, catalogue, events, jobs, jobsets, notifications, workloads
 from holdfast.cli.render.custom_columns import EVERY, is_custom, read_columns
 from holdfast.errors import NotFound
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.cli.render.words import Table
     from holdfast.client import Client
+    from holdfast.domain.terms.kinds import KindInfo
     from holdfast.wire.problems import UnreadableView
 
 MOST_IDS = 200
@@ -57,7 +58,12 @@ def _audit_entry(client: Client, entry_id: str) -> object:
     return found[0]
 
 
+def _reader(kind: KindInfo) -> ResourceReader:
+    return ResourceReader(lambda client: client.of(kind).list(), lambda client, name: client.of(kind).get(name))
+
+
 READERS: dict[str, ResourceReader] = {
+    **{noun: _reader(kind) for noun, kind in OWNERS.items()},
     Noun.JOB: ResourceReader(lambda client: client.jobs(), lambda client, name: client.job(name)),
     Noun.JOB_SET: ResourceReader(lambda client: client.job_sets(), lambda client, name: client.job_set(name)),
     Noun.ARRAY: ResourceReader(lambda client: client.arrays(), lambda client, name: client.array(name)),
@@ -92,7 +98,7 @@ def table_of(noun: str, *, now_s: float, wide: bool = False) -> Callable[[Sequen
         Noun.SETTINGS: lambda found: catalogue.settings_table(found[0]),
         Noun.AUDIT: events.wide_audit_table if wide else partial(events.audit_table, now_s=now_s),
     }
-    return tables[noun]
+    return tables.get(noun) or partial(workloads.workload_table, now_s=now_s, wide=wide)
 
 
 def model_of(noun: str, *, single: bool = False) -> type[Any]:
@@ -103,6 +109,7 @@ def model_of(noun: str, *, single: bool = False) -> type[Any]:
     from holdfast.wire.jobs import JobOutcome, JobView
     from holdfast.wire.jobsets import JobSetSummary, JobSetView
     from holdfast.wire.notifications import NotifierView
+    from holdfast.wire.workloads import WorkloadView
 
     return {
         Noun.JOB: JobView if single else JobOutcome,
@@ -116,7 +123,7 @@ def model_of(noun: str, *, single: bool = False) -> type[Any]:
         Noun.DEVICE: models.DeviceView,
         Noun.SETTINGS: models.SettingsView,
         Noun.AUDIT: AuditView,
-    }[noun]
+    }.get(noun, WorkloadView)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +176,9 @@ class Selection:
         if self.noun == Noun.JOB_SET:
             sets = client.job_sets(**self.where, limit=self.limit, unreadable=unreadable)
             return [client.job_set(one.id) for one in sets] if self._whole else list(sets)
-        if self.noun == Noun.ARRAY:
-            return list(client.arrays(**self.where, limit=self.limit, unreadable=unreadable))
+        if self.noun in OWNERS:
+            found = client.arrays if self.noun == Noun.ARRAY else client.of(OWNERS[self.noun]).list
+            return list(found(**self.where, limit=self.limit, unreadable=unreadable))
         if self.noun != Noun.JOB:
             return list(READERS[self.noun].listed(client))[: self.limit]
         if self.form in _SHORT:
@@ -216,8 +224,6 @@ class Put(Protocol):
 class ResourceWriter:
     """How one kind of thing is written."""
 
-    kind: str
-    """Its kind in manifests."""
     create: Callable[[Mapping[str, Any]], object]
     put: Put
     delete: Callable[[str], object]
@@ -227,17 +233,21 @@ def resource_writer(client: Client, noun: str, *, lenient: bool = False) -> Reso
     """Return how things of a kind are written; ``lenient`` is how job sets are read."""
     if noun == Noun.JOB_SET:
         create, put = partial(client.create_job_set, lenient=lenient), partial(client.put_job_set, lenient=lenient)
-        return ResourceWriter("JobSet", create, put, client.delete_job_set)
+        return ResourceWriter(create, put, client.delete_job_set)
+    if noun in OWNERS:
+        kind = client.of(OWNERS[noun])
+        return ResourceWriter(kind.create, kind.put, kind.delete)
     return {
-        Noun.QUEUE: ResourceWriter("Queue", client.create_queue, client.put_queue, client.delete_queue),
-        Noun.RETRY_POLICY: ResourceWriter("RetryPolicy", client.create_policy, client.put_policy, client.delete_policy),
-        Noun.CATEGORY: ResourceWriter(
-            "FailureCategory", client.create_category, client.put_category, client.delete_category
-        ),
-        Noun.NOTIFIER: ResourceWriter("Notifier", client.create_notifier, client.put_notifier, client.delete_notifier),
+        Noun.QUEUE: ResourceWriter(client.create_queue, client.put_queue, client.delete_queue),
+        Noun.RETRY_POLICY: ResourceWriter(client.create_policy, client.put_policy, client.delete_policy),
+        Noun.CATEGORY: ResourceWriter(client.create_category, client.put_category, client.delete_category),
+        Noun.NOTIFIER: ResourceWriter(client.create_notifier, client.put_notifier, client.delete_notifier),
     }[noun]
 
 
-WRITTEN = (Noun.RETRY_POLICY, Noun.NOTIFIER, Noun.QUEUE, Noun.CATEGORY, Noun.JOB_SET)
+WRITTEN = (
+    *(Noun.RETRY_POLICY, Noun.NOTIFIER, Noun.QUEUE, Noun.CATEGORY),
+    *(noun for noun, kind in OWNERS.items() if kind.manifest),
+)
 """Kinds that are written under a name, in the order ``apply`` writes them: queues name policies and
-notifiers, sets name queues."""
+notifiers, work names queues."""

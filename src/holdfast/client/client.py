@@ -15,6 +15,7 @@ from holdfast.client.jobsets import JobSetCalls
 from holdfast.client.notifications import NotificationCalls
 from holdfast.client.secrets import SecretCalls
 from holdfast.client.tokens import TokenCalls
+from holdfast.client.workloads import WorkloadCalls
 from holdfast.wire.base import API
 from holdfast.wire.catalogue import Health, MeView, VersionView
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from holdfast.client.connection import Connection
     from holdfast.client.transport import Transport
+    from holdfast.domain.terms.kinds import KindInfo
 
 
 class Client(
@@ -66,6 +68,10 @@ class Client(
     def connection(self) -> Connection:
         """What it sends its requests by."""
         return self._connection
+
+    def of(self, kind: KindInfo) -> WorkloadCalls:
+        """Return what can be done with work of a kind, as far as all kinds are alike."""
+        return WorkloadCalls(self._connection, kind)
 
     def __enter__(self) -> Self:
         """Use it in a ``with`` statement."""

@@ -1,8 +1,14 @@
-"""What the calls about all kinds of work have in common: lists by their filters, page by page."""
+"""The calls that every kind of work has: lists by their filters, page by page, and what is asked of one by its name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from urllib.parse import quote
+
+from holdfast.client.connection import new_key
+from holdfast.errors import NotFound
+from holdfast.wire.base import API
+from holdfast.wire.workloads import WorkloadPage, WorkloadView, WorkloadWhy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from holdfast.client.connection import Connection
+    from holdfast.domain.terms.kinds import KindInfo
     from holdfast.wire.problems import UnreadableView
 
 
@@ -43,6 +50,56 @@ def listed(
         for one in page.unreadable:
             unreadable(one)
         yield from page.items
+
+
+class WorkloadCalls:
+    """What can be done with work of one kind, as far as all kinds are alike; one is named by its name or its id."""
+
+    def __init__(self, connection: Connection, kind: KindInfo) -> None:
+        """Remember which kind; nothing is sent yet."""
+        self._connection, self._plural = connection, f"{API}/{kind.plural}"
+
+    def _path(self, reference: str, rest: str = "") -> str:
+        return f"{self._plural}/{quote(reference, safe='')}{rest}"
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        unreadable: Callable[[UnreadableView], object] = lambda _: None,
+        **wanted: Unpack[WorkloadsWanted],
+    ) -> Iterator[WorkloadView]:
+        """List them by name, page by page; without a limit, all. See ``listed``."""
+        try:
+            yield from listed(self._connection, self._plural, WorkloadPage, limit, wanted, unreadable)
+        except NotFound:  # the address itself: of an older server, which can have none
+            return
+
+    def get(self, reference: str) -> WorkloadView:
+        """Read one."""
+        return self._connection.get(self._path(reference), WorkloadView)
+
+    def create(self, manifest: Mapping[str, Any], *, key: str | None = None) -> WorkloadView:
+        """Create one; it must be new. Safe to send again with the same idempotency key."""
+        headers = {"Idempotency-Key": key or new_key()}
+        return self._connection.call(
+            WorkloadView, "POST", self._plural, repeatable=True, json=manifest, headers=headers
+        )
+
+    def put(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> WorkloadView:
+        """Create one, or change the one there is; with ``must_exist`` only change it."""
+        params = {"must_exist": "true"} if must_exist else {}
+        path = self._path(name)
+        return self._connection.call(WorkloadView, "PUT", path, repeatable=True, params=params, json=manifest)
+
+    def why(self, reference: str) -> WorkloadWhy:
+        """Explain why one is where it is."""
+        return self._connection.get(self._path(reference, "/why"), WorkloadWhy)
+
+    def delete(self, reference: str, *, reason: str = "") -> WorkloadView:
+        """Ask for one to be deleted; its jobs stay as history."""
+        params = {"reason": reason} if reason else {}
+        return self._connection.call(WorkloadView, "DELETE", self._path(reference), repeatable=True, params=params)
 
 
 def label_params(labels: Mapping[str, str] | None) -> list[str] | None:

@@ -10,7 +10,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS, read_manifests
-from holdfast.cli.nouns import SINGULAR, Noun, read_noun
+from holdfast.cli.nouns import OWNERS, SINGULAR, Noun, read_noun
 from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.targets import do_each, required
 from holdfast.cli.things import WRITTEN, resource_writer
@@ -67,10 +67,12 @@ def delete(options: DeleteOptions, cli: Cli) -> int:
 
 def _delete(noun: str, names: Sequence[str], cli: Cli) -> int:
     with cli.connect() as client:
-        if noun == Noun.ARRAY:
+        if noun in OWNERS:
             if cli.is_unserved():
-                cli.say("no server is running: the array is deleted when one is started: holdfast up")
-            return do_each(names, client.delete_array, cli, what=SINGULAR[noun], done="deletion requested")
+                what = OWNERS[noun].noun
+                cli.say(f"no server is running: the {what} is deleted when one is started: holdfast up")
+            act = client.of(OWNERS[noun]).delete
+            return do_each(names, act, cli, what=SINGULAR[noun], done="deletion requested")
         return do_each(names, resource_writer(client, noun).delete, cli, what=SINGULAR[noun], done="deleted")
 
 
@@ -84,7 +86,7 @@ def _delete_described(options: DeleteOptions, timeout_s: float | None, flags: Fl
     codes = [_cancel([one.name for one in written if one.noun == Noun.JOB and one.name not in arrays], cli)]
     codes += [_delete(Noun.ARRAY, arrays, cli)] if arrays else []
     for noun in reversed(WRITTEN):
-        names = [one.name for one in written if one.noun is noun]
+        names = [one.name for one in written if one.noun == noun]
         if names:
             sets = noun == Noun.JOB_SET
             codes.append(_delete_sets(names, options, timeout_s, cli) if sets else _delete(noun, names, cli))

@@ -12,12 +12,12 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import API_VERSION, KINDS
-from holdfast.cli.nouns import OF_WORK, SINGULAR, Noun, read_noun
+from holdfast.cli.nouns import OF_WORK, OWNERS, SINGULAR, Noun, read_noun
 from holdfast.cli.options import FormatOption, GroupOption
 from holdfast.cli.printing import TABLES, fields_of, list_format, plain, print_thing, print_things
 from holdfast.cli.render.arrays import with_arrays
 from holdfast.cli.render.tree import tree_table
-from holdfast.cli.things import WRITTEN, Selection, model_of, name_of, table_of, tell_unreadable
+from holdfast.cli.things import READERS, WRITTEN, Selection, model_of, name_of, table_of, tell_unreadable
 from holdfast.cli.watching.staleness import note_if_stale
 
 if TYPE_CHECKING:
@@ -157,16 +157,17 @@ def _watch(asked: Selection, cli: Cli) -> int:
 
 def _as_manifests(client: "Client", noun: str, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
     """Write things as manifests that can be applied; several as a list of Kubernetes."""
-    found = [_as_manifest(client.job_set(thing.id) if noun == Noun.JOB_SET else thing, noun) for thing in things]
+    of_work, read = noun in OF_WORK, READERS[noun].fetched
+    found = [_as_manifest(read(client, thing.id) if of_work else thing, noun) for thing in things]
     return found[0] if single else {"apiVersion": "v1", "kind": "List", "items": found}
 
 
 def _as_manifest(thing: Any, noun: str) -> dict[str, Any]:  # noqa: ANN401 - a thing of any kind
     known = plain(thing)
-    if noun == Noun.JOB_SET:
+    if noun in OF_WORK:
         manifest: dict[str, Any] = known.pop("manifest")
         return {**{key: manifest[key] for key in ("apiVersion", "kind", "metadata", "spec")}, "status": known}
-    kind = next(kind for kind, one in KINDS.items() if one is noun)
+    kind = next(kind for kind, one in KINDS.items() if one == noun)
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": thing.name}, "spec": known["spec"]}
 
 
@@ -182,7 +183,7 @@ def _filters(options: GetOptions, noun: str, flags: Flags) -> dict[str, Any]:
         "--array": options.array,
         "--quarantined": options.quarantined,
     }
-    of_sets = {"--state", "--label", "--user", "--group", "--mine"} if noun in {Noun.JOB_SET, Noun.ARRAY} else set()
+    of_sets = {"--state", "--label", "--user", "--group", "--mine"} if noun in OWNERS else set()
     for flag, value in given.items():
         if value and (options.names or (noun != Noun.JOB and flag not in of_sets)):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
@@ -191,7 +192,7 @@ def _filters(options: GetOptions, noun: str, flags: Flags) -> dict[str, Any]:
     known = OF_WORK.get(noun, OF_WORK[Noun.JOB]).states
     states = [flags.choice("--state", state, known) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
-    if noun in {Noun.JOB_SET, Noun.ARRAY}:
+    if noun in OWNERS:
         return {"states": states, "labels": labels, "user": options.user, "group": options.group}
     wanted: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
     wanted |= {"quarantined": options.quarantined, "array": options.array, "tasks": False}

@@ -24,7 +24,7 @@ from holdfast.cli.submission.export import NONE, carrying, exported
 from holdfast.cli.submission.secrets import secret_values, sent, with_secrets
 from holdfast.cli.submission.sending import Submitted, submit_all
 from holdfast.cli.watching.arrays import wait_for_arrays
-from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_sets
+from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
 from holdfast.cli.writing import WAIT_FOR_SETS, write_manifests
 from holdfast.domain.terms.kinds import JOB_SET
 
@@ -119,7 +119,7 @@ def _wait(client: "Client", submitted: Submitted, timeout_s: float | None, cli: 
     if not sets or code == exit_codes.TIMED_OUT:
         return code
     wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=JOB_SET)
-    return wait_for_sets(client, [one.id for one in sets], wanted, cli) or code
+    return wait_for_owners(client, [one.id for one in sets], wanted, cli) or code
 
 
 def _left(timeout_s: float | None, begun: float, cli: Cli) -> float | None:

@@ -14,8 +14,8 @@ from holdfast.cli.options import TimeoutOption
 from holdfast.cli.selection import AllOption, ChooseOptions, Selected, read_choice, select
 from holdfast.cli.targets import job_or_set
 from holdfast.cli.watching.arrays import wait_for_arrays
-from holdfast.cli.watching.waiting import TERMINAL, Wanted, wait_for, wait_for_sets
-from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET
+from holdfast.cli.watching.waiting import TERMINAL, Wanted, wait_for, wait_for_owners
+from holdfast.domain.terms.kinds import ARRAY, JOB
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -67,10 +67,10 @@ def wait(options: WaitOptions, cli: Cli) -> int:
     with cli.connect(drive=True, attached=True) as client:
         if chosen is not None:
             return _wait_for_chosen(client, select(client, chosen, cli), Wanted(state, timeout_s), cli)
-        if target.noun == Noun.JOB_SET:
-            return wait_for_sets(client, target.names, Wanted(state, timeout_s, JOB_SET), cli)
         if target.noun == Noun.ARRAY:
             return wait_for_arrays(client, target.names, timeout_s, cli)
+        if target.noun != Noun.JOB:
+            return wait_for_owners(client, target.names, Wanted(state, timeout_s, OF_WORK[target.noun]), cli)
         known = client.states(target.names)
         ids = [job if job in known else client.job(job).id for job in target.names]
         return wait_for(client, ids, Wanted(state, timeout_s), cli)

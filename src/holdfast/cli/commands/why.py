@@ -12,7 +12,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import OF_WORK, Noun
 from holdfast.cli.options import AttemptOption, DocumentOption
 from holdfast.cli.printing import TEXT_FORMATS, plain
 from holdfast.cli.render.arrays import print_array_why
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.wire.decisions import Why
     from holdfast.wire.jobsets import JobSetDecisionTrace, JobSetWhy
     from holdfast.wire.pods import PodsView
+    from holdfast.wire.workloads import WorkloadWhy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,10 @@ def why(options: WhyOptions, cli: Cli) -> int:
             set_why = client.job_set_why(target.one, job=options.job)
             note_if_stale(client, cli, set_why)
             _print(set_why, form, lambda: print_set_why(set_why, cli.output(), everything=options.all), cli)
+        elif target.noun not in {Noun.JOB, Noun.ARRAY}:
+            told = client.of(OF_WORK[target.noun]).why(target.one)
+            note_if_stale(client, cli, told)
+            _print(told, form, lambda: print_why(told, cli.output()), cli)
         elif (array_why := _array_why(client, target)) is not None:
             _print(array_why, form, lambda: print_array_why(array_why, cli.output()), cli)
         else:
@@ -103,7 +108,9 @@ def _array_why(client: "Client", target: "Target") -> "ArrayWhy | None":
     return None
 
 
-def _print(found: "Why | JobSetWhy | ArrayWhy", form: str, as_text: "Callable[[], None]", cli: Cli) -> None:
+def _print(
+    found: "Why | JobSetWhy | ArrayWhy | WorkloadWhy", form: str, as_text: "Callable[[], None]", cli: Cli
+) -> None:
     if form == "text":
         as_text()
     else:
@@ -130,7 +137,7 @@ def _print_job(client: "Client", found: "Why", output: "Output", *, everything: 
         print_pods(pods, output)
 
 
-def print_why(found: "Why", output: "Output") -> None:
+def print_why(found: "Why | WorkloadWhy", output: "Output") -> None:
     """Print an explanation in sentences."""
     output.heading(found.headline)
     for sentence in found.summary:

@@ -54,7 +54,7 @@ def _awaited(manifests: Sequence[Manifest], places: Sequence[int]) -> dict[int, 
             other
             for kind, name in _waits_for(manifests[place])
             for other in named.get(name, ())
-            if other != place and (kind is None or manifests[other].noun is kind)
+            if other != place and (kind is None or manifests[other].noun == kind)
         }
         for place in places
     }

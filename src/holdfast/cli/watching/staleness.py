@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET
+from holdfast.cli.nouns import OWNERS
+from holdfast.domain.terms.kinds import JOB, KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from holdfast.cli.context import Cli
     from holdfast.client import Client
 
@@ -21,12 +24,12 @@ class Stated(Protocol):
 
 def note_if_stale(client: Client, cli: Cli, *shown: Stated) -> None:
     """Tell the person when some of these would have gone on with a server; without any, when anything would have."""
-    moves = any(one.state in {*JOB.moving, *JOB_SET.moving, *ARRAY.moving} for one in shown)
+    moves = any(one.state in {state for kind in KINDS.values() for state in kind.moving} for one in shown)
     if (moves or not shown) and not cli.is_looked_after() and (moves or _any_moves(client)):
         cli.say(NOTE)
 
 
 def _any_moves(client: Client) -> bool:
-    jobs, sets = client.jobs(states=JOB.moving, limit=1), client.job_sets(states=JOB_SET.moving, limit=1)
-    arrays = client.arrays(states=ARRAY.moving, limit=1)
-    return any(next(iter(some), None) is not None for some in (jobs, sets, arrays))
+    lists: Iterator[Iterator[object]] = (client.of(kind).list(states=kind.moving, limit=1) for kind in OWNERS.values())
+    jobs = client.jobs(states=JOB.moving, limit=1)
+    return any(next(some, None) is not None for some in (jobs, *lists))

@@ -1,4 +1,4 @@
-"""Waits for jobs and job sets to reach a state, and notices when they never will."""
+"""Waits for work to reach a state, and notices when they never will."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.client import Client
     from holdfast.domain.terms.kinds import KindInfo
     from holdfast.wire.jobs import JobOutcome
+    from holdfast.wire.workloads import WorkloadView
 
 TERMINAL = "terminal"
 
@@ -47,14 +48,15 @@ def wait_for(client: Client, ids: Sequence[str], wanted: Wanted, cli: Cli) -> in
     return _wait(_Jobs(client), ids, wanted, cli)
 
 
-def wait_for_sets(client: Client, references: Sequence[str], wanted: Wanted, cli: Cli) -> int:
-    """Wait for all job sets; returns the exit code and says how they ended.
+def wait_for_owners(client: Client, references: Sequence[str], wanted: Wanted, cli: Cli) -> int:
+    """Wait for all of some work that is made of jobs; returns the exit code and says how it ended.
 
     Raises:
-        NotFound: There is no such job set.
+        NotFound: There is no such work.
     """
-    ids = {found.name: found.id for found in map(client.job_set, references)}
-    return _wait(_Sets(client, ids), list(ids), wanted, cli)
+    get = client.of(wanted.kind).get
+    ids = {found.name: found.id for found in map(get, references)}
+    return _wait(_Owners(get, ids), list(ids), wanted, cli)
 
 
 class _Looked(Protocol):
@@ -99,18 +101,18 @@ class _Jobs:
         tell_endings(self._client, states, names, cli)
 
 
-class _Sets:
-    """Job sets, asked by id, because another one may have taken the name of one that is gone."""
+class _Owners:
+    """Work that is made of jobs, asked by id, because another one may have taken the name of one that is gone."""
 
-    def __init__(self, client: Client, ids: Mapping[str, str]) -> None:
-        self._client, self._ids = client, ids
+    def __init__(self, get: Callable[[str], WorkloadView], ids: Mapping[str, str]) -> None:
+        self._get, self._ids = get, ids
 
     def look(self, names: Sequence[str], *, closely: bool) -> Mapping[str, str]:
         del closely
         found = {}
         for name in names:
             try:
-                found[name] = self._client.job_set(self._ids[name]).state
+                found[name] = self._get(self._ids[name]).state
             except NotFound:
                 continue
         return found

@@ -19,7 +19,7 @@ from holdfast.domain.record import Struct
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from holdfast.controller.kind import JobKind, OwnerKind, Pace
     from holdfast.controller.policy_catalog import Judging
@@ -66,8 +66,12 @@ class Kinds(NamedTuple):
     """Those whose workloads are made of others."""
 
 
-def all_kinds(wiring: Wiring, also: Sequence[OwnerRules[Any, Any]] = ()) -> Kinds:
-    """Make every kind; ``also`` are the rules of further ones whose workloads are made of jobs."""
+RULES: dict[str, OwnerRules[Any, Any]] = {}
+"""Kinds whose workloads are made of jobs and that need nothing but their rules, by name."""
+
+
+def all_kinds(wiring: Wiring) -> Kinds:
+    """Make every kind."""
     state, catalog, settings = wiring.state, wiring.judging.catalog, wiring.pods
     gangs = Gangs(state, wiring.store, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
     known = KnownSets(state)
@@ -89,7 +93,7 @@ def all_kinds(wiring: Wiring, also: Sequence[OwnerRules[Any, Any]] = ()) -> Kind
         plans=plans,
         catalog=catalog,
     )
-    others = (Owners(rules, state, wiring.store) for rules in also)
+    others = (Owners(rules, state, wiring.store) for rules in RULES.values())
     owners: tuple[Owners[Any, Any], ...] = (sets, Arrays(ARRAYS, state, wiring.store), *others)
 
     def see(job: Job, work: JobWork) -> None:

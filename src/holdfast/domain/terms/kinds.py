@@ -41,6 +41,8 @@ class KindInfo(NamedTuple):
     """What a person can ask of several that nobody named, and of those in which states."""
     parts: str = ""
     """What it is made of, if of others."""
+    manifest: str = ""
+    """Its kind in manifests, if it is written as a whole."""
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -70,6 +72,7 @@ JOB = KindInfo(
         "retry": (JobState.FAILED, JobState.CANCELLED),
         "preempt": (JobState.RUNNING,),
     },
+    manifest="Job",
 )
 ARRAY = KindInfo(
     name="array",
@@ -107,6 +110,7 @@ JOB_SET = KindInfo(
     },
     aside=("Deleting", "Unmanaged"),
     parts="jobs",
+    manifest="JobSet",
 )
 KINDS = {kind.name: kind for kind in (JOB, ARRAY, JOB_SET)}
 """Every kind, by its name."""
