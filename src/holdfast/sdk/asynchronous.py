@@ -6,37 +6,51 @@ Requests are made in threads; waiting is not, so that any number of jobs can be 
 from __future__ import annotations
 
 import time
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
+from functools import partial, update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 
 import anyio
 from anyio.to_thread import run_sync
 
 from holdfast.client.silence import Silence
 from holdfast.errors import Unavailable
+from holdfast.sdk.array import Array
 from holdfast.sdk.client import Client
+from holdfast.sdk.job import Job
 from holdfast.sdk.states import ENDED
 from holdfast.sdk.waiting import GONE, Rests
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
     from holdfast.client import Client as Api
-    from holdfast.sdk.array import Array
-    from holdfast.sdk.job import Job
     from holdfast.sdk.manifest import Options
     from holdfast.sdk.states import State
-    from holdfast.wire.arrays import ArrayView, ArrayWhy
-    from holdfast.wire.decisions import Why
-    from holdfast.wire.jobs import JobView
 
 T = TypeVar("T")
+P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)
+
+
+def _asked(of: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    """Have a method of the synchronous one, which is an attribute, asked in a thread."""
+
+    async def ask(self: Any, /, *args: P.args, **given: P.kwargs) -> T:
+        return await run_sync(partial(method, getattr(self, of), *args, **given))
+
+    return update_wrapper(ask, method)
 
 
 class AsyncJob(Generic[T_co]):
     """A job of an ``AsyncClient``; see ``holdfast.Job``, which is its ``job``."""
+
+    view = _asked("job", Job.view)
+    why = _asked("job", Job.why)
+    logs = _asked("job", Job.logs)
+    cancel = _asked("job", Job.cancel)
+    preempt = _asked("job", Job.preempt)
+    reprioritize = _asked("job", Job.reprioritize)
 
     def __init__(self, job: Job[T_co]) -> None:
         """Remember the job."""
@@ -51,30 +65,6 @@ class AsyncJob(Generic[T_co]):
     async def state(self) -> State:
         """Ask where it is now."""
         return cast("State", (await self.view()).state)
-
-    async def view(self) -> JobView:
-        """Read everything known of it."""
-        return await run_sync(self.job.view)
-
-    async def why(self, *, attempt: int | None = None) -> Why:
-        """Explain why it is where it is."""
-        return await run_sync(partial(self.job.why, attempt=attempt))
-
-    async def logs(self, *, attempt: int | None = None, rank: int = 0) -> str:
-        """Read what it has printed so far."""
-        return await run_sync(partial(self.job.logs, attempt=attempt, rank=rank))
-
-    async def cancel(self, reason: str = "") -> None:
-        """Ask for it to be cancelled, also while it runs."""
-        await run_sync(self.job.cancel, reason)
-
-    async def preempt(self, reason: str = "") -> None:
-        """Ask for its place while it runs; policies decide whether it runs again."""
-        await run_sync(self.job.preempt, reason)
-
-    async def reprioritize(self, priority: int) -> None:
-        """Ask for another priority, by which it waits from now on; higher ones go first."""
-        await run_sync(self.job.reprioritize, priority)
 
     async def wait(self, timeout: float | None = None) -> State:  # noqa: ASYNC109 - as the client it mirrors has it
         """Wait until it has ended, and return how.
@@ -95,6 +85,14 @@ class AsyncJob(Generic[T_co]):
 class AsyncArray:
     """An array of an ``AsyncClient``; see ``holdfast.Array``, which is its ``array``."""
 
+    view = _asked("array", Array.view)
+    why = _asked("array", Array.why)
+    logs = _asked("array", Array.logs)
+    cancel = _asked("array", Array.cancel)
+    hold = _asked("array", Array.hold)
+    release = _asked("array", Array.release)
+    preempt = _asked("array", Array.preempt)
+
     def __init__(self, array: Array) -> None:
         """Remember the array."""
         self.array = array
@@ -105,25 +103,13 @@ class AsyncArray:
         """Name it."""
         return f"<AsyncArray {self.name} {self.id}>"
 
-    async def view(self) -> ArrayView:
-        """Read how far it is."""
-        return await run_sync(self.array.view)
-
     async def state(self) -> str:
         """Ask where it is now."""
         return (await self.view()).state
 
-    async def why(self) -> ArrayWhy:
-        """Explain where it is, failed tasks grouped by how they failed."""
-        return await run_sync(self.array.why)
-
     async def task(self, index: int) -> AsyncJob[None]:
         """Find the job that is the task of an index."""
         return AsyncJob(await run_sync(self.array.task, index))
-
-    async def logs(self, index: int, *, attempt: int | None = None) -> str:
-        """Read what a task has printed so far."""
-        return await run_sync(partial(self.array.logs, index, attempt=attempt))
 
     async def wait(self, timeout: float | None = None) -> str:  # noqa: ASYNC109 - as the client it mirrors has it
         """Wait until it has ended, and return how.
@@ -139,22 +125,6 @@ class AsyncArray:
                 raise TimeoutError(msg)
             await anyio.sleep(rest_s)
         return state
-
-    async def cancel(self, reason: str = "") -> None:
-        """Ask for no more tasks to be made, and for those it has to be cancelled."""
-        await run_sync(self.array.cancel, reason)
-
-    async def hold(self, reason: str = "") -> None:
-        """Ask for no more of its tasks to start until it is released."""
-        await run_sync(self.array.hold, reason)
-
-    async def release(self, reason: str = "") -> None:
-        """Ask to release it."""
-        await run_sync(self.array.release, reason)
-
-    async def preempt(self, reason: str = "") -> None:
-        """Ask for the places of its tasks that run; policies decide which of them run again."""
-        await run_sync(self.array.preempt, reason)
 
     async def rerun(self, **wanted: Any) -> AsyncArray:
         """Run some of its tasks again; see ``Array.rerun``."""
