@@ -108,6 +108,7 @@ def test_a_cancelled_array_leaves_no_program_and_makes_no_more_tasks(shell: Shel
     assert "long hold requested" in shell.run("hold", "long", "--reason", "too hot").stdout
     wait_until(lambda: shell.json("get", "array", "long")["reason"] == "too hot", "it is held")
     assert shell.run("get", "arrays", "--state", "held", "-o", "name").stdout == "array/long\n"
+    assert shell.run("wait", "array", "long", "--for", "held", "--timeout", "30s").returncode == 0
     assert "long release requested" in shell.run("release", "--all").stdout
     assert "long cancel requested" in shell.run("cancel", "long", "--reason", "wrong data").stdout
     ended = shell.run("wait", "array", "long", "--timeout", "30s")

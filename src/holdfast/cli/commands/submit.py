@@ -23,10 +23,9 @@ from holdfast.cli.options import (
 from holdfast.cli.submission.export import NONE, carrying, exported
 from holdfast.cli.submission.secrets import secret_values, sent, with_secrets
 from holdfast.cli.submission.sending import Submitted, submit_all
-from holdfast.cli.watching.arrays import wait_for_arrays
 from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
 from holdfast.cli.writing import WAIT_FOR_SETS, write_manifests
-from holdfast.domain.terms.kinds import JOB_SET
+from holdfast.domain.terms.kinds import ARRAY, JOB_SET
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -115,7 +114,8 @@ def _wait(client: "Client", submitted: Submitted, timeout_s: float | None, cli: 
     code = wait_for(client, [str(job.id) for job in jobs], Wanted(timeout_s=timeout_s), cli) if jobs else exit_codes.OK
     if submitted.arrays and code != exit_codes.TIMED_OUT:
         names = [str(one.name) for one in submitted.arrays]
-        code = wait_for_arrays(client, names, _left(timeout_s, begun, cli), cli) or code
+        wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=ARRAY)
+        code = wait_for_owners(client, names, wanted, cli) or code
     if not sets or code == exit_codes.TIMED_OUT:
         return code
     wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=JOB_SET)

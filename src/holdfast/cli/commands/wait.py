@@ -1,7 +1,7 @@
 """``holdfast wait``: until jobs, job sets or arrays have ended, or are in a state."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +13,6 @@ from holdfast.cli.nouns import OF_WORK, Noun
 from holdfast.cli.options import TimeoutOption
 from holdfast.cli.selection import AllOption, ChooseOptions, Selected, read_choice, select
 from holdfast.cli.targets import job_or_set
-from holdfast.cli.watching.arrays import wait_for_arrays
 from holdfast.cli.watching.waiting import TERMINAL, Wanted, wait_for, wait_for_owners
 from holdfast.domain.terms.kinds import ARRAY, JOB
 
@@ -60,15 +59,12 @@ def wait(options: WaitOptions, cli: Cli) -> int:
         array_states=ARRAY.awaited,
     )
     target = job_or_set(options.what)
-    states = () if target.noun == Noun.ARRAY else OF_WORK[target.noun].awaited
-    state = flags.choice("--for", options.until, (TERMINAL, *states))
+    state = flags.choice("--for", options.until, (TERMINAL, *OF_WORK[target.noun].awaited))
     timeout_s = flags.duration("--timeout", options.timeout)
     flags.finish()
     with cli.connect(drive=True, attached=True) as client:
         if chosen is not None:
             return _wait_for_chosen(client, select(client, chosen, cli), Wanted(state, timeout_s), cli)
-        if target.noun == Noun.ARRAY:
-            return wait_for_arrays(client, target.names, timeout_s, cli)
         if target.noun != Noun.JOB:
             return wait_for_owners(client, target.names, Wanted(state, timeout_s, OF_WORK[target.noun]), cli)
         known = client.states(target.names)
@@ -79,7 +75,8 @@ def wait(options: WaitOptions, cli: Cli) -> int:
 def _wait_for_chosen(client: "Client", found: Sequence[Selected], wanted: Wanted, cli: Cli) -> int:
     code = wait_for(client, [one.id for one in found if not one.is_array], wanted, cli)
     arrays = [one.id for one in found if one.is_array]
-    return code or (wait_for_arrays(client, arrays, wanted.timeout_s, cli) if arrays else code)
+    state = wanted.state if wanted.state in ARRAY.awaited else TERMINAL
+    return code or wait_for_owners(client, arrays, replace(wanted, state=state, kind=ARRAY), cli)
 
 
 WAIT = Command(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.cli import exit_codes
+from holdfast.cli.render.arrays import progress
 from holdfast.cli.watching.endings import counted, tell_endings
 from holdfast.cli.watching.live import live_line
 from holdfast.cli.watching.pacing import Pace
 from holdfast.cli.watching.progress import job_line, waited
-from holdfast.domain.terms.kinds import JOB
+from holdfast.domain.terms.kinds import ARRAY, JOB
 from holdfast.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from holdfast.client import Client
     from holdfast.domain.terms.kinds import KindInfo
     from holdfast.wire.jobs import JobOutcome
-    from holdfast.wire.workloads import WorkloadView
 
 TERMINAL = "terminal"
 
@@ -54,9 +54,8 @@ def wait_for_owners(client: Client, references: Sequence[str], wanted: Wanted, c
     Raises:
         NotFound: There is no such work.
     """
-    get = client.of(wanted.kind).get
-    ids = {found.name: found.id for found in map(get, references)}
-    return _wait(_Owners(get, ids), list(ids), wanted, cli)
+    found = _Arrays(client.array) if wanted.kind is ARRAY else _Owners(client.of(wanted.kind).get)
+    return _wait(found, found.named(references), wanted, cli)
 
 
 class _Looked(Protocol):
@@ -104,25 +103,45 @@ class _Jobs:
 class _Owners:
     """Work that is made of jobs, asked by id, because another one may have taken the name of one that is gone."""
 
-    def __init__(self, get: Callable[[str], WorkloadView], ids: Mapping[str, str]) -> None:
-        self._get, self._ids = get, ids
+    def __init__(self, get: Callable[[str], Any]) -> None:
+        self._get = get
+        self._seen: dict[str, Any] = {}
+
+    def named(self, references: Sequence[str]) -> Sequence[str]:
+        """Find what is waited for; returns the names."""
+        self._seen = {one.name: one for one in map(self._get, references)}
+        return list(self._seen)
 
     def look(self, names: Sequence[str], *, closely: bool) -> Mapping[str, str]:
         del closely
         found = {}
         for name in names:
             try:
-                found[name] = self._get(self._ids[name]).state
+                self._seen[name] = self._get(self._seen[name].id)
+                found[name] = self._seen[name].state
             except NotFound:
                 continue
         return found
 
     def line(self, states: Mapping[str, str | None]) -> str:
-        return ", ".join(f"{name}: {state or 'gone'}" for name, state in states.items())
+        return "; ".join(f"{name}: {self.said(name) if state else 'gone'}" for name, state in states.items())
 
     def tell(self, states: Mapping[str, str | None], names: Sequence[str], cli: Cli) -> None:
         for name in names:
-            cli.say(f"{name}: {states[name] or 'is gone'}")
+            cli.say(f"{name}: {self.said(name) if states[name] else 'is gone'}")
+
+    def said(self, name: str) -> str:
+        """Say how one is."""
+        return str(self._seen[name].state)
+
+
+class _Arrays(_Owners):
+    """Arrays, which say how far they are."""
+
+    def said(self, name: str) -> str:
+        array = self._seen[name]
+        told = progress(array)
+        return f"{array.state}: {array.reason or told}" if array.state in ARRAY.ended else told
 
 
 def wait_until_gone(there: Callable[[], Sequence[str]], wanted: Wanted, cli: Cli) -> int:

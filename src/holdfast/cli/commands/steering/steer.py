@@ -13,8 +13,7 @@ from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
-from holdfast.cli.watching.arrays import wait_until_ended
-from holdfast.cli.watching.waiting import Wanted, wait_for
+from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
 from holdfast.domain.terms.kinds import ARRAY, JOB
 from holdfast.errors import Forbidden, HoldfastError, InvalidRequest, NotFound
 
@@ -83,7 +82,7 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
         code = _each(alone, ask, "cancel", cli)
         if unserved:
             code = wait_for(client, asked, Wanted(state="Cancelled"), cli) or code
-            wait_until_ended(client, arrays, None, cli)
+            code = wait_for_owners(client, arrays, Wanted("Cancelled", kind=ARRAY), cli) or code
         return code
 
 
