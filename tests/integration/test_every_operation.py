@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from holdfast.domain.terms.kinds import SubjectName
+
 
 OPEN = {"GET /healthz", "GET /readyz", "GET /api/v1/version", "GET /api/v1/me"}
 """What everybody who is let in may ask."""
@@ -85,7 +87,7 @@ KINDS = {
 """By the first word of an address; all else is about jobs."""
 
 
-def asked(method: str, path: str) -> tuple[Right, str]:
+def asked(method: str, path: str) -> tuple[Right, SubjectName]:
     """Say which right a call takes, from its address alone."""
     words = path.removeprefix("/api/v1").strip("/").split("/")
     kind, last = KINDS.get(words[0], Subject.JOB), words[-1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.cli.context import Cli
 from holdfast.cli.main import run_line
+from holdfast.domain.terms.kinds import JOB_SET
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.wire.jobs import BulkResult, JobApplied, JobView, LogChunk
 from holdfast.wire.jobsets import JobSetApplied, JobSetLogEntry, JobSetView, JobSetWhy
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.client import Client
+    from holdfast.domain.terms.kinds import KindInfo
 
 AT = "2026-01-01T00:00:00.000Z"
 RESOURCES = {"cpu": "1", "memory": "0", "gpu": 0}
@@ -104,6 +106,12 @@ class Server:
             msg = f"there is no job set {reference!r}"
             raise NotFound(msg)
         return JobSetView.model_validate({**SET, "state": state})
+
+    def of(self, kind: KindInfo) -> Server:
+        assert kind is JOB_SET
+        return self
+
+    get = job_set
 
     def job_sets(
         self,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.cli.manifests import Manifest
+    from holdfast.cli.nouns import NounName
 
 TWO_JOBS = """\
 kind: Job
@@ -30,7 +31,7 @@ gang: 0
 """
 
 
-def read(text: str, *allowed: str) -> list[Manifest]:
+def read(text: str, *allowed: NounName) -> list[Manifest]:
     return read_manifests(["-"], Cli(stdin=io.StringIO(text)), allowed=allowed or (Noun.JOB,))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from holdfast.domain.access import Principal, Role
@@ -26,6 +28,9 @@ from holdfast.service.operations.catalogue import Policies, Queues
 from holdfast.service.operations.settings import Settings
 from tests.unit.conftest import VirtualClock
 from tools.memory_store import MemoryStore
+
+if TYPE_CHECKING:
+    from holdfast.domain.terms.kinds import SubjectName
 
 OWNER = Principal("lab", uid=1000)
 ROLES = (Role.VIEWER, Role.USER, Role.OPERATOR, Role.ADMIN)
@@ -74,7 +79,7 @@ def test_the_table_says_this() -> None:
 
 @pytest.mark.parametrize("kind", [kind for name, kind in vars(Subject).items() if name.isupper()])
 @pytest.mark.parametrize("right", Right)
-def test_each_cell_decides_alone(kind: str, right: Right) -> None:
+def test_each_cell_decides_alone(kind: SubjectName, right: Right) -> None:
     row = TABLE.get(kind, {}).get(right, (Reach.NONE,) * 4)
     for role, how_far in zip(ROLES, row, strict=True):
         ann = Principal("ann", roles=(role,))

@@ -16,6 +16,8 @@ from holdfast.cli.nouns import NOUNS, Noun, find_noun
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from holdfast.cli.nouns import NounName
+
 WITHIN_S = 1.0
 _MOST = 200
 
@@ -58,7 +60,7 @@ def _of_a_kind(ctx: Parsed, incomplete: str) -> list[str]:
     noun = find_noun(said[0]) if said else None
     if noun is not None:
         return _begun(noun, incomplete)
-    kinds = [kind for kind in NOUNS if not said and kind.startswith(incomplete)]
+    kinds: list[str] = [kind for kind in NOUNS if not said and kind.startswith(incomplete)]
     return kinds if "kind" in ctx.params else [*kinds, *_begun(Noun.JOB, incomplete)]
 
 
@@ -68,7 +70,7 @@ def _said(params: Mapping[str, Any]) -> Sequence[str]:
     return [str(kind)] if kind else [str(word) for word in what or ()]
 
 
-def _begun(noun: str, incomplete: str) -> list[str]:
+def _begun(noun: NounName, incomplete: str) -> list[str]:
     """Return the names that begin so, none if there is any difficulty; end the process if it takes too long."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, WITHIN_S)
@@ -78,7 +80,7 @@ def _begun(noun: str, incomplete: str) -> list[str]:
     return found[:_MOST]
 
 
-def _asked(noun: str, incomplete: str) -> list[str]:
+def _asked(noun: NounName, incomplete: str) -> list[str]:
     from holdfast.app.connect import connect
     from holdfast.cli.things import READERS
 

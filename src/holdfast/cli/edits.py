@@ -7,7 +7,7 @@ import typer
 
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import API_VERSION
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import Noun, NounName
 from holdfast.cli.options import DryRunOption, FilesOption, LenientOption
 
 Text = str | None
@@ -81,7 +81,7 @@ class EditOptions:
     dry_run: DryRunOption = False
 
 
-def spec_of(options: EditOptions, noun: str, flags: Flags) -> dict[str, Any]:
+def spec_of(options: EditOptions, noun: NounName, flags: Flags) -> dict[str, Any]:
     """Read the flags that were set; a flag of another kind is noted as wrong."""
     given = {
         "--retry-policy": flags.names(options.retry_policy) or None,
@@ -146,7 +146,7 @@ def _field(flag: str) -> str:
     return "retryPolicies" if field_name == "retryPolicy" else field_name
 
 
-def manifest_of(noun: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+def manifest_of(noun: NounName, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Put a spec into its envelope."""
     return {"apiVersion": API_VERSION, "kind": _KINDS[noun], "metadata": {"name": name}, "spec": spec}
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from holdfast.cli.context import Cli
     from holdfast.cli.flags import Flags
+    from holdfast.cli.nouns import NounName
     from holdfast.dialects.documents import Document
     from holdfast.errors import HoldfastError
 
@@ -51,7 +52,7 @@ class Manifest:
         return dict(self.document.value)
 
     @property
-    def noun(self) -> str | None:
+    def noun(self) -> NounName | None:
         """What it describes: a document without a kind is a job in its short form; ``None`` when unknown."""
         return KINDS.get(str(self.document.value.get("kind", "Job")))
 
@@ -90,7 +91,9 @@ class Manifest:
         return evolve(problem, path=f"{self.file}: {problem.path or 'document'}", line=line)
 
 
-def read_manifests(files: Sequence[str], cli: Cli, *, allowed: Sequence[str], lenient: bool = False) -> list[Manifest]:
+def read_manifests(
+    files: Sequence[str], cli: Cli, *, allowed: Sequence[NounName], lenient: bool = False
+) -> list[Manifest]:
     """Read every document of every file, ``-`` being standard input; what only a lenient reading accepts is reported.
 
     Raises:
@@ -228,7 +231,7 @@ def _text_of(file: str) -> str:
         raise InvalidManifest(problems=[Problem("", reason or str(error))]) from error
 
 
-def _unusable(file: str, found: list[Manifest], allowed: Sequence[str]) -> list[Problem]:
+def _unusable(file: str, found: list[Manifest], allowed: Sequence[NounName]) -> list[Problem]:
     if not found:
         return [Problem(file, "contains no documents")]
     kinds = tuple(kind for kind, noun in KINDS.items() if noun in allowed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NewType
 
 from holdfast.domain.terms import kinds
 from holdfast.errors import InvalidRequest, Problem
@@ -11,24 +11,28 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+NounName = NewType("NounName", str)
+"""One of ``NOUNS``."""
+
+
 class Noun:
     """Kinds of things the command line can name, as the plurals people see; every kind of work is one, too."""
 
-    JOB = kinds.JOB.plural
-    JOB_SET = kinds.JOB_SET.plural
-    ARRAY = kinds.ARRAY.plural
-    QUEUE = "queues"
-    RETRY_POLICY = "retrypolicies"
-    NODE = "nodes"
-    DEVICE = "devices"
-    CATEGORY = "categories"
-    NOTIFIER = "notifiers"
-    SETTINGS = "settings"
-    AUDIT = "audit"
+    JOB = NounName(kinds.JOB.plural)
+    JOB_SET = NounName(kinds.JOB_SET.plural)
+    ARRAY = NounName(kinds.ARRAY.plural)
+    QUEUE = NounName("queues")
+    RETRY_POLICY = NounName("retrypolicies")
+    NODE = NounName("nodes")
+    DEVICE = NounName("devices")
+    CATEGORY = NounName("categories")
+    NOTIFIER = NounName("notifiers")
+    SETTINGS = NounName("settings")
+    AUDIT = NounName("audit")
 
 
-_SPELLINGS: dict[str, tuple[str, ...]] = {
-    **{kind.plural: kind.spellings for kind in kinds.KINDS.values()},
+_SPELLINGS: dict[NounName, tuple[str, ...]] = {
+    **{NounName(kind.plural): kind.spellings for kind in kinds.KINDS.values()},
     Noun.QUEUE: ("queue", "queues", "q"),
     Noun.RETRY_POLICY: ("retrypolicy", "retrypolicies", "policy", "policies", "rp"),
     Noun.NODE: ("node", "nodes"),
@@ -40,7 +44,7 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
 }
 _BY_SPELLING = {spelling: noun for noun, spellings in _SPELLINGS.items() for spelling in spellings}
 
-OF_WORK = {kind.plural: kind for kind in kinds.KINDS.values()}
+OF_WORK = {NounName(kind.plural): kind for kind in kinds.KINDS.values()}
 """Kinds of work, which can be waited for and explained, and what is known of each."""
 OWNERS = {noun: kind for noun, kind in OF_WORK.items() if kind.parts}
 """Those of them that are made of others."""
@@ -48,12 +52,12 @@ NOUNS = tuple(_SPELLINGS)
 SINGULAR = {noun: spellings[0] for noun, spellings in _SPELLINGS.items()}
 
 
-def find_noun(text: str) -> str | None:
+def find_noun(text: str) -> NounName | None:
     """Find the kind that a word is an accepted spelling of, if it is one of any."""
     return _BY_SPELLING.get(text.lower().replace("-", "").replace("_", ""))
 
 
-def read_noun(text: str, allowed: Sequence[str] = NOUNS) -> str:
+def read_noun(text: str, allowed: Sequence[NounName] = NOUNS) -> NounName:
     """Read a kind in any accepted spelling: ``retrypolicy``, ``retry-policy``, ``retryPolicy``, ``jobs``.
 
     Raises:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.cli.context import Cli
+    from holdfast.cli.nouns import NounName
     from holdfast.client import Client
     from holdfast.wire.jobs import JobView
 
@@ -96,7 +97,7 @@ def _spread(words: list[str]) -> list[str]:
     return [kind, *(_plain(word, noun) for word in words)]
 
 
-def _meant(word: str, nouns: Sequence[str], command: str) -> str:
+def _meant(word: str, nouns: Sequence[NounName], command: str) -> str:
     """Take the kind off a name that a command of these kinds is given."""
     kind, slash, name = word.partition("/")
     said = find_noun(kind) if slash else None
@@ -105,7 +106,7 @@ def _meant(word: str, nouns: Sequence[str], command: str) -> str:
     return word if said is None else name
 
 
-def _not_for(said: str, word: str, name: str, nouns: Sequence[str], command: str) -> InvalidRequest:
+def _not_for(said: NounName, word: str, name: str, nouns: Sequence[NounName], command: str) -> InvalidRequest:
     kinds = " and ".join(nouns)
     instead = _INSTEAD.get((command, said))
     problem = Problem("NAME", f"{word!r} is none of the {kinds}", hint=instead and instead.format(name))
@@ -113,7 +114,7 @@ def _not_for(said: str, word: str, name: str, nouns: Sequence[str], command: str
     return InvalidRequest(msg, problems=[problem])
 
 
-def _plain(word: str, *nouns: str) -> str:
+def _plain(word: str, *nouns: NounName) -> str:
     """Take the kind off a name."""
     kind, slash, name = word.partition("/")
     said = find_noun(kind) if slash else None
@@ -144,7 +145,7 @@ def required(names: Sequence[str], example: str) -> Sequence[str]:
 class Target:
     """Things of one kind."""
 
-    noun: str
+    noun: NounName
     names: Sequence[str]
 
     @property

@@ -15,6 +15,7 @@ from holdfast.errors import NotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from holdfast.cli.nouns import NounName
     from holdfast.cli.render.words import Table
     from holdfast.client import Client
     from holdfast.domain.terms.kinds import KindInfo
@@ -62,7 +63,7 @@ def _reader(kind: KindInfo) -> ResourceReader:
     return ResourceReader(lambda client: client.of(kind).list(), lambda client, name: client.of(kind).get(name))
 
 
-READERS: dict[str, ResourceReader] = {
+READERS: dict[NounName, ResourceReader] = {
     **{noun: _reader(kind) for noun, kind in OWNERS.items()},
     Noun.JOB: ResourceReader(lambda client: client.jobs(), lambda client, name: client.job(name)),
     Noun.JOB_SET: ResourceReader(lambda client: client.job_sets(), lambda client, name: client.job_set(name)),
@@ -77,7 +78,7 @@ READERS: dict[str, ResourceReader] = {
 }
 
 
-def table_of(noun: str, *, now_s: float, wide: bool = False) -> Callable[[Sequence[Any]], Table]:
+def table_of(noun: NounName, *, now_s: float, wide: bool = False) -> Callable[[Sequence[Any]], Table]:
     """Return how a list of a kind is tabulated.
 
     Args:
@@ -85,7 +86,7 @@ def table_of(noun: str, *, now_s: float, wide: bool = False) -> Callable[[Sequen
         now_s: Seconds since the epoch, UTC; ages and what runs are counted to it.
         wide: Whether to show more columns, where there are more.
     """
-    tables: dict[str, Callable[[Sequence[Any]], Table]] = {
+    tables: dict[NounName, Callable[[Sequence[Any]], Table]] = {
         Noun.JOB: partial(jobs.job_table, now_s=now_s, wide=wide),
         Noun.JOB_SET: partial(jobsets.jobset_table, now_s=now_s, wide=wide),
         Noun.ARRAY: partial(arrays.array_table, now_s=now_s, wide=wide),
@@ -101,7 +102,7 @@ def table_of(noun: str, *, now_s: float, wide: bool = False) -> Callable[[Sequen
     return tables.get(noun) or partial(workloads.workload_table, now_s=now_s, wide=wide)
 
 
-def model_of(noun: str, *, single: bool = False) -> type[Any]:
+def model_of(noun: NounName, *, single: bool = False) -> type[Any]:
     """Return what a kind's things are answered as: in a list, or asked for by name."""
     from holdfast.wire import arrays as array_models
     from holdfast.wire import catalogue as models
@@ -130,7 +131,7 @@ def model_of(noun: str, *, single: bool = False) -> type[Any]:
 class Selection:
     """Which things of a kind are shown, and in which form: it decides how much is asked about each."""
 
-    noun: str
+    noun: NounName
     names: Sequence[str] = ()
     """Only these, where any are given."""
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -204,7 +205,7 @@ def batched(ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield ids[start : start + MOST_IDS]
 
 
-def name_of(noun: str, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
+def name_of(noun: NounName, thing: Any) -> str:  # noqa: ANN401 - a thing of any kind
     """Name a thing so that other commands understand it; several jobs may have one name, so they have their id."""
     if noun == Noun.SETTINGS:
         return str(noun)
@@ -229,7 +230,7 @@ class ResourceWriter:
     delete: Callable[[str], object]
 
 
-def resource_writer(client: Client, noun: str, *, lenient: bool = False) -> ResourceWriter:
+def resource_writer(client: Client, noun: NounName, *, lenient: bool = False) -> ResourceWriter:
     """Return how things of a kind are written; ``lenient`` is how job sets are read."""
     if noun == Noun.JOB_SET:
         create, put = partial(client.create_job_set, lenient=lenient), partial(client.put_job_set, lenient=lenient)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from holdfast.cli.context import Cli
     from holdfast.cli.manifests import Manifest
+    from holdfast.cli.nouns import NounName
     from holdfast.client import Client
 
 WAIT_FOR_SETS = "holdfast wait jobset NAME"
@@ -30,7 +31,7 @@ _DONE = {"create": "created", "update": "updated", "apply": "applied"}
 class Written:
     """One thing to write."""
 
-    noun: str
+    noun: NounName
     name: str
     manifest: Mapping[str, Any]
     source: Manifest | None = None

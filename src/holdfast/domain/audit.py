@@ -31,7 +31,7 @@ from holdfast.domain.events import (
     SettingsUpdated,
 )
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, info_of
+from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, SubjectName, info_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,18 +95,18 @@ class Subject:
     JOB = JOB.subject
     JOB_SET = JOB_SET.subject
     ARRAY = ARRAY.subject
-    POLICY = "retry-policy"
-    QUEUE = "queue"
-    CATEGORY = "failure-category"
-    NODE = "node"
-    NOTIFIER = "notifier"
-    NOTIFICATION = "notification"
-    SETTINGS = "settings"
-    SCHEDULING = "scheduling"
-    DEVICE = "device"
-    TOKEN = "token"  # noqa: S105 - a word, not a secret
-    AUDIT = "audit"
-    SERVER = "server"
+    POLICY = SubjectName("retry-policy")
+    QUEUE = SubjectName("queue")
+    CATEGORY = SubjectName("failure-category")
+    NODE = SubjectName("node")
+    NOTIFIER = SubjectName("notifier")
+    NOTIFICATION = SubjectName("notification")
+    SETTINGS = SubjectName("settings")
+    SCHEDULING = SubjectName("scheduling")
+    DEVICE = SubjectName("device")
+    TOKEN = SubjectName("token")
+    AUDIT = SubjectName("audit")
+    SERVER = SubjectName("server")
 
 
 ACCEPTED = "accepted"
@@ -135,7 +135,7 @@ class AuditEntry(Struct, frozen=True):
 
     caller: Caller
     act: Act
-    subject: str
+    subject: SubjectName
     """One of ``Subject``, or of a kind of work."""
     name: str
     """Of what it was done to; of a job or a job set its id."""
@@ -273,7 +273,7 @@ def on_workload(by: Caller | None, act: Act, kind: str, key: str, reason: str) -
 def _audited(
     by: Caller | None,
     act: Act,
-    subject: str,
+    subject: SubjectName,
     name: str,
     *,
     event: CatalogueEvent | NodeCordoned | NodeUncordoned | None = None,

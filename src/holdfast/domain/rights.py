@@ -14,7 +14,7 @@ from holdfast.domain.access.grants import Right, Sight
 from holdfast.domain.access.people import ROLES, Role
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, field
-from holdfast.domain.terms.kinds import KINDS
+from holdfast.domain.terms.kinds import KINDS, SubjectName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ _OF_WORK = {
 _READ_BY_ALL = {Right.WATCH: (_ALL, _ALL, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
 _OWN_READ = {Right.WATCH: (_OWN, _OWN, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
 _READ_BY_OPERATORS = {Right.WATCH: (_NO, _NO, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
-TABLE: dict[str, Mapping[Right, tuple[Reach, Reach, Reach, Reach]]] = {
+TABLE: dict[SubjectName, Mapping[Right, tuple[Reach, Reach, Reach, Reach]]] = {
     **dict.fromkeys(WORK, _OF_WORK),
     Subject.QUEUE: _READ_BY_ALL,
     Subject.POLICY: _READ_BY_ALL,
@@ -82,7 +82,7 @@ class Refusal(Struct, frozen=True):
 class Thing(Struct, frozen=True):
     """A piece of work, as far as rights depend on it."""
 
-    kind: str
+    kind: SubjectName
     queue: str
     owner: str = ""
     """Whose it is; empty where nobody is known."""
@@ -110,7 +110,7 @@ class Grants(Struct, frozen=True):
 
 
 @lru_cache(maxsize=4096)  # a submission in bulk asks the same of each of its jobs
-def reach(principal: Principal, right: Right, kind: str) -> Reach:
+def reach(principal: Principal, right: Right, kind: SubjectName) -> Reach:
     """Return how far somebody goes with a right: as far as the role of theirs that goes farthest."""
     row = TABLE.get(kind, {}).get(right)
     places = places_of(principal, right, kind)
@@ -123,7 +123,7 @@ def reach(principal: Principal, right: Right, kind: str) -> Reach:
 
 
 @lru_cache(maxsize=4096)  # as above
-def places_of(principal: Principal, right: Right, kind: str) -> tuple[Place, ...] | None:
+def places_of(principal: Principal, right: Right, kind: SubjectName) -> tuple[Place, ...] | None:
     """Return where somebody's token is for that, if they have shown one; ``None``: everywhere."""
     scopes = () if principal.limit is None else principal.limit.scopes
     kinds = {"", kind, *([Subject.JOB] if kind in WORK else [])}
@@ -138,7 +138,7 @@ def is_in_scope(principal: Principal, right: Right, thing: Thing) -> bool:
     return places is None or any(each.holds(thing.queue, thing.group) for each in places)
 
 
-def refusal_of(principal: Principal, right: Right, kind: str) -> Refusal | None:
+def refusal_of(principal: Principal, right: Right, kind: SubjectName) -> Refusal | None:
     """Say why somebody may do something to nothing of a kind, if so; whatever it is, and whose."""
     if reach(principal, right, kind) is not Reach.NONE:
         return None
@@ -221,11 +221,11 @@ def _verb(right: Right) -> str:
     return "read the logs of" if right is Right.LOGS else right.value
 
 
-def _word(kind: str) -> str:
+def _word(kind: SubjectName) -> str:
     return kind.replace("-", " ")
 
 
-def _plural(kind: str) -> str:
+def _plural(kind: SubjectName) -> str:
     word = _word(kind)
     singular = kind in {Subject.AUDIT, Subject.SETTINGS, Subject.SCHEDULING, Subject.SERVER}
     return f"the {word}" if singular else word[:-1] + "ies" if word.endswith(("cy", "ry")) else f"{word}s"

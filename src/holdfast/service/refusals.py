@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.terms.kinds import SubjectName
     from holdfast.ports.events import AuditStore
 
 
 @contextmanager
-def audited(store: AuditStore, by: Caller | None, act: Act, subject: str, name: str) -> Iterator[None]:
+def audited(store: AuditStore, by: Caller | None, act: Act, subject: SubjectName, name: str) -> Iterator[None]:
     """Write a refusal of what is done in the context to the audit log, and let it pass on."""
     try:
         yield

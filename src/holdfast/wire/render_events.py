@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.lifecycle import HistoryRow
 
-_COLLECTIONS = {
+_COLLECTIONS: dict[str, str] = {
     **{kind.subject: kind.plural for kind in KINDS.values()},
     Subject.POLICY: "retry-policies",
     Subject.QUEUE: "queues",

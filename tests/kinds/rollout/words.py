@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.domain.terms.kinds import KindInfo
+from holdfast.domain.terms.kinds import KindInfo, SubjectName
 
 ROLLOUT = KindInfo(
     name="rollout",
     noun="rollout",
     plural="rollouts",
     spellings=("rollout", "rollouts"),
-    subject="rollout",
+    subject=SubjectName("rollout"),
     states=("Progressing", "Available", "Deleting"),
     success="Available",
     ended=frozenset(),

@@ -10,7 +10,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS, read_manifests
-from holdfast.cli.nouns import OWNERS, SINGULAR, Noun, read_noun
+from holdfast.cli.nouns import OWNERS, SINGULAR, Noun, NounName, read_noun
 from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.targets import do_each, required
 from holdfast.cli.things import WRITTEN, resource_writer
@@ -65,7 +65,7 @@ def delete(options: DeleteOptions, cli: Cli) -> int:
     return _delete(noun, names, cli) if noun != Noun.JOB_SET else _delete_sets(names, options, timeout_s, cli)
 
 
-def _delete(noun: str, names: Sequence[str], cli: Cli) -> int:
+def _delete(noun: NounName, names: Sequence[str], cli: Cli) -> int:
     with cli.connect() as client:
         if noun in OWNERS:
             if cli.is_unserved():

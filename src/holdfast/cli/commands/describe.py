@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.cli.context import Cli
+    from holdfast.cli.nouns import NounName
     from holdfast.cli.render.output import Output
     from holdfast.cli.render.words import Table
 
@@ -63,7 +64,7 @@ def describe(options: DescribeOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-def _target(words: list[str]) -> tuple[str, list[str]]:
+def _target(words: list[str]) -> tuple[NounName, list[str]]:
     """Tell a kind from a job's name; a single word is always a job."""
     if len(words) > 1:
         return read_noun(words[0], tuple(READERS)), words[1:]

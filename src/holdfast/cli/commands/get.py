@@ -12,7 +12,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import API_VERSION, KINDS
-from holdfast.cli.nouns import OF_WORK, OWNERS, SINGULAR, Noun, read_noun
+from holdfast.cli.nouns import OF_WORK, OWNERS, SINGULAR, Noun, NounName, read_noun
 from holdfast.cli.options import FormatOption, GroupOption
 from holdfast.cli.printing import TABLES, fields_of, list_format, plain, print_thing, print_things
 from holdfast.cli.render.arrays import with_arrays
@@ -155,14 +155,14 @@ def _watch(asked: Selection, cli: Cli) -> int:
     return watch_list(Watched(ChangingList(asked, beside, cli.now), asked, partial(_table, asked, cli=cli)), cli)
 
 
-def _as_manifests(client: "Client", noun: str, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
+def _as_manifests(client: "Client", noun: NounName, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
     """Write things as manifests that can be applied; several as a list of Kubernetes."""
     of_work, read = noun in OF_WORK, READERS[noun].fetched
     found = [_as_manifest(read(client, thing.id) if of_work else thing, noun) for thing in things]
     return found[0] if single else {"apiVersion": "v1", "kind": "List", "items": found}
 
 
-def _as_manifest(thing: Any, noun: str) -> dict[str, Any]:  # noqa: ANN401 - a thing of any kind
+def _as_manifest(thing: Any, noun: NounName) -> dict[str, Any]:  # noqa: ANN401 - a thing of any kind
     known = plain(thing)
     if noun in OF_WORK:
         manifest: dict[str, Any] = known.pop("manifest")
@@ -171,7 +171,7 @@ def _as_manifest(thing: Any, noun: str) -> dict[str, Any]:  # noqa: ANN401 - a t
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": thing.name}, "spec": known["spec"]}
 
 
-def _filters(options: GetOptions, noun: str, flags: Flags) -> dict[str, Any]:
+def _filters(options: GetOptions, noun: NounName, flags: Flags) -> dict[str, Any]:
     given = {
         "--state": options.state,
         "--queue": options.queue,

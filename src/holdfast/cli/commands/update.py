@@ -22,6 +22,7 @@ from holdfast.domain.units import parse_amount
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
+    from holdfast.cli.nouns import NounName
     from holdfast.client import Client
     from holdfast.wire.catalogue import SettingsView
 
@@ -118,7 +119,7 @@ def _send(written: list[Written], options: UpdateOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-def _update_things(options: UpdateOptions, noun: str, cli: Cli) -> int:
+def _update_things(options: UpdateOptions, noun: NounName, cli: Cli) -> int:
     flags = Flags()
     changes = spec_of(options, noun, flags)
     with_limits({}, options.handler_limit, flags)
@@ -130,7 +131,7 @@ def _update_things(options: UpdateOptions, noun: str, cli: Cli) -> int:
     return _send(written, options, cli)
 
 
-def _changed(client: Client, noun: str, name: str, changes: dict[str, Any], options: UpdateOptions) -> Written:
+def _changed(client: Client, noun: NounName, name: str, changes: dict[str, Any], options: UpdateOptions) -> Written:
     before = READERS[noun].fetched(client, name).spec
     spec = {**before, **changes}
     if options.handler_limit:

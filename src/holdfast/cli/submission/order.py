@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.cli.manifests import Manifest
+    from holdfast.cli.nouns import NounName
 
 _KINDS = {"jobset": Noun.JOB_SET, "job": Noun.JOB, "array": Noun.JOB}
 
@@ -60,7 +61,7 @@ def _awaited(manifests: Sequence[Manifest], places: Sequence[int]) -> dict[int, 
     }
 
 
-def _waits_for(manifest: Manifest) -> list[tuple[str | None, str]]:
+def _waits_for(manifest: Manifest) -> list[tuple[NounName | None, str]]:
     """List what a manifest names, in either form, with its kind where it is said; what cannot be read is left out."""
     from holdfast.dialects.native.dependencies import written_dependencies
 

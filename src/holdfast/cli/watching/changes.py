@@ -20,6 +20,7 @@ from holdfast.errors import NotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from holdfast.cli.nouns import NounName
     from holdfast.client import Client
 
 AGAIN_S = 5.0
@@ -162,7 +163,7 @@ class ChangingList:
         return gone
 
 
-def _gone(client: Client, noun: str, left: Mapping[str, Any]) -> Sequence[str]:
+def _gone(client: Client, noun: NounName, left: Mapping[str, Any]) -> Sequence[str]:
     """Return the keys of those things that are no longer there."""
     if noun == Noun.JOB:
         known = client.states([job.id for job in left.values()])
@@ -171,7 +172,7 @@ def _gone(client: Client, noun: str, left: Mapping[str, Any]) -> Sequence[str]:
     return [key for key in left if key not in there]
 
 
-def _key(noun: str, thing: object) -> str:
+def _key(noun: NounName, thing: object) -> str:
     """Name a thing so that no other of its kind is named so."""
     parts = [str(getattr(thing, field, "")) for field in ("id", "executor", "name")]
     return "/".join([str(noun), *parts])

@@ -6,12 +6,16 @@ Messages, lists and their filters, commands, the audit log and notifications rea
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NewType
 
 from holdfast.domain.terms.states import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+SubjectName = NewType("SubjectName", str)
+"""What the audit log and the table of rights call a kind of thing."""
 
 
 class KindInfo(NamedTuple):
@@ -25,7 +29,7 @@ class KindInfo(NamedTuple):
     """Of the collection: in addresses, and on the command line."""
     spellings: tuple[str, ...]
     """How a person may write it, without hyphens and in lower case; the first is how it is printed."""
-    subject: str
+    subject: SubjectName
     """In the audit log, and in the table of rights."""
     states: tuple[str, ...]
     """Where one can be, in the order it usually comes through them."""
@@ -60,7 +64,7 @@ JOB = KindInfo(
     noun="job",
     plural="jobs",
     spellings=("job", "jobs", "j"),
-    subject="job",
+    subject=SubjectName("job"),
     states=tuple(JobState),
     success=JobState.SUCCEEDED,
     ended=frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}),
@@ -79,7 +83,7 @@ ARRAY = KindInfo(
     noun="array",
     plural="arrays",
     spellings=("array", "arrays"),
-    subject="array",
+    subject=SubjectName("array"),
     states=("Queued", "Waiting", "Held", "Running", "Stopping", "Succeeded", "Failed", "Cancelled", "Deleting"),
     success="Succeeded",
     ended=frozenset({"Succeeded", "Failed", "Cancelled"}),
@@ -97,7 +101,7 @@ JOB_SET = KindInfo(
     noun="job set",
     plural="jobsets",
     spellings=("jobset", "jobsets", "js"),
-    subject="job-set",
+    subject=SubjectName("job-set"),
     states=(
         *("Waiting", "Pending", "Running", "Restarting", "Suspended", "Completed", "Failed"),
         *("Deleting", "Unmanaged"),

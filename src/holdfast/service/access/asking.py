@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.rights import Refusal
+    from holdfast.domain.terms.kinds import SubjectName
     from holdfast.ports.events import AuditStore
     from holdfast.service.steering.control import Steering
 
@@ -61,7 +62,7 @@ BY_ACT = "by act"
 
 
 def asks(
-    right: Right, kind: str | None = None
+    right: Right, kind: SubjectName | None = None
 ) -> Callable[[Callable[Concatenate[S, Caller, P], R]], Callable[Concatenate[S, Caller, P], R]]:
     """Have an operation refuse who may not do so to anything of a kind; by default that of the entries it is about.
 
@@ -100,13 +101,13 @@ def asks_by_act(
     return update_wrapper(asked, operation)
 
 
-def _require(operations: object, caller: Caller, right: Right, kind: str) -> None:
+def _require(operations: object, caller: Caller, right: Right, kind: SubjectName) -> None:
     refused = refusal_of(caller.principal, right, kind)
     if refused is not None:
         raise forbidden(_store_of(operations), caller, ACTS[right], kind, "", refused)
 
 
-def forbidden(store: AuditStore, caller: Caller, act: Act, kind: str, name: str, refused: Refusal) -> Forbidden:
+def forbidden(store: AuditStore, caller: Caller, act: Act, kind: SubjectName, name: str, refused: Refusal) -> Forbidden:
     """Write a refusal to the audit log, and return it as an error."""
     error = Forbidden(refused.message, hint=refused.hint)
     record_once(store, AuditEntry(caller, act, kind, name, outcome=error.code, detail=error.message))

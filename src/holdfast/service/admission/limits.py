@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from holdfast.domain.access import Principal
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Node, Queue, Resources
+    from holdfast.domain.terms.kinds import SubjectName
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
 
-Gate: TypeAlias = "Callable[[str, str, str], HoldfastError | None]"
+Gate: TypeAlias = "Callable[[SubjectName, str, str], HoldfastError | None]"
 """Says why something of a kind may not come into a queue and a group, if so."""
 MOST_JOBS = 10_000
 """In one submission."""
@@ -37,7 +38,7 @@ def check(
     catalogue: Catalogue,
     nodes: Callable[[], Sequence[Node]],
     closed: Gate = lambda *_: None,
-    kind: str = Subject.JOB,
+    kind: SubjectName = Subject.JOB,
 ) -> HoldfastError | None:
     """Say what keeps a valid specification from being accepted here, if anything.
 
@@ -71,7 +72,7 @@ def gate(by: Caller | None, queues: Mapping[str, Queue]) -> Gate:
     return cache(lambda kind, queue, group: closed_to(principal, kind, queues[queue], group))
 
 
-def closed_to(principal: Principal, kind: str, queue: Queue, group: str) -> Forbidden | None:
+def closed_to(principal: Principal, kind: SubjectName, queue: Queue, group: str) -> Forbidden | None:
     """Say why somebody may not submit something to a queue, into a group or none, if so."""
     refused = submission_refusal(principal, Thing(kind, queue.name, group=group), queue.permissions)
     return None if refused is None else Forbidden(refused.message, hint=refused.hint)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Node
     from holdfast.domain.notifier import Notifier
+    from holdfast.domain.terms.kinds import SubjectName
     from holdfast.errors import Problem
     from holdfast.ports.store import Store
 
@@ -41,7 +42,7 @@ class Entries(Struct, Generic[E], frozen=True):
     store: Store
 
     noun: ClassVar[str]
-    subject: ClassVar[str]
+    subject: ClassVar[SubjectName]
 
     @abstractmethod
     def _known(self) -> Mapping[str, E]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job, Run
+    from holdfast.domain.terms.kinds import SubjectName
     from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.ports.store import Store
     from holdfast.ports.workloads import WorkloadFilter
@@ -62,15 +63,15 @@ class Seeing:
         """Whether nothing at all is hidden from it."""
         return all(reach(self._who, right, Subject.JOB) is Reach.ALL for right in (Right.LOGS, Right.WATCH))
 
-    def details(self, kind: str = Subject.JOB) -> bool:
+    def details(self, kind: SubjectName = Subject.JOB) -> bool:
         """Whether it sees the details of all work, if not what that printed."""
         return self._of_all(kind) and self._places(kind, Right.WATCH) is None
 
-    def _of_all(self, kind: str) -> bool:
+    def _of_all(self, kind: SubjectName) -> bool:
         """Whether it sees the details of everybody's work, where its token is for that."""
         return reach(self._who, Right.WATCH, kind) in _EVERYBODYS or self._grants.others_see in _OPEN
 
-    def _places(self, kind: str, *rights: Right) -> tuple[Place, ...] | None:
+    def _places(self, kind: SubjectName, *rights: Right) -> tuple[Place, ...] | None:
         """Return where its token is for one of these rights; ``None``: everywhere."""
         found: list[Place] = []
         for right in rights:
@@ -80,7 +81,7 @@ class Seeing:
             found += places
         return tuple(found)
 
-    def whole(self, kind: str = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
+    def whole(self, kind: SubjectName = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
         """Return all work there is where its token is for watching it, or for something else; ``None``: everywhere."""
         places = self._places(kind, Right.WATCH, right)
         return None if places is None else Seen(everyones=True, places=places)
@@ -89,7 +90,7 @@ class Seeing:
         """Return whose jobs it sees, and those of which queues; ``None``: all, or that they are there."""
         return self.whole() if self._grants.others_see is Sight.EXISTENCE else self.known()
 
-    def known(self, kind: str = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
+    def known(self, kind: SubjectName = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
         """Return of whose jobs, and of those in which queues, it sees more than that they are there; ``None``: all.
 
         Args:
@@ -105,7 +106,7 @@ class Seeing:
         ]
         return evolve(self._own(right, kind), queues=frozenset(queues))
 
-    def _own(self, right: Right, kind: str = Subject.JOB) -> Seen:
+    def _own(self, right: Right, kind: SubjectName = Subject.JOB) -> Seen:
         return Seen(self._who.name, uid=self._who.uid, places=self._places(kind, Right.WATCH, right))
 
     def listed(self, where: JobFilter) -> JobFilter:
@@ -340,7 +341,7 @@ class Seeing:
             found[job.id] = last if sight is Sight.EVERYTHING else evolve(last, attempt=attempt, runs=runs)
         return found
 
-    def _no_such(self, kind: str, reference: str) -> NotFound:
+    def _no_such(self, kind: SubjectName, reference: str) -> NotFound:
         """Say that there is none; whether there is one that its token is not for is not told."""
         limit = self._who.limit
         scopes = "" if limit is None else " ".join(map(str, limit.scopes))
@@ -353,7 +354,7 @@ def thing_of(job: Job) -> Thing:
     return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid, job.group)
 
 
-def _subject(kind: type[Owner]) -> str:
+def _subject(kind: type[Owner]) -> SubjectName:
     return kind.info.subject
 
 

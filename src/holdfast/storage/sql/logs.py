@@ -15,6 +15,7 @@ from holdfast.compiled.records import dump_json, load_json, read_record
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry
 from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, OperatorActed, StoredEvent
+from holdfast.domain.terms.kinds import SubjectName
 from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
@@ -197,4 +198,4 @@ def _audit_row(entry: AuditEntry) -> dict[str, Any]:
 def _entry(row: Row[*tuple[Any, ...]]) -> StoredAuditEntry:
     seq, at, actor, act, subject, name, origin, request_id, outcome, detail = tuple(row)
     caller = Caller(Principal(actor), at, origin, request_id)
-    return StoredAuditEntry(seq, AuditEntry(caller, Act(act), subject, name, outcome, detail))
+    return StoredAuditEntry(seq, AuditEntry(caller, Act(act), SubjectName(subject), name, outcome, detail))

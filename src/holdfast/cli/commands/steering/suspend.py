@@ -7,12 +7,13 @@ import typer
 
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
-from holdfast.cli.nouns import SINGULAR, Noun, read_noun
+from holdfast.cli.nouns import SINGULAR, Noun, NounName, read_noun
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.targets import do_each, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 _KINDS = (Noun.JOB_SET, Noun.JOB)
 
@@ -48,7 +49,7 @@ def resume(options: SuspendOptions, cli: Cli) -> int:
         return _each(options, noun, lambda name: ask(name, reason=options.reason), "resume", cli)
 
 
-def _each(options: SuspendOptions, noun: str, act: "Callable[[str], object]", verb: str, cli: Cli) -> int:
+def _each(options: SuspendOptions, noun: NounName, act: "Callable[[str], object]", verb: str, cli: Cli) -> int:
     return do_each(
         required(options.names, "holdfast suspend jobset NAME"), act, cli, what=SINGULAR[noun], done=f"{verb} requested"
     )
