@@ -106,7 +106,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             revisions.append(stored)
             self._submitters.setdefault(f"{presence.POLICY} {policy.name}", "" if by is None else by.principal.name)
             self._policies[policy.name] = stored
-            self._edited(audit.on_policy(by, _put_act(current), stored))
+            self._edited(audit.on_entry(by, _put_act(current), Subject.POLICY, stored.name, stored.revision))
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
@@ -133,10 +133,10 @@ class MemoryCatalogueStore(MemoryLogStore):
             )
             for queue in references.detached(name, queues) if detach else ():
                 self._queues[queue.name] = queue
-                self._edited(audit.on_queue(by, Act.UPDATE, queue.name))
+                self._edited(audit.on_entry(by, Act.UPDATE, Subject.QUEUE, queue.name))
             gone = self._policies.pop(name)
             self._submitters.pop(f"{presence.POLICY} {name}", None)
-            self._edited(audit.on_policy(by, Act.DELETE, gone))
+            self._edited(audit.on_entry(by, Act.DELETE, Subject.POLICY, gone.name, gone.revision))
 
     def _work_with(self, policy: str) -> Iterator[str]:
         """Yield what has not ended and names a retry policy itself; jobs of what was yielded are left out."""
@@ -168,7 +168,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             if current != queue:
                 self._submitters.setdefault(f"{presence.QUEUE} {name}", "" if by is None else by.principal.name)
                 self._queues[name] = queue
-                self._edited(audit.on_queue(by, _put_act(current), name))
+                self._edited(audit.on_entry(by, _put_act(current), Subject.QUEUE, name))
             return queue
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
@@ -185,7 +185,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             references.require_no_owners(name, [each for each in every if isinstance(each, Owner)])
             del self._queues[name]
             self._submitters.pop(f"{presence.QUEUE} {name}", None)
-            self._edited(audit.on_queue(by, Act.DELETE, name))
+            self._edited(audit.on_entry(by, Act.DELETE, Subject.QUEUE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a failure category."""
@@ -197,7 +197,7 @@ class MemoryCatalogueStore(MemoryLogStore):
                     f"{presence.CATEGORY} {category.name}", "" if by is None else by.principal.name
                 )
                 self._categories[category.name] = category
-                self._edited(audit.on_category(by, _put_act(current), category.name))
+                self._edited(audit.on_entry(by, _put_act(current), Subject.CATEGORY, category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a failure category."""
@@ -205,7 +205,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             presence.require_presence(presence.CATEGORY, name, known=self._categories, create=False)
             del self._categories[name]
             self._submitters.pop(f"{presence.CATEGORY} {name}", None)
-            self._edited(audit.on_category(by, Act.DELETE, name))
+            self._edited(audit.on_entry(by, Act.DELETE, Subject.CATEGORY, name))
 
     def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
         """Store a notifier."""
@@ -217,7 +217,7 @@ class MemoryCatalogueStore(MemoryLogStore):
                     f"{presence.NOTIFIER} {notifier.name}", "" if by is None else by.principal.name
                 )
                 self._notifiers[notifier.name] = notifier
-                self._edited(audit.on_notifier(by, _put_act(current), notifier.name))
+                self._edited(audit.on_entry(by, _put_act(current), Subject.NOTIFIER, notifier.name))
 
     def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
         """Delete a notifier."""
@@ -226,7 +226,7 @@ class MemoryCatalogueStore(MemoryLogStore):
             references.require_unused_notifier(name, queues=self._queues.values())
             del self._notifiers[name]
             self._submitters.pop(f"{presence.NOTIFIER} {name}", None)
-            self._edited(audit.on_notifier(by, Act.DELETE, name))
+            self._edited(audit.on_entry(by, Act.DELETE, Subject.NOTIFIER, name))
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
         """Cordon a node, or drain it; one that is drained stays so."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import CatalogueEvent
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.placement.pause import Pause
-    from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+    from holdfast.domain.policy.model import RetrySettings
 
 
 class Act(StrEnum):
@@ -151,25 +151,11 @@ class StoredAuditEntry(NamedTuple):
     entry: AuditEntry
 
 
-_QUEUE: Mapping[Act, Callable[[str], CatalogueEvent]] = {
-    Act.CREATE: QueueCreated,
-    Act.UPDATE: QueueUpdated,
-    Act.DELETE: QueueDeleted,
-}
-_CATEGORY: Mapping[Act, Callable[[str], CatalogueEvent]] = {
-    Act.CREATE: CategoryCreated,
-    Act.UPDATE: CategoryUpdated,
-    Act.DELETE: CategoryDeleted,
-}
-_NOTIFIER: Mapping[Act, Callable[[str], CatalogueEvent]] = {
-    Act.CREATE: NotifierCreated,
-    Act.UPDATE: NotifierUpdated,
-    Act.DELETE: NotifierDeleted,
-}
-_POLICY: Mapping[Act, Callable[[str, int], CatalogueEvent]] = {
-    Act.CREATE: PolicyCreated,
-    Act.UPDATE: PolicyUpdated,
-    Act.DELETE: PolicyDeleted,
+_EVENTS: Mapping[SubjectName, Mapping[Act, Callable[..., CatalogueEvent]]] = {
+    Subject.QUEUE: {Act.CREATE: QueueCreated, Act.UPDATE: QueueUpdated, Act.DELETE: QueueDeleted},
+    Subject.CATEGORY: {Act.CREATE: CategoryCreated, Act.UPDATE: CategoryUpdated, Act.DELETE: CategoryDeleted},
+    Subject.NOTIFIER: {Act.CREATE: NotifierCreated, Act.UPDATE: NotifierUpdated, Act.DELETE: NotifierDeleted},
+    Subject.POLICY: {Act.CREATE: PolicyCreated, Act.UPDATE: PolicyUpdated, Act.DELETE: PolicyDeleted},
 }
 
 
@@ -180,24 +166,9 @@ class AuditedChange(Struct, frozen=True):
     records: tuple[EventRecord, ...]
 
 
-def on_policy(by: Caller | None, act: Act, policy: RetryPolicy) -> AuditedChange | None:
-    """Describe the creation, update or deletion of a retry policy."""
-    return _audited(by, act, Subject.POLICY, policy.name, event=_POLICY[act](policy.name, policy.revision))
-
-
-def on_queue(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
-    """Describe the creation, update or deletion of a queue."""
-    return _audited(by, act, Subject.QUEUE, name, event=_QUEUE[act](name))
-
-
-def on_category(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
-    """Describe the creation, update or deletion of a failure category."""
-    return _audited(by, act, Subject.CATEGORY, name, event=_CATEGORY[act](name))
-
-
-def on_notifier(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
-    """Describe the creation, update or deletion of a notifier."""
-    return _audited(by, act, Subject.NOTIFIER, name, event=_NOTIFIER[act](name))
+def on_entry(by: Caller | None, act: Act, kind: SubjectName, name: str, *revision: int) -> AuditedChange | None:
+    """Describe the creation, update or deletion of an entry of the catalogue; of a policy with its revision."""
+    return _audited(by, act, kind, name, event=_EVENTS[kind][act](name, *revision))
 
 
 def on_token(by: Caller | None, act: Act, name: str, detail: str) -> AuditedChange | None:

@@ -13,7 +13,7 @@ from sqlalchemy import delete, exists, func, insert, select, update
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
 from holdfast.domain import audit
 from holdfast.domain.access.grants import AS_BEFORE, Access
-from holdfast.domain.audit import Act
+from holdfast.domain.audit import Act, Subject
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import evolve
 from holdfast.ports import presence
@@ -74,7 +74,7 @@ class SqlCatalogueStore(Part):
             else:
                 connection.execute(update(pointers).where(pointers.c.name == name).values(row))
             _move_version(connection)
-            self._tell(connection, audit.on_policy(by, _put_act(current), stored))
+            self._tell(connection, audit.on_entry(by, _put_act(current), Subject.POLICY, stored.name, stored.revision))
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
@@ -102,8 +102,8 @@ class SqlCatalogueStore(Part):
             )
             for queue in references.detached(name, queues) if detach else ():
                 put_entry(connection, declared.queues, queue.name, dump_entry(queue), submitted_by=_name_of(by))
-                self._tell(connection, audit.on_queue(by, Act.UPDATE, queue.name))
-            self._tell(connection, audit.on_policy(by, Act.DELETE, before.policies[name]))
+                self._tell(connection, audit.on_entry(by, Act.UPDATE, Subject.QUEUE, queue.name))
+            self._tell(connection, audit.on_entry(by, Act.DELETE, Subject.POLICY, name, before.policies[name].revision))
 
     def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
         self.edit_queue(queue.name, lambda _: queue, create=create, by=by)
@@ -120,7 +120,7 @@ class SqlCatalogueStore(Part):
             permissions.require_right_to_permissions(by, current, queue)
             if current != queue or f"{presence.QUEUE} {name}" in before.unreadable:
                 put_entry(connection, declared.queues, name, dump_entry(queue), submitted_by=_name_of(by))
-                self._tell(connection, audit.on_queue(by, _put_act(current), name))
+                self._tell(connection, audit.on_entry(by, _put_act(current), Subject.QUEUE, name))
             return queue
 
     def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
@@ -134,7 +134,7 @@ class SqlCatalogueStore(Part):
             if connection.execute(waiting).scalar() or is_retried_in(connection, name):
                 raise references.waiting_jobs(name)
             references.require_no_owners(name, owners(connection))
-            self._tell(connection, audit.on_queue(by, Act.DELETE, name))
+            self._tell(connection, audit.on_entry(by, Act.DELETE, Subject.QUEUE, name))
 
     def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
         with self._editing() as (connection, before):
@@ -145,14 +145,14 @@ class SqlCatalogueStore(Part):
                 put_entry(
                     connection, declared.categories, category.name, dump_entry(category), submitted_by=_name_of(by)
                 )
-                self._tell(connection, audit.on_category(by, _put_act(current), category.name))
+                self._tell(connection, audit.on_entry(by, _put_act(current), Subject.CATEGORY, category.name))
 
     def delete_category(self, name: str, *, by: Caller | None = None) -> None:
         with self._editing() as (connection, before):
             known = {each.name for each in before.categories}
             presence.require_presence(presence.CATEGORY, name, known=known, create=False)
             _delete(connection, declared.categories, name)
-            self._tell(connection, audit.on_category(by, Act.DELETE, name))
+            self._tell(connection, audit.on_entry(by, Act.DELETE, Subject.CATEGORY, name))
 
     def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
         name = notifier.name
@@ -163,7 +163,7 @@ class SqlCatalogueStore(Part):
             current = before.notifiers.get(name)
             if current != notifier:
                 put_entry(connection, declared.notifiers, name, dump_entry(notifier), submitted_by=_name_of(by))
-                self._tell(connection, audit.on_notifier(by, _put_act(current), name))
+                self._tell(connection, audit.on_entry(by, _put_act(current), Subject.NOTIFIER, name))
 
     def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
         with self._editing() as (connection, before):
@@ -171,7 +171,7 @@ class SqlCatalogueStore(Part):
             presence.require_presence(presence.NOTIFIER, name, known=known, create=False)
             references.require_unused_notifier(name, queues=before.queues.values())
             _delete(connection, declared.notifiers, name)
-            self._tell(connection, audit.on_notifier(by, Act.DELETE, name))
+            self._tell(connection, audit.on_entry(by, Act.DELETE, Subject.NOTIFIER, name))
 
     def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
         with self._editing() as (connection, before):
