@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
-from holdfast.cli.commands.steering.steer import SteerOptions, ask_job_or_array, ask_together, chosen_of, tell_all
+from holdfast.cli.commands.steering.steer import SteerOptions, ask_job_or_array, ask_together, chosen_of, each, tell_all
 from holdfast.cli.flags import Flags
 from holdfast.cli.selection import Selected, chooses, read_choice
 from holdfast.domain.terms.kinds import JOB
-from holdfast.errors import HoldfastError, NotFound
+from holdfast.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from holdfast.cli.context import Cli
     from holdfast.client import Client
     from holdfast.wire.arrays import ArrayView
     from holdfast.wire.jobs import JobSummary
-
-    Act = Callable[[Selected], Sequence[JobSummary | ArrayView]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,40 +53,26 @@ def preempt(options: PreemptOptions, cli: Cli) -> int:
         alone, done = ask_together(meant, partial(client.preempt_many, reason=options.reason))
         tell_all(done, "preempt", cli)
         nodes = [Selected(name, name) for name in options.node]
-        code = _each(nodes, partial(_of_node, client, options.reason), cli)
-        return _each(alone, partial(_of_any, client, options.reason), cli) or code
+        code = each(nodes, partial(_of_node, client, options.reason, cli), "preempt", cli)
+        return each(alone, partial(_of_any, client, options.reason, cli), "preempt", cli) or code
 
 
-def _of_node(client: Client, reason: str, one: Selected) -> Sequence[JobSummary]:
-    return client.preempt_node(one.name, reason=reason)
+def _of_node(client: Client, reason: str, cli: Cli, one: Selected) -> list[JobSummary]:
+    found = client.preempt_node(one.name, reason=reason)
+    if not found:
+        cli.say(f"nothing runs on node {one.name}")
+    return found
 
 
-def _of_any(client: Client, reason: str, one: Selected) -> Sequence[JobSummary | ArrayView]:
+def _of_any(client: Client, reason: str, cli: Cli, one: Selected) -> JobSummary | ArrayView | list[JobSummary]:
     job, array = partial(client.preempt, reason=reason), partial(client.preempt_array, reason=reason)
     try:
-        return [ask_job_or_array(one, job, array)]
+        return ask_job_or_array(one, job, array)
     except NotFound as error:
         try:
-            return _of_node(client, reason, one)
+            return _of_node(client, reason, cli, one)
         except NotFound:
             raise error from None
-
-
-def _each(meant: Iterable[Selected], act: Act, cli: Cli) -> int:
-    """Ask for everything, also after one refused; the exit code is the first refusal's."""
-    code = exit_codes.OK
-    for one in meant:
-        try:
-            found = act(one)
-        except HoldfastError as error:
-            cli.say(f"error: {one.name}: {error}")
-            code = code or exit_codes.of_error(error)
-            continue
-        for job in found:
-            cli.output().text(f"{job.id} {job.name} preempt requested")
-        if not found:
-            cli.say(f"nothing runs on node {one.name}")
-    return code
 
 
 PREEMPT = Command(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.wire.arrays import ArrayView
     from holdfast.wire.jobs import JobSummary
 
-    Act = Callable[[Selected], JobSummary | ArrayView]
+    Act = Callable[[Selected], JobSummary | ArrayView | list[JobSummary]]
 
 _AT_ONCE = 5000
 """Jobs of one request."""
@@ -79,7 +79,7 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
         alone, done = ask_together(found, partial(client.cancel_many, reason=options.reason))
         asked += [one.id for one in done]
         tell_all(done, "cancel", cli)
-        code = _each(alone, ask, "cancel", cli)
+        code = each(alone, ask, "cancel", cli)
         if unserved:
             code = wait_for(client, asked, Wanted(state="Cancelled"), cli) or code
             code = wait_for_owners(client, arrays, Wanted("Cancelled", kind=ARRAY), cli) or code
@@ -113,25 +113,22 @@ def hold(options: SteerOptions, cli: Cli) -> int:
     of a held array starts, and no new ones are created; running tasks go on, and one that fails is held before its
     retry.
     """
-
-    def act(client: "Client") -> "Act":
-        job, array = partial(client.hold, reason=options.reason), partial(client.hold_array, reason=options.reason)
-        return lambda one: ask_job_or_array(one, job, array)
-
-    return _steer(options, "hold", act, cli)
+    return _keep(options, "hold", cli)
 
 
 def release(options: SteerOptions, cli: Cli) -> int:
     """Release held jobs and arrays."""
+    return _keep(options, "release", cli)
 
+
+def _keep(options: SteerOptions, verb: str, cli: Cli) -> int:
     def act(client: "Client") -> "Act":
-        job, array = (
-            partial(client.release, reason=options.reason),
-            partial(client.release_array, reason=options.reason),
-        )
-        return lambda one: ask_job_or_array(one, job, array)
+        calls = {"hold": (client.hold, client.hold_array), "release": (client.release, client.release_array)}
+        job, array = calls[verb]
+        about = {"reason": options.reason}
+        return lambda one: ask_job_or_array(one, partial(job, **about), partial(array, **about))
 
-    return _steer(options, "release", act, cli)
+    return _steer(options, verb, act, cli)
 
 
 def retry(options: RetryOptions, cli: Cli) -> int:
@@ -176,7 +173,7 @@ def _steer(
     wanted = _read(options, flags, verb)
     flags.finish()
     with cli.connect() as client:
-        return _each(chosen_of(client, options, wanted, verb, cli), act(client), verb, cli)
+        return each(chosen_of(client, options, wanted, verb, cli), act(client), verb, cli)
 
 
 def _read(options: SteerOptions, flags: Flags, verb: str) -> Chosen | None:
@@ -234,16 +231,17 @@ def tell_all(done: Sequence[Selected], verb: str, cli: Cli) -> None:
         cli.output().text(f"{one.id} {one.name} {verb} requested")
 
 
-def _each(jobs: Sequence[Selected], act: "Act", verb: str, cli: Cli) -> int:
-    """Ask for every job, also after one refused; the exit code is the first refusal's."""
+def each(meant: Sequence[Selected], act: "Act", verb: str, cli: Cli) -> int:
+    """Ask for everything, also after one refused; the exit code is the first refusal's."""
     code = exit_codes.OK
-    for one in jobs:
+    for one in meant:
         try:
-            job = act(one)
+            found = act(one)
         except HoldfastError as error:
             cli.say(f"error: {one.name}: {error}")
             code = code or exit_codes.of_error(error)
-        else:
+            continue
+        for job in found if isinstance(found, list) else [found]:
             cli.output().text(f"{job.id} {job.name} {verb} requested")
     return code
 
