@@ -85,6 +85,8 @@ def test_it_is_applied_shown_waited_for_explained_changed_and_deleted_by_command
         assert ("replicas: 2" in shown, "state: Available" in shown) == (True, True)
         assert rollouts.json("get", "rollout", "web")["replicas"] == 2
         assert rollouts.said("get", "rollouts", "-o", "name") == "rollout/web\n"
+        assert rollouts.said("get", "rollouts", "-o", "custom-columns=N:.replicas").split() == ["N", "2"]
+        assert "It is part of rollout web. For all of it: holdfast why rollout web" in rollouts.said("why", "web-1-0")
         assert rollouts.said("get", "rollouts", "--state", "Progressing", "-o", "name") == ""
         written = rollouts.said("get", "rollout", "web", "-o", "yaml")
         assert rollouts.said("apply", "-f", "-", text=written) == "rollout web unchanged\n"

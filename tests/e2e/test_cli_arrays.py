@@ -135,7 +135,7 @@ def test_what_failed_is_rerun_with_more_memory_and_goes_on_from_its_checkpoints_
     shell: Shell,
 ) -> None:
     script = (
-        "step=$HOLDFAST_CHECKPOINT_DIR/step; test -e $step && { sleep 0.5; cat $step; exit; }; "
+        "step=$HOLDFAST_CHECKPOINT_DIR/step; test -e $step && { sleep 2; cat $step; exit; }; "
         "test {index} -ge 2 || exit 0; echo half of {index} > $step; exit $(({index} - 1))"
     )
     array = {"name": "sweep", "command": ["sh", "-c", script], "array": {"indices": "0-3"}}

@@ -68,7 +68,9 @@ def plain(thing: Thing) -> dict[str, Any]:
 
 
 def fields_of(model: type[Any]) -> list[str]:
-    """List the fields of a kind of answer, named as in the API."""
+    """List the fields of a kind of answer, named as in the API; none where it may have any."""
+    if model.model_config.get("extra") == "allow":
+        return []
     return [info.alias or name for name, info in model.model_fields.items()]
 
 

@@ -14,12 +14,13 @@ from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, SetAction
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER
-from holdfast.errors import Internal, NotFound
+from holdfast.errors import Internal
 from holdfast.ports.store import JobFilter
 from holdfast.service.quarantined import known_pods, kube_of
 
@@ -180,11 +181,14 @@ def _pods(state: KubeJobState, said: str) -> Iterator[str]:
 
 def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tuple[str, ...]:
     try:
-        name = store.workload(JobSet, at.set_id).name
-    except NotFound:
-        return ("Its job set was deleted.",)
+        found = store.workloads_by_id(Workload, [at.set_id]).get(at.set_id)
     except Internal as error:
         return (f"Its job set cannot be shown: {error.message}.",)
+    if found is None:
+        return ("Its job set was deleted.",)
+    name = found.name
+    if not isinstance(found, JobSet):
+        return (f"It is part of {found.noun} {name}. For all of it: holdfast why {found.kind} {name}",)
     about = f"It is job {at.index} of replicated job {at.group}. For the whole set: holdfast why jobset {name}"
     decided = None if attempt is None else set_decisions(store, job, store.attempts(job.id)).get(attempt.number)
     if decided is not None and attempt is not None and decided.job != job.name:

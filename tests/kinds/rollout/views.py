@@ -31,6 +31,12 @@ class RolloutView(WorkloadView):
     result: str = ""
 
 
+class RolloutPage(WorkloadPage):
+    """A page of rollouts."""
+
+    items: list[RolloutView]  # type: ignore[assignment] # each is a view
+
+
 def _view(row: Rollout, result: str = "") -> RolloutView:
     return RolloutView(
         id=row.id,
@@ -50,7 +56,7 @@ SHOWN = Shown(
     info=ROLLOUT,
     group=_ROLLOUTS,
     operations=Rollouts,
-    page=WorkloadPage,
+    page=RolloutPage,
     listed=lambda page: ((one, one.phase(None), {}) for one in page.rows),
     view=_view,
     asked=lambda _backend, _by, row: Reply(_view(row)),
