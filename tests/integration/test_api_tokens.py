@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from holdfast.wire.tokens import TokenMade
+    from holdfast.wire.catalogue import TokenMade
 
 OWN = "the-embedded-token"
 LAB = Principal("lab", uid=1000)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from holdfast.wire.base import API
+from holdfast.wire.catalogue import TokenMade, TokenPage, TokenView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.client.connection import Connection
-    from holdfast.wire.tokens import TokenMade, TokenView
 
 
 class TokenCalls:
@@ -38,19 +38,13 @@ class TokenCalls:
                 ``verbs@job:group=GROUP``; by default everything.
             expires_s: In how many seconds it expires; by default never.
         """
-        from holdfast.wire.tokens import TokenMade
-
         body = {"name": name, "user": user, "role": role, "scopes": [*scopes], "expires_s": expires_s}
         return self._connection.call(TokenMade, "POST", f"{API}/tokens", json=body)
 
     def tokens(self) -> list[TokenView]:
         """List one's own, or for admins all, by name."""
-        from holdfast.wire.tokens import TokenPage
-
         return self._connection.get(f"{API}/tokens", TokenPage).items
 
     def revoke_token(self, name: str) -> TokenView:
         """Have a token open nothing any more."""
-        from holdfast.wire.tokens import TokenView
-
         return self._connection.call(TokenView, "POST", f"{API}/tokens/{quote(name, safe='')}/revoke")

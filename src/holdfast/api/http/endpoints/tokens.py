@@ -8,7 +8,7 @@ from holdfast.domain.audit import Caller
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.tokens import Tokens, Wanted
 from holdfast.wire.base import optional_timestamp, timestamp
-from holdfast.wire.tokens import TokenBody, TokenMade, TokenPage, TokenView
+from holdfast.wire.catalogue import TokenBody, TokenMade, TokenPage, TokenView
 
 _TOKENS = Endpoints("tokens")
 ENDPOINTS = (_TOKENS,)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.cli.context import Cli
     from holdfast.client import Client
-    from holdfast.wire.tokens import TokenView
+    from holdfast.wire.catalogue import TokenView
 
 _ACTIONS = ("create", "list", "revoke")
 
@@ -89,13 +89,13 @@ def _create(client: "Client", options: TokenOptions, expires_s: float | None, cl
 
 
 def _fields() -> list[str]:
-    from holdfast.wire.tokens import TokenView
+    from holdfast.wire.catalogue import TokenView
 
     return fields_of(TokenView)
 
 
 def _print(found: "Sequence[TokenView]", form: str, cli: "Cli") -> None:
-    from holdfast.wire.tokens import TokenView
+    from holdfast.wire.catalogue import TokenView
 
     print_things(cli.output(), found, form, table=_table, name=lambda one: one.name, model=TokenView)
 
