@@ -12,6 +12,7 @@ import pytest
 from holdfast.cli.armada.main import run
 from holdfast.cli.context import Cli
 from tests.e2e.armadactl_stage import JOBS, say, server, write
+from tests.e2e.server import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -240,6 +241,39 @@ def test_jobs_of_a_file_are_submitted_and_watched_to_their_end(say: Callable[...
     )
     assert '*api.JobFailedEvent {"jobId"' in say("watch", "ml", "set 1", "--exit-if-inactive", "--raw")[1]
     assert say("watch", "ml", "ghost")[2] == "error: [GetJobSetEvents] Jobset ghost for queue ml does not exist\n"
+
+
+@pytest.mark.slow
+def test_what_runs_on_a_node_is_preempted_and_cancelled(
+    say: Callable[..., Said], tmp_path: Path, server: DoorServer
+) -> None:
+    say("create", "retry-policy", "-f", write(tmp_path, "flat.yaml", FLAT))
+    say("create", "queue", "ml")
+    say("create", "queue", "other")
+    file = write(tmp_path, "sleeps.yaml", JOBS.format(program="sleep 1000"))
+
+    def audited() -> set[str]:
+        return {one.action for one in client.audit()}
+
+    with server.client() as client:
+        [(node, executor)] = {(one.name, one.executor) for one in client.nodes()}
+        job = say("submit", file)[1].split()[4]
+        wait_until(lambda: client.job(job).state == "Running", "a program")
+        on, meant = (node, "-e", executor), f"node: {node}, executor: {executor}, queues"
+        told = f"Requesting preemption of jobs matching {meant}"
+        assert say("preempt", "node", *on, "-q", "other", "-a") == (0, f"{told}: other, priority-classes: \n", "")
+        assert say("preempt", "node", *on, "-p", "a,b") == (0, f"{told}: all, priority-classes: a,b\n", "")
+        assert "preempt" not in audited(), "nobody was meant yet"
+        assert say("preempt", "node", *on, "-a") == (0, f"{told}: all, priority-classes: \n", "")
+        assert "preempt" in audited()
+        again = say("submit", file)[1].split()[4]
+        wait_until(lambda: client.job(again).state == "Running", "another program")
+        told = f"Requesting cancellation of jobs matching node: {node},  executor: {executor}"
+        assert say("cancel", "node", *on, "-q", "ml", "-a") == (0, f"{told}, queues: ml, priority-classes: all\n", "")
+        wait_until(lambda: client.job(again).state == "Cancelled", "its end")
+    refused = f"error preempting jobs on node {node}: rpc error: code = InvalidArgument desc = must provide"
+    code, _, err = say("preempt", "node", node, "-e", "", "-a")
+    assert (code, refused in err) == (1, True), err
 
 
 def test_jobs_are_reprioritized_preempted_and_cancelled_in_the_words_of_armadactl(

@@ -71,6 +71,10 @@ def test_a_line_is_read_as_cobra_reads_it(line: str, path: str, words: list[str]
         ),
         ("cancel queues q", 'required flag(s) "job-states", "priority-classes" not set'),
         ("cancel queues q -a", 'required flag(s) "job-states" not set'),
+        ("preempt node n -e x", 'required flag(s) "priority-classes" not set'),
+        ("cancel node n", 'required flag(s) "executor", "priority-classes" not set'),
+        ("preempt node n -a", 'required flag(s) "executor" not set'),
+        ("cancel node -e x -a", "accepts 1 arg(s), received 0"),
     ],
 )
 def test_a_wrong_line_is_refused_in_cobra_s_words(line: str, told: str) -> None:
@@ -87,7 +91,7 @@ def test_a_group_shows_what_can_follow_it(line: str) -> None:
     assert "Usage:\n  armadactl" in out.getvalue()
 
 
-@pytest.mark.parametrize("line", ["get queue-report q -v", "preempt node n -e x -a", "cordon executor e reason"])
+@pytest.mark.parametrize("line", ["get queue-report q -v", "cordon executor e reason"])
 def test_what_is_not_here_says_so_and_what_there_is_instead(line: str) -> None:
     said = io.StringIO()
     assert run(line.split(), Cli(stderr=said), NAME) == 1

@@ -176,7 +176,7 @@ def select(asked: Invocation, labels: Sequence[str], otherwise: str) -> Iterator
         told = "provided queue name invalid: cannot provide empty queue name"
         raise Failed(told)
     only_cordoned = asked.flags.get("only-cordoned", False)
-    for queue in _all(asked, otherwise):
+    for queue in list_all(asked, otherwise):
         is_meant = not asked.words or queue.name in asked.words
         is_meant = is_meant and all(_has(queue, label) for label in labels)
         is_meant = is_meant and (queue.cordoned or not only_cordoned)
@@ -189,7 +189,12 @@ def _has(queue: Queue, label: str) -> bool:
     return key in queue.labels and (not equals or queue.labels[key] == value)
 
 
-def _all(asked: Invocation, otherwise: str) -> list[Queue]:
+def list_all(asked: Invocation, otherwise: str) -> list[Queue]:
+    """List all queues.
+
+    Raises:
+        Failed: They cannot be listed.
+    """
     import grpc
 
     from holdfast.api.armada._generated.submit import StreamingQueueGetRequest

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast import __version__
-from holdfast.cli.armada import contexts, jobs, policies, queues, watching
+from holdfast.cli.armada import contexts, jobs, nodes, policies, queues, watching
 from holdfast.cli.armada.failure import Failed
 from holdfast.cli.armada.line import Flag, Kind, Verb
 
@@ -52,10 +52,10 @@ def _not_here(name: str, words: str, summary: str, instead: str, group: str) -> 
 
 
 _NODES = "holdfast cordon NODE, holdfast uncordon NODE; nodes are listed by holdfast get nodes"
-_ON_NODE = "holdfast preempt --node NODE, or holdfast drain NODE"
+_ON_NODE = "armadactl preempt node NODE -e EXECUTOR -a, or holdfast drain NODE"
 _REPORT = "holdfast summary, holdfast top, and of one job: holdfast why JOB"
 _WHY = "holdfast why JOB"
-_JOBS_ON = "holdfast get jobs --state Running lists them with their nodes, then: holdfast cancel JOB..."
+_JOBS_ON = "armadactl cancel node NODE -e EXECUTOR -a"
 ROOT = Verb(
     "armadactl",
     "armadactl controls Armada's queues and jobs; this one is Holdfast's.",
@@ -73,7 +73,7 @@ ROOT = Verb(
                 jobs.CANCEL_JOB_SET,
                 jobs.CANCEL_QUEUES,
                 _not_here("executor", "<executor>", "Cancel jobs on an executor", _JOBS_ON, "cancel"),
-                _not_here("node", "<name>", "Cancel jobs on a node", _JOBS_ON, "cancel"),
+                nodes.CANCEL,
             ),
         ),
         Verb(
@@ -132,7 +132,7 @@ ROOT = Verb(
                 jobs.PREEMPT_JOB,
                 jobs.PREEMPT_QUEUES,
                 _not_here("executor", "<executor>", "Preempt jobs on an executor", _ON_NODE, "preempt"),
-                _not_here("node", "<name>", "Preempt jobs on a node", _ON_NODE, "preempt"),
+                nodes.PREEMPT,
             ),
         ),
         Verb("docs", "Say where what is written", _docs, flags=(Flag("to-stdout", Kind.FLAG, "Is accepted.", "p"),)),
