@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import LargeBinary, Text, create_mock_engine, insert
 
 from holdfast.compiled import records
+from holdfast.compiled.records import storable
 from holdfast.compiled.workloads import dump_state
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.devices import Device
@@ -179,7 +180,7 @@ def test_decisions_come_back_the_same(decision: Decision) -> None:
 @given(SET_DECISIONS | EVENTS)
 def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) -> None:
     entry = SetLogEntry(set_id="s", at=1.0, what=what)
-    assert set_log.read_set_log((0, *set_log.set_log_row(entry))) == entry
+    assert set_log.read_set_log((0, *set_log.set_log_rows([entry])[0])) == entry
 
 
 @given(SET_STATES)
@@ -305,7 +306,7 @@ def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any
     ("record", "row", "read", "table"),
     [
         (JOB_SET, codec.workload_row, codec.read_workload, tables.workloads),
-        (LOGGED, lambda entry: (entry.seq, *set_log.set_log_row(entry)), set_log.read_set_log, tables.set_log),
+        (LOGGED, lambda entry: (entry.seq, *set_log.set_log_rows([entry])[0]), set_log.read_set_log, tables.set_log),
         (POD_JOB, codec.workload_row, codec.read_workload, tables.workloads),
     ],
 )
@@ -350,7 +351,7 @@ def test_equal_specifications_have_one_digest() -> None:
     ("text", "stored"), [("plain", "plain"), ("snow ☃", "snow ☃"), ("nul \0", "nul ?"), ("bad \udcff ☃", "bad ? ☃")]
 )
 def test_text_no_database_takes_is_mended(text: str, stored: str) -> None:
-    assert codec.storable(text) == stored
+    assert storable(text) == stored
 
 
 SQLITE: Dialect = create_mock_engine("sqlite://", print, paramstyle="qmark").dialect

@@ -66,6 +66,13 @@ def dump_json(value: object) -> str:
         return _JSON.encode(msgspec.to_builtins(value, str_keys=True))
 
 
+def storable(text: str) -> str:
+    """Return text that any database accepts: NULs and lone surrogates become ``?``."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "?").encode("utf-8", "replace").decode("utf-8")
+
+
 _DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
 _MAKING = Lock()
 

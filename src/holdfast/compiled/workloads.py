@@ -83,8 +83,8 @@ class Stored(NamedTuple):
     record: type[Workload]
     version: int = 1
     """Grows when a field is renamed, or changes its meaning or default; a migration rewrites what is stored then."""
-    write: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values
-    """Changes its own fields for JSON."""
+    write: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Changes its own fields for JSON, where they are not written as they are."""
     read: Callable[[dict[str, Any]], dict[str, Any]] = lambda values: values
     needs: Callable[[Any], Needs] = lambda _: Needs()
 
@@ -99,8 +99,8 @@ KINDS: dict[str, Stored] = {
 def dump_state(workload: Workload) -> str:
     """Write what only its kind has of a workload."""
     kind = KINDS[workload.kind]
-    own = _own(kind.record)
-    return dump_json({_VERSION: kind.version, **kind.write(non_defaults(workload, own))})
+    values = non_defaults(workload, _own(kind.record))
+    return dump_json({_VERSION: kind.version, **(values if kind.write is None else kind.write(values))})
 
 
 @cache

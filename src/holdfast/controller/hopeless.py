@@ -39,7 +39,8 @@ class Hopeless:
         self._state = state
         self._after = after
         self._away = away
-        self._since: dict[Shape, float] = {}
+        self.since: dict[Shape, float] = {}
+        """Since when nothing could hold each."""
 
     def over(
         self, blocked: Iterable[Blocked], places: Sequence[Place], cluster: Container[str], now: float
@@ -52,7 +53,7 @@ class Hopeless:
             cluster: Names of what is counted for the whole cluster, not on nodes.
             now: The time.
         """
-        before, self._since = self._since, {}
+        before, self.since = self.since, {}
         for each in blocked if places else ():
             if each.key.shape.avoid_nodes:
                 yield from self._untried(each, places, cluster, now)
@@ -64,7 +65,7 @@ class Hopeless:
             shape = evolve(on_nodes(each.key.shape, cluster), avoid=None, avoid_devices=())
             if ever_fits(shape, places):
                 continue
-            since = self._since[shape] = before.get(shape, now)
+            since = self.since[shape] = before.get(shape, now)
             if now - max(since, job.queued_at) >= after_s:
                 yield job.id, why_not(shape, places, {place.key: place.capacity for place in places})
 

@@ -13,7 +13,7 @@ from holdfast.domain.placement.scheduling import Round, RoundLimits
 from holdfast.domain.rights import ANOTHERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from holdfast.controller.hopeless import Hopeless
     from holdfast.controller.nodes.shortages import Shortages
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Amounts, Job, Queue
     from holdfast.domain.placement.fit import Place, PlaceKey
+    from holdfast.domain.placement.scheduling import Blocked, Waiting
     from holdfast.domain.placement.scheduling import Placement as Given
-    from holdfast.domain.placement.scheduling import Waiting
 
 
 class Placement:
@@ -41,6 +41,8 @@ class Placement:
         """Remember where queues are, and a round's limits."""
         self._hopeless = hopeless
         self._queues: Mapping[str, Queue] = {}
+        self._limited: Collection[str] = ()
+        """Queues that limit what each user runs."""
         self._shortages = shortages
         self._state = state
         self._catalog = catalog
@@ -99,11 +101,13 @@ class Placement:
                 kind = state.jobs[job_id].kind
                 note = partial(state.kinds[kind].blocked, waiting, now)
                 self._quarantine.attempt(kind, job_id, now, "noting why it waits", note)
-        self._give_up(self._hopeless.over(() if pause else plan.blocked, every, dict(has), now), now)
+        self._give_up(() if pause else plan.blocked, every, has, now)
 
-    def _give_up(self, hopeless: Iterable[tuple[str, str]], now: float) -> None:
+    def _give_up(self, blocked: Sequence[Blocked], places: Sequence[Place], cluster: Amounts, now: float) -> None:
         """Have the attempts fail of jobs that have fitted no node for long enough."""
-        for job_id, why in hopeless:
+        if not blocked and not self._hopeless.since:
+            return
+        for job_id, why in self._hopeless.over(blocked, places, dict(cluster), now):
             kind = self._state.jobs[job_id].kind
             give_up = partial(self._state.kinds[kind].blocked, job_id, now, never=why)
             self._quarantine.attempt(kind, job_id, now, "giving up to place it", give_up)
@@ -122,14 +126,13 @@ class Placement:
         queues = self._catalog.catalogue.queues
         if queues is not self._queues:
             self._queues = queues
-            limited = {name for name, queue in queues.items() if queue.per_user.of_running}
-            self._state.pending.tell_users_apart(limited)
+            self._limited = {name for name, queue in queues.items() if queue.per_user.of_running}
+            self._state.pending.tell_users_apart(self._limited)
 
     def _by_user(self) -> dict[tuple[str, str], Usage]:
         """Sum up what each user uses of the queues that limit that, where any of their jobs wait."""
-        state = self._state
-        queues = {key.queue for key in state.pending.groups() if key.user is not None}
-        found: dict[tuple[str, str], Usage] = {}
+        state, found = self._state, dict[tuple[str, str], Usage]()
+        queues = {key.queue for key in state.pending.groups() if key.user is not None} if self._limited else ()
         if not queues:
             return found
         of: dict[str, tuple[str, str]] = {}

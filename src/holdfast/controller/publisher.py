@@ -55,9 +55,14 @@ class Publisher:
         A run whose order cannot be written stays as it was published: one that never was is not started, or is stopped.
         """
         changed: set[str] = set()
-        for active, run in self._state.take_runs_changed().values():
-            follow = partial(self._follow, active, run, now, changed)
-            self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, "writing its orders", follow)
+        runs = self._state.take_runs_changed().values()
+        try:
+            for active, run in runs:
+                self._follow(active, run, now, changed)
+        except Exception:  # noqa: BLE001 - found and told of one by one
+            for active, run in runs:
+                follow = partial(self._follow, active, run, now, changed)
+                self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, "writing its orders", follow)
         for executor in changed:
             self.published[executor] = dict(self._sets[executor])
         return frozenset(changed)
@@ -133,7 +138,7 @@ def _containers(active: Active, run: Run) -> tuple[Container, ...]:
 
 def containers(program: Program, told: Mapping[str, str], request: Resources) -> tuple[Container, ...]:
     """Write out the containers of a pod that is told these variables and requests so much."""
-    return tuple(_container(program, told, request, one) for one in program.containers)
+    return tuple([_container(program, told, request, one) for one in program.containers])
 
 
 def _container(program: Program, told: Mapping[str, str], request: Resources, spec: ContainerSpec) -> Container:

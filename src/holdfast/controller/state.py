@@ -285,10 +285,10 @@ class ControllerState:
         self.changes.forgotten[key] = None
         self.waits.heed(key, None)
 
-    def log_of_set(self, entry: SetLogEntry, record: EventRecord) -> None:
+    def log_of_set(self, entries: Sequence[SetLogEntry], records: Iterable[EventRecord]) -> None:
         """Append to the log of a job set, and to the events."""
-        self.changes.set_log.append(entry)
-        self.outbox.emit(self.changes.events, record)
+        self.changes.set_log += entries
+        self.outbox.emit(self.changes.events, *records)
 
     def handled(self, request: int) -> None:
         """Note that a request was acted on."""

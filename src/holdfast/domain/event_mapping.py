@@ -291,6 +291,7 @@ class Outbox:
             if wanted:
                 told += of_job(before, after, ended, wanted)
 
-    def emit(self, events: dict[int, EventRecord], record: EventRecord) -> None:
-        """Note an event."""
-        events[next(self._numbers)] = record
+    def emit(self, events: dict[int, EventRecord], *records: EventRecord) -> None:
+        """Note events, in order."""
+        for record in records:
+            events[next(self._numbers)] = record

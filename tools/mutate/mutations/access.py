@@ -254,8 +254,8 @@ MUTATIONS = (
     Mutation(
         "a list of somebody's jobs has everybody's",
         "storage/sql/rows/job_lists.py",
-        "query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))",
-        "query = query.where(jobs.c.submitted_by != codec.storable(where.submitted_by + 'x'))",
+        "query = query.where(jobs.c.submitted_by == storable(where.submitted_by))",
+        "query = query.where(jobs.c.submitted_by != storable(where.submitted_by + 'x'))",
         ("contract/test_store_queries.py",),
     ),
     Mutation(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import set_spec_of, suspending
 from holdfast.controller.workloads.owners import OwnerRules, Owners
@@ -16,7 +16,7 @@ from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, converge, expected_pods
-from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, Event, JobSet, SetDecision, Transition, failed
+from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, Event, JobSet, Transition, failed
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -60,19 +60,22 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         self._known = known
         self._plans = plans
         self._catalog = catalog
-        self._told: dict[str, dict[str, tuple[int, ...]]] = {}
-        """How often the pods of sets that restart in place last reported to have done so, by job."""
 
     def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
         """Add a set."""
         super().take_in(row, jobs)
-        self._wait(self.works[row.id])
+        self._prepare(self.works[row.id])
 
     def update(self, work: SetWork, payload: str, change: str, now: float) -> None:
         """Act on a request to change a set; it waits for what it waited for."""
         super().update(work, payload, change, now)
         if work.row.state.unmet and not work.spec.suspend:
             self.put(work, evolve(work.row, state=evolve(work.row.state, unmet="")))
+        self._prepare(work)
+
+    def _prepare(self, work: SetWork) -> None:
+        """Note what follows from what a set is to be."""
+        work.first, work.reports = work.spec.offsets, {} if _restarts_in_place(work.spec) else None
         self._wait(work)
 
     def _wait(self, work: SetWork) -> None:
@@ -112,7 +115,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
     def _converge(self, work: SetWork, before: JobSetState, now: float) -> SetResult:
         """Apply the rules; a set's pods are told when the barrier of a restart in place has moved."""
         in_place = None
-        if _restarts_in_place(work.spec):
+        if work.reports is not None:
             # Absent pods do not hold up the barrier: they have succeeded, or wait for resources that those at the
             # barrier may hold, and begin where the others are by then.
             jobs = (self._pods.jobs.get(job_id) for job_id in work.jobs.values())
@@ -128,26 +131,17 @@ class JobSets(Owners[JobSet, JobSetSpec]):
                 self._state.queue.add(KUBEJOB, job_id)
         return found
 
-    def see(self, job: Job, work: JobWork) -> None:
-        """Note how a job looks now, and what its pods report of restarts in place."""
-        super().see(job, work)
-        owner = self.works.get(job.child.set_id) if job.child is not None else None
-        if owner is None or not work.record.present or not _restarts_in_place(owner.spec):
-            return
-        told, reported = _told_in_place(work), self._told.setdefault(owner.row.id, {})
-        if reported.get(job.name) != told:
-            reported[job.name] = told
+    def hear(self, owner: SetWork, job: Job, work: JobWork) -> None:
+        """Have a set looked at when pods of it report another restart in place."""
+        told = _told_in_place(work)
+        if owner.reports is not None and owner.reports.get(job.name) != told:
+            owner.reports[job.name] = told
             self._state.queue.add(self.name, owner.row.id)
 
-    def first_of(self, work: SetWork, group: str) -> int:
-        """Return the global index of the first job of a replicated job."""
-        return work.spec.offsets[group]
-
     def forget(self, work: SetWork) -> None:
-        """Forget what pods are made from, what they reported, and what the set waits for."""
+        """Forget what pods are made from, and what the set waits for."""
         self._state.waits.leave(work.row.id, work.spec.after)
         self._plans.forget(work.row.id)
-        self._told.pop(work.row.id, None)
 
     def restart(self, work: SetWork, payload: str, now: float) -> None:
         """Restart a set, a replicated job or a job, unless it has ended or there is no such."""
@@ -163,15 +157,13 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         except (Conflict, NotFound):
             return
         self.put(work, evolve(row, state=turned.state, updated_at=now))
-        for event in turned.events:
-            self.log(row, event, now)
+        self._known.log(row, turned.events, now)
         detail = "/".join(str(part) for part in (group, index) if part is not None)
         self._known.emit(row, now, JobSetChanged(row.id, row.name, "restarted", detail))
 
-    def log(self, row: JobSet, what: object, now: float) -> None:
-        """Keep a decision or an event in the set's log and in the events."""
-        if isinstance(what, SetDecision | Event):
-            self._known.log(row, what, now)
+    def log(self, row: JobSet, what: Sequence[Any], now: float) -> None:
+        """Keep decisions and events in the set's log and in the events."""
+        self._known.log(row, what, now)
 
     def tell(self, row: JobSet, what: str, now: float) -> None:
         """Emit the event of a set that has changed, has ended or is deleted."""

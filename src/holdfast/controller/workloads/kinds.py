@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.controller.workloads.arrays import RULES as ARRAYS
@@ -11,7 +12,7 @@ from holdfast.controller.workloads.gangs import Gangs
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.controller.workloads.memory import KnownSets
-from holdfast.controller.workloads.owners import Owners
+from holdfast.controller.workloads.owners import Owners, show
 from holdfast.controller.workloads.plans import Plans
 from holdfast.controller.workloads.pods import CRASH_BACKOFF, Pods
 from holdfast.controller.workloads.waiting import WaitingJobs
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from holdfast.controller.kind import JobKind, OwnerKind, Pace
     from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.memory import JobWork
     from holdfast.controller.workloads.owners import OwnerRules
     from holdfast.domain.job import Job
     from holdfast.domain.policy.model import Backoff
@@ -96,14 +96,10 @@ def all_kinds(wiring: Wiring) -> Kinds:
     others = (Owners(rules, state, wiring.store) for rules in RULES.values())
     owners: tuple[Owners[Any, Any], ...] = (sets, Arrays(ARRAYS, state, wiring.store), *others)
 
-    def see(job: Job, work: JobWork) -> None:
-        for owner in owners:
-            owner.see(job, work)
-
     def see_gang(job: Job) -> None:
         for owner in owners:
             owner.see_gang(job)
 
-    jobs.changed = see
+    jobs.changed = partial(show, owners)
     gangs.changed = see_gang
     return Kinds(jobs=(gangs, jobs), owners=owners)

@@ -13,6 +13,8 @@ from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision, S
 from holdfast.domain.workloads.kubejob.observed import named
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from holdfast.controller.state import ControllerState
     from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.failure import Failure
@@ -105,6 +107,10 @@ class Work(Struct, Generic[R, S], eq=False, gc=True):
     """Names of those submitted with a commit that may not be over yet."""
     over: list[str] = field(default_factory=list)
     """Names of those that have just ended for good, to be shown once more."""
+    first: Mapping[str, int] = field(default_factory=dict)
+    """The global index of the first job made from each thing, where they are counted through."""
+    reports: dict[str, tuple[int, ...]] | None = None
+    """Of a set that restarts in place: how often pods last reported to have done so, by job."""
 
 
 SetWork: TypeAlias = Work[JobSet, JobSetSpec]
@@ -127,31 +133,31 @@ class KnownSets:
         """Note in a job's set's log what the set would not hear of otherwise."""
         work = self.works.get(job.child.set_id) if job.child is not None else None
         if work is not None:
-            self.log(work.row, event, now)
+            self.log(work.row, (event,), now)
 
-    def log(self, row: JobSet, what: SetDecision | Event, now: float) -> None:
+    def log(self, row: JobSet, what: Sequence[SetDecision | Event], now: float) -> None:
         """Append to a set's log and to the events."""
-        event: JobSetEvent
-        if isinstance(what, Event):
-            event = JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
-        else:
-            event = JobSetDecided(
-                job_set=row.id,
-                name=row.name,
-                job=what.job,
-                restart=what.attempt[0],
-                job_restart=what.attempt[1],
-                action="" if what.action is None else what.action.value,
-                granted=what.granted,
-                reason=what.reason,
-                message=what.message,
-                rule=what.rule,
-                delay_s=what.delay_s,
-            )
-        self._state.log_of_set(
-            SetLogEntry(set_id=row.id, at=now, what=what), EventRecord(None, now, event, row.group, row)
-        )
+        entries = [SetLogEntry(set_id=row.id, at=now, what=each) for each in what]
+        self._state.log_of_set(entries, [EventRecord(None, now, _event(row, each), row.group, row) for each in what])
 
     def emit(self, row: JobSet, now: float, event: JobSetEvent) -> None:
         """Append an event of a set that is about no single job."""
         self._state.emit(EventRecord(None, now, event, row.group, row))
+
+
+def _event(row: JobSet, what: SetDecision | Event) -> JobSetEvent:
+    if isinstance(what, Event):
+        return JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
+    return JobSetDecided(
+        job_set=row.id,
+        name=row.name,
+        job=what.job,
+        restart=what.attempt[0],
+        job_restart=what.attempt[1],
+        action="" if what.action is None else what.action.value,
+        granted=what.granted,
+        reason=what.reason,
+        message=what.message,
+        rule=what.rule,
+        delay_s=what.delay_s,
+    )

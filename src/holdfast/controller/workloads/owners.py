@@ -26,7 +26,6 @@ from holdfast.domain.workloads.children import (
     SuspendChild,
     child_of,
     gang_of,
-    is_news,
     job_of,
 )
 from holdfast.errors import Internal
@@ -55,6 +54,13 @@ class OwnerRules(Struct, Generic[R, S], frozen=True):
     """From a specification, what is stored, the jobs that exist and the time; pure."""
 
 
+def show(owners: Sequence[Owners[Any, Any]], job: Job, work: JobWork) -> None:
+    """Show a job made of pods to the workload that it is part of."""
+    for owner in owners:
+        if job.child is not None and job.child.set_id in owner.works:
+            owner.see(job, work)
+
+
 class Owners(Generic[R, S]):
     """Every workload of one kind; a kind with more to it than rules overrides what is said to be for that."""
 
@@ -78,16 +84,14 @@ class Owners(Generic[R, S]):
     def restart(self, work: Work[R, S], payload: str, now: float) -> None:
         """Act on a request to restart a workload or a part of it, which rules alone ignore."""
 
-    def log(self, row: R, what: object, now: float) -> None:
-        """Keep a decision or an event of a look."""
+    def log(self, row: R, what: Sequence[object], now: float) -> None:
+        """Keep the decisions and events of a look."""
 
     def tell(self, row: R, what: str, now: float) -> None:
         """Emit an event: a workload was ``updated``, ``suspended`` or ``resumed``, has ``ended`` or was ``deleted``."""
 
-    def first_of(self, work: Work[R, S], group: str) -> int:
-        """Return the global index of the first job that was made from something."""
-        del work, group
-        return 0
+    def hear(self, owner: Work[R, S], job: Job, work: JobWork) -> None:
+        """Take in what the pods of a job report to a workload that asks for it."""
 
     def forget(self, work: Work[R, S]) -> None:
         """Forget what was made from a specification that has changed or is over."""
@@ -198,9 +202,14 @@ class Owners(Generic[R, S]):
     def see(self, job: Job, work: JobWork) -> None:
         """Note how a job made of pods looks now."""
         owner = self.works.get(job.child.set_id) if job.child is not None else None
-        if owner is not None and job.child is not None:
-            first = self.first_of(owner, job.child.group)
-            self._see(owner, job, child_of(job, work.record, first) if work.record.present else None)
+        if owner is None or job.child is None:
+            return
+        if not work.record.present:
+            self._see(owner, job, None)
+            return
+        self._see(owner, job, child_of(job, work.record, owner.first.get(job.child.group, 0)))
+        if owner.reports is not None:
+            self.hear(owner, job, work)
 
     def see_gang(self, job: Job) -> None:
         """Note how a job that is a gang looks now; one that is over is shown once."""
@@ -231,7 +240,7 @@ class Owners(Generic[R, S]):
             return
         if seen.phase is not ChildPhase.ACTIVE or seen.certain:
             queue.add(self.name, key)
-        elif self.begins_anew and not is_news(before, seen):
+        elif self.begins_anew and not _is_news(before, seen):
             queue.linger(self.name, key)
         else:
             queue.defer(self.name, key)
@@ -257,8 +266,8 @@ class Owners(Generic[R, S]):
             self._end_one(work, job, now)
         work.gone.clear()
         found, row = self.decide(work, now), work.row
-        for what in (*found.decisions, *found.events):
-            self.log(row, what, now)
+        if found.decisions or found.events:
+            self.log(row, (*found.decisions, *found.events), now)
         if found.state != row.state or found.expires_at != row.expires_at:
             self.put(work, evolve(row, state=found.state, expires_at=found.expires_at, updated_at=now))
         if work.row.ended and not row.ended:
@@ -381,3 +390,11 @@ class Owners(Generic[R, S]):
         self._kind(job.id).finish(job.id, f"deleted by its {work.row.noun}", now)
         del work.jobs[job.name]
         work.children.pop(job.name, None)
+
+
+def _is_news(before: Child | None, seen: Child) -> bool:
+    """Whether a set has to look at what has become of a job; it has foreseen what follows from its own orders."""
+    if before is None:
+        return seen.suspended
+    figures = (before.ready_pods, before.succeeded_pods, before.suspended, before.size, before.phase, before.certain)
+    return figures != (seen.ready_pods, seen.succeeded_pods, seen.suspended, seen.size, seen.phase, seen.certain)

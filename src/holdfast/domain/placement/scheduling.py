@@ -298,7 +298,7 @@ class Round(Struct, gc=True):
             self.free[place] -= shape.request
         for place in self.tried.intersection(chosen):
             self.free.pop(place)
-        self._count(key, whole(asked))
+        self._count(key, asked.request if asked.gang == 1 else whole(asked))
         if asked.request.named:
             self._take_of_the_cluster(asked)
         balance = self.balances.get((key.queue, head.turn))

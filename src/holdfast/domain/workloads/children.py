@@ -143,14 +143,6 @@ def job_of(order: CreateChild, spec: JobSpec, owner: Owner, key: str, now: float
     )
 
 
-def is_news(before: Child | None, seen: Child) -> bool:
-    """Whether a set has to look at what has become of a job; it has foreseen what follows from its own orders."""
-    if before is None:
-        return seen.suspended
-    figures = (before.ready_pods, before.succeeded_pods, before.suspended, before.size, before.phase, before.certain)
-    return figures != (seen.ready_pods, seen.succeeded_pods, seen.suspended, seen.size, seen.phase, seen.certain)
-
-
 HELD_WITH_OWNER = "held with its array or job set"
 """Why a job is held that its owner suspended."""
 _PHASES = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, text
 
-from holdfast.compiled.records import dump_json, load_json
+from holdfast.compiled.records import dump_json, load_json, storable
 from holdfast.domain.terms.workload_kinds import JOBSET
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports.requests import RequestKind
@@ -26,7 +26,7 @@ from holdfast.storage.rules import (
     retried_already,
     taken_job,
 )
-from holdfast.storage.sql import codec, declared, tables
+from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def require_awaited(connection: Connection, keys: Collection[str]) -> None:
 def require_retriable(connection: Connection, request: Request) -> None:
     """Make sure that a job is there that is to be retried, stays so, and is not about to be already."""
     jobs, requests, [key] = tables.jobs.c, tables.requests.c, request.targets
-    held = select(jobs.queue).where(jobs.id == codec.storable(key)).with_for_update(key_share=True)
+    held = select(jobs.queue).where(jobs.id == storable(key)).with_for_update(key_share=True)
     queue = connection.execute(held).scalar()
     if queue is None:
         raise gone_job(key)

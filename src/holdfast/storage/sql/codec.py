@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from holdfast.compiled.records import dump_json, dump_record, load_json, load_record, record_of
+from holdfast.compiled.records import dump_json, dump_record, load_json, load_record, record_of, storable
 from holdfast.compiled.workloads import COMMON, dump_state, load_workload
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.devices import Device
@@ -74,13 +74,6 @@ def named_amounts(request: Resources) -> str | None:
     return dump_json({**share, **dict(request.named)})
 
 
-def storable(text: str) -> str:
-    """Return text that any database accepts: NULs and lone surrogates become ``?``."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return text.replace("\0", "?").encode("utf-8", "replace").decode("utf-8")
-
-
 def changed_job_row(job: Job) -> tuple[Any, ...]:
     """Return a job's changing columns, in table order, and its id."""
     request = job.request
@@ -89,7 +82,7 @@ def changed_job_row(job: Job) -> tuple[Any, ...]:
         request.memory,
         request.gpu,
         job.state._value_,
-        storable(job.reason),
+        job.reason and storable(job.reason),
         job.attempt,
         job.queued_at,
         job.retry_at,
@@ -142,7 +135,7 @@ def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
         dump_record(attempt.failure),
         dump_record(attempt.decision),
         attempt.retry_at,
-        storable(attempt.message),
+        attempt.message and storable(attempt.message),
     )
 
 
@@ -166,7 +159,7 @@ def run_row(run: Run) -> tuple[Any, ...]:
         run.started_at,
         run.ended_at,
         dump_record(run.outcome),
-        storable(run.progress),
+        run.progress and storable(run.progress),
         dump_record(run.failure),
         dump_record(run.decision),
         run.generation,
@@ -188,7 +181,7 @@ def history_row(row: HistoryRow) -> tuple[Any, ...]:
         row.created_at,
         row.updated_at,
         row.error_code,
-        storable(row.message),
+        row.message and storable(row.message),
         row.attempts,
         dump_json([[each.name, each.outcome.value, each.error_code, each.message] for each in row.steps])
         if row.steps

@@ -34,7 +34,7 @@ from holdfast.storage.sql.query import (
 )
 from holdfast.storage.sql.rows.job_lists import JOBS
 from holdfast.storage.sql.rows.requests import read_request
-from holdfast.storage.sql.rows.set_log import set_log_row
+from holdfast.storage.sql.rows.set_log import set_log_rows
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class SqlControllerStore(Part):
             (batches.workloads, [*map(codec.workload_row, changes.workloads.values())]),
             (batches.released, [*zip(changes.quarantined)]),
             (batches.quarantined, [*map(astuple, filter(None, changes.quarantined.values()))]),
-            (batches.set_log, [*map(set_log_row, changes.set_log)]),
+            (batches.set_log, set_log_rows(changes.set_log)),
             (batches.forgotten, [*zip(changes.forgotten)]),
             (batches.handled, [*zip(changes.handled)]),
         )
@@ -286,9 +286,12 @@ def _require_known(connection: Connection, changes: Changes) -> None:
     unchecked = set()
     for _, entity, _ in changes.history:
         unchecked.add(entity.partition("/")[0])
-    for ids in chunks([*unchecked - checked]):
-        if len(connection.execute(jobs.where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
-            raise unknown_job()
+    if not unchecked <= checked:
+        for ids in chunks([*unchecked - checked]):
+            if len(connection.execute(jobs.where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
+                raise unknown_job()
+    if changes.workloads.keys() <= checked:
+        return
     for ids in chunks([*changes.workloads.keys() - checked]):
         query = jobs.where(tables.jobs.c.id.in_(ids)).union(workloads.where(tables.workloads.c.id.in_(ids)))
         if len(connection.execute(query).all()) != len(ids):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, insert, select, text
 
-from holdfast.compiled.records import dump_json, load_json, read_record
+from holdfast.compiled.records import dump_json, load_json, read_record, storable
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry
 from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, OperatorActed, StoredEvent
@@ -20,7 +20,6 @@ from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
-from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.damage import Damaged, sound
 from holdfast.storage.sql.part import Part
 from holdfast.storage.sql.query import chunks
@@ -106,7 +105,8 @@ def append_events(connection: Connection, batches: Batches, records: Iterable[Ev
     for job_id, at, event, group, owner in records:
         entry, data = BY_KIND[type(event)], dump_json(event)
         whose = _NOBODYS if owner is None else (storable(owner.submitted_by), owner.submitter_uid, owner.queue)
-        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, data, storable(group) or None, *whose))
+        named = storable(group) if group else None
+        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, data, named, *whose))
     if rows:
         _take_turn(connection)
         batches.events.run(connection, rows)

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, exists, func, select, true, update
 
-from holdfast.compiled.records import dump_record, load_json, load_record, record_of
+from holdfast.compiled.records import dump_record, load_json, load_record, record_of, storable
 from holdfast.domain.audit import Act, on_notification
 from holdfast.domain.failure import Failure
 from holdfast.domain.job import JobState
 from holdfast.domain.notifications.notification import DeliveryState, Notification, Report, what_of
 from holdfast.storage.rules import no_such_notification, settled_events
 from holdfast.storage.sql import tables
-from holdfast.storage.sql.codec import storable
 from holdfast.storage.sql.damage import UNREADABLE, Damaged, sound
 from holdfast.storage.sql.logs import append_audited, append_events
 from holdfast.storage.sql.part import Part

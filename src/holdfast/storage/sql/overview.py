@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, func, select
 
+from holdfast.compiled.records import storable
 from holdfast.domain.job import JobState
 from holdfast.ports.overview import MOST_RANKS, Latest
 from holdfast.storage.sql import codec, tables
@@ -57,7 +58,7 @@ class SqlOverviewStore(Part):
         if seen is not None:
             query = query.where(seen_by(seen))
         if named:
-            query = query.where(_JOBS.name.icontains(codec.storable(named), autoescape=True))
+            query = query.where(_JOBS.name.icontains(storable(named), autoescape=True))
         with self._database.reading() as connection:
             for state in states:  # by itself, so that the index gives each in order
                 found += [left_of_job(read, row) for row in connection.execute(query.where(_JOBS.state == state))]
@@ -66,7 +67,7 @@ class SqlOverviewStore(Part):
     def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
         found: dict[str, Latest] = {}
         with self._database.reading() as connection:
-            for ids in chunks([*map(codec.storable, job_ids)]):
+            for ids in chunks([*map(storable, job_ids)]):
                 found |= _latest(connection, ids)
         return found
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import and_, func, literal, or_, select
 
-from holdfast.compiled.records import dump_json
+from holdfast.compiled.records import dump_json, storable
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
@@ -78,7 +78,7 @@ def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def names_like(connection: Connection, prefix: str, *, limit: int, is_sqlite: bool) -> Sequence[str]:
     """List names that begin so, of jobs that belong to no job set or array; each once, in order."""
-    name, begun = tables.jobs.c.name, codec.storable(prefix)
+    name, begun = tables.jobs.c.name, storable(prefix)
     begins = name.startswith(begun, autoescape=True)
     if is_sqlite:  # whose LIKE ignores case, and so its index
         begins = and_(name >= begun, name < f"{begun}{_LAST_CHARACTER}")
@@ -106,7 +106,7 @@ class SqlQueryStore(Part):
     """``QueryStore`` and ``WorkloadQueries``: the readers' part of the store."""
 
     def job(self, reference: str, *, seen: Seen | None = None) -> Job:
-        jobs, wanted = tables.jobs, codec.storable(reference)
+        jobs, wanted = tables.jobs, storable(reference)
         known = JOBS if seen is None else JOBS.where(seen_by(seen))
         with self._database.reading() as connection:
             row = connection.execute(known.where(jobs.c.id == wanted)).first()
@@ -142,7 +142,7 @@ class SqlQueryStore(Part):
         query = select(tables.jobs.c.id, tables.jobs.c.state)
         found: dict[str, JobState] = {}
         with self._database.reading() as connection:
-            for ids in chunks([*map(codec.storable, job_ids)]):
+            for ids in chunks([*map(storable, job_ids)]):
                 rows = connection.execute(query.where(tables.jobs.c.id.in_(ids)))
                 found.update((job_id, state_left(state)) for job_id, state in rows)
         return found
@@ -210,7 +210,7 @@ class SqlQueryStore(Part):
 
     def reran(self, root: str) -> Mapping[int, str]:
         table = tables.reruns
-        query = select(table.c.task, table.c.array).where(table.c.root == codec.storable(root))
+        query = select(table.c.task, table.c.array).where(table.c.root == storable(root))
         return {row.task: row.array for row in self._rows(query.order_by(table.c.task, table.c.number))}
 
     def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
@@ -237,7 +237,7 @@ class SqlQueryStore(Part):
 
     def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
         table = tables.set_log
-        query = select(table).where(table.c.set_id == codec.storable(set_id), table.c.seq > after)
+        query = select(table).where(table.c.set_id == storable(set_id), table.c.seq > after)
         return [*sound(self._rows(query.order_by(table.c.seq).limit(limit)), read_set_log)]
 
     def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -271,7 +271,7 @@ def _workload(
     reference: str,
     read: Callable[[Sequence[Any]], Workload] = codec.read_workload,
 ) -> W:
-    wanted = codec.storable(reference)
+    wanted = storable(reference)
     query = select(_TABLE).where(or_(_TABLE.c.id == wanted, _TABLE.c.name == wanted))
     found = _workloads(connection, kind, query, read)
     if not found:
@@ -284,14 +284,14 @@ def _page(
 ) -> list[W]:
     query = _IN_ORDER.where(_TABLE.c.kind == kind.kind).limit(limit)
     if where.submitted_by is not None:
-        query = query.where(_TABLE.c.submitted_by == codec.storable(where.submitted_by))
+        query = query.where(_TABLE.c.submitted_by == storable(where.submitted_by))
     if where.group is not None:
         query = query.where(in_group(_TABLE.c.group_name, where.group))
     if where.seen is not None:
         query = query.where(seen_by(where.seen, _TABLE))
     found: list[W] = []
     while limit is None or len(found) < limit:
-        rows = connection.execute(query.where(_TABLE.c.name > codec.storable(after))).all()
+        rows = connection.execute(query.where(_TABLE.c.name > storable(after))).all()
         damaged = partial(_tell_unreadable, told)
         found += [cast("W", each) for each in sound(rows, codec.read_workload, damaged)]
         if limit is None or len(rows) < limit:

@@ -66,7 +66,7 @@ def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sor
         elif child.phase is ChildPhase.SUCCEEDED:
             found.succeeded.append(child)
         else:
-            judged = state.left_failed.get(child.name) == child.attempt
+            judged = child.name in state.left_failed and state.left_failed[child.name] == child.attempt
             (found.left if judged else found.failed).append(child)
     found.active = active
     return found

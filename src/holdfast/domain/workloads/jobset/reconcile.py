@@ -228,8 +228,9 @@ class _Passing:
         if self._state.terminal:
             self._after_the_end()
         else:
-            self._delete(self._jobs.previous)
-            self._jobs.delete_previous()
+            if self._jobs.previous:
+                self._delete(self._jobs.previous)
+                self._jobs.delete_previous()
             self._note_readiness()
             self._decide()
         wake_at = None

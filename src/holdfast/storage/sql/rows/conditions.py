@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, false, or_, true
 
-from holdfast.storage.sql import codec, tables
+from holdfast.compiled.records import storable
+from holdfast.storage.sql import tables
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Table
@@ -24,7 +25,7 @@ def seen_by(seen: Seen, table: Table = tables.jobs) -> ColumnElement[bool]:
 def _whose(seen: Seen, table: Table) -> ColumnElement[bool]:
     if seen.everyones:
         return true()
-    own = table.c.submitted_by == codec.storable(seen.owner)
+    own = table.c.submitted_by == storable(seen.owner)
     if seen.uid is not None:
         own = and_(own, or_(table.c.submitter_uid.is_(None), table.c.submitter_uid == seen.uid))
     return or_(own, table.c.queue.in_(sorted(seen.queues))) if seen.queues else own
@@ -37,14 +38,14 @@ def _where(seen: Seen, table: Table) -> ColumnElement[bool]:
 
 
 def _in_place(place: Place, table: Table) -> ColumnElement[bool]:
-    in_queue = table.c.queue == codec.storable(place.queue) if place.queue else true()
+    in_queue = table.c.queue == storable(place.queue) if place.queue else true()
     group = place.grouped
     return in_queue if group is None else and_(in_queue, in_group(table.c.group_name, group))
 
 
 def in_group(column: ColumnElement[str], group: Grouped) -> ColumnElement[bool]:
     """Return the condition that a group is among those that are meant."""
-    same = column == codec.storable(group.name)
+    same = column == storable(group.name)
     if not group.below:
         return same
-    return or_(same, and_(column >= codec.storable(group.begins), column < codec.storable(group.beyond)))
+    return or_(same, and_(column >= storable(group.begins), column < storable(group.beyond)))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, or_, select
 
-from holdfast.storage.sql import codec, tables
+from holdfast.compiled.records import storable
+from holdfast.storage.sql import tables
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ def _filtered(where: JobFilter) -> Select[Any]:
     equal = ((jobs.c.queue, where.queue), (jobs.c.name, where.name), (jobs.c.set_id, where.job_set))
     query = query.where(*(column == wanted for column, wanted in equal if wanted is not None))
     if where.submitted_by is not None:
-        query = query.where(jobs.c.submitted_by == codec.storable(where.submitted_by))
+        query = query.where(jobs.c.submitted_by == storable(where.submitted_by))
     if where.group is not None:
         query = query.where(in_group(jobs.c.group_name, where.group))
     if where.seen is not None:
         query = query.where(seen_by(where.seen))
     if where.ids is not None:
-        query = query.where(jobs.c.id.in_(sorted(map(codec.storable, where.ids))))
+        query = query.where(jobs.c.id.in_(sorted(map(storable, where.ids))))
     if not where.tasks:
         query = query.where(or_(jobs.c.replicated_job.is_(None), jobs.c.replicated_job != ""))
     if where.quarantined:

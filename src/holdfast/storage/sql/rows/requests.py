@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.compiled.records import dump_json, load_json
+from holdfast.compiled.records import dump_json, load_json, storable
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.storage.sql.codec import Vocabulary, storable
+from holdfast.storage.sql.codec import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

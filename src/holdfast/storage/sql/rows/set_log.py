@@ -9,15 +9,15 @@ from holdfast.domain.workloads.jobset.state import Event, SetDecision, SetLogEnt
 from holdfast.errors import Internal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _FACTS: Mapping[str, type[SetDecision | Event]] = {"decision": SetDecision, "event": Event}
 _FACT_OF = {kind: name for name, kind in _FACTS.items()}
 
 
-def set_log_row(entry: SetLogEntry) -> tuple[Any, ...]:
-    """Return the row of an entry in the log of a job set without ``seq``."""
-    return (entry.set_id, entry.at, _FACT_OF[type(entry.what)], dump_json(entry.what))
+def set_log_rows(entries: Iterable[SetLogEntry]) -> list[tuple[Any, ...]]:
+    """Return the rows of entries in the logs of job sets without ``seq``."""
+    return [(each.set_id, each.at, _FACT_OF[type(each.what)], dump_json(each.what)) for each in entries]
 
 
 def read_set_log(row: Sequence[Any]) -> SetLogEntry:
