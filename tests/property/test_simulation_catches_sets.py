@@ -1,6 +1,6 @@
 """The world is worth something for job sets, too: the code, broken in named ways, is caught within a few seeds each."""
 
-# ruff: noqa: ANN401, ARG001, ARG005, SLF001 - what breaks private parts must reach them, and takes whatever they take
+# ruff: noqa: ANN401, ARG005, SLF001 - what breaks private parts must reach them, and takes whatever they take
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.controller.workloads import jobsets
-from holdfast.controller.workloads.attempts import PodAttempts
 from holdfast.controller.workloads.domains import Domains
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
@@ -20,12 +19,14 @@ from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.domain.workloads.jobset import children, reconcile
 from holdfast.domain.workloads.jobset.rules import Budget, LimitReached
 from holdfast.domain.workloads.jobset.state import Transition
+from holdfast.domain.workloads.kubejob.look import PodLook
 from tools.simulate.run import simulate
 from tools.simulate.world import SETS_EVERY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from holdfast.domain.job import Run
     from holdfast.domain.workloads.jobset.children import Sorted
 
 SEEDS = 60
@@ -99,16 +100,16 @@ def a_domain_is_given_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_kept_place_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Pods, "forget", lambda *_: None)
+    patch.setattr(Pods, "give_back", lambda *_: None)
 
 
 def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:
-    def impatient(self: Pods, active: Any, work: Any) -> None:
+    def impatient(self: PodLook) -> None:
         gone = {*RUN_TERMINAL, RunStatus.TERMINATING}
-        for name in [name for name, pod in work.pods.items() if pod.run and pod.run.status in gone]:
-            work.pods.pop(name)
+        for name in [name for name, pod in self.pods.items() if pod.run and pod.run.status in gone]:
+            self.pods.pop(name)
 
-    patch.setattr(Pods, "clear", impatient)
+    patch.setattr(PodLook, "_clear", impatient)
 
 
 def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> None:
@@ -126,21 +127,17 @@ def a_deleted_set_does_not_wait_for_its_programs(patch: pytest.MonkeyPatch) -> N
 
 
 def pods_do_not_wait_before_they_start_again(patch: pytest.MonkeyPatch) -> None:
-    may_start = Pods.may_start
-
-    def hasty(self: Pods, job: Any, pod: Any, plan: Any, now: float) -> bool:
-        return may_start(self, job, pod, plan, max(now, pod.record.due or now))
-
-    patch.setattr(Pods, "may_start", hasty)
+    may_start = PodLook.may_start
+    patch.setattr(PodLook, "may_start", lambda self, record: may_start(self, evolve(record, due=None)))
 
 
 def a_stopped_program_is_given_up_at_once(patch: pytest.MonkeyPatch) -> None:
-    given_up = PodAttempts._given_up_at
+    given_up = PodLook.given_up_at
 
-    def impatient(self: PodAttempts, active: Any, run: Any) -> float | None:
-        return run.status_since if run.status is RunStatus.TERMINATING else given_up(self, active, run)
+    def impatient(self: PodLook, run: Run) -> float | None:
+        return run.status_since if run.status is RunStatus.TERMINATING else given_up(self, run)
 
-    patch.setattr(PodAttempts, "_given_up_at", impatient)
+    patch.setattr(PodLook, "given_up_at", impatient)
 
 
 def a_set_waits_for_nothing(patch: pytest.MonkeyPatch) -> None:

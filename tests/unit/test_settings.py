@@ -8,9 +8,9 @@ import pytest
 
 from holdfast.app import running
 from holdfast.app.settings import Settings, read_settings
-from holdfast.controller.workloads.pods import CRASH_BACKOFF
 from holdfast.domain.job import Resources
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
+from holdfast.domain.workloads.kubejob.pods import CRASH_BACKOFF
 from holdfast.errors import InvalidSetting
 
 

@@ -52,9 +52,9 @@ ARGUED = (
         "An owner that is looked at although none of its jobs has changed decides what it decided before.",
     ),
     Argued(
-        "controller/workloads/pods.py",
-        "Pods._context",
-        "-1 if state is None or state.in_place_previous is None else state.in_place_previous",
+        "domain/workloads/kubejob/programs.py",
+        "Programs._context",
+        "-1 if barrier.previous is None else barrier.previous",
         "-1",
         "All pods of a set pass a barrier before the next restart in place: none is more than one behind.",
     ),

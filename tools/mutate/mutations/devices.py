@@ -98,16 +98,16 @@ MUTATIONS = (
     ),
     Mutation(
         "a pod begins again on a device that is in trouble",
-        "controller/workloads/pods.py",
-        "if pod.kept is not None and self._in_trouble(pod.kept):",
-        "if pod.kept is not None and False:",
+        "domain/workloads/kubejob/look.py",
+        "if kept is not None and self.facts.useless(kept):",
+        "if kept is not None and False:",
         ("unit/test_device_cordons.py",),
     ),
     Mutation(
         "a new controller takes places for kept that were given up",
-        "controller/workloads/pods.py",
-        "if pod.record.place_given_up or not plan.in_place",
-        "if not plan.in_place",
+        "domain/workloads/kubejob/programs.py",
+        "self.facts.plan.in_place and not pod.record.place_given_up",
+        "self.facts.plan.in_place",
         ("unit/test_device_cordons.py",),
     ),
 )

@@ -28,7 +28,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a policy's container is never the one that a pod's template names",
-        "controller/workloads/memory.py",
+        "domain/workloads/kubejob/programs.py",
         "classify(named(run.outcome, container), ",
         "classify(run.outcome, ",
         ("unit/test_never_matched.py",),
@@ -56,16 +56,16 @@ MUTATIONS = (
     ),
     Mutation(
         "a job made of pods has started anew with each of them",
-        "controller/workloads/attempts.py",
+        "domain/workloads/kubejob/standing.py",
         "started_at=job.started_at or now",
         "started_at=now",
         ("unit/test_controller_pod_decisions.py",),
     ),
     Mutation(
         "a pod that may take any time to start is given up",
-        "controller/workloads/attempts.py",
-        "return None if limits.timeout_s is None else self._state.since(run.status_since) + limits.timeout_s",
-        "return self._state.since(run.status_since) + (limits.timeout_s or 600.0)",
+        "domain/workloads/kubejob/programs.py",
+        "wait_s = self.facts.patience.start_s",
+        "wait_s = self.facts.patience.start_s or 600.0",
         ("unit/test_controller_pod_decisions.py",),
     ),
     Mutation(
@@ -99,22 +99,22 @@ MUTATIONS = (
     Mutation(
         "a pod that was going when its Job was suspended counts as failed",
         "domain/workloads/kubejob/reconcile.py",
-        "state.counted | going | frozenset(stopped)",
-        "state.counted | frozenset(stopped)",
+        "state.counted | going | frozenset(stopping)",
+        "state.counted | frozenset(stopping)",
         ("unit/test_kubejob.py",),
     ),
     Mutation(
         "what still works when a Job has failed is not counted",
         "domain/workloads/kubejob/reconcile.py",
-        "failed=state.failed + (len(working) if ending.failed else 0),",
-        "failed=state.failed,",
+        "state = evolve(state, failed=state.failed + len(working))",
+        "pass",
         ("unit/test_kubejob.py",),
     ),
     Mutation(
         "what still works when a Job is complete counts as failed",
         "domain/workloads/kubejob/reconcile.py",
-        "(len(working) if ending.failed else 0)",
-        "len(working)",
+        "    if ending.failed:\n        state = evolve(state, failed",
+        "    if working:\n        state = evolve(state, failed",
         ("unit/test_kubejob.py",),
     ),
     Mutation(

@@ -44,7 +44,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a pod that was refused is a failed pod of its job",
-        "controller/workloads/pods.py",
+        "domain/workloads/kubejob/programs.py",
         "(met(outcome) or (restarts and goes_on))",
         "restarts and goes_on",
         _SHORT,

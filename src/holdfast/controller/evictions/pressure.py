@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.kind import Taking
 from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
+from holdfast.domain.lifecycle.interruptions import EVICTIONS
 from holdfast.domain.placement.pressure import DISK_REQUEST, Candidate, Last, choose
 from holdfast.domain.shortage import Shortage
-from holdfast.domain.workloads.gang.interruption import EVICTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

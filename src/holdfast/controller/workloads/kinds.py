@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.controller.workloads.arrays import RULES as ARRAYS
 from holdfast.controller.workloads.arrays import Arrays
-from holdfast.controller.workloads.attempts import PodAttempts
 from holdfast.controller.workloads.gangs import Gangs
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.controller.workloads.memory import KnownSets
 from holdfast.controller.workloads.owners import Owners, show
 from holdfast.controller.workloads.plans import Plans
-from holdfast.controller.workloads.pods import CRASH_BACKOFF, Pods
+from holdfast.controller.workloads.pods import Pods
 from holdfast.controller.workloads.waiting import WaitingJobs
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
+from holdfast.domain.workloads.kubejob.pods import CRASH_BACKOFF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,15 +76,9 @@ def all_kinds(wiring: Wiring) -> Kinds:
     gangs = Gangs(state, wiring.store, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
     known = KnownSets(state)
     plans = Plans(known.works, settings.backoff)
-    pods = Pods(state, wiring.judging, known, backoff=settings.crash_backoff)
-    attempts = PodAttempts(
-        state,
-        WaitingJobs(state, wiring.store),
-        awaits_domain=pods.awaiting_domain.__contains__,
-        catalog=catalog,
-        patience_s=settings.patience_s,
-    )
-    jobs = KubeJobs(state, plans, pods, attempts, catalog, pace=wiring.kube_jobs)
+    crash, patience_s = settings.crash_backoff, settings.patience_s
+    pods = Pods(state, wiring.judging, known, plans, backoff=crash, patience_s=patience_s)
+    jobs = KubeJobs(state, plans, pods, WaitingJobs(state, wiring.store), pace=wiring.kube_jobs)
     sets = JobSets(
         state,
         jobs,

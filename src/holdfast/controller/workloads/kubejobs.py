@@ -6,17 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.controller.kind import Taking
-from holdfast.controller.workloads.memory import JobWork, failure_of
-from holdfast.controller.workloads.plans import current_spec
+from holdfast.controller.workloads.memory import JobWork
 from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import Ending, Interruption
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
-from holdfast.domain.workloads.kubejob.decisions import after_its_pod
-from holdfast.domain.workloads.kubejob.model import KubeJobState, StartPod, StopPod
-from holdfast.domain.workloads.kubejob.observed import pod_of
-from holdfast.domain.workloads.kubejob.reconcile import reconcile
-from holdfast.domain.workloads.kubejob.standing import final, standing
+from holdfast.domain.workloads.kubejob.model import KubeJobState
+from holdfast.domain.workloads.kubejob.standing import begun, ended, final, standing, stands, why_failed
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.requests import RequestKind
 
@@ -25,16 +21,18 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
-    from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.attempts import PodAttempts
-    from holdfast.controller.workloads.plans import Plans, PodPlan
+    from holdfast.controller.workloads.plans import Plans
     from holdfast.controller.workloads.pods import Pods
+    from holdfast.controller.workloads.waiting import WaitingJobs
     from holdfast.domain.job import Job
     from holdfast.domain.placement.fit import PlaceKey
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.children import CreateChild
-    from holdfast.domain.workloads.kubejob.model import JobCondition, JobResult
+    from holdfast.domain.workloads.kubejob.look import PodLook
+    from holdfast.domain.workloads.kubejob.model import JobCondition
+    from holdfast.domain.workloads.kubejob.plan import PodPlan
+    from holdfast.domain.workloads.kubejob.standing import Standing
     from holdfast.ports.requests import Request
     from holdfast.ports.store import Snapshot
 
@@ -50,8 +48,7 @@ class KubeJobs:
         state: ControllerState,
         plans: Plans,
         pods: Pods,
-        attempts: PodAttempts,
-        catalog: PolicyCatalog,
+        waiting: WaitingJobs,
         *,
         pace: Pace,
     ) -> None:
@@ -61,17 +58,14 @@ class KubeJobs:
             state: The controller's memory.
             plans: What pods are made from.
             pods: Places and restarts them.
-            attempts: Keeps attempts and states in step.
-            catalog: What the operator has set.
+            waiting: Those that wait for other work before they have any pods.
             pace: How many jobs a tick works on.
         """
         self.pace = pace
         self._state = state
         self._plans = plans
         self._pods = pods
-        self._waiting = attempts.waiting
-        self._catalog = catalog
-        self._attempts = attempts
+        self._waiting = waiting
         self.jobs: dict[str, JobWork] = {}
         self.changed: Callable[[Job, JobWork], None] = lambda *_: None
         """Called with a job that may look different to its owner."""
@@ -99,8 +93,10 @@ class KubeJobs:
         if active is None:
             return
         active.order = partial(self._plans.order, active, work)
-        plan = self._plan(job)
-        self._pods.resume(active, work, plan)
+        look, plan = self._pods.look(active, work, 0.0), self._plan(job)
+        look.resume()
+        self._pods.carry_out(active, work, look, 0.0)
+        work.pod_names = {pod.record.run: name for name, pod in work.pods.items()}
         if plan.topology is not None and record.domain:
             self._pods.domains.keep(plan.topology, record.domain, job.id)
 
@@ -121,8 +117,7 @@ class KubeJobs:
         if request.kind is RequestKind.PREEMPT and key in self._state.active:
             self.take_place(key, Taking(Interruption.PREEMPT, node=request.payload), now)
         if work is not None and request.kind in {RequestKind.RELEASE, RequestKind.REPRIORITIZE}:
-            self._pods.heed(work, request.kind)
-            self._state.queue.add(KUBEJOB, key)
+            self._heed(key, work, request.kind, now)
         if job.child is not None or work is None:
             return
         match request.kind:
@@ -140,6 +135,18 @@ class KubeJobs:
                 pass
             case _:
                 assert_never(request.kind)
+
+    def _heed(self, job_id: str, work: JobWork, asked: RequestKind, now: float) -> None:
+        """Let pods that a policy holds go on, or have those that wait take a place in line by a new priority."""
+        active = self._state.active.get(job_id)
+        if active is not None:
+            look = self._pods.look(active, work, now)
+            if asked is RequestKind.RELEASE:
+                look.release()
+            else:
+                look.requeue()
+            self._pods.carry_out(active, work, look, now)
+        self._state.queue.add(KUBEJOB, job_id)
 
     def _go_on(self, job: Job, work: JobWork, now: float) -> None:
         """Begin a job without a set, unless it waits for other work, or for a person since it did."""
@@ -203,13 +210,13 @@ class KubeJobs:
             work.grace_s = 0.0
         if work.record.deleting_since is None:
             self._put(work, evolve(work.record, deleting_since=now))
-        look = not work.pods
-        for pod in list(work.pods.values()):
-            look = self._pods.stop(active, work, pod, now, again=force) or look
-        if look:
+        look = self._pods.look(active, work, now)
+        due = look.stop_all(again=force) or not look.pods
+        self._pods.carry_out(active, work, look, now)
+        if due:
             self._state.queue.add(KUBEJOB, job_id)
         else:
-            self._stand(active, work, now)
+            self._stand(active, work, look, now)
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
         """Stop a job's pods and keep the job, or let it go on."""
@@ -222,8 +229,10 @@ class KubeJobs:
 
     def take_place(self, job_id: str, taking: Taking, now: float) -> None:
         """Stop the pods it is about; what follows is the Job's own rules for pods that were disrupted."""
-        work = self.jobs[job_id]
-        self._pods.evict(self._state.active[job_id], work, taking, now)
+        work, active = self.jobs[job_id], self._state.active[job_id]
+        look = self._pods.look(active, work, now)
+        look.evict(taking.why, taking.reason, node=taking.node, uid=taking.uid)
+        self._pods.carry_out(active, work, look, now)
         self._put(work, evolve(work.record, pods=work.records()))  # with what is given to others in this tick
         self._state.queue.add(KUBEJOB, job_id)
 
@@ -249,14 +258,17 @@ class KubeJobs:
 
     def placed(self, places: Mapping[str, tuple[PlaceKey, ...]], keys: Sequence[str], now: float) -> None:
         """Hand out pods that got their places."""
-        placed = {}
-        for placement_id in keys:
-            active, work, pod = self._pods.waiting.pop(placement_id)
-            self._pods.start(active, work, pod, placement_id, places[placement_id][0], now)
-            placed[active.attempt.job_id] = active, work
-        for active, work in placed.values():
+        looks: dict[str, tuple[Active, JobWork, PodLook]] = {}
+        for request in keys:
+            active, work, name = self._pods.waiting.pop(request)
+            if active.attempt.job_id not in looks:
+                looks[active.attempt.job_id] = active, work, self._pods.look(active, work, now)
+            look = looks[active.attempt.job_id][2]
+            look.start(name, request, places[request][0], self._pods.granted(request))
+        for active, work, look in looks.values():
+            self._pods.carry_out(active, work, look, now)
             self._put(work, evolve(work.record, pods=work.records()))
-            self._stand(active, work, now)
+            self._stand(active, work, look, now)
 
     def blocked(self, key: str, now: float, *, never: str = "") -> None:
         """Do nothing: the job's reason says what its pods wait for."""
@@ -274,98 +286,74 @@ class KubeJobs:
                 self._look_waiting(job, work, now)
             elif not work.record.present:
                 # Its attempt is gone and it was not recreated at once: it waits for its set.
-                self._attempts.put(job, standing(work.record, in_set=True), now)
+                self._stands(job, standing(work.record, in_set=True), now)
 
     def _look(self, active: Active, work: JobWork, now: float) -> None:
-        """Bring a job's pods up to date, decide what follows, store that, and have it carried out."""
-        plan = self._plans.of(active.job, active.spec)
-        self._attempts.refresh(work, active, plan, now)
-        self._pods.await_next_programs(active, work, plan, now)
+        """Look at a job's pods, store what follows, and have it carried out."""
+        look = self._pods.look(active, work, now)
+        look.look()
+        self._pods.carry_out(active, work, look, now)
         if work.record.deleting_since is None:
-            self._sync(active, work, plan, now)
-        else:
-            # What was cleared since the record was last written comes back after a restart.
-            for pod in list(work.pods.values()):
-                self._pods.stop(active, work, pod, now)
-            self._pods.clear(active, work)
-            if not work.pods:
-                why = "deleted by its job set" if active.job.child is not None else "cancelled"
-                failed = work.record.failed_in_place
-                ending = Ending.FAILED if failed else Ending.CANCELLED
-                self._attempts.end(active, ending, failed or why, now, work=work if failed else None)
-                self._gone(work, now)
+            self._put(work, evolve(work.record, pods=work.records()))
+            ended = work.record.state.finished
+            if ended is not None:
+                self._finished(active, work, ended, now)
+            elif work.record.suspended and not work.pods:
+                self._release(work, active.job)
+        elif not work.pods:
+            self._deleted(active, work, now)
         if self._state.active.get(work.record.id) is active:
-            self._stand(active, work, now)
+            self._stand(active, work, look, now)
 
-    def _stand(self, active: Active, work: JobWork, now: float) -> None:
+    def _stand(self, active: Active, work: JobWork, look: PodLook, now: float) -> None:
         """Note how a job is, and that it needs no look until something happens, or until a time."""
-        wake_at = self._attempts.stand(active, work, now)
-        job_id = active.attempt.job_id
+        job_id, look.record = active.attempt.job_id, work.record
+        stand = look.stand(awaits_domain=job_id in self._pods.awaiting_domain)
+        for step, attempt in stand.steps:
+            self._state.step(active, step, attempt)
+        job = active.job
+        if stand.job is not None and stand.job.state is not JobState.RUNNING:
+            self._stands(job, stand.job, now)
+        elif stand.job is not None and job.state is not JobState.RUNNING:
+            self._state.pods_started(active, begun(job, active.attempt.number, now), stand.live)
         if active.job.state is JobState.HELD:
             self._release(work, active.job)  # others may have its topology domain while it waits for a person
         self._state.queue.discard(KUBEJOB, job_id)
-        self._state.queue.wake_at(KUBEJOB, job_id, wake_at)
+        self._state.queue.wake_at(KUBEJOB, job_id, stand.look_at)
         self.changed(active.job, work)
 
-    def _sync(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> None:
-        while True:
-            found, gone = self._decide(active, work, plan, now), False
-            for order in found.orders:
-                if isinstance(order, StopPod):
-                    gone = self._pods.stop(active, work, work.pods[order.name], now) or gone
-            if not gone:  # else others may start instead
-                break
-        for order in found.orders:
-            if isinstance(order, StartPod):
-                self._pods.add(active, work, plan, order)
-        self._pods.start_idle(active, work, plan, now)
-        self._put(work, evolve(work.record, state=found.state, pods=work.records()))
-        work.wake_at = found.wake_at
-        if found.state.finished is not None:
-            self._finished(active, work, found.state.finished, now)
-        elif work.record.suspended and not work.pods:
-            self._release(work, active.job)
+    def _stands(self, job: Job, found: Standing, now: float) -> None:
+        moved = stands(job, found, now)
+        if moved is not job:
+            self._state.put_job(moved)
 
-    def _decide(self, active: Active, work: JobWork, plan: PodPlan, now: float) -> JobResult:
-        """Ask what follows from the pods as they are now, and keep what was decided about those that failed."""
-        spec, state = current_spec(plan, work.record), work.record.state
-        container, indexed = plan.program.container, spec.indexed
-        pods = []
-        for name, pod in work.pods.items():
-            told, shown = name in state.counted, pod.shown
-            if shown is None or shown[0] is not pod.record or shown[1] is not pod.run or shown[2] is not told:
-                seen = pod_of(pod.record, pod.run, container=container, indexed=indexed, told=told)
-                shown = pod.shown = (pod.record, pod.run, told, seen)
-            pods.append(shown[3])
-        found = reconcile(spec, state, pods, now, cap=self._catalog.catalogue.settings.global_max_retries)
-        work.record = evolve(work.record, state=found.state)
-        for decided in found.decisions:
-            pod, decision = work.pods[decided.pod], decided.decision
-            run = pod.run
-            if run is None or run.outcome is None:
-                continue
-            failure = run.failure or failure_of(pod, run, container, self._catalog.categories)
-            if pod.declined is not None:
-                decision = after_its_pod(decision, pod.declined)
-            pod.run = evolve(run, failure=failure, decision=decision)
-            self._state.note_run(active, pod.run)
-        self._pods.clear(active, work)
-        return found
-
-    def _finished(self, active: Active, work: JobWork, ended: JobCondition, now: float) -> None:
+    def _finished(self, active: Active, work: JobWork, over: JobCondition, now: float) -> None:
         """End the attempt of a job that is complete or has failed, and the job too if it has no set."""
         job_id = active.attempt.job_id
-        if ended.type == "Complete":
-            self._attempts.end(active, Ending.SUCCEEDED, ended.message, now)
+        if over.type == "Complete":
+            self._state.step(active, *ended(active.attempt, Ending.SUCCEEDED, over.message, now))
         else:
-            self._attempts.end(active, Ending.FAILED, f"{ended.reason}: {ended.message}", now, work=work)
+            self._fail(active, work, f"{over.reason}: {over.message}", now)
         self._state.queue.wake_at(KUBEJOB, job_id, None)
         self._release(work, active.job)
         if active.job.child is None:
             self.finish(job_id, "", now)
             return
-        self._attempts.put(active.job, standing(work.record, in_set=True), now)
+        self._stands(active.job, standing(work.record, in_set=True), now)
         self.changed(self._state.jobs[job_id], work)
+
+    def _fail(self, active: Active, work: JobWork, message: str, now: float) -> None:
+        failure = why_failed(work.record.state, work.last_failure, message, now)
+        self._state.step(active, *ended(active.attempt, Ending.FAILED, message, now, failure=failure))
+
+    def _deleted(self, active: Active, work: JobWork, now: float) -> None:
+        """End the attempt of a job that was deleted, and of which nothing runs any more."""
+        if work.record.failed_in_place:
+            self._fail(active, work, work.record.failed_in_place, now)
+        else:
+            why = "deleted by its job set" if active.job.child is not None else "cancelled"
+            self._state.step(active, *ended(active.attempt, Ending.CANCELLED, why, now))
+        self._gone(work, now)
 
     def _gone(self, work: JobWork, now: float) -> None:
         """Forget an attempt of which nothing is left."""

@@ -4,68 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from holdfast.domain.classify import classify
 from holdfast.domain.events import EventRecord, JobSetDecided, JobSetEvent, JobSetNoted
-from holdfast.domain.record import Struct, evolve, field
+from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision, SetLogEntry
-from holdfast.domain.workloads.kubejob.observed import named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.failure import Failure
-    from holdfast.domain.job import Job, Run
-    from holdfast.domain.policy.model import Decision
+    from holdfast.domain.job import Job
     from holdfast.domain.workloads.children import Child, CreateChild
     from holdfast.domain.workloads.jobset.state import JobSetState
-    from holdfast.domain.workloads.kubejob.model import Pod
+    from holdfast.domain.workloads.kubejob.pods import LivePod
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 
 
 R = TypeVar("R", bound=Owner)
 S = TypeVar("S")
-
-
-class PodWork(Struct, eq=False, gc=True):
-    """One pod: a place, and the programs that run in it one after the other."""
-
-    record: PodRecord
-    run: Run | None = None
-    """Its program; ``None`` while it waits for a place or to start again."""
-    first: str = ""
-    """Uid its first run will have."""
-    placement_id: str = ""
-    """Its id in the pending queue; empty while it does not wait."""
-    shown: tuple[PodRecord, Run | None, bool, Pod] | None = None
-    """How its Job sees it, and what that was made from."""
-    failure: tuple[str, Failure] | None = None
-    """How its last program failed, which is classified once, with the uid of that run."""
-    declined: Decision | None = None
-    """What was decided about its last program, where that does not start again in it."""
-    kept: Run | None = None
-    """The place it keeps while it waits to restart in place, charged separately."""
-
-
-def failure_of(pod: PodWork, run: Run, container: str, categories: CompiledCategories) -> Failure:
-    """Classify how the program of a pod failed, once; its container has the name the pod gives it.
-
-    Raises:
-        ValueError: Nothing is known of how it ended.
-    """
-    if pod.failure is not None and pod.failure[0] == run.uid:
-        return pod.failure[1]
-    if run.outcome is None:
-        msg = f"run {run.uid} has no outcome"
-        raise ValueError(msg)
-    failure = classify(named(run.outcome, container), rank=run.rank, categories=categories)
-    if run.devices:
-        failure = evolve(failure, devices=run.devices)
-    pod.failure = (run.uid, failure)
-    return failure
 
 
 class JobWork(Struct, eq=False, gc=True):
@@ -74,7 +32,7 @@ class JobWork(Struct, eq=False, gc=True):
     record: KubeJobRecord
     stored: KubeJobRecord | None = None
     """The record as it was last written."""
-    pods: dict[str, PodWork] = field(default_factory=dict)
+    pods: dict[str, LivePod] = field(default_factory=dict)
     """Those that have not ended, by name."""
     pod_names: dict[str, str] = field(default_factory=dict)
     """The pod of each run that has not ended, by the run's uid."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.controller.publisher import containers, sooner
-from holdfast.domain.record import Struct, evolve
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import CreateChild
-from holdfast.domain.workloads.jobset.children import pod_environment
-from holdfast.domain.workloads.jobset.model import RestartStrategy
+from holdfast.domain.workloads.jobset.children import plan_of, pod_environment
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
+from holdfast.domain.workloads.kubejob.plan import PodPlan
 from holdfast.ports.engine import RunOrder
 
 if TYPE_CHECKING:
@@ -21,36 +21,15 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.workloads.memory import JobWork, SetWork
-    from holdfast.domain.containers import Capability
     from holdfast.domain.job import Job, Run
     from holdfast.domain.policy.model import Backoff
-    from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.program import Program
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
     from holdfast.domain.workloads.spec import JobSpec
 
 _BACKSTOP_S = 1.0
 """The controller, which counts failed pods, should be first to see a Job's deadline pass, by any clock."""
 _MOST_PLANS = 1_024
-
-
-class PodPlan(Struct, frozen=True):
-    """What the pods of some jobs have in common."""
-
-    spec: KubeJobSpec
-    program: Program
-    policies: tuple[str, ...] = ()
-    """Named policies that may restart a failed pod before its job sees the failure."""
-    topology: str | None = None
-    template: Mapping[str, Any] | None = None
-    """The pod template as written."""
-    in_place: bool = False
-    """Whether its set restarts programs in place."""
-    max_restarts: int = 0
-    """Of its set."""
-    needs: frozenset[Capability] = frozenset()
-    """What an engine must be capable of to run them."""
 
 
 class Plans:
@@ -76,22 +55,13 @@ class Plans:
                 raise ValueError(msg)
             plans = self._of_groups.setdefault(job.child.set_id, {})
             if job.child.group not in plans:
-                of_set = self._sets[job.child.set_id].spec
-                plans[job.child.group] = self._of_group(of_set, of_set.by_name[job.child.group])
+                spec_of_set = self._sets[job.child.set_id].spec
+                group = spec_of_set.by_name[job.child.group]
+                plan = self._plan(group.job, group.program, group.template.get("spec", {}))
+                plans[job.child.group] = plan_of(plan, spec_of_set, group)
             return plans[job.child.group]
         return self._of_specs.answer(
             job.spec, lambda: evolve(self._plan(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
-        )
-
-    def _of_group(self, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
-        plan = self._plan(group.job, group.program, group.template.get("spec", {}))
-        policy = spec.failure
-        return evolve(
-            plan,
-            policies=group.retry_policies,
-            topology=group.topology,
-            in_place=policy is not None and policy.strategy is RestartStrategy.IN_PLACE,
-            max_restarts=0 if policy is None else policy.max_restarts,
         )
 
     def _plan(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:
@@ -154,14 +124,3 @@ class Plans:
             submitter_uid=job.submitter_uid,
             template=plan.template,
         )
-
-
-def current_spec(plan: PodPlan, record: KubeJobRecord) -> KubeJobSpec:
-    """Return a Job's rules with its set's changes: its size, and whether it is suspended."""
-    spec = plan.spec
-    if spec.suspend is not record.suspended:
-        spec = evolve(spec, suspend=record.suspended)
-    size = (record.parallelism, record.completions)
-    if record.parallelism is not None and size != (spec.parallelism, spec.completions):
-        spec = evolve(spec, parallelism=record.parallelism, completions=record.completions)
-    return spec

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition, RunOutcome
 from holdfast.domain.lifecycle import DRAIN_NODE, EVICT_JOB, HOLD_JOB, PREEMPT_JOB, Ending, Interruption
+from holdfast.domain.lifecycle.interruptions import EVICTIONS
 from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.record import evolve
 
@@ -32,27 +33,10 @@ ROWS = {
     Interruption.EVICT_NOW: EVICT_JOB,
 }
 """What each has the lifecycle do."""
-EVICTIONS = frozenset({Interruption.EVICT, Interruption.EVICT_NOW})
 FAILURES = frozenset({Interruption.PREEMPT, *EVICTIONS})
 """Those that are failures."""
-OF_PLACE = frozenset({Interruption.DRAIN, *FAILURES})
-"""Those that take a place away; what is stopping already gives it back anyway."""
 _TOLD = frozenset({EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION, EndedBy.EVICTION})
 _NOT_ITS_OWN = _TOLD | {EndedBy.CASCADE, EndedBy.LOST}
-
-
-def changes_nothing(why: Interruption, before: Interruption | None, *, stopping: bool) -> bool:
-    """Whether it makes no difference to what is stopped already, or is no answer to why it is.
-
-    Args:
-        why: Why it is to be stopped now.
-        before: Why it was told to stop, if it was.
-        stopping: Whether it is being stopped.
-    """
-    if before is why or (why is Interruption.RELEASE and before is not Interruption.HOLD):
-        return True
-    sooner = why is Interruption.EVICT_NOW and before is Interruption.EVICT
-    return why in OF_PLACE and stopping and not sooner
 
 
 def failed_by_itself(ended: Sequence[tuple[int, RunOutcome]]) -> bool:

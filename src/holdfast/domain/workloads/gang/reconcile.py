@@ -20,6 +20,7 @@ from holdfast.domain.lifecycle import (
     RequestRow,
     Step,
 )
+from holdfast.domain.lifecycle.interruptions import OF_PLACE, changes_nothing
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
@@ -292,9 +293,9 @@ def _interrupt(job: Job, seen: Observed, asked: Asked, now: float) -> tuple[Job,
     why, reason = Interruption(asked), seen.reason
     stopping = seen.attempt is not None and seen.attempt.status is AttemptStatus.TERMINATING
     nothing = seen.attempt is None or job.cancel_requested
-    if nothing or interruption.changes_nothing(why, seen.interrupted, stopping=stopping):
+    if nothing or changes_nothing(why, seen.interrupted, stopping=stopping):
         return job, ()
-    if why not in interruption.OF_PLACE:
+    if why not in OF_PLACE:
         reason = reason or (HELD_BY_USER if why is Interruption.HOLD else "released by a user")
     return evolve(job, reason=reason, updated_at=now), (StopAttempt(interruption.ROWS[why], why),)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from holdfast.domain.record import Struct, field
+from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.workloads.children import ChildPhase, CreateChild, ResizeChild, ResumeChild, SuspendChild
 from holdfast.domain.workloads.jobset.model import PREFIX, RestartStrategy, coordinator_endpoint, job_key, job_name
 from holdfast.domain.workloads.jobset.state import GroupStatus, JobSetState, backoff_keys
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
+    from holdfast.domain.workloads.kubejob.plan import PodPlan
 
 _name, _group = attrgetter("name"), attrgetter("group")
 
@@ -202,3 +203,15 @@ def pod_environment(spec: JobSetSpec, job: CreateChild, pod: int, *, uid: str) -
     if endpoint := coordinator_endpoint(spec):
         found["JOBSET_COORDINATOR"] = endpoint
     return found
+
+
+def plan_of(plan: PodPlan, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:
+    """Return the plan of a set's pods: with its policies, its topology, and how it restarts."""
+    policy = spec.failure
+    return evolve(
+        plan,
+        policies=group.retry_policies,
+        topology=group.topology,
+        in_place=policy is not None and policy.strategy is RestartStrategy.IN_PLACE,
+        max_restarts=0 if policy is None else policy.max_restarts,
+    )

@@ -138,6 +138,8 @@ class Pod(Struct, frozen=True, kw_only=True):
     ready: bool = False
     deleting: bool = False
     """It is being deleted and has not ended yet."""
+    idle: bool = False
+    """Nothing runs in it, so that it is gone as soon as it is stopped."""
     containers: tuple[ContainerResult, ...] = ()
     conditions: frozenset[tuple[str, str]] = frozenset()
     """Types and statuses."""

@@ -77,47 +77,45 @@ def _ending(
 
     As in Kubernetes, what still works counts as failed at once when a Job has failed, and not when one is complete.
     """
-    working: list[str] = []
-    stops: list[StopPod] = []
-    for pod in pods:
-        if pod.active:
-            working.append(pod.name)
-            stops.append(StopPod(pod.name))
+    working = [pod for pod in pods if pod.active]
+    stops = tuple([StopPod(pod.name) for pod in working])
+    going = [pod.name for pod in working if not pod.idle]
+    if ending.failed:
+        state = evolve(state, failed=state.failed + len(working))
     interim, final = ("FailureTarget", "Failed") if ending.failed else ("SuccessCriteriaMet", "Complete")
     state = with_condition(
         state, JobCondition(interim, status=True, reason=ending.reason, message=ending.message, since=now)
     )
-    if working or state.terminating:
+    state = evolve(state, active=0, ready=0)
+    if going or state.terminating:
         ended = evolve(
             state,
-            active=0,
-            ready=0,
-            terminating=state.terminating + len(working),
-            failed=state.failed + (len(working) if ending.failed else 0),
-            counted=state.counted.union(working),
-            stopped_at_end=state.stopped_at_end.union(working),
+            terminating=state.terminating + len(going),
+            counted=state.counted.union(going),
+            stopped_at_end=state.stopped_at_end.union(going),
         )
-        return Result(state=ended, orders=tuple(stops), decisions=decisions)
+        return Result(state=ended, orders=stops, decisions=decisions)
     ended = with_condition(
         state, JobCondition(final, status=True, reason=ending.reason, message=ending.message, since=now)
     )
-    return Result(state=evolve(ended, finished_at=now), decisions=decisions)
+    return Result(state=evolve(ended, finished_at=now), orders=stops, decisions=decisions)
 
 
 def _suspended(state: KubeJobState, pods: Sequence[Pod], decisions: tuple[PodDecision, ...], now: float) -> JobResult:
     """Stop every pod and count none of them; the deadline begins anew on resume."""
     condition = JobCondition("Suspended", status=True, reason="JobSuspended", message="Job suspended", since=now)
-    stopped = tuple(pod.name for pod in pods if pod.active)
+    stopped = tuple(StopPod(pod.name) for pod in pods if pod.active)
+    stopping = [pod.name for pod in pods if pod.active and not pod.idle]
     going = {pod.name for pod in pods if pod.deleting}
     new = evolve(
         with_condition(state, condition),
         started_at=None,
         active=0,
         ready=0,
-        terminating=state.terminating + len(stopped),
-        counted=state.counted | going | frozenset(stopped),
+        terminating=state.terminating + len(stopping),
+        counted=state.counted | going | frozenset(stopping),
     )
-    return Result(state=new, orders=tuple(map(StopPod, stopped)), decisions=decisions)
+    return Result(state=new, orders=stopped, decisions=decisions)
 
 
 def _going_on(
@@ -125,13 +123,13 @@ def _going_on(
 ) -> JobResult:
     """Start and stop pods of a Job that is neither suspended nor decided."""
     staying: list[Pod] = []
-    stopped: list[str] = []
+    stopped: list[Pod] = []
     for pod in pods:
         if pod.active:
             if has_place(spec, pod):
                 staying.append(pod)
             else:
-                stopped.append(pod.name)
+                stopped.append(pod)
     free = wanted(spec, state, len(staying)) - len(staying)
     created: tuple[StartPod, ...] = ()
     wake_at = None
@@ -140,18 +138,20 @@ def _going_on(
         orders, wake_at = _orders(spec, state, pods, now)
         created = tuple(islice(orders, max(0, free)))
     elif free < 0:
-        stopped += [pod.name for pod in sorted(staying, key=_dispensable)[:-free]]
+        stopped += sorted(staying, key=_dispensable)[:-free]
     if spec.active_deadline_s is not None and state.started_at is not None:
         due = state.started_at + spec.active_deadline_s
         wake_at = due if wake_at is None else min(due, wake_at)
     if stopped or created:
+        going = [pod.name for pod in stopped if not pod.idle]
         state = evolve(
             state,
             active=state.active - len(stopped) + len(created),
-            terminating=state.terminating + len(stopped),
-            counted=state.counted.union(stopped),
+            terminating=state.terminating + len(going),
+            counted=state.counted.union(going),
         )
-    return Result(state=state, orders=(*map(StopPod, stopped), *created), decisions=decisions, wake_at=wake_at)
+    stops = [StopPod(pod.name) for pod in stopped]
+    return Result(state=state, orders=(*stops, *created), decisions=decisions, wake_at=wake_at)
 
 
 def with_condition(state: KubeJobState, condition: JobCondition) -> KubeJobState:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
 from holdfast.domain.job import JobState
-from holdfast.domain.lifecycle import AttemptStatus
-from holdfast.domain.record import Struct
+from holdfast.domain.lifecycle import ENDING_STATUS, AttemptStatus, Ending, Outcome, Step
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.kubejob.reconcile import DEADLINE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
+    from holdfast.domain.job import Attempt, Job
     from holdfast.domain.workloads.kubejob.model import KubeJobState
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
@@ -62,6 +65,43 @@ def moves(status: AttemptStatus, pods: Collection[PodsAre]) -> tuple[PodMove, ..
             made.append(move)
             status = move.to
     return tuple(made)
+
+
+def made(attempt: Attempt, pods: Collection[PodsAre], now: float) -> Iterator[tuple[Step, Attempt]]:
+    """Return the steps an attempt makes now, each with the attempt as it leaves it."""
+    for move in moves(attempt.status, pods):
+        attempt = attempt.entered(move.to, now)
+        if move.to is A.RUNNING:
+            attempt = evolve(attempt, started_at=attempt.started_at or now)
+        yield Step(move.name, Outcome.SUCCESS, now), attempt
+
+
+def ended(
+    attempt: Attempt, ending: Ending, message: str, now: float, *, failure: Failure | None = None
+) -> tuple[Step, Attempt]:
+    """Return the last step of an attempt, with how it ended; it has failed if there is a failure."""
+    if ending is Ending.CANCELLED and attempt.started_at is None:
+        ending = Ending.NEVER_STARTED
+    over = evolve(
+        attempt,
+        status=ENDING_STATUS[ending],
+        status_since=now,
+        ended_at=now,
+        ending=ending,
+        failure=failure,
+        message=message,
+    )
+    return Step(END_PODS.name, Outcome.SUCCESS, now, message=message), over
+
+
+def why_failed(state: KubeJobState, last: Failure | None, message: str, now: float) -> Failure:
+    """Return the failure of an attempt: that of the last pod that failed by itself, unless time was over."""
+    over = state.finished
+    if over is not None and over.reason == DEADLINE.reason:
+        # All pods were stopped; an earlier failure is not what ended the job.
+        late = frozenset({FailureCondition.DEADLINE_EXCEEDED})
+        return Failure(Cause.EXECUTION_TIMEOUT, late, message=message, failed_at=now, ended_by=EndedBy.DEADLINE)
+    return last or Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
 
 
 NO_PODS = "its parallelism is 0, so it starts no pods"
@@ -126,3 +166,20 @@ def final(state: KubeJobState, otherwise: str) -> Standing:
     if ended.type == "Complete":
         return Standing(JobState.SUCCEEDED)
     return Standing(JobState.FAILED, f"{ended.reason}: {ended.message}")
+
+
+def stands(job: Job, found: Standing, now: float) -> Job:
+    """Return a job as it stands now; while pods of it are pending, the reason is the one placement gives."""
+    state, reason, retry_at = found
+    stays = state is job.state
+    placed = state is JobState.QUEUED and not reason and job.reason != NO_PODS
+    if stays and (placed or (reason, retry_at) == (job.reason, job.retry_at)):
+        return job
+    queued_at = now if state is JobState.QUEUED and not stays else job.queued_at
+    return evolve(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
+
+
+def begun(job: Job, attempt: int, now: float) -> Job:
+    """Return a job of which a pod has a place, and none had."""
+    running = evolve(job, state=JobState.RUNNING, reason="", attempt=attempt, retry_at=None, updated_at=now)
+    return evolve(running, started_at=job.started_at or now)

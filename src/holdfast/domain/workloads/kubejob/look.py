@@ -1,0 +1,259 @@
+"""One look at the pods of a job: what has become of their programs, which start again, and which come and go.
+
+A program that has ended can start again in its pod (``programs``); then its Job sees no failure. All other ends are
+judged as a Job judges its pods (``reconcile``).
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.domain.job import Run
+from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
+from holdfast.domain.lifecycle.interruptions import EVICTIONS, changes_nothing
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.kubejob.decisions import after_its_pod
+from holdfast.domain.workloads.kubejob.model import StopPod
+from holdfast.domain.workloads.kubejob.observed import pod_of
+from holdfast.domain.workloads.kubejob.plan import requested
+from holdfast.domain.workloads.kubejob.pods import AskPlace, ForgetRun, LivePod, NoteRun, StartRun
+from holdfast.domain.workloads.kubejob.programs import Programs
+from holdfast.domain.workloads.kubejob.reconcile import reconcile
+from holdfast.domain.workloads.kubejob.standing import PodsAre, made, standing
+from holdfast.domain.workloads.kubejob.stored import PodRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from holdfast.domain.job import Attempt
+    from holdfast.domain.lifecycle import Step
+    from holdfast.domain.placement.fit import PlaceKey
+    from holdfast.domain.workloads.kubejob.model import Pod, PodDecision, StartPod
+    from holdfast.domain.workloads.kubejob.standing import Standing
+
+
+_DOMAINS_EVERY_S = 1.0
+"""How often a job looks for a free topology domain; it is not told when one is given back."""
+
+
+class Stand(NamedTuple):
+    """How an attempt and its job stand after a look."""
+
+    steps: tuple[tuple[Step, Attempt], ...]
+    job: Standing | None
+    """``None`` while it is deleted."""
+    live: Sequence[Run]
+    look_at: float | None
+    """When to look again although nothing happens."""
+
+
+class PodLook(Programs):
+    """Collects what follows from the facts about a job's pods; ``orders`` are to be carried out in their order."""
+
+    def look(self) -> None:
+        """Bring the pods up to date, decide what follows, and order it."""
+        self.refresh()
+        self.await_next_programs()
+        if self.record.deleting_since is None:
+            self._sync()
+        else:
+            # What was cleared since the record was last written comes back after a restart.
+            self.stop_all()
+            self._clear()
+
+    # which come and go
+
+    def _sync(self) -> None:
+        spec, state = self.facts.plan.current(self.record), self.record.state
+        found = reconcile(spec, state, list(self._as_seen(indexed=spec.indexed)), self.now, cap=self.facts.cap)
+        self._decided(found.decisions)
+        self._clear()
+        for order in found.orders:
+            if isinstance(order, StopPod):
+                self._stop(order.name)
+            else:
+                self._add(order)
+        self._start_idle()
+        self.record, self.wake_at = evolve(self.record, state=found.state), found.wake_at
+
+    def _as_seen(self, *, indexed: bool) -> Iterable[Pod]:
+        """Show the pods as the Job controller would see them; those that have not changed as before."""
+        counted, container = self.record.state.counted, self.facts.plan.program.container
+        for name, pod in self.pods.items():
+            told, shown = name in counted, pod.shown
+            if shown is None or shown[0] is not told:
+                shown = (told, pod_of(pod.record, pod.run, container=container, indexed=indexed, told=told))
+                self.pods[name] = evolve(pod, shown=shown)
+            yield shown[1]
+
+    def _decided(self, decisions: Iterable[PodDecision]) -> None:
+        """Keep what was decided about pods that failed with their last program."""
+        for name, decision in decisions:
+            run, declined = self.pods[name].run, self.pods[name].declined
+            if run is not None and run.outcome is not None:
+                failure = run.failure or self.failure_of(name, run)
+                told = decision if declined is None else after_its_pod(decision, declined)
+                run = evolve(run, failure=failure, decision=told)
+                self.pods[name] = evolve(self.pods[name], run=run, shown=None)
+                self.orders.append(NoteRun(run))
+
+    def _clear(self) -> None:
+        """Forget pods that have ended; the look before has counted each."""
+        for name, pod in list(self.pods.items()):
+            if pod.run is not None and pod.run.status in RUN_TERMINAL:
+                del self.pods[name]
+                self.orders.append(ForgetRun(pod.run.uid))
+
+    def _add(self, order: StartPod) -> None:
+        """Make a pod; its name is unique in its job as its first run's uid is among all."""
+        taken = {pod.record.rank for pod in self.pods.values()} if order.index is None else set()
+        rank = next(slot for slot in range(len(taken) + 1) if slot not in taken) if order.index is None else order.index
+        uid = self.facts.fresh_uid(rank)
+        record = PodRecord(
+            name=f"{self.facts.job.name}-{rank}-{uid.rpartition('-')[2]}",
+            rank=rank,
+            index_failures=order.index_failures,
+            index_ignored=order.index_ignored,
+            in_place=self.facts.barrier.first if self.facts.plan.in_place else 0,
+        )
+        self.pods[record.name] = LivePod(record, first=uid)
+
+    def _start_idle(self) -> None:
+        """Start the programs of pods that have none and may: on the place each kept, else in the pending queue."""
+        # Kubernetes may run two pods of one index for as long as the earlier one takes to go; here it waits for that.
+        taken = {pod.record.rank for pod in self.pods.values() if pod.run is not None}
+        idle = [name for name, pod in self.pods.items() if pod.run is None and not pod.request]
+        for name in idle:
+            record, kept = self.pods[name].record, self.pods[name].kept
+            if record.rank in taken or not self.may_start(record):
+                continue
+            if kept is not None and self.facts.useless(kept):
+                self.give_up_place(name)
+                kept = None
+            if kept is None:
+                self.orders.append(AskPlace(name))
+            else:
+                self.give_back(name)
+                uid = self.facts.fresh_uid(record.rank)
+                self.start(name, uid, (kept.executor, kept.node), kept.devices, grant=bool(kept.devices))
+
+    def may_start(self, record: PodRecord) -> bool:
+        """Whether a pod without a program may have one now; one that restarts in place waits at the barrier."""
+        if record.held or (record.due is not None and record.due > self.now):
+            return False
+        return not self.facts.plan.in_place or record.in_place in {0, self.facts.barrier.current}
+
+    def start(self, name: str, uid: str, place: PlaceKey, devices: tuple[str, ...], *, grant: bool = False) -> None:
+        """Start a pod's next program on the place it got."""
+        pod, attempt = self.pods[name], self.attempt
+        run = Run(
+            uid=uid,
+            job_id=attempt.job_id,
+            attempt=attempt.number,
+            rank=pod.record.rank,
+            status=RunStatus.CREATING,
+            status_since=self.now,
+            executor=place[0],
+            node=place[1],
+            request=requested(self.facts.job, pod.record),
+            devices=devices,
+            generation=self.record.generation,
+        )
+        record = evolve(pod.record, run=uid, due=None, waiting=False, place_given_up=False, taken="")
+        self.pods[name] = evolve(pod, record=record, run=run, request="", shown=None)
+        self.orders.append(StartRun(name, run, grant))
+
+    # how its job stands
+
+    def stand(self, *, awaits_domain: bool) -> Stand:
+        """Bring the attempt's status and the job's state into agreement with its pods.
+
+        Args:
+            awaits_domain: Whether the job waits for a topology domain.
+        """
+        live: list[Run] = []
+        running, waiting = False, awaits_domain
+        given_up = self.now + _DOMAINS_EVERY_S if waiting else inf
+        due = self.wake_at if self.wake_at is not None and self.wake_at > self.now else inf
+        for pod in self.pods.values():
+            waiting = waiting or bool(pod.request)
+            if pod.record.due is not None and pod.record.due > self.now:  # one already due waits for a place
+                due = min(due, pod.record.due)
+            if pod.run is not None and pod.run.status not in RUN_TERMINAL:
+                live.append(pod.run)
+                running = running or pod.run.status is RunStatus.RUNNING
+                given_up = min(given_up, self.given_up_at(pod.run) or inf)
+        pods = {PodsAre.RUNNING} if running else set[PodsAre]()
+        if self.record.deleting_since is not None or self.record.state.condition("FailureTarget") is not None:
+            pods.add(PodsAre.GOING)
+        steps = tuple(made(self.attempt, pods, self.now))
+        look_at, found, job = min(due, given_up), None, self.facts.job
+        if self.record.deleting_since is None:
+            wake_at = due if due < inf else None
+            most, in_set = self.facts.plan.spec.parallelism, job.child is not None
+            found = standing(
+                self.record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at, parallelism=most
+            )
+        return Stand(steps, found, live, look_at if look_at < inf else None)
+
+    # what is asked from outside
+
+    def stop_all(self, *, again: bool = False) -> bool:
+        """Stop all pods; returns whether one is gone at once or has ended meanwhile, so that the job needs a look."""
+        due = False
+        for name in list(self.pods):
+            due = self._stop(name, again=again) or due
+        return due
+
+    def _stop(self, name: str, *, again: bool = False) -> bool:
+        pod = self.pods[name]
+        if pod.run is None:
+            self.withdraw(name)
+            self.give_back(name)
+            del self.pods[name]
+            return True
+        run = self.facts.runs.get(pod.run.uid, pod.run)
+        if run.status in RUN_TERMINAL:
+            return True
+        why = Interruption.HOLD if self.record.suspended and self.record.deleting_since is None else None
+        if again or run.interrupted is not why or run.status is not RunStatus.TERMINATING:
+            stopped = evolve(run, status=RunStatus.TERMINATING, status_since=self.now, interrupted=why)
+            self.put_run(name, stopped)
+        return False
+
+    def evict(self, why: Interruption, reason: str, *, node: str, uid: str) -> None:
+        """Stop the pods that are to leave their places; each has failed of a disruption then."""
+        for name, pod in list(self.pods.items()):
+            if pod.kept is not None and not uid and node in {"", pod.kept.node}:
+                self.give_up_place(name)
+            if pod.run is None or node not in {"", pod.run.node} or uid not in {"", pod.run.uid}:
+                continue
+            run = self.facts.runs.get(pod.run.uid, pod.run)
+            stopping = run.status is RunStatus.TERMINATING
+            if run.status not in RUN_TERMINAL and not changes_nothing(why, run.interrupted, stopping=stopping):
+                taken = (reason or pod.record.taken) if why in EVICTIONS else ""
+                self.change(name, evolve(self.pods[name].record, taken=taken))
+                self.put_run(name, evolve(run.entered(RunStatus.TERMINATING, self.now), interrupted=why))
+
+    def release(self) -> None:
+        """Let pods go on that a policy holds."""
+        for name, pod in list(self.pods.items()):
+            self.change(name, evolve(pod.record, held=""))
+
+    def requeue(self) -> None:
+        """Have pods that wait in line take another place there, by a new priority."""
+        for name in self.pods:
+            self.withdraw(name)
+
+    def resume(self) -> None:
+        """Restore the pods a job had when the last controller stopped."""
+        for record in self.record.pods:
+            name, run = record.name, self.facts.runs.get(record.run)
+            self.pods[name] = LivePod(record, run)
+            if record.waiting and run is not None:
+                self.remember(name, run)
+                self.await_next(name, run)
+            if self.pods[name].run is None and self.record.deleting_since is not None:
+                self.give_back(name)
+                del self.pods[name]

@@ -1,0 +1,170 @@
+"""The pods of a job as they are, the facts that a look at them depends on, and the orders that come of it.
+
+A pod is a place, and the programs that run in it one after the other. What happens to it is decided in ``look``;
+whoever carries the orders out decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from holdfast.domain.policy.model import Backoff
+from holdfast.domain.record import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.domain.classify import CompiledCategories
+    from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.policy.blame import Suspicion
+    from holdfast.domain.policy.model import Decision
+    from holdfast.domain.workloads.kubejob.model import Pod
+    from holdfast.domain.workloads.kubejob.plan import PodPlan
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.domain.workloads.retry import Ruleset
+
+CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
+"""The kubelet's: 10 s doubling to five minutes."""
+
+
+class LivePod(Struct, frozen=True):
+    """One pod that has not ended."""
+
+    record: PodRecord
+    run: Run | None = None
+    """Its program; ``None`` while it waits for a place or to start again."""
+    first: str = ""
+    """Uid its first run will have."""
+    request: str = ""
+    """Its request for a place; empty while it does not wait in line for one."""
+    kept: Run | None = None
+    """The place it keeps while it waits to restart in place, charged separately."""
+    failure: tuple[str, Failure] | None = None
+    """How its last program failed, which is classified once, with the uid of that run."""
+    declined: Decision | None = None
+    """What was decided about its last program, where that does not start again in it."""
+    shown: tuple[bool, Pod] | None = None
+    """How its Job sees it, and whether that is because its Job stopped it."""
+
+
+class Barrier(NamedTuple):
+    """How far a set is that restarts in place: no pod starts anew before all have come to the barrier."""
+
+    previous: int | None = None
+    """The restart that all have left behind; ``None`` before there was any, or where no set is known."""
+    current: int | None = None
+    """The one that pods may begin."""
+    uncounted: int = 0
+    """Restarts that do not count against its ``maxRestarts``."""
+
+    @property
+    def first(self) -> int:
+        """Which restart a new pod begins with: the one its set has reached or is gathering for."""
+        return 0 if self.previous is None else self.previous + 1
+
+
+class Judging(NamedTuple):
+    """What a decision about one failed program depends on, besides its pod and its failure."""
+
+    ruleset: Ruleset
+    draw: float = 0.0
+    suspicion: Suspicion | None = None
+    refusals: int = 0
+
+
+class Patience(NamedTuple):
+    """How long a program may take to stop and to start before it is given up."""
+
+    stop_s: float
+    start_s: float | None
+    """``None``: any time."""
+
+
+class PodFacts(Struct, frozen=True, kw_only=True):
+    """What a look at the pods of a job depends on, as observed."""
+
+    job: Job
+    attempt: Attempt
+    plan: PodPlan
+    runs: Mapping[str, Run]
+    """As they are now, by uid."""
+    barrier: Barrier
+    categories: CompiledCategories
+    cap: int | None
+    """``globalMaxRetries``."""
+    patience: Patience
+    since: Callable[[float], float]
+    """Returns a moment by this controller's clock, which may have been set back since."""
+    fresh_uid: Callable[[int], str]
+    """Returns a uid for a run of a rank that no run of the attempt had before."""
+    judging: Callable[[Run], Judging]
+    """Asked once about each program that failed, as the answer is dear."""
+    useless: Callable[[Run], bool]
+    """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""
+    lost: Callable[[Run, float], RunOutcome]
+    """Returns the outcome of a program that is given up."""
+    backoff: Backoff = CRASH_BACKOFF
+    """For ``OnFailure``."""
+
+
+class PutRun(NamedTuple):
+    """A run has another status: it is to stop, or is given up."""
+
+    run: Run
+
+
+class NoteRun(NamedTuple):
+    """Something was found out about a run that has ended."""
+
+    run: Run
+
+
+class ForgetRun(NamedTuple):
+    """A run has ended and is dealt with."""
+
+    uid: str
+
+
+class StartRun(NamedTuple):
+    """Start a pod's next program."""
+
+    pod: str
+    run: Run
+    grant: bool = False
+    """Whether its devices are yet to be given to it: they were its predecessor's."""
+
+
+class KeepPlace(NamedTuple):
+    """Keep a place for a pod's next program, under a name of its own."""
+
+    run: Run
+
+
+class GiveBack(NamedTuple):
+    """Give a kept place back."""
+
+    uid: str
+
+
+class AskPlace(NamedTuple):
+    """Have a pod wait in line for a place."""
+
+    pod: str
+
+
+class AskNoMore(NamedTuple):
+    """Take a request for a place back."""
+
+    request: str
+
+
+class Tell(NamedTuple):
+    """Say something in the log of the job's set that its rules do not see."""
+
+    type: str
+    reason: str
+    message: str
+
+
+PodOrder: TypeAlias = "PutRun | NoteRun | ForgetRun | StartRun | KeepPlace | GiveBack | AskPlace | AskNoMore | Tell"

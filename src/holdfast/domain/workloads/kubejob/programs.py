@@ -1,0 +1,249 @@
+"""What has become of the programs of a job's pods, and which of them start again in their pod.
+
+Where all of a set restart in place, every pod waits at a barrier until the last has come to it, keeping its place
+meanwhile, and one that still runs a program of an earlier restart is stopped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.domain.classify import classify
+from holdfast.domain.failure import EndedBy, in_words
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.policy.model import Action
+from holdfast.domain.record import evolve
+from holdfast.domain.shortage import met
+from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.kubejob.model import RestartPolicy
+from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
+from holdfast.domain.workloads.kubejob.pods import AskNoMore, ForgetRun, GiveBack, KeepPlace, NoteRun, PutRun, Tell
+from holdfast.domain.workloads.kubejob.restarts import RestartContext, after_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.domain.failure import Failure
+    from holdfast.domain.job import Run
+    from holdfast.domain.policy.model import Decision
+    from holdfast.domain.workloads.kubejob.pods import LivePod, PodFacts, PodOrder
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+
+_STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
+
+
+class Programs:
+    """Collects what follows from the facts about the programs of a job's pods, as ``orders`` in their order."""
+
+    def __init__(
+        self,
+        facts: PodFacts,
+        record: KubeJobRecord,
+        pods: Mapping[str, LivePod],
+        now: float,
+        *,
+        last_failure: Failure | None = None,
+    ) -> None:
+        """Look at a job.
+
+        Args:
+            facts: What is observed.
+            record: What is remembered of it.
+            pods: Those that have not ended, by name.
+            now: The time.
+            last_failure: Of the last run that failed by itself.
+        """
+        self.facts = facts
+        self.record = record
+        self.pods = dict(pods)
+        self.orders: list[PodOrder] = []
+        self.last_failure = last_failure
+        self.attempt = facts.attempt
+        self.wake_at: float | None = None
+        self.now = now
+
+    @property
+    def _goes_on(self) -> bool:
+        return self.record.deleting_since is None and not self.record.suspended
+
+    def refresh(self) -> None:
+        """Bring pods up to date with their runs; a program that is never confirmed gone is given up in the end."""
+        for name, pod in self.pods.items():
+            if pod.run is None:
+                continue
+            run = self.facts.runs.get(pod.run.uid, pod.run)
+            due = self.given_up_at(run)
+            if due is not None and due <= self.now:
+                outcome = self.facts.lost(run, self.now)
+                run = evolve(run, status=RunStatus.ERROR, status_since=self.now, ended_at=self.now, outcome=outcome)
+                self.orders.append(PutRun(run))
+            run = self._told(pod.record, run)
+            if run is not pod.run:
+                self.pods[name] = evolve(pod, run=run, shown=None)
+            if run.status in RUN_TERMINAL and run.started_at is not None and self.attempt.started_at is None:
+                self.attempt = evolve(self.attempt, started_at=run.started_at)  # over before it was seen running
+            self.remember(name, run)
+
+    def remember(self, name: str, run: Run) -> None:
+        """Remember how a program failed by itself, as that may be what its job fails of."""
+        if run.outcome is not None and failed_by_itself(run.outcome):
+            self.last_failure = self.failure_of(name, run)
+
+    def _told(self, record: PodRecord, run: Run) -> Run:
+        """Note with the end of a run that was evicted what its machine lacked."""
+        outcome = run.outcome
+        if not record.taken or outcome is None or outcome.message or outcome.ended_by is not EndedBy.EVICTION:
+            return run
+        told = evolve(run, outcome=evolve(outcome, message=record.taken))
+        self.orders.append(NoteRun(told))
+        return told
+
+    def given_up_at(self, run: Run) -> float | None:
+        """Return when a program is given up that is to stop or to start; ``None``: never."""
+        wait_s = None
+        if run.status is RunStatus.TERMINATING:
+            wait_s = self.facts.patience.stop_s
+        elif run.status is RunStatus.CREATING:
+            wait_s = self.facts.patience.start_s
+        return None if wait_s is None else self.facts.since(run.status_since) + wait_s
+
+    def failure_of(self, name: str, run: Run) -> Failure:
+        """Classify how the program of a pod failed, once; its container has the name the pod gives it."""
+        pod = self.pods[name]
+        if pod.failure is not None and pod.failure[0] == run.uid:
+            return pod.failure[1]
+        if run.outcome is None:
+            msg = f"run {run.uid} has no outcome"
+            raise ValueError(msg)
+        container = self.facts.plan.program.container
+        failure = classify(named(run.outcome, container), rank=run.rank, categories=self.facts.categories)
+        if run.devices:
+            failure = evolve(failure, devices=run.devices)
+        self.pods[name] = evolve(pod, failure=(run.uid, failure))
+        return failure
+
+    # which start again
+
+    def await_next_programs(self) -> None:
+        """Make pods whose program has ended wait for the next one, where there is to be one."""
+        plan, goes_on = self.facts.plan, self._goes_on
+        in_place = plan.in_place and goes_on
+        restarts = plan.in_place or plan.policies or plan.spec.restart_policy is RestartPolicy.ON_FAILURE
+        for name, pod in list(self.pods.items()):
+            run = pod.run
+            if run is None and in_place and pod.record.in_place < self.facts.barrier.first:
+                # It runs nothing, and catches up with the others' restart in place, even if it is pending already.
+                self.withdraw(name)
+                self.change(name, evolve(pod.record, in_place=self.facts.barrier.first))
+            if run is None or name in self.record.state.counted:
+                continue
+            if run.status not in RUN_TERMINAL:
+                if in_place:
+                    self._stop_straggler(name, pod.record, run)
+                continue
+            outcome = run.outcome
+            if outcome is not None and not outcome.succeeded and (met(outcome) or (restarts and goes_on)):
+                self._ended(name, pod.record, run)
+
+    def _stop_straggler(self, name: str, record: PodRecord, run: Run) -> None:
+        """Stop a program of an earlier generation than the one at the barrier."""
+        previous = self.facts.barrier.previous
+        if previous is not None and record.in_place <= previous and run.status is not RunStatus.TERMINATING:
+            self.put_run(name, run.entered(RunStatus.TERMINATING, self.now))
+
+    def _ended(self, name: str, record: PodRecord, run: Run) -> None:
+        """Ask whether a failed program restarts in its pod, keep what was decided with it, and tell its job's set."""
+        if run.outcome is None:
+            return
+        failure, plan = self.failure_of(name, run), self.facts.plan
+        found = after_failure(record, run.outcome, failure, self._context(record, run))
+        decision = found.decision
+        if decision is not None and failure.ended_by not in _STOPPED:
+            self._tell(record, failure, decision)
+            if plan.in_place and not decision.grants_retry:
+                reason = f"{in_words(failure)}; {decision.reason}"
+                self.record = evolve(self.record, failed_in_place=reason)
+            if found.record is None:
+                self.pods[name] = evolve(self.pods[name], declined=decision)
+            else:
+                run = evolve(run, failure=failure, decision=decision)
+                self.orders.append(NoteRun(run))
+        if found.record is not None:
+            self.change(name, evolve(found.record, waiting=True))
+            self.await_next(name, run)
+
+    def await_next(self, name: str, run: Run) -> None:
+        """Let a pod wait for its next program; in place, it keeps its place until it leaves the barrier."""
+        pod = evolve(self.pods[name], run=None, shown=None)
+        self.orders.append(ForgetRun(run.uid))
+        keeps = self.facts.plan.in_place and not pod.record.place_given_up
+        if keeps and run.outcome is not None and not is_disruption(run.outcome) and not met(run.outcome):
+            pod = evolve(pod, kept=evolve(run, uid=f"{run.uid}/kept"))
+            self.orders.append(KeepPlace(evolve(run, uid=f"{run.uid}/kept")))
+        self.pods[name] = pod
+
+    def _context(self, record: PodRecord, run: Run) -> RestartContext:
+        facts, plan, barrier = self.facts, self.facts.plan, self.facts.barrier
+        judging = facts.judging(run)
+        reached = -1 if barrier.previous is None else barrier.previous
+        return RestartContext(
+            job_id=facts.job.id,
+            ruleset=judging.ruleset,
+            has_policies=bool(plan.policies),
+            restart_policy=plan.spec.restart_policy,
+            backoff=facts.backoff,
+            in_place=reached if plan.in_place else None,
+            max_in_place=plan.max_restarts + barrier.uncounted,
+            shape=plan.shape(facts.job, record),
+            now=self.now,
+            draw=judging.draw,
+            suspicion=judging.suspicion,
+            refusals=judging.refusals,
+        )
+
+    def _tell(self, record: PodRecord, failure: Failure, decision: Decision) -> None:
+        """Say in the log of the job's set what its rules do not see."""
+        what, plan = f"pod {record.name}: {in_words(failure)}", self.facts.plan
+        if plan.in_place and met(failure) is None:
+            told = Tell("Warning", "RestartInPlace", f"{what}; the set restarts in place")
+            if not decision.grants_retry:
+                told = Tell("Warning", "RestartInPlaceRefused", f"{what}; {decision.reason}")
+        elif decision.policy not in plan.policies:
+            return
+        else:
+            what = f"{what}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
+            wait = f"; retried in {format_duration(decision.delay_s)}" if decision.delay_s else ""
+            told = Tell("Normal", "RetriedByPolicy", f"{what}{wait}")
+            if decision.action is Action.HOLD:
+                told = Tell("Warning", "HeldByPolicy", f"{what}; release job {self.facts.job.name} to retry")
+            elif not decision.grants_retry:
+                told = Tell("Warning", "RetryPolicyGaveUp", what)
+        self.orders.append(told)
+
+    # small steps
+
+    def change(self, name: str, record: PodRecord) -> None:
+        """Change what is remembered of a pod."""
+        self.pods[name] = evolve(self.pods[name], record=record, shown=None)
+
+    def put_run(self, name: str, run: Run) -> None:
+        """Give a pod's run another status."""
+        self.pods[name] = evolve(self.pods[name], run=run, shown=None)
+        self.orders.append(PutRun(run))
+
+    def withdraw(self, name: str) -> None:
+        """Take a pod out of the pending queue."""
+        if request := self.pods[name].request:
+            self.pods[name] = evolve(self.pods[name], request="")
+            self.orders.append(AskNoMore(request))
+
+    def give_up_place(self, name: str) -> None:
+        """Have a pod wait for any place; the next controller must not take for kept what others may have by then."""
+        self.give_back(name)
+        self.change(name, evolve(self.pods[name].record, place_given_up=True))
+
+    def give_back(self, name: str) -> None:
+        """Give back the place a pod kept."""
+        if kept := self.pods[name].kept:
+            self.pods[name] = evolve(self.pods[name], kept=None)
+            self.orders.append(GiveBack(kept.uid))
