@@ -14,7 +14,17 @@ from holdfast.domain.record import evolve
 from holdfast.errors import Unavailable
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
-from tools.simulate.policies import POLICIES, QUEUES, network_category, random_policy, random_queue, random_settings
+from tools.simulate.policies import (
+    FIRST_UNTRIED,
+    POLICIES,
+    QUEUES,
+    UNTRIED_EVERY,
+    kept_off_tried,
+    network_category,
+    random_policy,
+    random_queue,
+    random_settings,
+)
 from tools.simulate.watched import watched_specs
 from tools.simulate.work import random_spec
 
@@ -93,6 +103,9 @@ class People:
     def plan(self, jobs: int, until: float, seed: int) -> None:
         """Put on the agenda what will be asked for until then."""
         chance, now = self._chance, self._agenda.now()
+        if seed % UNTRIED_EVERY == FIRST_UNTRIED:
+            others = self.asks
+            self.asks = lambda spec: kept_off_tried(others(spec))
         while jobs:
             batch = min(jobs, chance.randint(1, 5))
             jobs -= batch

@@ -23,6 +23,7 @@ from holdfast.domain.policy.model import (
 from holdfast.domain.record import evolve
 
 if TYPE_CHECKING:
+    from holdfast.domain.workloads.spec import JobSpec
     from tools.simulate.chance import Chance
 
 POLICIES = ("patient", "strict", "memory")
@@ -42,6 +43,22 @@ def random_policy(chance: Chance, name: str) -> RetryPolicy:
         backoff=_backoff(chance) if chance.happens(0.7) else None,
         anti_affinity=chance.choice((AntiAffinity.NONE, AntiAffinity.NODE)),
     )
+
+
+UNTRIED_EVERY, FIRST_UNTRIED = 13, 4
+"""One seed of this many has jobs whose retries are kept off the nodes that were tried, from this one on."""
+
+
+def kept_off_tried(spec: JobSpec) -> JobSpec:
+    """Return a job whose retries, by whatever rule of its own, are kept off the nodes that were tried."""
+    own = spec.inline_policies or (RetryPolicy("inline", default_action=Action.RETRY, retry_limit=6),)
+    return evolve(spec, inline_policies=tuple(map(_kept_off, own)))
+
+
+def _kept_off(policy: RetryPolicy) -> RetryPolicy:
+    rules = [evolve(rule, mutate=evolve(rule.mutate or Mutation(), avoid_same_node=True)) for rule in policy.rules]
+    last = Rule(Action.RETRY, "untried", retry_limit=8, mutate=Mutation(avoid_same_node=True))
+    return evolve(policy, rules=(*rules, last))
 
 
 def _rule(chance: Chance, name: str) -> Rule:

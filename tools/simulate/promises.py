@@ -58,6 +58,10 @@ INVARIANTS: dict[str, str] = {
     "short-costs-nothing": (
         "An attempt that met a shortage of a node is made again whatever policies say, and counts against no limit."
     ),
+    "tried-once": (
+        "A retry that is kept off the nodes on which its job was tried is placed on none of them, and those are all on "
+        "which a program of it may have run."
+    ),
     "never-again": (
         "A job that says so is not run again where nobody knows how a run of it ended, unless a rule or a person says "
         "otherwise."

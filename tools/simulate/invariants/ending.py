@@ -74,7 +74,8 @@ class EndChecks:
         return any(self._record.jobs[job.id].state is JobState.HELD for job in self._sets.jobs[row.id].values())
 
     def _hopeless(self, job: Job) -> bool:
-        return not ever_fits(on_nodes(shape_of(job, load_spec(job.spec)), self.cluster), self._places)
+        shape = evolve(shape_of(job, load_spec(job.spec)), avoid_nodes=frozenset())  # for those alone nobody waits
+        return not ever_fits(on_nodes(shape, self.cluster), self._places)
 
     def _array_may_wait(self, row: Array) -> bool:
         if row.ended or row.deleting:

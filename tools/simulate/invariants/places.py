@@ -8,6 +8,7 @@ from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import EndedBy
 from holdfast.domain.policy.builtin import INFRASTRUCTURE, ON_UNKNOWN_END
 from holdfast.domain.policy.model import Action, DecisionCode, UnknownEnd
+from tools.simulate.invariants.untried import UntriedChecks
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class PlaceChecks:
         self._machines = machines
         self._controllers = controllers
         self._clocks_agree = clocks_agree
+        self._untried = UntriedChecks(record)
         self._known: set[str] = set()
         self._refused: dict[str, float] = {}
         """By node, when a controller last heard that something was refused."""
@@ -63,6 +65,7 @@ class PlaceChecks:
 
     def check(self, changes: Changes) -> None:
         """Check a commit that is part of the record already."""
+        self._untried.check(changes)
         for run in changes.runs.values():
             if run.uid in self._known and (run.started_at is not None or run.outcome is not None):
                 self._tries.pop(run.node, None)  # the first news of any of them lets the next one come
