@@ -154,6 +154,27 @@ MUTATIONS = (
         ("unit/test_retention_beside_work.py",),
     ),
     Mutation(
+        "what a workload of a further kind needs is not kept",
+        "compiled/workloads.py",
+        "        return KINDS[workload.kind].needs(workload)",
+        "        return Needs()",
+        ("unit/test_kinds.py",),
+    ),
+    Mutation(
+        "only the kinds that there were can be waited for",
+        "service/admission/dependencies.py",
+        "if issubclass(one.record, Owner)}",
+        "if kind in {'array', 'jobset'}}",
+        ("unit/test_kinds.py",),
+    ),
+    Mutation(
+        "events about what is asked of arrays are about the settings",
+        "wire/render_events.py",
+        "**{kind.subject: kind.plural for kind in KINDS.values()},",
+        "**{kind.subject: kind.plural for kind in KINDS.values() if kind.name != 'array'},",
+        ("unit/test_kinds_of_work.py",),
+    ),
+    Mutation(
         "what has ended and is deleted before those who wait are looked at was never there",
         "controller/dependencies.py",
         "if entry.standing is None or not entry.standing.outcome:",
