@@ -11,7 +11,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import OWNERS, Noun
 from holdfast.cli.options import FormatOption, GroupOption
 from holdfast.cli.printing import fields_of, json_line, list_format, plain, print_csv, print_things
 from holdfast.cli.render.custom_columns import custom_table, is_custom, read_columns
@@ -126,10 +126,11 @@ def _about_one(options: EventsOptions, flags: Flags) -> EventsOptions:
     target = job_or_set(options.what)
     if options.job is not None or options.jobset is not None:
         flags.wrong("NAME", "is said already by --job or --jobset", hint="holdfast events jobset/train")
-    if target.noun == Noun.ARRAY:
-        flags.wrong("NAME", "is an array, whose tasks are jobs of their own", hint=f"holdfast events {target.one}-0")
     if target.noun == Noun.JOB_SET:
         return replace(options, jobset=target.one)
+    if target.noun in OWNERS:
+        message = f"has no events but those of its {OWNERS[target.noun].parts}"
+        flags.wrong("NAME", message, hint=f"holdfast events {target.one}-0")
     return replace(options, job=target.one)
 
 
