@@ -20,7 +20,7 @@ from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.ports.overview import Scope
+from holdfast.ports.overview import FigureScope
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.overview.figures import summed_up
 from holdfast.service.overview.now import seen_now
@@ -100,7 +100,7 @@ def measure(count: int) -> Sequence[tuple[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(Path(folder) / "holdfast.db")
         fill(store, count)
-        day, labelled = Scope(_NOW - _DAY_S, _NOW), Scope(_NOW - _DAY_S, _NOW, None, (("team", "t1"),))
+        day, labelled = FigureScope(_NOW - _DAY_S, _NOW), FigureScope(_NOW - _DAY_S, _NOW, None, (("team", "t1"),))
         page = [job.id for job in store.jobs(JobFilter(), limit=_PAGE)]
         found = [
             (f"summary of {count:,} jobs", best_ms(lambda: summed_up(store, day))),

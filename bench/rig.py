@@ -13,7 +13,7 @@ from holdfast.engines.simulated.engine import SimulatedEngine
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo
-from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.sets import SetWriter
 from holdfast.service.submit import Submitter
 from holdfast.storage.sql import open_store
 
@@ -91,7 +91,7 @@ class Rig:
 
     def submit_set(self, manifest: Mapping[str, object]) -> None:
         """Append a job set with all of its jobs."""
-        JobSets(self.store, self.clock, SortableIds()).create(manifest)
+        SetWriter(self.store, self.clock, SortableIds()).create(manifest)
 
     def step(self, seconds: float = 0.0) -> None:
         """Let time pass and exchange once."""

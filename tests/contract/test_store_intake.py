@@ -21,7 +21,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import QueueFull, RateLimited
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.admission.records import new_job
-from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.sets import SetWriter
 from holdfast.service.submit import Submitter, Written
 from tests.contract.test_store_races import CALLERS, Place, Together
 from tests.contract.test_store_versions import at_once
@@ -59,7 +59,7 @@ class Desk:
     def set_of(self, user: str, name: str, replicas: int) -> None:
         spec = {"queue": "q", "jobs": [{"name": "w", "replicas": replicas, "command": ["true"]}]}
         written = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": name}, "spec": spec}
-        JobSets(self.store, self.clock, self.ids).create(written, by=caller(user))
+        SetWriter(self.store, self.clock, self.ids).create(written, by=caller(user))
 
     def there(self) -> list[str]:
         return sorted(job.name for job in self.store.jobs(JobFilter()))

@@ -11,7 +11,7 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Queue, Resource
 from holdfast.domain.lifecycle import Ending, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
-from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Scope, Share
+from holdfast.ports.overview import AttemptFigures, FailureFigures, FigureScope, Recoveries, Share
 from holdfast.ports.store import Changes, Submission
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_more_jobs_than_fit_one_statement_are_asked_for_at_once(store: Store) ->
 
 
 NOW = 1000.0
-ALL = Scope(0.0, NOW)
+ALL = FigureScope(0.0, NOW)
 OOM = Failure(Cause.OOM_KILLED, frozenset(), category="memory", subcategory="limit", node="n1")
 EXIT = Failure(Cause.KERNEL_NONZERO_EXIT, frozenset(), node="n2")
 
@@ -106,19 +106,19 @@ def history(store: Store) -> None:
 def test_jobs_are_counted_that_go_on_or_ended_in_the_time_in_question(store: Store) -> None:
     history(store)
     assert store.job_figures(ALL) == {"Succeeded": 1, "Running": 2, "Queued": 1, "Failed": 1}
-    assert store.job_figures(Scope(300.0, NOW)) == {"Succeeded": 1, "Running": 2, "Queued": 1}
-    assert store.job_figures(Scope(0.0, NOW, "gpu")) == {"Running": 1, "Queued": 1}
-    assert store.job_figures(Scope(0.0, NOW, None, (("team", "nlp"),))) == {"Succeeded": 1, "Running": 1}
-    assert store.job_figures(Scope(0.0, NOW, None, (("team", "nlp"), ("x", "1")))) == {"Succeeded": 1}
-    assert store.job_figures(Scope(0.0, NOW, "nowhere")) == {}
+    assert store.job_figures(FigureScope(300.0, NOW)) == {"Succeeded": 1, "Running": 2, "Queued": 1}
+    assert store.job_figures(FigureScope(0.0, NOW, "gpu")) == {"Running": 1, "Queued": 1}
+    assert store.job_figures(FigureScope(0.0, NOW, None, (("team", "nlp"),))) == {"Succeeded": 1, "Running": 1}
+    assert store.job_figures(FigureScope(0.0, NOW, None, (("team", "nlp"), ("x", "1")))) == {"Succeeded": 1}
+    assert store.job_figures(FigureScope(0.0, NOW, "nowhere")) == {}
 
 
 def test_the_time_of_jobs_is_from_their_first_start_on_and_only_what_lies_within_counts(store: Store) -> None:
     history(store)
     assert store.wall_time(ALL) == pytest.approx(300.0 + 200.0 + 10.0 + 100.0)
-    assert store.wall_time(Scope(300.0, NOW)) == pytest.approx(100.0 + 200.0 + 100.0)
-    assert store.wall_time(Scope(950.0, NOW, "gpu")) == pytest.approx(50.0)
-    assert store.wall_time(Scope(0.0, NOW, "nowhere")) == 0.0
+    assert store.wall_time(FigureScope(300.0, NOW)) == pytest.approx(100.0 + 200.0 + 100.0)
+    assert store.wall_time(FigureScope(950.0, NOW, "gpu")) == pytest.approx(50.0)
+    assert store.wall_time(FigureScope(0.0, NOW, "nowhere")) == 0.0
 
 
 def test_attempts_are_summed_up_by_how_they_ended(store: Store) -> None:
@@ -128,31 +128,34 @@ def test_attempts_are_summed_up_by_how_they_ended(store: Store) -> None:
         "Succeeded": AttemptFigures(1, 1, 170.0),
         None: AttemptFigures(2, 1, 230.0),
     }
-    assert store.attempt_figures(Scope(820.0, NOW, "gpu")) == {
+    assert store.attempt_figures(FigureScope(820.0, NOW, "gpu")) == {
         "Failed": AttemptFigures(1, 0, 30.0),
         None: AttemptFigures(1, 1, 130.0),
     }
-    assert store.attempt_figures(Scope(0.0, NOW, "nowhere")) == {}
+    assert store.attempt_figures(FigureScope(0.0, NOW, "nowhere")) == {}
 
 
 def test_failures_are_summed_up_by_what_they_were_and_where(store: Store) -> None:
     history(store)
     oom, other = ("oom_killed", "memory", "limit", "n1"), ("kernel_nonzero_exit", "", "", "n2")
     assert store.failure_figures(ALL) == [FailureFigures(*oom, 3, 90.0), FailureFigures(*other, 2, 90.0)]
-    assert store.failure_figures(Scope(180.0, NOW)) == [FailureFigures(*other, 2, 70.0), FailureFigures(*oom, 1, 30.0)]
-    assert store.failure_figures(Scope(0.0, NOW, None, (("x", "1"),))) == [
+    assert store.failure_figures(FigureScope(180.0, NOW)) == [
+        FailureFigures(*other, 2, 70.0),
+        FailureFigures(*oom, 1, 30.0),
+    ]
+    assert store.failure_figures(FigureScope(0.0, NOW, None, (("x", "1"),))) == [
         FailureFigures(*other, 1, 40.0),
         FailureFigures(*oom, 1, 50.0),
     ]
-    assert store.failure_figures(Scope(0.0, NOW, "nowhere")) == []
+    assert store.failure_figures(FigureScope(0.0, NOW, "nowhere")) == []
 
 
 def test_a_recovery_lasts_from_the_end_of_a_failed_attempt_to_the_start_of_the_next(store: Store) -> None:
     history(store)
     assert store.recoveries(ALL) == Recoveries(3, 20.0)
-    assert store.recoveries(Scope(500.0, NOW)) == Recoveries(1, 20.0)
-    assert store.recoveries(Scope(0.0, NOW, "default")) == Recoveries(2, 20.0)
-    assert store.recoveries(Scope(0.0, NOW, "nowhere")) == Recoveries(0, None)
+    assert store.recoveries(FigureScope(500.0, NOW)) == Recoveries(1, 20.0)
+    assert store.recoveries(FigureScope(0.0, NOW, "default")) == Recoveries(2, 20.0)
+    assert store.recoveries(FigureScope(0.0, NOW, "nowhere")) == Recoveries(0, None)
 
 
 def test_the_load_is_counted_by_queue_and_state_and_lists_begin_with_the_newest(store: Store) -> None:
@@ -223,7 +226,7 @@ def test_what_runs_had_is_summed_up_by_what_they_share(store: Store) -> None:
     store.commit(changes)
 
     def used(share: Share, since: float = 0.0, label: str = "") -> list[tuple[str, Resources, bool, int, float]]:
-        found = store.usage_figures(Scope(since, 1000.0), share, label)
+        found = store.usage_figures(FigureScope(since, 1000.0), share, label)
         return [(one.name, one.request, one.wasted, one.runs, one.ran_s) for one in found]
 
     assert used(Share.USER) == [

@@ -14,7 +14,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
 from holdfast.errors import NotFound
 from holdfast.ports.events import EventFilter
-from holdfast.ports.overview import Scope, Share
+from holdfast.ports.overview import FigureScope, Share
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.ports.workloads import WorkloadFilter
 from holdfast.service.admission.dependencies import NOTHING
@@ -65,7 +65,7 @@ def test_each_query_finds_what_is_in_a_place_and_nothing_else(filled: Store, whe
         newest = filled.newest([JobState.QUEUED], limit=99, seen=seen)
         assert _numbers([job.name for job in newest]) == inside
         assert sum(filled.queue_load(seen=seen).values()) == len(inside)
-        assert sum(filled.job_figures(Scope(0.0, 9.0, seen=seen)).values()) == len(inside)
+        assert sum(filled.job_figures(FigureScope(0.0, 9.0, seen=seen)).values()) == len(inside)
         told = filled.events(limit=999, where=EventFilter(seen=seen))
         assert {one.job_id for one in told} == {f"j{number:04}" for number in inside}
         for number in range(len(GROUPS)):
@@ -84,7 +84,7 @@ def test_places_add_up_and_none_is_nothing(filled: Store) -> None:
     assert {job.group for job in filled.jobs(JobFilter(seen=both))} == {"lab", "lab/1"}
     assert filled.jobs(JobFilter(seen=Seen(everyones=True, places=()))) == []
     assert filled.workloads(Array, WorkloadFilter(seen=Seen(everyones=True, places=()))) == []
-    assert filled.usage_figures(Scope(0.0, 9.0, seen=Seen(everyones=True, places=())), Share.USER) == []
+    assert filled.usage_figures(FigureScope(0.0, 9.0, seen=Seen(everyones=True, places=())), Share.USER) == []
     narrow = Seen("ben", frozenset({"gpu"}), places=(Place(queue="cpu"),))
     assert filled.jobs(JobFilter(seen=narrow)) == [], "what a queue gives is bounded, too"
 

@@ -17,7 +17,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.admission.records import new_job
-from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.sets import SetWriter
 from holdfast.service.submit import Submitter, Written
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
@@ -53,7 +53,7 @@ def submit(store: Store, kind: str, name: str, policy: str) -> None:
     if kind == "set":
         replicated = group("w")
         replicated["template"]["metadata"] = {"annotations": {RETRY_POLICIES: policy}}
-        JobSets(store, VirtualClock(), Named(name)).create(manifest(name, replicatedJobs=[replicated]))
+        SetWriter(store, VirtualClock(), Named(name)).create(manifest(name, replicatedJobs=[replicated]))
         return
     spec = naming(name, policy)
     submitter = Submitter(store, VirtualClock(), Named(name))

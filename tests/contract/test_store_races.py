@@ -27,7 +27,7 @@ from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.ports.workloads import Rerun
-from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.sets import SetWriter
 from holdfast.service.operations.nodes import Nodes
 from holdfast.service.operations.notifiers import Notifications
 from holdfast.service.reruns import Reran, rerun
@@ -454,7 +454,7 @@ def array_waits(store: Store) -> None:
 def set_waits(store: Store) -> None:
     document = manifest(replicatedJobs=[group("w")])
     document["metadata"]["annotations"] = {"holdfast.dev/depends-on": "prepare:ok"}
-    JobSets(store, VirtualClock(), Counting()).create(document)
+    SetWriter(store, VirtualClock(), Counting()).create(document)
 
 
 def job_is_told(store: Store) -> Changes:

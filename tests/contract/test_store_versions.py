@@ -18,7 +18,7 @@ from holdfast.errors import Conflict, NotFound, VersionConflict
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, Submission
 from holdfast.ports.workloads import AskedOf
-from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.sets import SetWriter
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobsets import JOB_SETS
 from tests.unit.conftest import VirtualClock
@@ -126,10 +126,10 @@ def test_of_ten_requests_for_one_version_at_once_one_is_accepted(place: Place) -
 
 def test_of_ten_first_puts_at_once_one_creates_and_none_is_refused(place: Place) -> None:
     ids, documents = Counting(), [manifest(replicatedJobs=[group("w")], suspend=bool(n % 2)) for n in range(10)]
-    services = [JobSets(place.open(), VirtualClock(), ids) for _ in documents]
+    services = [SetWriter(place.open(), VirtualClock(), ids) for _ in documents]
     results: list[str] = []
 
-    def put(sets: JobSets, document: dict[str, object]) -> None:
+    def put(sets: SetWriter, document: dict[str, object]) -> None:
         results.append(sets.put(document).result)
 
     pairs = zip(services, documents, strict=True)
@@ -143,11 +143,11 @@ def test_of_ten_first_puts_at_once_one_creates_and_none_is_refused(place: Place)
 
 def test_of_ten_changes_and_a_deletion_at_once_nothing_is_accepted_after_the_deletion(place: Place) -> None:
     ids, store = Counting(), place.open()
-    JobSets(store, VirtualClock(), ids).put(manifest(replicatedJobs=[group("w")]))
+    SetWriter(store, VirtualClock(), ids).put(manifest(replicatedJobs=[group("w")]))
     suspended = manifest(replicatedJobs=[group("w")], suspend=True)
     tasks: list[Callable[[], object]] = []
     for number in range(10):
-        sets, control = JobSets(place.open(), VirtualClock(), ids), Control(JOB_SETS, place.open(), VirtualClock())
+        sets, control = SetWriter(place.open(), VirtualClock(), ids), Control(JOB_SETS, place.open(), VirtualClock())
         tasks.append(partial(sets.put, suspended) if number % 2 else partial(control.ask, Act.RESUME, "train"))
     deleting = Control(JOB_SETS, place.open(), VirtualClock())
     raised = at_once([*tasks, lambda: deleting.ask(Act.DELETE, "train")])

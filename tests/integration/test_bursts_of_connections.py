@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from holdfast.app.connections import Server, bounds, protocol
-from holdfast.app.doorway import Connection, Doorway, Shares
+from holdfast.app.doorway import CountedConnection, Doorway, Shares
 from holdfast.app.entrance.tls import Certificates
 from tests.e2e.server import PATIENCE_S
 from tests.e2e.test_network import issue
@@ -30,10 +30,10 @@ class Counting(Doorway):
 
     def __init__(self, shares: Shares) -> None:
         super().__init__(shares)
-        self.made: list[Connection] = []
+        self.made: list[CountedConnection] = []
         self.counts: list[int] = []
 
-    def enter(self, caller: Connection) -> bool:
+    def enter(self, caller: CountedConnection) -> bool:
         """Count it too, from when it is accepted."""
         self.made.append(caller)
         self.counts.append(self.open())

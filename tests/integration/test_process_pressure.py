@@ -125,7 +125,7 @@ def test_a_control_group_has_its_limit_less_what_cannot_be_dropped(
 def test_programs_that_work_on_another_disk_have_it_looked_at(tmp_path: Path) -> None:
     with program(tmp_path, WAITS):
         assert usage.working_directories(usage.programs(str(tmp_path))) == [str(run_folder(tmp_path) / "work")]
-    assert usage.working_directories([usage.Program(os.getpid(), UID)]) == [str(Path.cwd())]
+    assert usage.working_directories([usage.MeasuredProcess(os.getpid(), UID)]) == [str(Path.cwd())]
 
 
 def test_a_watch_tells_at_each_look_what_is_lacking_and_has_what_was_evicted_leave_its_work_folder(

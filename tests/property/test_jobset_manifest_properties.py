@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.compiled.codec import dump_set_spec, dump_spec, load_set_spec, load_spec
 from holdfast.dialects.jobset.loading import child_spec
 from holdfast.dialects.jobset.updates import check_update
-from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.jobset.wording import ManifestNotes
 from holdfast.dialects.manifests import read_one
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
@@ -163,6 +163,6 @@ def test_a_manifest_is_read_or_refused_with_paths(document: dict[str, Any], leni
 @given(manifests(), manifests())
 @settings(max_examples=100, deadline=None)
 def test_any_two_manifests_of_a_set_can_be_compared(before: dict[str, Any], after: dict[str, Any]) -> None:
-    notes = Notes()
+    notes = ManifestNotes()
     check_update(before, after, notes)
     assert all(problem.path and problem.message for problem in notes.problems)

@@ -14,7 +14,7 @@ from holdfast.domain.failure import Cause, Failure
 from holdfast.domain.job import Attempt, ChildOf, Job, Queue, Resources, Run
 from holdfast.domain.lifecycle import Ending, RunStatus
 from holdfast.domain.record import evolve
-from holdfast.ports.overview import Scope, Share
+from holdfast.ports.overview import FigureScope, Share
 from holdfast.ports.store import Changes, Submission
 from holdfast.service.overview.usage import Hours, usage, with_others_together
 from holdfast.storage.sql import open_store
@@ -154,7 +154,7 @@ def test_a_report_adds_up_to_what_the_runs_had_by_whatever_it_is(
     kept: Kept, jobs: list[Had], user: str, queues: frozenset[str]
 ) -> None:
     kept.add(jobs)
-    scope, seen = Scope(SINCE, UNTIL), Seen(user, queues)
+    scope, seen = FigureScope(SINCE, UNTIL), Seen(user, queues)
     every = total(hours for _, hours, _ in kept.had)
     wasted = total(hours for _, hours, was in kept.had if was)
     names = {Share.USER: "user", Share.QUEUE: "queue", Share.GROUP: "group", Share.LABEL: "team"}
@@ -172,5 +172,5 @@ def test_a_report_adds_up_to_what_the_runs_had_by_whatever_it_is(
         assert total(one.had for one in alone) == pytest.approx(every)
         assert {one.name for one in alone} <= {user, "other users"}
         known = [hours for had, hours, _ in kept.had if had.user == user or had.queue in queues]
-        narrowed = usage(store, Scope(SINCE, UNTIL, seen=seen), Share.QUEUE)
+        narrowed = usage(store, FigureScope(SINCE, UNTIL, seen=seen), Share.QUEUE)
         assert total(one.had for one in narrowed) == pytest.approx(total(known))

@@ -22,7 +22,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidSetting
 from holdfast.service.manifests.armada import read_configuration
-from holdfast.service.operations.settings import Settings
+from holdfast.service.operations.settings import SettingsOperations
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -127,14 +127,14 @@ def test_the_file_stands_over_the_settings_and_leaves_them_as_they_were_when_it_
 def test_a_setting_of_the_file_is_refused_with_the_files_name_and_others_are_not() -> None:
     store = MemoryStore()
     store.put_configured(read(DOCUMENT))
-    settings, policy, _ = Settings(store).get(BY)
+    settings, policy, _ = SettingsOperations(store).get(BY)
     with pytest.raises(InvalidSetting) as caught:
-        Settings(store).put(BY, evolve(settings, global_max_retries=1), None, AS_BEFORE, dry_run=True)
+        SettingsOperations(store).put(BY, evolve(settings, global_max_retries=1), None, AS_BEFORE, dry_run=True)
     assert [(one.path, one.message) for one in caught.value.problems] == [
         ("globalMaxRetries", "is set by armada.yaml"),
         ("defaultPolicyName", "is set by armada.yaml"),
     ]
-    Settings(store).put(BY, evolve(settings, retry_share=0.1), policy, AS_BEFORE)
+    SettingsOperations(store).put(BY, evolve(settings, retry_share=0.1), policy, AS_BEFORE)
     assert store.catalogue().settings.retry_share == 0.1
 
 

@@ -13,7 +13,7 @@ from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import Job, JobState, Resources
 from holdfast.domain.policy.model import Action, MemoryGrowth, Mutation, RetryPolicy, Rule
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.jobset.model import Pace
+from holdfast.domain.workloads.jobset.model import RestartPace
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
@@ -319,8 +319,8 @@ def test_restarts_that_nothing_counts_are_spread_out_once_there_were_a_few(lab: 
     set_id = lab.submit_set(document, lambda _: exits(127, after_s=0.0))
     lab.pass_s(200, every_s=0.25)
     delays = [each.what.delay_s for each in lab.store.set_log(set_id) if isinstance(each.what, SetDecision)]
-    assert delays == [*[0.0] * Pace().at_once, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0][: len(delays)]
-    assert len(lab.orders) == len(delays) > Pace().at_once + 4
+    assert delays == [*[0.0] * RestartPace().at_once, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0][: len(delays)]
+    assert len(lab.orders) == len(delays) > RestartPace().at_once + 4
 
 
 def test_what_will_not_die_is_killed_after_the_kill_timeout(lab: SetLab) -> None:

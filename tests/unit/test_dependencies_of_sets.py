@@ -16,7 +16,7 @@ from holdfast.domain.workloads.jobset.state import Event, JobSet
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
-from holdfast.service.jobsets.sets import JobSets, set_named
+from holdfast.service.jobsets.sets import SetWriter, set_named
 from holdfast.service.operations.rehearsal import Rehearsal, Verb
 from holdfast.service.submit import Submitter
 from holdfast.wire.render_jobsets import set_summary
@@ -49,7 +49,7 @@ class WaitingSets(SetLab):
         self.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
         self.plan = lambda order: exits(int(order.job_name.startswith("bad")), after_s=5.0)
         ids = Numbers()
-        self.sets = JobSets(self.store, self.clock, ids)
+        self.sets = SetWriter(self.store, self.clock, ids)
         self.submitter = Submitter(self.store, self.clock, ids)
 
     def add(self, name: str, *after: Dependency) -> str:

@@ -19,7 +19,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated import SimulatedRun
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.engine import NodeInfo
-from holdfast.service.operations.devices import Devices
+from holdfast.service.operations.devices import DeviceOperations
 from tests.unit.conftest import Lab, retrying
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
@@ -93,7 +93,7 @@ def test_a_faulty_device_is_set_aside_alone_with_the_reason_over_restarts_until_
     lab.step(4)
     assert [run.devices for run in lab.runs(one)] == [("GPU-5d1c",)]
     assert lab.job(two).reason == f"needs 1 gpu, 1 of 2 is in use by one; GPU-77aa is {why}"
-    Devices(lab.store, lab.clock).uncordon(BY, "GPU-77aa")
+    DeviceOperations(lab.store, lab.clock).uncordon(BY, "GPU-77aa")
     lab.step(4)
     assert states(lab) == {"GPU-5d1c": "", "GPU-77aa": ""}
     assert [run.devices for run in lab.runs(two)] == [("GPU-77aa",)]
@@ -105,7 +105,7 @@ def test_a_faulty_device_is_set_aside_alone_with_the_reason_over_restarts_until_
 
 
 def test_a_person_sets_a_device_aside_and_who_has_it_keeps_it(lab: Lab) -> None:
-    devices = Devices(lab.store, lab.clock)
+    devices = DeviceOperations(lab.store, lab.clock)
     has = lab.submit(gpu_job("has"), STAYS)
     lab.step(3)
     devices.cordon(BY, "GPU-5d1c@n0", "fan is loud")
@@ -117,7 +117,7 @@ def test_a_person_sets_a_device_aside_and_who_has_it_keeps_it(lab: Lab) -> None:
 
 
 def test_a_device_of_a_node_that_is_away_can_be_handed_out_again(lab: Lab) -> None:
-    devices = Devices(lab.store, lab.clock)
+    devices = DeviceOperations(lab.store, lab.clock)
     lab.step(2)
     devices.cordon(BY, "GPU-77aa", "look at it")
     lab.step(2)
@@ -133,8 +133,8 @@ def test_a_name_that_two_nodes_have_needs_the_nodes(lab: Lab) -> None:
     lab.use(*(NodeInfo(f"n{number}", Resources(4000, 0, 1), {}, (Device("gpu-0", 0),)) for number in range(2)))
     lab.step(2)
     with pytest.raises(Conflict, match="gpu-0@n0, gpu-0@n1"):
-        Devices(lab.store, lab.clock).cordon(BY, "gpu-0", "")
-    Devices(lab.store, lab.clock).cordon(BY, "gpu-0@n1", "by hand")
+        DeviceOperations(lab.store, lab.clock).cordon(BY, "gpu-0", "")
+    DeviceOperations(lab.store, lab.clock).cordon(BY, "gpu-0@n1", "by hand")
     lab.step(2)
     shown = {node.name: node.devices[0].trouble for node in lab.store.nodes()}
     assert (shown["n0"], shown["n1"]) == ("", "cordoned: by hand")
@@ -153,7 +153,7 @@ def test_a_pod_that_begins_again_in_its_place_does_not_get_a_device_back_that_is
     set_id = lab.submit_set(manifest(replicatedJobs=[one], failurePolicy=policy), lambda order: later(plan(order)))
     lab.pass_s(3)
     if ill:
-        Devices(lab.store, lab.clock).cordon(BY, "GPU-5d1c", "it is hot")
+        DeviceOperations(lab.store, lab.clock).cordon(BY, "GPU-5d1c", "it is hot")
     lab.pass_s(30)
     (job,) = lab.store.children_of(set_id)
     assert [run.devices for run in lab.store.runs(job.id)] == [("GPU-5d1c",), ("GPU-77aa" if ill else "GPU-5d1c",)]
@@ -175,7 +175,7 @@ def test_a_place_that_is_kept_is_not_given_up_for_the_trouble_of_another_device(
     lab = SetLab()
     lab.use(NodeInfo("n0", Resources(16_000, 1 << 36, 2), {}, BOTH))
     lab.step(2)
-    Devices(lab.store, lab.clock).cordon(BY, "GPU-77aa", "it is hot")
+    DeviceOperations(lab.store, lab.clock).cordon(BY, "GPU-77aa", "it is hot")
     restarts_in_place(lab)
     lab.pass_s(3)
     lab.submit(gpu_job("other", priority=9))
@@ -195,7 +195,7 @@ def test_a_new_controller_does_not_take_for_kept_a_place_that_was_given_up() -> 
     lab.use(NodeInfo("n0", Resources(16_000, 1 << 36, 1), {}, BOTH[:1]))
     restarts_in_place(lab)
     lab.pass_s(3)
-    Devices(lab.store, lab.clock).cordon(BY, "GPU-5d1c", "it is hot")
+    DeviceOperations(lab.store, lab.clock).cordon(BY, "GPU-5d1c", "it is hot")
     lab.pass_s(10)
     assert lab.controller.state.capacity.charges == {}
     lab.restart_controller()

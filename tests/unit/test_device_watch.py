@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.devices import Device
-from holdfast.engines.devices.watch import GONE, SILENT, DeviceWatch, Seen
+from holdfast.engines.devices.watch import GONE, SILENT, DeviceReading, DeviceWatch
 from holdfast.engines.process.shim.processes import name_if_foreign
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ class Driver:
     """Says what it was told to say, and hangs while nothing was."""
 
     def __init__(self) -> None:
-        self.says: queue.Queue[Mapping[str, Seen]] = queue.Queue()
+        self.says: queue.Queue[Mapping[str, DeviceReading]] = queue.Queue()
         self.told: queue.Queue[Mapping[str, Device]] = queue.Queue()
-        self.last: Mapping[str, Seen] | None = None
+        self.last: Mapping[str, DeviceReading] | None = None
 
-    def look(self) -> Mapping[str, Seen]:
+    def look(self) -> Mapping[str, DeviceReading]:
         return self.says.get()
 
-    def after(self, seen: Mapping[str, Seen]) -> Mapping[str, Device]:
+    def after(self, seen: Mapping[str, DeviceReading]) -> Mapping[str, Device]:
         self.says.put(seen)
         return self.told.get(timeout=PATIENCE_S)
 
@@ -44,7 +44,7 @@ class Driver:
 def watch() -> Iterator[Callable[..., Driver]]:
     opened: list[tuple[DeviceWatch, Driver]] = []
 
-    def open_one(first: Mapping[str, Seen], patience_s: float = PATIENCE_S) -> Driver:
+    def open_one(first: Mapping[str, DeviceReading], patience_s: float = PATIENCE_S) -> Driver:
         driver = Driver()
         driver.says.put(first)
         looks = DeviceWatch(
@@ -60,36 +60,39 @@ def watch() -> Iterator[Callable[..., Driver]]:
 
 
 def test_a_device_is_used_by_programs_of_others_until_they_are_gone(watch: Callable[..., Driver]) -> None:
-    driver = watch({"GPU-1": Seen(pids=(8, 9))})
+    driver = watch({"GPU-1": DeviceReading(pids=(8, 9))})
     for pids, used_by in {
         (7, 8, 9): "python (pid 7)",
         (7, 10): "python (pid 7), train (pid 10)",
         (7, 10, 11, 12): "python (pid 7), train (pid 10) and 2 more",
         (): "",
     }.items():
-        told = driver.after({"GPU-1": Seen(pids=pids)})
+        told = driver.after({"GPU-1": DeviceReading(pids=pids)})
         assert (told["GPU-1"].used_by, told["GPU-2"]) == (used_by, TWO)
 
 
 def test_a_device_that_is_lost_or_no_longer_listed_is_not_healthy(watch: Callable[..., Driver]) -> None:
-    driver = watch({"GPU-1": Seen()})
-    assert driver.after({"GPU-1": Seen("it has fallen off the bus")})["GPU-1"].health == "it has fallen off the bus"
+    driver = watch({"GPU-1": DeviceReading()})
+    assert (
+        driver.after({"GPU-1": DeviceReading("it has fallen off the bus")})["GPU-1"].health
+        == "it has fallen off the bus"
+    )
     told = driver.after({})
     assert (told["GPU-1"].health, told["GPU-2"].health) == (GONE, "fan is broken")
-    assert driver.after({"GPU-1": Seen()})["GPU-1"].health == ""
+    assert driver.after({"GPU-1": DeviceReading()})["GPU-1"].health == ""
 
 
 def test_a_driver_that_hangs_makes_devices_unhealthy_until_it_answers(watch: Callable[..., Driver]) -> None:
-    driver = watch({"GPU-1": Seen()}, patience_s=0.05)
+    driver = watch({"GPU-1": DeviceReading()}, patience_s=0.05)
     assert driver.told.get(timeout=PATIENCE_S)["GPU-1"].health == SILENT
-    assert driver.after({"GPU-1": Seen()})["GPU-1"].health == ""
+    assert driver.after({"GPU-1": DeviceReading()})["GPU-1"].health == ""
 
 
 def test_a_server_begins_although_the_driver_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("holdfast.engines.devices.watch._AT_START_S", 0.05)
     answer = threading.Event()
 
-    def hang() -> Mapping[str, Seen]:
+    def hang() -> Mapping[str, DeviceReading]:
         answer.wait()
         return {}
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.app.doorway import Connection, Doorway, Listener, Shares
+from holdfast.app.doorway import CountedConnection, Doorway, Listener, Shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,18 +26,18 @@ class Entry:
         self.listener = stack.enter_context(Listener.over(socket.create_server(("127.0.0.1", 0)), self.doorway))
         self.listener.settimeout(0)
 
-    def call(self, who: str) -> tuple[socket.socket, Connection | None]:
+    def call(self, who: str) -> tuple[socket.socket, CountedConnection | None]:
         """Connect, and return both ends; none of the server's if the caller was not let in."""
         caller = socket.create_connection(self.listener.getsockname(), source_address=(who, 0))
         self.stack.enter_context(caller)
         caller.settimeout(0)
         with suppress(BlockingIOError):
             made, _ = self.listener.accept()
-            assert isinstance(made, Connection)
+            assert isinstance(made, CountedConnection)
             return caller, self.stack.enter_context(made)
         return caller, None
 
-    def answered(self, who: str) -> Connection:
+    def answered(self, who: str) -> CountedConnection:
         _, made = self.call(who)
         assert made is not None
         self.doorway.answering(made)
@@ -133,6 +133,6 @@ def test_an_address_is_the_same_whichever_family_it_comes_by(stack: ExitStack) -
         stack.enter_context(socket.create_connection((address, listener.getsockname()[1])))
         made, _ = listener.accept()
         stack.enter_context(made)
-        assert isinstance(made, Connection)
+        assert isinstance(made, CountedConnection)
         peers.append(str(made.peer))
     assert peers == ["127.0.0.1/32", "::1/128"]

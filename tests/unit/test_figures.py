@@ -14,7 +14,7 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.failure import Cause
 from holdfast.domain.job import Queue
-from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Scope
+from holdfast.ports.overview import AttemptFigures, FailureFigures, FigureScope, Recoveries
 from holdfast.service.operations.backend import Backend
 from holdfast.service.overview.figures import Figures, summed_up
 from tests.unit.conftest import exits, job_named, retrying
@@ -36,15 +36,15 @@ class Given(MemoryStore):
         super().__init__()
         self._failures, self._wall_s = failures, wall_s
 
-    def failure_figures(self, scope: Scope) -> Sequence[FailureFigures]:
+    def failure_figures(self, scope: FigureScope) -> Sequence[FailureFigures]:
         del scope
         return self._failures
 
-    def wall_time(self, scope: Scope) -> float:
+    def wall_time(self, scope: FigureScope) -> float:
         del scope
         return self._wall_s
 
-    def attempt_figures(self, scope: Scope) -> dict[str | None, AttemptFigures]:
+    def attempt_figures(self, scope: FigureScope) -> dict[str | None, AttemptFigures]:
         del scope
         return {
             None: AttemptFigures(1, 0, 30.0),
@@ -52,7 +52,7 @@ class Given(MemoryStore):
             "Failed": AttemptFigures(3, 1, 9.0),
         }
 
-    def recoveries(self, scope: Scope) -> Recoveries:
+    def recoveries(self, scope: FigureScope) -> Recoveries:
         del scope
         return Recoveries(2, 4.0)
 
@@ -62,7 +62,7 @@ def failed(cause: Cause, count: int, node: str = "n1", category: str = "", subca
 
 
 def figures(*failures: FailureFigures, wall_s: float = 100.0) -> Figures:
-    return summed_up(Given(failures, wall_s), Scope(0.0, 100.0))
+    return summed_up(Given(failures, wall_s), FigureScope(0.0, 100.0))
 
 
 def test_failures_are_added_up_by_category_or_cause_and_by_node() -> None:

@@ -20,7 +20,7 @@ from holdfast.domain.workloads.children import (
 )
 from holdfast.domain.workloads.jobset.children import job_labels, pod_environment
 from holdfast.domain.workloads.jobset.model import (
-    Coordinator,
+    CoordinatorPod,
     DependencyStatus,
     DependsOn,
     FailurePolicy,
@@ -403,7 +403,7 @@ def test_a_set_managed_by_someone_else_is_left_alone() -> None:
 
 def test_jobs_and_pods_are_told_who_they_are() -> None:
     groups = (ReplicatedJob(name="a", replicas=2), ReplicatedJob(name="b", replicas=3, group_name="g"))
-    spec = JobSetSpec(name="js", replicated_jobs=groups, coordinator=Coordinator("a"))
+    spec = JobSetSpec(name="js", replicated_jobs=groups, coordinator=CoordinatorPod("a"))
     job = CreateChild("js-b-1", "b", 1, 3, 2, 5)
     labels = job_labels(spec, job, uid="u")
     expected = {

@@ -11,7 +11,7 @@ import pytest
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.reading import JobManifest
 from holdfast.dialects.jobset.updates import check_update
-from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.jobset.wording import ManifestNotes
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
@@ -343,7 +343,7 @@ def test_little_may_be_changed_and_a_little_more_while_suspended(
     suspended: bool,  # noqa: FBT001 - pytest passes it by position
     message: str | None,
 ) -> None:
-    old, notes = jobset({"suspend": suspended}), Notes()
+    old, notes = jobset({"suspend": suspended}), ManifestNotes()
     check_update(old, changed(old, *path, to=value), notes)
     found = "\n".join(map(str, notes.problems))
     assert (not found) if message is None else (message in found)
@@ -352,7 +352,7 @@ def test_little_may_be_changed_and_a_little_more_while_suspended(
 def test_the_size_of_an_indexed_job_may_change_until_its_set_has_ended() -> None:
     old = jobset()
     new = changed(changed(old, *TEMPLATE, "parallelism", to=4), *TEMPLATE, "completions", to=4)
-    running, ended = Notes(), Notes()
+    running, ended = ManifestNotes(), ManifestNotes()
     check_update(old, new, running)
     check_update(old, new, ended, finished=True)
     assert running.problems == []

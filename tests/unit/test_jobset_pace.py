@@ -12,7 +12,7 @@ from holdfast.dialects.jobset.pace import RESTART_PACE
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
-from holdfast.domain.workloads.jobset.model import Pace
+from holdfast.domain.workloads.jobset.model import RestartPace
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
@@ -40,7 +40,7 @@ def lab() -> SetLab:
 
 
 UNCOUNTED = (SetAction.RESTART_JOB_SET_UNCOUNTED, SetAction.RESTART_GROUP_UNCOUNTED, SetAction.RESTART_JOB_UNCOUNTED)
-QUICK = Pace(at_once=2, backoff=Backoff(initial_s=1.0, max_s=5.0), within_s=60.0, reset_after_s=600.0)
+QUICK = RestartPace(at_once=2, backoff=Backoff(initial_s=1.0, max_s=5.0), within_s=60.0, reset_after_s=600.0)
 
 
 def fails(a_set: Set, *, after_s: float = 0.0, job: str = "js-workers-0") -> float:
@@ -168,15 +168,15 @@ def paced(form: str, text: str, rules: list[dict[str, Any]] = RULES) -> dict[str
     [
         ("none", None),
         (" none ", None),
-        ("atOnce=0", Pace(at_once=0)),
-        ("initialDelay=10m", Pace(backoff=Backoff(initial_s=600.0, max_s=600.0))),
+        ("atOnce=0", RestartPace(at_once=0)),
+        ("initialDelay=10m", RestartPace(backoff=Backoff(initial_s=600.0, max_s=600.0))),
         (
             "atOnce=3, initialDelay=250ms,maxDelay=30, within=2m,resetAfter=1h",
-            Pace(at_once=3, backoff=Backoff(initial_s=0.25, max_s=30.0), within_s=120.0, reset_after_s=3600.0),
+            RestartPace(at_once=3, backoff=Backoff(initial_s=0.25, max_s=30.0), within_s=120.0, reset_after_s=3600.0),
         ),
     ],
 )
-def test_an_annotation_of_either_form_sets_the_pace(form: str, text: str, pace: Pace | None) -> None:
+def test_an_annotation_of_either_form_sets_the_pace(form: str, text: str, pace: RestartPace | None) -> None:
     spec = compiled(paced(form, text))
     assert spec.failure is not None
     assert spec.failure.pace == pace

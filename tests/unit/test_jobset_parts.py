@@ -18,7 +18,7 @@ from holdfast.domain.workloads.jobset.children import pod_environment
 from holdfast.domain.workloads.jobset.explain import explain
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import (
-    Coordinator,
+    CoordinatorPod,
     FailurePolicy,
     JobSetSpec,
     Network,
@@ -61,7 +61,7 @@ CHILDREN = [
 
 @pytest.mark.parametrize(("subdomain", "domain"), [("", "js"), ("network-subdomain", "network-subdomain")])
 def test_each_pod_has_a_host_name_of_its_own_in_its_sets_domain(subdomain: str, domain: str) -> None:
-    coordinator = Coordinator("b", job_index=1, pod_index=2)
+    coordinator = CoordinatorPod("b", job_index=1, pod_index=2)
     spec = evolve(SPEC, network=Network(subdomain=subdomain), coordinator=coordinator)
     hosts = [pod_host(spec, "b", index, pod) for index in range(2) for pod in range(3)]
     assert hosts == [f"js-b-{index}-{pod}.{domain}" for index in range(2) for pod in range(3)]

@@ -9,7 +9,7 @@ import pytest
 from holdfast.dialects.diagnostics import all_problems
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.updates import check_update
-from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.jobset.wording import ManifestNotes
 from holdfast.dialects.manifests import Reading, read_one, try_job
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
@@ -242,7 +242,7 @@ kind: JobSet
 metadata: {name: short}
 spec: {suspend: false, jobs: [{name: a, replicas: 1, parallelism: 2, nodeSelector: {a: b}, command: [echo]}]}
 """
-    before, after, notes = read_documents(text)[0], read_documents(text.replace(old, new))[0], Notes()
+    before, after, notes = read_documents(text)[0], read_documents(text.replace(old, new))[0], ManifestNotes()
     check_update(before.value, after.value, notes)
     assert [problem.path for problem in notes.problems] == paths
 
@@ -250,14 +250,14 @@ spec: {suspend: false, jobs: [{name: a, replicas: 1, parallelism: 2, nodeSelecto
 def test_places_and_labels_may_change_while_a_set_is_suspended_in_the_short_form() -> None:
     text = NATIVE.replace("spec:\n", "spec:\n  suspend: true\n")
     change = text.replace("image: busybox", "image: busybox\n    nodeSelector: {a: b}\n    labels: {c: d}")
-    notes = Notes()
+    notes = ManifestNotes()
     check_update(read_documents(text)[0].value, read_documents(change)[0].value, notes)
     assert notes.problems == []
 
 
 def test_a_set_stays_in_its_queue() -> None:
     labelled = UPSTREAM.replace("name: train", "name: train\n  labels: {holdfast.dev/queue: gpu}")
-    notes = Notes()
+    notes = ManifestNotes()
     check_update(read_documents(UPSTREAM)[0].value, read_documents(labelled)[0].value, notes)
     assert [problem.path for problem in notes.problems] == ["metadata.labels.holdfast.dev/queue"]
 

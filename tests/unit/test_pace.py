@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.engines.process.shim.supervisor.pace import Pace
+from holdfast.engines.process.shim.supervisor.pace import FirstReport
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ from holdfast.engines.process.shim.supervisor.pace import Pace
     ],
 )
 def test_a_report_of_steps_gets_its_rate_and_the_time_left(reports: list[tuple[float, str]], told: str) -> None:
-    pace = Pace()
+    pace = FirstReport()
     assert [pace.told(line, at) for at, line in reports][-1] == told

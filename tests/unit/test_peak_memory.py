@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.engines.process.shim.records import Exit, Program
+from holdfast.engines.process.shim.records import Exit, SupervisedRun
 from holdfast.engines.process.shim.supervisor import outcomes
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ OWN = 10
 def test_the_larger_reading_counts_unless_it_is_the_supervisors(
     tmp_path: Path, seen: int, kernel: int, reported: int | None
 ) -> None:
-    program = Program({"uid": "u", "directory": str(tmp_path)})
+    program = SupervisedRun({"uid": "u", "directory": str(tmp_path)})
     program.peak_memory = seen
     facts = outcomes.ended(program, Exit(0, None, kernel), ended_at=1.0, oom=False, own_rss=OWN)
     assert facts["peak_memory"] == reported

@@ -21,7 +21,7 @@ from holdfast.engines.process.shim import record as records
 from holdfast.engines.process.shim.journal import Journal, replay
 from holdfast.engines.process.shim.ports import Ports
 from holdfast.engines.process.shim.record import Record
-from holdfast.engines.process.shim.records import FINISHED, STARTING, Exit, Program, Run
+from holdfast.engines.process.shim.records import FINISHED, STARTING, Exit, ShimRun, SupervisedRun
 from holdfast.engines.process.shim.runs import Timers
 from holdfast.errors import InvalidRequest
 from holdfast.ports.engine import Container, RunOrder, RunPhase
@@ -98,8 +98,8 @@ def test_a_run_stopped_before_it_started_has_no_container() -> None:
     assert (seen.containers, seen.node, seen.started) == ((), None, False)
 
 
-def ended(uid: str) -> Run:
-    run = Run(uid, "here", f"/runs/{uid}")
+def ended(uid: str) -> ShimRun:
+    run = ShimRun(uid, "here", f"/runs/{uid}")
     run.phase, run.outcome = FINISHED, {"ended_at": 1.0}
     return run
 
@@ -107,7 +107,7 @@ def ended(uid: str) -> Run:
 def test_a_journal_gives_back_what_was_not_forgotten(tmp_path: Path) -> None:
     path = str(tmp_path / "journal")
     journal = Journal(path)
-    for run in (ended("kept"), ended("gone"), Run("going", "here", "/runs/going")):
+    for run in (ended("kept"), ended("gone"), ShimRun("going", "here", "/runs/going")):
         journal.ordered(run)
     journal.ended(ended("kept"))
     journal.ended(ended("gone"))
@@ -129,7 +129,7 @@ def test_a_line_cut_short_swallows_no_other(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_text('["order","first","here","/runs"]\n["end","first",1.0,"",{"ended_a')
     journal = Journal(str(path))
-    journal.ordered(Run("second", "here", "/runs"))
+    journal.ordered(ShimRun("second", "here", "/runs"))
     journal.close()
     assert list(replay(str(path))) == ["first", "second"]
 
@@ -163,7 +163,7 @@ def test_a_journal_grown_long_keeps_only_what_is_needed(tmp_path: Path, monkeypa
     before = journal.size
     journal.shrink({"run-7", "run-99"})
     assert journal.size < before / 10
-    journal.ordered(Run("later", "here", "/runs/later"))
+    journal.ordered(ShimRun("later", "here", "/runs/later"))
     journal.close()
     assert list(replay(path)) == ["run-7", "run-99", "later"]
 
@@ -173,13 +173,13 @@ def test_a_journal_that_cannot_be_put_in_its_place_stays_and_leaves_no_descripto
 ) -> None:
     monkeypatch.setattr(journals, "COMPACT_BYTES", 10)
     journal = Journal(str(tmp_path / "journal"))
-    journal.ordered(Run("kept", "here", "/runs/kept"))
+    journal.ordered(ShimRun("kept", "here", "/runs/kept"))
     journal.flush()
     monkeypatch.setattr(Path, "replace", refuse)
     before = os.listdir("/proc/self/fd")  # noqa: PTH208 - numbers
     journal.shrink({"kept"})
     assert os.listdir("/proc/self/fd") == before  # noqa: PTH208 - as above
-    journal.ordered(Run("later", "here", "/runs/later"))
+    journal.ordered(ShimRun("later", "here", "/runs/later"))
     journal.close()
     assert list(replay(str(tmp_path / "journal"))) == ["kept", "later"]
 
@@ -200,8 +200,8 @@ def test_timers_come_in_order_and_ended_runs_are_dropped_once_many() -> None:
 
 def test_ports_are_shared_within_a_gang_only_and_come_back() -> None:
     ports = Ports()
-    gang = [Run(f"r{rank}", "here", "/", {"ports": ["A"], "gang": "j/1"}) for rank in (0, 1)]
-    other = Run("other", "here", "/", {"ports": [], "gang": "j/2"})
+    gang = [ShimRun(f"r{rank}", "here", "/", {"ports": ["A"], "gang": "j/1"}) for rank in (0, 1)]
+    other = ShimRun("other", "here", "/", {"ports": [], "gang": "j/2"})
     taken = [ports.environment(run) for run in (*gang, other)]
     masters = [one["HOLDFAST_MASTER_PORT"] for one in taken]
     assert masters[0] == masters[1] != masters[2]
@@ -213,17 +213,17 @@ def test_ports_are_shared_within_a_gang_only_and_come_back() -> None:
 
 def test_ports_of_an_earlier_shims_runs_are_not_handed_out_again() -> None:
     ports = Ports()
-    first = int(ports.environment(Run("r", "here", "/", {"ports": ["A"]}))["HOLDFAST_PORT_A"])
+    first = int(ports.environment(ShimRun("r", "here", "/", {"ports": ["A"]}))["HOLDFAST_PORT_A"])
     ports.take_over("old", [first + 1], "j/1", first + 2)
-    taken = int(ports.environment(Run("s", "here", "/", {"ports": ["A"]}))["HOLDFAST_PORT_A"])
+    taken = int(ports.environment(ShimRun("s", "here", "/", {"ports": ["A"]}))["HOLDFAST_PORT_A"])
     assert taken > first + 2
-    joined = ports.environment(Run("t", "here", "/", {"ports": [], "gang": "j/1"}))
+    joined = ports.environment(ShimRun("t", "here", "/", {"ports": [], "gang": "j/1"}))
     assert joined["HOLDFAST_MASTER_PORT"] == str(first + 2)
 
 
-def program(tmp_path: Path) -> Program:
+def program(tmp_path: Path) -> SupervisedRun:
     order = {"uid": "u", "node": "n", "directory": str(tmp_path), "grace_s": 1.0, "env": {"SECRET": "s"}, "argv": ["x"]}
-    made = Program(order)
+    made = SupervisedRun(order)
     made.pid, made.started_at, made.exit = 42, 3.0, Exit(7, None, 0)
     made.outcome = {"ended_at": 5.0, "message": "m", "log_tail": ["l"]}
     return made

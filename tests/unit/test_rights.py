@@ -25,7 +25,7 @@ from holdfast.domain.rights import (
 from holdfast.errors import Forbidden
 from holdfast.service.access.book import FRESH_S, AccessBook
 from holdfast.service.operations.catalogue import Policies, Queues
-from holdfast.service.operations.settings import Settings
+from holdfast.service.operations.settings import SettingsOperations
 from tests.unit.conftest import VirtualClock
 from tools.memory_store import MemoryStore
 
@@ -186,8 +186,8 @@ def test_what_is_given_or_taken_away_counts_within_a_second() -> None:
     book = AccessBook(store, clock, OWNER)
     assert book.recognized(ann).roles == (Role.USER,)
     admin = Caller(book.recognized(OWNER), 0.0)
-    settings, policy, _ = Settings(store).get(admin)
-    Settings(store).put(admin, settings, policy, Access(((Role.VIEWER, ("user:ann",)),)))
+    settings, policy, _ = SettingsOperations(store).get(admin)
+    SettingsOperations(store).put(admin, settings, policy, Access(((Role.VIEWER, ("user:ann",)),)))
     clock.time += FRESH_S
     assert book.recognized(ann).roles == (Role.VIEWER,)
 

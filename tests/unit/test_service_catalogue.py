@@ -14,7 +14,7 @@ from holdfast.domain.job import Ceiling, Node, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidSetting, NotFound
 from holdfast.service.operations.catalogue import Categories, Policies, Queues
-from holdfast.service.operations.settings import Settings
+from holdfast.service.operations.settings import SettingsOperations
 from tools.memory_store import MemoryStore
 
 BY = Caller(Principal("me", roles=(Role.ADMIN,)), 0.0)
@@ -108,7 +108,7 @@ def test_categories_are_listed_in_order_of_evaluation(store: MemoryStore) -> Non
 
 
 def test_settings_name_a_default_policy_that_exists(store: MemoryStore) -> None:
-    settings = Settings(store)
+    settings = SettingsOperations(store)
     with pytest.raises(InvalidSetting) as caught:
         settings.put(BY, RetrySettings(), "infra", AS_BEFORE)
     assert caught.value.problems[0].path == "defaultPolicyName"

@@ -18,7 +18,7 @@ from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound, Refused
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
-from holdfast.service.jobsets.sets import JobSets, set_named
+from holdfast.service.jobsets.sets import SetWriter, set_named
 from holdfast.service.operations.filters import Wanted, read_filter
 from holdfast.service.operations.jobsets import JobSetOperations
 from holdfast.service.operations.seeing import Seeing
@@ -41,8 +41,8 @@ def lab() -> SetLab:
 
 
 @pytest.fixture
-def sets(lab: SetLab) -> JobSets:
-    return JobSets(lab.store, lab.clock, Counting())
+def sets(lab: SetLab) -> SetWriter:
+    return SetWriter(lab.store, lab.clock, Counting())
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def changed(document: dict[str, Any], edit: Callable[[dict[str, Any]], object]) 
     return found
 
 
-def test_a_set_is_stored_with_all_of_its_jobs(sets: JobSets, lab: SetLab) -> None:
+def test_a_set_is_stored_with_all_of_its_jobs(sets: SetWriter, lab: SetLab) -> None:
     applied = sets.create(NATIVE)
     assert (applied.result, applied.job_set.name, applied.job_set.generation) == ("created", "short", 1)
     jobs = lab.store.jobs(JobFilter(job_set=applied.job_set.id))
@@ -75,14 +75,14 @@ def test_a_set_is_stored_with_all_of_its_jobs(sets: JobSets, lab: SetLab) -> Non
     assert [job.name for job in lab.store.jobs(labelled)] == ["short-workers-0", "short-workers-1"]
 
 
-def test_a_set_that_was_created_runs(sets: JobSets, lab: SetLab) -> None:
+def test_a_set_that_was_created_runs(sets: SetWriter, lab: SetLab) -> None:
     lab.plan = lambda _: exits(0)
     sets.create(NATIVE)
     lab.pass_s(10)
     assert set_named(lab.store, "short").state.terminal == "Completed"
 
 
-def test_a_name_is_taken_once(sets: JobSets, lab: SetLab) -> None:
+def test_a_name_is_taken_once(sets: SetWriter, lab: SetLab) -> None:
     sets.create(NATIVE)
     with pytest.raises(AlreadyExists):
         sets.create(NATIVE, by=BY)
@@ -97,7 +97,7 @@ def test_a_name_is_taken_once(sets: JobSets, lab: SetLab) -> None:
     )
 
 
-def test_the_same_sent_again_with_its_key_stores_nothing(sets: JobSets, lab: SetLab) -> None:
+def test_the_same_sent_again_with_its_key_stores_nothing(sets: SetWriter, lab: SetLab) -> None:
     first = sets.create(NATIVE, key="k")
     again = sets.create(NATIVE, key="k")
     assert again.job_set.id == first.job_set.id
@@ -108,7 +108,7 @@ def test_the_same_sent_again_with_its_key_stores_nothing(sets: JobSets, lab: Set
     assert sets.create(empty, key="e").job_set.id == sets.create(empty, key="e").job_set.id
 
 
-def test_a_dry_run_checks_and_stores_nothing(sets: JobSets, lab: SetLab) -> None:
+def test_a_dry_run_checks_and_stores_nothing(sets: SetWriter, lab: SetLab) -> None:
     assert sets.create(NATIVE, dry_run=True).result == "valid"
     with pytest.raises(InvalidManifest):
         sets.create(native(queue="nope"), dry_run=True)
@@ -154,14 +154,14 @@ def ask_for(document: dict[str, Any], **amounts: object) -> None:
     ],
 )
 def test_what_a_set_cannot_have_here_is_refused_where_it_is_written(
-    sets: JobSets, document: dict[str, Any], error: type[Exception], paths: list[str]
+    sets: SetWriter, document: dict[str, Any], error: type[Exception], paths: list[str]
 ) -> None:
     with pytest.raises(error) as caught:
         sets.create(document)
     assert [problem.path for problem in caught.value.problems] == paths  # type: ignore[attr-defined]
 
 
-def test_refusals_of_a_text_have_lines(sets: JobSets) -> None:
+def test_refusals_of_a_text_have_lines(sets: SetWriter) -> None:
     text = "apiVersion: holdfast.dev/v1\nkind: JobSet\nmetadata: {name: a}\nspec:\n  queue: nope\n  jobs: []\n"
     text = text.replace("[]", "[{name: a, command: [x]}]")
     with pytest.raises(InvalidManifest) as caught:
@@ -169,13 +169,13 @@ def test_refusals_of_a_text_have_lines(sets: JobSets) -> None:
     assert [problem.line for problem in caught.value.problems] == [5]
 
 
-def test_what_is_no_job_set_is_refused(sets: JobSets) -> None:
+def test_what_is_no_job_set_is_refused(sets: SetWriter) -> None:
     with pytest.raises(InvalidManifest) as caught:
         sets.create(JOB)
     assert [problem.path for problem in caught.value.problems] == ["kind"]
 
 
-def test_a_lenient_reading_is_remembered_and_warned_of(sets: JobSets, lab: SetLab) -> None:
+def test_a_lenient_reading_is_remembered_and_warned_of(sets: SetWriter, lab: SetLab) -> None:
     document = manifest(replicatedJobs=[group("w")])
     del document["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["command"]
     with pytest.raises(InvalidManifest):
@@ -187,7 +187,7 @@ def test_a_lenient_reading_is_remembered_and_warned_of(sets: JobSets, lab: SetLa
 
 
 @pytest.mark.parametrize(("first", "then", "word"), [(True, False, "leniently"), (False, True, "strictly")])
-def test_a_set_is_applied_as_it_was_created(sets: JobSets, first: bool, then: bool, word: str) -> None:  # noqa: FBT001 - a table
+def test_a_set_is_applied_as_it_was_created(sets: SetWriter, first: bool, then: bool, word: str) -> None:  # noqa: FBT001 - a table
     document = manifest(replicatedJobs=[group("w")])
     alone = changed(document, lambda one: pod_of(one)["containers"][0].pop("command"))
     sets.put(alone if first else document, lenient=first)
@@ -201,7 +201,7 @@ def pod_of(document: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: JobSets, lab: SetLab) -> None:
+def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: SetWriter, lab: SetLab) -> None:
     assert sets.put(NATIVE).result == "created"
     assert sets.put(native()).result == "unchanged"
     assert len(lab.store.requests(limit=9)) == 1
@@ -220,7 +220,7 @@ def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: JobSets
 
 
 def test_a_set_resumed_by_hand_is_not_changed_by_what_it_was_created_from(
-    sets: JobSets, control: Control[JobSet], lab: SetLab
+    sets: SetWriter, control: Control[JobSet], lab: SetLab
 ) -> None:
     sets.create(NATIVE)
     control.ask(Act.SUSPEND, "short")
@@ -239,7 +239,7 @@ def test_a_set_resumed_by_hand_is_not_changed_by_what_it_was_created_from(
         (lambda one: one["spec"].update(failurePolicy={"maxRestarts": 3}), "spec.failurePolicy"),
     ],
 )
-def test_what_may_not_change_is_refused(sets: JobSets, edit: Callable[[dict[str, Any]], None], path: str) -> None:
+def test_what_may_not_change_is_refused(sets: SetWriter, edit: Callable[[dict[str, Any]], None], path: str) -> None:
     sets.create(NATIVE)
     with pytest.raises(InvalidManifest) as caught:
         sets.put(changed(NATIVE, edit))
@@ -257,7 +257,7 @@ def test_what_may_not_change_is_refused(sets: JobSets, edit: Callable[[dict[str,
     ],
 )
 def test_a_refused_change_names_what_may_not_change(
-    sets: JobSets, edit: Callable[[list[dict[str, Any]]], None], named: str
+    sets: SetWriter, edit: Callable[[list[dict[str, Any]]], None], named: str
 ) -> None:
     sets.create(NATIVE)
     with pytest.raises(InvalidManifest) as caught:
@@ -265,12 +265,12 @@ def test_a_refused_change_names_what_may_not_change(
     assert [problem.hint for problem in caught.value.problems] == [f"what may not change: {named}"]
 
 
-def test_a_change_to_what_must_exist_needs_it(sets: JobSets) -> None:
+def test_a_change_to_what_must_exist_needs_it(sets: SetWriter) -> None:
     with pytest.raises(NotFound):
         sets.put(NATIVE, create=False)
 
 
-def test_a_set_that_is_going_takes_no_change(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
+def test_a_set_that_is_going_takes_no_change(sets: SetWriter, control: Control[JobSet], lab: SetLab) -> None:
     sets.create(NATIVE)
     lab.pass_s(2)
     control.ask(Act.DELETE, "short")
@@ -286,7 +286,7 @@ def test_a_set_that_is_going_takes_no_change(sets: JobSets, control: Control[Job
     assert control.ask(Act.DELETE, "short").deleting
 
 
-def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
+def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: SetWriter, control: Control[JobSet], lab: SetLab) -> None:
     set_id = sets.create(NATIVE).job_set.id
     lab.pass_s(2)
     control.ask(Act.DELETE, "short", "no more")
@@ -302,7 +302,7 @@ def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: JobSets, control: Control
 
 
 def test_what_is_asked_of_the_controller_names_the_set_who_and_why(
-    sets: JobSets, control: Control[JobSet], lab: SetLab
+    sets: SetWriter, control: Control[JobSet], lab: SetLab
 ) -> None:
     set_id = sets.create(NATIVE).job_set.id
     lab.pass_s(1)
@@ -325,7 +325,7 @@ def test_what_is_asked_of_the_controller_names_the_set_who_and_why(
 
 
 def test_what_is_so_already_is_not_asked_for_unless_something_is_pending(
-    sets: JobSets, control: Control[JobSet], lab: SetLab
+    sets: SetWriter, control: Control[JobSet], lab: SetLab
 ) -> None:
     sets.create(NATIVE)
     lab.pass_s(1)
@@ -341,14 +341,14 @@ def test_what_is_so_already_is_not_asked_for_unless_something_is_pending(
     [("nope", None, NotFound), ("workers", 2, NotFound), (None, 0, InvalidRequest)],
 )
 def test_a_restart_of_what_is_not_there_is_refused(
-    sets: JobSets, control: Control[JobSet], group_name: str | None, index: int | None, error: type[Exception]
+    sets: SetWriter, control: Control[JobSet], group_name: str | None, index: int | None, error: type[Exception]
 ) -> None:
     sets.create(NATIVE)
     with pytest.raises(error):
         control.ask(Act.RESTART, "short", what={"group": group_name, "index": index})
 
 
-def test_a_set_that_is_over_can_only_be_deleted(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
+def test_a_set_that_is_over_can_only_be_deleted(sets: SetWriter, control: Control[JobSet], lab: SetLab) -> None:
     lab.plan = lambda _: exits(0)
     sets.create(NATIVE)
     lab.pass_s(10)
@@ -358,7 +358,7 @@ def test_a_set_that_is_over_can_only_be_deleted(sets: JobSets, control: Control[
     control.ask(Act.DELETE, "short")
 
 
-def test_lists_are_cut_by_name(sets: JobSets, lab: SetLab) -> None:
+def test_lists_are_cut_by_name(sets: SetWriter, lab: SetLab) -> None:
     for name in ("c", "a", "b"):
         sets.create(manifest(name, replicatedJobs=[group("w")]))
     page = partial(JobSetOperations(backend_of(lab.store)).page, ADMIN)
@@ -368,7 +368,7 @@ def test_lists_are_cut_by_name(sets: JobSets, lab: SetLab) -> None:
     assert ([one.name for one in rest.sets], rest.next_after) == (["c"], None)
 
 
-def test_the_jobs_of_a_set_come_with_what_is_known_of_their_pods(sets: JobSets, lab: SetLab) -> None:
+def test_the_jobs_of_a_set_come_with_what_is_known_of_their_pods(sets: SetWriter, lab: SetLab) -> None:
     row = sets.create(NATIVE).job_set
     lab.pass_s(2)
     children = partial(JobSetOperations(backend_of(lab.store)).children, ADMIN, row)
@@ -381,7 +381,7 @@ def test_the_jobs_of_a_set_come_with_what_is_known_of_their_pods(sets: JobSets, 
     assert rest.next_after is None
 
 
-def test_a_job_of_a_set_is_steered_through_its_set(sets: JobSets, lab: SetLab) -> None:
+def test_a_job_of_a_set_is_steered_through_its_set(sets: SetWriter, lab: SetLab) -> None:
     sets.create(NATIVE)
     jobs = Control(JOBS, lab.store, lab.clock)
     for refused in (Act.CANCEL, Act.HOLD, Act.RELEASE):
@@ -405,7 +405,7 @@ class Overtaken(Counting):
         return f"late-{super().new()}"
 
 
-def test_of_two_first_puts_at_once_one_creates_and_the_other_changes_nothing(sets: JobSets, lab: SetLab) -> None:
-    late = JobSets(lab.store, lab.clock, Overtaken(lambda: sets.put(NATIVE)))
+def test_of_two_first_puts_at_once_one_creates_and_the_other_changes_nothing(sets: SetWriter, lab: SetLab) -> None:
+    late = SetWriter(lab.store, lab.clock, Overtaken(lambda: sets.put(NATIVE)))
     assert late.put(NATIVE).result == "unchanged"
     assert [one.name for one in JobSetOperations(backend_of(lab.store)).page(ADMIN).sets] == ["short"]

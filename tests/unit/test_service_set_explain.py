@@ -16,7 +16,7 @@ from holdfast.domain.job import Ceiling, JobState, Queue
 from holdfast.errors import NotFound, Refused
 from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
-from holdfast.service.jobsets.sets import JobSets
+from holdfast.service.jobsets.sets import SetWriter
 from holdfast.service.operations.jobs import JobOperations
 from holdfast.service.operations.jobsets import JobSetOperations
 from holdfast.service.steering.control import Control
@@ -39,8 +39,8 @@ def lab() -> SetLab:
 
 
 @pytest.fixture
-def sets(lab: SetLab) -> JobSets:
-    return JobSets(lab.store, lab.clock, Counting())
+def sets(lab: SetLab) -> SetWriter:
+    return SetWriter(lab.store, lab.clock, Counting())
 
 
 @pytest.fixture
@@ -48,14 +48,14 @@ def control(lab: SetLab) -> Control[JobSet]:
     return Control(JOB_SETS, lab.store, lab.clock, actor="bob")
 
 
-def failing_twice(sets: JobSets, lab: SetLab) -> None:
+def failing_twice(sets: SetWriter, lab: SetLab) -> None:
     policy = {"maxRestarts": 1, "rules": [rule("RestartJob", targetReplicatedJobs=["workers"])]}
     lab.plan = fails_first("train-workers-1", times=2)
     sets.create(manifest(replicatedJobs=[group("driver"), group("workers", 2)], failurePolicy=policy))
     lab.pass_s(30)
 
 
-def test_the_traces_of_a_set_tell_every_decision(sets: JobSets, lab: SetLab) -> None:
+def test_the_traces_of_a_set_tell_every_decision(sets: SetWriter, lab: SetLab) -> None:
     failing_twice(sets, lab)
     told = why(lab, "train")
     assert told.headline.startswith("Job set train failed: ")
@@ -69,7 +69,7 @@ def test_the_traces_of_a_set_tell_every_decision(sets: JobSets, lab: SetLab) -> 
         why(lab, "train", job="nobody")
 
 
-def test_old_decisions_are_counted_and_not_told(sets: JobSets, lab: SetLab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_decisions_are_counted_and_not_told(sets: SetWriter, lab: SetLab, monkeypatch: pytest.MonkeyPatch) -> None:
     failing_twice(sets, lab)
     monkeypatch.setattr("holdfast.service.jobsets.explain.MOST_TRACES", 1)
     told = why(lab, "train")
@@ -77,7 +77,7 @@ def test_old_decisions_are_counted_and_not_told(sets: JobSets, lab: SetLab, monk
     assert not told.traces[0].decision.granted
 
 
-def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
+def test_the_log_is_read_from_either_end(sets: SetWriter, lab: SetLab) -> None:
     failing_twice(sets, lab)
     log = partial(JobSetOperations(backend_of(lab.store)).log, ADMIN, "train")
     whole = [one.seq for one in log()]
@@ -96,7 +96,7 @@ def test_the_log_is_read_from_either_end(sets: JobSets, lab: SetLab) -> None:
         ),
     ],
 )
-def test_the_headline_says_where_a_set_is(sets: JobSets, lab: SetLab, document: dict[str, Any], line: str) -> None:
+def test_the_headline_says_where_a_set_is(sets: SetWriter, lab: SetLab, document: dict[str, Any], line: str) -> None:
     sets.create(document)
     lab.pass_s(2)
     assert why(lab, "short").headline == line
@@ -117,7 +117,7 @@ TO_COME = "Once the others have ended, the set fails unless its success policy i
     ids=["going on", "failed of it", "complete without it", "failed of another"],
 )
 def test_what_a_job_left_failed_means_is_told_as_it_is_by_now(
-    lab: SetLab, sets: JobSets, driver: SimulatedRun, success: str, told: list[str], headline: str
+    lab: SetLab, sets: SetWriter, driver: SimulatedRun, success: str, told: list[str], headline: str
 ) -> None:
     lab.plan = lambda order: exits(1) if "workers-1" in order.job_name else driver
     policy = {"maxRestarts": 0, "rules": [rule("FailJob", targetReplicatedJobs=["workers"])]}
@@ -133,12 +133,12 @@ def test_what_a_job_left_failed_means_is_told_as_it_is_by_now(
     assert named == 1, "who is to blame is named once"
 
 
-def test_a_set_that_nobody_has_looked_at_has_not_started(sets: JobSets, lab: SetLab) -> None:
+def test_a_set_that_nobody_has_looked_at_has_not_started(sets: SetWriter, lab: SetLab) -> None:
     sets.create(NATIVE)
     assert why(lab, "short").headline == "Job set short has not started yet."
 
 
-def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab) -> None:
+def test_what_waits_for_others_is_told(sets: SetWriter, lab: SetLab) -> None:
     waiting = {**group("workers"), "dependsOn": [{"name": "driver", "status": "Complete"}]}
     sets.create(manifest(replicatedJobs=[group("driver"), waiting]))
     lab.pass_s(2)
@@ -147,7 +147,7 @@ def test_what_waits_for_others_is_told(sets: JobSets, lab: SetLab) -> None:
     assert "Jobs of driver: 1 of 1 ready." in summary
 
 
-def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: JobSets, lab: SetLab) -> None:
+def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: SetWriter, lab: SetLab) -> None:
     big = {"name": "big", "replicas": 7, "command": ["x"], "resources": {"cpu": 99}}
     sets.create(native(queue="default", jobs=[big]))
     lab.pass_s(2)
@@ -157,7 +157,7 @@ def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: JobSets, lab: SetLab
     assert told[-1] == "More of its jobs are queued."
 
 
-def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(sets: JobSets, lab: SetLab) -> None:
+def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(sets: SetWriter, lab: SetLab) -> None:
     lab.plan = lambda _: exits(1, after_s=5.0)
     sets.create(native(jobs=[{"name": "w", "command": ["x"]}], failurePolicy={"maxRestarts": 1, "window": "60s"}))
     lab.pass_s(20)
@@ -166,7 +166,7 @@ def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(sets: JobS
     assert "1 of 1 counted restarts (maxRestarts) are used." in why(lab, "short").summary
 
 
-def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLab) -> None:
+def test_programs_that_started_again_in_place_are_told(sets: SetWriter, lab: SetLab) -> None:
     lab.plan = lambda _: exits(1, after_s=5.0)
     limits = {"backoffLimit": 2147483647, "podReplacementPolicy": "Failed"}
     policy = {"maxRestarts": 2, "restartStrategy": "InPlaceRestart"}
@@ -181,7 +181,7 @@ def test_programs_that_started_again_in_place_are_told(sets: JobSets, lab: SetLa
     assert ("Restarts in place", "2") in jobset_facts(shown)
 
 
-def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: JobSets, lab: SetLab) -> None:
+def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: SetWriter, lab: SetLab) -> None:
     failing_twice(sets, lab)
     told = Explainer(lab.store).why("train-workers-1")
     assert told.summary[0] == "Attempt 2 failed on node n0 after 1s: exit code 3."
@@ -190,7 +190,7 @@ def test_a_job_of_a_set_is_explained_by_its_pods_and_its_set(sets: JobSets, lab:
     assert Explainer(lab.store).why("train-driver-0").headline.startswith("Job train-driver-0 ")
 
 
-def test_a_job_that_waits_for_its_set_says_so(sets: JobSets, lab: SetLab) -> None:
+def test_a_job_that_waits_for_its_set_says_so(sets: SetWriter, lab: SetLab) -> None:
     sets.create(NATIVE)
     told = Explainer(lab.store).why("short-driver-0")
     assert told.headline == "Job short-driver-0 is waiting for its job set"
@@ -230,7 +230,7 @@ def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:
     assert problem.path == "spec.template.spec.containers[0].resources.requests.memory"
 
 
-def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: JobSets, control: Control[JobSet], lab: SetLab) -> None:
+def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: SetWriter, control: Control[JobSet], lab: SetLab) -> None:
     row = sets.create(NATIVE).job_set
     lab.pass_s(2)
     jobs = JobOperations(backend_of(lab.store))
@@ -250,7 +250,7 @@ def test_a_job_without_pods_has_none(lab: SetLab) -> None:
     assert JobOperations(backend_of(lab.store)).get(ADMIN, job.id).pods is None
 
 
-def restarted(lab: SetLab, sets: JobSets, action: str, *, most: int = 1) -> None:
+def restarted(lab: SetLab, sets: SetWriter, action: str, *, most: int = 1) -> None:
     """Run a set whose first worker fails for ever, so that it is restarted ``most`` times."""
     lab.plan = lambda order: exits(3, after_s=1.0) if order.job_name == "train-workers-0" else exits(0, after_s=FOREVER)
     policy = {"maxRestarts": most, "rules": [rule(action)]}
@@ -266,7 +266,7 @@ def attempts_told(lab: SetLab, job: str) -> list[tuple[str, str, str]]:
     return [(row[places[0]], row[places[1]], row[places[2]]) for row in rows]
 
 
-def test_attempts_at_jobs_of_a_set_tell_what_the_set_decided(sets: JobSets, lab: SetLab) -> None:
+def test_attempts_at_jobs_of_a_set_tell_what_the_set_decided(sets: SetWriter, lab: SetLab) -> None:
     restarted(lab, sets, "RestartJobSet")
     assert attempts_told(lab, "train-workers-0") == [
         ("1", "Failed", "RestartJobSet: rule ruleRestartJobSet"),
@@ -278,7 +278,7 @@ def test_attempts_at_jobs_of_a_set_tell_what_the_set_decided(sets: JobSets, lab:
     ]
 
 
-def test_a_job_that_its_sets_restart_left_alone_has_no_decision(sets: JobSets, lab: SetLab) -> None:
+def test_a_job_that_its_sets_restart_left_alone_has_no_decision(sets: SetWriter, lab: SetLab) -> None:
     restarted(lab, sets, "RestartReplicatedJob")
     assert [told[:2] for told in attempts_told(lab, "train-driver-0")] == [("1", "Cancelled")]
     assert attempts_told(lab, "train-workers-1")[0][1:] == (
@@ -287,7 +287,7 @@ def test_a_job_that_its_sets_restart_left_alone_has_no_decision(sets: JobSets, l
     )
 
 
-def test_why_an_attempt_of_a_job_was_replaced_names_the_job_that_failed(sets: JobSets, lab: SetLab) -> None:
+def test_why_an_attempt_of_a_job_was_replaced_names_the_job_that_failed(sets: SetWriter, lab: SetLab) -> None:
     restarted(lab, sets, "RestartJobSet", most=2)
     first, second = (Explainer(lab.store).why("train-driver-0", number).summary for number in (1, 2))
     assert first[0] == "Attempt 1 was replaced because job train-workers-0 failed."

@@ -23,7 +23,7 @@ from holdfast.engines.process.shim.journal import Journal
 from holdfast.engines.process.shim.loop import Shim
 from holdfast.engines.process.shim.pool import Pool, SupervisorHandle, path_of
 from holdfast.engines.process.shim.record import ROOM_BYTES, Record
-from holdfast.engines.process.shim.records import FINISHED, RUNNING, SUPERVISORS, Exit, Program, Run
+from holdfast.engines.process.shim.records import FINISHED, RUNNING, SUPERVISORS, Exit, ShimRun, SupervisedRun
 from holdfast.engines.process.shim.recovery import Recovery
 from holdfast.engines.process.shim.runs import PATIENCE_S, Runs
 from holdfast.engines.process.shim.supervisor import outcomes
@@ -164,7 +164,7 @@ def ended_on(journal: str) -> tuple[Runs, Desk, Ear]:
     ear = Ear(journal)
     desk = Desk(ear)
     runs = Runs(Journal(journal), desk, {})
-    run = runs.runs[ORDER.uid] = Run(ORDER.uid, "n", "")
+    run = runs.runs[ORDER.uid] = ShimRun(ORDER.uid, "n", "")
     run.former = 7
     runs.assign(desk.handle, run)
     return runs, desk, ear
@@ -196,7 +196,7 @@ def test_nobody_takes_a_run_over_whose_record_says_what_the_journal_does_not(
     runs, desk, ear = ended_on("journal")
     runs.finish(runs.runs[ORDER.uid], outcomes.never_started("user", ended_at=1.0))
     dead = SupervisorHandle(8, 0, Ear("journal"), child=True)
-    killed = runs.runs["run-2"] = Run("run-2", "n", "")
+    killed = runs.runs["run-2"] = ShimRun("run-2", "n", "")
     runs.assign(dead, killed)
     leave_record(8, "run-2", tmp_path)
     Recovery(runs, desk, SURROUNDINGS).of_supervisor(dead)
@@ -208,7 +208,7 @@ def test_nobody_takes_a_run_over_whose_record_says_what_the_journal_does_not(
 def leave_record(number: int, uid: str, tmp_path: Path, exit_code: int | None = None) -> None:
     """Leave a dead supervisor's record of a run whose program was started, and has ended if it has an exit code."""
     record = Record(path_of(number))
-    program = Program({**message(tmp_path), "uid": uid})
+    program = SupervisedRun({**message(tmp_path), "uid": uid})
     program.pid, program.started_at = os.getpid(), 1.0
     record.begin(program, SURROUNDINGS.place, SURROUNDINGS.boot)
     record.started(program, 1.0, 2.0)
@@ -228,7 +228,7 @@ def test_of_two_records_of_a_run_the_one_counts_that_says_how_it_ended(
     Path(SUPERVISORS).mkdir()
     for number in (1, 2):
         leave_record(number, ORDER.uid, tmp_path, exit_code=3 if number == knowing else None)
-    runs = Runs(Journal("journal"), Inherited(), {ORDER.uid: Run(ORDER.uid, "n", "")})
+    runs = Runs(Journal("journal"), Inherited(), {ORDER.uid: ShimRun(ORDER.uid, "n", "")})
     Recovery(runs, Inherited(), SURROUNDINGS).of_earlier_shims()
     assert (runs.runs[ORDER.uid].outcome or {}).get("exit_code") == 3
 
@@ -286,7 +286,7 @@ def test_what_a_living_supervisor_says_right_after_its_greeting_is_not_lost(
     monkeypatch.chdir(tmp_path)
     Path(SUPERVISORS).mkdir()
     record = Record(path_of(1))
-    program = Program(message(tmp_path))
+    program = SupervisedRun(message(tmp_path))
     program.phase = RUNNING
     greeting = {"hello": 1, "pid": os.getpid(), "run": {**program.report(), "order": program.order}}
     program.outcome = outcomes.not_launched("Told", "", ended_at=1.0)
@@ -297,7 +297,7 @@ def test_what_a_living_supervisor_says_right_after_its_greeting_is_not_lost(
         line.recv(1)
 
     pool = Inherited()
-    runs = Runs(Journal("journal"), pool, {ORDER.uid: Run(ORDER.uid, "n", str(tmp_path))})
+    runs = Runs(Journal("journal"), pool, {ORDER.uid: ShimRun(ORDER.uid, "n", str(tmp_path))})
     before = signal.set_wakeup_fd(-1)
     with ExitStack() as stack:
         stack.callback(signal.set_wakeup_fd, before)

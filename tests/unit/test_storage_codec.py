@@ -47,7 +47,7 @@ from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition,
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
 from holdfast.storage.sql import codec, submission, tables
-from holdfast.storage.sql.batch import Batch, Batches, Given
+from holdfast.storage.sql.batch import Batch, Batches, StatementRows
 from holdfast.storage.sql.rows import set_log
 
 if TYPE_CHECKING:
@@ -366,7 +366,7 @@ def test_every_hot_statement_compiles_for_every_dialect(dialect: Dialect) -> Non
 
 
 def test_a_statement_that_takes_its_values_in_another_order_is_a_defect() -> None:
-    given = Given({"body": Text(), "digest": LargeBinary()}, SQLITE)
+    given = StatementRows({"body": Text(), "digest": LargeBinary()}, SQLITE)
     with pytest.raises(Internal, match="rows come as"):
         Batch(given.into(insert(tables.specs)), SQLITE, given)
 

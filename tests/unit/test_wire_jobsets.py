@@ -11,7 +11,7 @@ from holdfast.domain.events import JobSetCreated, StoredEvent
 from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.domain.workloads.jobset.model import (
-    Coordinator,
+    CoordinatorPod,
     DependencyStatus,
     DependsOn,
     FailurePolicy,
@@ -48,7 +48,7 @@ SPEC = JobSetSpec(
     name="train",
     replicated_jobs=(ReplicatedJob(name="driver"), WORKERS),
     failure=FailurePolicy(max_restarts=6),
-    coordinator=Coordinator("driver"),
+    coordinator=CoordinatorPod("driver"),
     priority=2,
     ttl_s=60.0,
     labels={"team": "blue"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import read_documents
 from holdfast.dialects.jobset.updates import check_update
-from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.jobset.wording import ManifestNotes
 from holdfast.errors import InvalidManifest
 from tools.cases.jobset_manifest import job_manifest, jobset_manifest
 from tools.cases.kube_reading import read_kube
@@ -72,7 +72,7 @@ def _refusals(read: Any) -> list[str]:  # noqa: ANN401 - any reader without argu
 
 def check_change(old: Mapping[str, Any], new: Mapping[str, Any], *, finished: bool = False) -> list[str]:
     """Return what is wrong with a change of a manifest."""
-    notes = Notes()
+    notes = ManifestNotes()
     check_update(old, new, notes, finished=finished)
     return [str(problem) for problem in notes.problems]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.reading import READERS
-from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.jobset.wording import ManifestNotes
 from holdfast.dialects.manifests import located
 from holdfast.domain.record import Struct
 from holdfast.errors import InvalidManifest, Problem
@@ -35,7 +35,7 @@ def read_kube(document: Document | Mapping[str, Any], *, lenient: bool = False) 
         InvalidManifest: With every problem found.
     """
     value = document.value if isinstance(document, Document) else document
-    notes = Notes(lenient=lenient)
+    notes = ManifestNotes(lenient=lenient)
     kind = (str(value.get("apiVersion")), str(value.get("kind")))
     reader = READERS.get(kind)
     if reader is None:

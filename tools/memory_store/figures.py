@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job, Resources, Run
-    from holdfast.ports.overview import Scope
+    from holdfast.ports.overview import FigureScope
     from tools.memory_store.jobs import JobTable
 
 
@@ -29,17 +29,17 @@ class MemoryFigureStore:
         self._lock = lock
         self._table = table
 
-    def job_figures(self, scope: Scope) -> Mapping[str, int]:
+    def job_figures(self, scope: FigureScope) -> Mapping[str, int]:
         """Count jobs by state: those that go on, and those that ended in that time."""
         with self._lock:
             return Counter(str(job.state) for job in self._jobs(scope) if _lasts(job, scope))
 
-    def wall_time(self, scope: Scope) -> float:
+    def wall_time(self, scope: FigureScope) -> float:
         """Sum up the time of jobs from their first start to their end, in seconds."""
         with self._lock:
             return sum(_span(job, scope) for job in self._jobs(scope) if _lasts(job, scope))
 
-    def attempt_figures(self, scope: Scope) -> Mapping[str | None, AttemptFigures]:
+    def attempt_figures(self, scope: FigureScope) -> Mapping[str | None, AttemptFigures]:
         """Sum up the attempts of that time by how they ended; ``None`` has those that go on."""
         groups: dict[str | None, list[Attempt]] = defaultdict(list)
         with self._lock:
@@ -53,7 +53,7 @@ class MemoryFigureStore:
             for ending, some in groups.items()
         }
 
-    def failure_figures(self, scope: Scope) -> Sequence[FailureFigures]:
+    def failure_figures(self, scope: FigureScope) -> Sequence[FailureFigures]:
         """Sum up the failures of that time, of attempts and of pods by themselves; the most frequent first."""
         groups: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
         with self._lock:
@@ -66,7 +66,7 @@ class MemoryFigureStore:
         found = [FailureFigures(*told, len(spans), sum(spans)) for told, spans in groups.items()]
         return sorted(found, key=lambda one: (-one.count, one.cause, one.category, one.subcategory, one.node))
 
-    def usage_figures(self, scope: Scope, share: Share, label: str = "") -> Sequence[UsageFigures]:
+    def usage_figures(self, scope: FigureScope, share: Share, label: str = "") -> Sequence[UsageFigures]:
         """Sum up for how long runs had what, by what they share."""
         found: dict[tuple[str, Resources, bool], list[float]] = defaultdict(list)
         with self._lock:
@@ -87,13 +87,13 @@ class MemoryFigureStore:
         named = {Share.USER: job.submitted_by, Share.QUEUE: job.queue, Share.GROUP: job.group}
         return named[share] if share in named else self._table.labels.get(job.id, {}).get(label, "")
 
-    def recoveries(self, scope: Scope) -> Recoveries:
+    def recoveries(self, scope: FigureScope) -> Recoveries:
         """Sum up the attempts that started in that time after one that failed."""
         with self._lock:
             spans = [*self._recovered(scope)]
         return Recoveries(len(spans), fmean(spans) if spans else None)
 
-    def _recovered(self, scope: Scope) -> Iterator[float]:
+    def _recovered(self, scope: FigureScope) -> Iterator[float]:
         for attempt in self._attempts(scope):
             later = self._table.attempts.get((attempt.job_id, attempt.number + 1))
             started_at = later.started_at if later else None
@@ -101,21 +101,21 @@ class MemoryFigureStore:
             if failed_at is not None and started_at is not None and started_at >= scope.since:
                 yield started_at - failed_at
 
-    def _jobs(self, scope: Scope) -> list[Job]:
+    def _jobs(self, scope: FigureScope) -> list[Job]:
         labels, every = frozenset(scope.labels), self._table.by_id.values()
         of_queue = [job for job in every if scope.queue in {None, job.queue} and is_seen(job, scope.seen)]
         return [job for job in of_queue if labels <= self._table.labels.get(job.id, {}).items()]
 
-    def _attempts(self, scope: Scope) -> list[Attempt]:
+    def _attempts(self, scope: FigureScope) -> list[Attempt]:
         ids = {job.id for job in self._jobs(scope)}
         return [attempt for attempt in self._table.attempts.values() if attempt.job_id in ids]
 
 
-def _lasts(one: Job | Attempt | Run, scope: Scope) -> bool:
+def _lasts(one: Job | Attempt | Run, scope: FigureScope) -> bool:
     return one.ended_at is None or one.ended_at >= scope.since
 
 
-def _span(one: Job | Attempt | Run, scope: Scope) -> float:
+def _span(one: Job | Attempt | Run, scope: FigureScope) -> float:
     if one.started_at is None:
         return 0.0
     ended_at = scope.until if one.ended_at is None else one.ended_at

@@ -11,7 +11,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.base import Owner
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.retention import FinishedJob, Place, Waited
+from holdfast.ports.retention import AwaitedWork, FinishedJob, LedDirectory
 from holdfast.storage.rules import may_have_files, tasks_among
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class MemoryRetentionStore:
         """Work on the tables of a store, under its lock."""
         self._retention_lock = lock
         self._finished_among = jobs
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, LedDirectory] = {}
         self._discards = set[tuple[str, str]]()
         """Data directories and jobs."""
         self._keys: dict[str, tuple[str, tuple[str, ...], float]] = {}
@@ -64,7 +64,7 @@ class MemoryRetentionStore:
                 if job.terminal
             ]
 
-    def waited_for(self) -> Waited:
+    def waited_for(self) -> AwaitedWork:
         """Read what waits for what."""
         with self._retention_lock:
             jobs = self._finished_among.by_id.values()
@@ -72,9 +72,11 @@ class MemoryRetentionStore:
             found = {key for job in waiting for key in still_awaited(job.spec, dump_json(job.met))}
             owners = (each for each in self._finished_among.workloads.values() if isinstance(each, Owner))
             found |= {key for each in owners for key in awaited_by(each)}
-            return Waited(found, max((job.seq for job in jobs), default=0))
+            return AwaitedWork(found, max((job.seq for job in jobs), default=0))
 
-    def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:
+    def delete_finished(
+        self, job_ids: Sequence[str], *, waited: AwaitedWork | None = None, dry_run: bool = False
+    ) -> int:
         """Delete those jobs with all that is stored about them, or only count; those that are needed are left alone."""
         del waited  # nothing is too much to read again
         with self._retention_lock:
@@ -102,7 +104,7 @@ class MemoryRetentionStore:
         for each in self._places.values():
             if each.id != place and each.left_at is None:
                 self._places[each.id] = evolve(each, left_at=now)
-        self._places[place] = evolve(self._places.get(place, Place(place, now)), left_at=None)
+        self._places[place] = evolve(self._places.get(place, LedDirectory(place, now)), left_at=None)
 
     def files_to_discard(self, place: str, *, limit: int, after: str = "") -> Sequence[str]:
         """List ids of deleted jobs whose files may still be in a data directory, or nobody knows where, in order."""

@@ -9,7 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.errors import Unavailable
-from holdfast.ports.exchange import Transport
+from holdfast.ports.exchange import ExchangeTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,8 +36,8 @@ class Answers(Protocol):
         ...
 
 
-class Connection(Transport):
-    """The ``Transport`` port of one executor."""
+class Connection(ExchangeTransport):
+    """The ``ExchangeTransport`` port of one executor."""
 
     def __init__(self, controller: Answers, *, agenda: Agenda, chance: Chance, trace: FaultTrace, fuse: Fuse) -> None:
         """Begin healthy.

@@ -13,7 +13,7 @@ from tools.simulate.trace import Crashed
 
 if TYPE_CHECKING:
     from holdfast.ports.clock import SteadyClock
-    from holdfast.ports.exchange import Transport
+    from holdfast.ports.exchange import ExchangeTransport
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.machines.machine import FaultyMachine
     from tools.simulate.trace import FaultTrace, Fuse
@@ -35,7 +35,7 @@ class ExecutorHost(ExecutorProcess):
     machine: FaultyMachine
 
     def __init__(
-        self, machine: FaultyMachine, connection: Transport, *, agenda: Agenda, trace: FaultTrace, fuse: Fuse
+        self, machine: FaultyMachine, connection: ExchangeTransport, *, agenda: Agenda, trace: FaultTrace, fuse: Fuse
     ) -> None:
         """Begin with the process down."""
         super().__init__(machine, connection, agenda=agenda, trace=trace)

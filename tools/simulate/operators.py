@@ -11,7 +11,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.service.operations.devices import Devices
+from holdfast.service.operations.devices import DeviceOperations
 from holdfast.service.operations.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -143,13 +143,13 @@ class DeviceOperators:
             name = self._chance.choice(names)
             self._cordoned.add(name)
             self._scene.trace.say(f"asked to cordon {name}")
-            Devices(self._scene.store(), self._scene.agenda).cordon(OPERATOR, name, "it is hot")
+            DeviceOperations(self._scene.store(), self._scene.agenda).cordon(OPERATOR, name, "it is hot")
             later = self._scene.willing(partial(self._uncordon, name))
             self._scene.agenda.after(self._chance.moment(1.0, _LONGEST_S), later)
 
     def _uncordon(self, name: str) -> None:
         self._scene.trace.say(f"asked to uncordon {name}")
-        Devices(self._scene.store(), self._scene.agenda).uncordon(OPERATOR, name)
+        DeviceOperations(self._scene.store(), self._scene.agenda).uncordon(OPERATOR, name)
 
     def _fall_ill(self) -> None:
         """Have an executor find something wrong with a device, and nothing any more later."""

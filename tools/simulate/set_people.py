@@ -17,7 +17,7 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
-from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
+from holdfast.service.admission.dependencies import NOTHING, Resolver, SubmissionItem
 from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.steering.jobsets import JOB_SETS
@@ -134,7 +134,7 @@ class SetPeople:
 
     def _found(self, spec: JobSetSpec | JobSpec) -> Resolved:
         """Find what something waits for; it waits for nothing where that is gone by then."""
-        resolver = Resolver(self._scene.store(), [Submitted(spec)])
+        resolver = Resolver(self._scene.store(), [SubmissionItem(spec)])
         return NOTHING if resolver.problems() else resolver.resolved(0, {})
 
     def _any(self) -> JobSet | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.agents.limits import Limits
-    from holdfast.agents.tools import Surroundings
+    from holdfast.agents.tools import ToolContext
 
 _ABOUT = """Holdfast runs programs to completion on unreliable machines, retries them by policy, and explains why.
 Look at a job with get_job until its state is Succeeded, Failed, Cancelled or Held; ask why_job and job_logs before a
@@ -25,7 +25,7 @@ retry_job. Many tasks of one program are an array: submit_array, get_array, why_
 """
 
 
-def serve(surroundings: Surroundings, limits: Limits) -> None:
+def serve(surroundings: ToolContext, limits: Limits) -> None:
     """Serve until the agent closes standard input."""
     _server(ArrayTools(surroundings, limits), limits).run("stdio")
 

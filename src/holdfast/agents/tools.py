@@ -47,7 +47,7 @@ class JobRequest(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ToolContext:
     """What the tools get of the process they run in."""
 
     connect: Callable[[], AbstractContextManager[Client]]
@@ -61,7 +61,7 @@ class Surroundings:
 class Tools:
     """The functions that an agent calls; their names, parameters and docstrings are what it sees."""
 
-    def __init__(self, surroundings: Surroundings, limits: Limits) -> None:
+    def __init__(self, surroundings: ToolContext, limits: Limits) -> None:
         """Begin a session."""
         self._surroundings = surroundings
         self._limits = limits

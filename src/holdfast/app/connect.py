@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import whereabouts
 from holdfast.app.data.datadir import DataDir
-from holdfast.app.finding.reach import Reach, read_reach, without_token
-from holdfast.app.whereabouts import Origin
+from holdfast.app.finding.reach import ServerReach, read_reach, without_token
+from holdfast.app.whereabouts import Discovery
 from holdfast.client import Client
 from holdfast.errors import InvalidSetting, Problem
 
@@ -29,7 +29,7 @@ def connect(
     *,
     drive: bool = False,
     places: bool = True,
-    settings: Reach | None = None,
+    settings: ServerReach | None = None,
     waits: Callable[[str], None] | None = None,
     remark: Callable[[str], None] | None = None,
     token_file: str | None = None,
@@ -57,9 +57,9 @@ def connect(
     shown = None if token_file is None else _token_for(found, token_file)
     if found is not None:
         with Client(found.url, shown or found.token) as client:
-            if found.origin is Origin.DIRECTORY:
+            if found.origin is Discovery.DIRECTORY:
                 client.connection.find = partial(_found, DataDir(settings.data), shown)
-            client.connection.known = found.origin is not Origin.NAMED
+            client.connection.known = found.origin is not Discovery.NAMED
             yield _ready(client, settings, waits, remark)
         return
     with ExitStack() as stack:
@@ -67,7 +67,7 @@ def connect(
 
 
 def _ready(
-    client: Client, settings: Reach, waits: Callable[[str], None] | None, remark: Callable[[str], None] | None
+    client: Client, settings: ServerReach, waits: Callable[[str], None] | None, remark: Callable[[str], None] | None
 ) -> Client:
     client.connection.patience_s = settings.patience
     if remark is not None:
@@ -96,7 +96,7 @@ def _token_for(found: Whereabouts | None, token_file: str) -> str:
     return token_in_file(Path(token_file), FLAG)
 
 
-def is_looked_after(settings: Reach | None = None) -> bool:
+def is_looked_after(settings: ServerReach | None = None) -> bool:
     """Whether somebody runs the jobs that a command shows: a server, here or elsewhere, or a command that waits.
 
     Of the one that runs them no lock is tried: that could keep another from starting in this very moment.
@@ -116,7 +116,7 @@ def is_looked_after(settings: Reach | None = None) -> bool:
     return left_s > 0 and (upkeep.file_of(place) is None or leadership.is_here_and_alive(owner))
 
 
-def _all_of(reach: Reach) -> Settings:
+def _all_of(reach: ServerReach) -> Settings:
     """Return all settings, with those that are known already."""
     from holdfast.app.settings import Settings, read_settings
 

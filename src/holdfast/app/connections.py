@@ -23,7 +23,7 @@ from holdfast.domain.record import Struct
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.app.doorway import Connection, Network
+    from holdfast.app.doorway import CountedConnection, Network
     from holdfast.app.entrance.tls import Certificates
 
 
@@ -71,7 +71,7 @@ class GuardedProtocol(H11Protocol):
     doorway: Doorway
     request_s: float
     trusted: Sequence[Network] | None
-    _connection: Connection | None = None
+    _connection: CountedConnection | None = None
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent

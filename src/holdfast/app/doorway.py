@@ -52,7 +52,7 @@ class Shares(Struct, frozen=True):
         return self.most if is_whole else max(1, self.most // _SHARE)
 
 
-class Connection(socket.socket):
+class CountedConnection(socket.socket):
     """A connection; when it is closed, for whatever reason, it is counted no more."""
 
     doorway: Doorway
@@ -96,7 +96,7 @@ class Listener(socket.socket):
         """
         while True:
             descriptor, address = self._accept()  # type: ignore[attr-defined] # the one that `accept` of every socket is made of
-            made = Connection(self.family, self.type, self.proto, fileno=descriptor)
+            made = CountedConnection(self.family, self.type, self.proto, fileno=descriptor)
             made.doorway = self.doorway
             try:
                 made.peer = _peer(made, address)
@@ -120,9 +120,9 @@ def _peer(connection: socket.socket, address: Any) -> Peer:  # noqa: ANN401 - as
 class _Had(Struct, gc=True):
     """The connections of one caller; the oldest first."""
 
-    new: dict[Connection, None] = field(default_factory=dict)
-    resting: dict[Connection, None] = field(default_factory=dict)
-    answered: dict[Connection, None] = field(default_factory=dict)
+    new: dict[CountedConnection, None] = field(default_factory=dict)
+    resting: dict[CountedConnection, None] = field(default_factory=dict)
+    answered: dict[CountedConnection, None] = field(default_factory=dict)
 
     def count(self) -> int:
         return len(self.new) + len(self.resting) + len(self.answered)
@@ -138,11 +138,11 @@ class Doorway:
         """Begin with none."""
         self._shares = shares
         self._had: dict[Peer, _Had] = {}
-        self._by_descriptor: dict[int, Connection] = {}
-        self._beside: set[Connection] = set()
+        self._by_descriptor: dict[int, CountedConnection] = {}
+        self._beside: set[CountedConnection] = set()
         self._sent_away, self._told_at = 0, float("-inf")
 
-    def enter(self, caller: Connection) -> bool:
+    def enter(self, caller: CountedConnection) -> bool:
         """Let a connection in, in another's place if need be; returns false when it is not even to be told.
 
         It is told that there is no place where all of them, or all that its caller may have, are being answered.
@@ -160,7 +160,7 @@ class Doorway:
         self._by_descriptor[caller.fileno()] = caller
         return True
 
-    def arrived(self, connected: socket.socket, transport: asyncio.Transport) -> Connection | None:
+    def arrived(self, connected: socket.socket, transport: asyncio.Transport) -> CountedConnection | None:
         """Return the connection of a socket, now that a key is agreed on; ``None`` if it was sent away meanwhile."""
         found = self._by_descriptor.get(connected.fileno())
         if found is not None:
@@ -178,19 +178,19 @@ class Doorway:
             oldest.send_away()
         return oldest is not None
 
-    def answering(self, caller: Connection) -> None:
+    def answering(self, caller: CountedConnection) -> None:
         """Take note that a request of a connection is being answered."""
         if self._taken_out(caller):
             self._had.setdefault(caller.peer, _Had()).answered[caller] = None
 
-    def resting(self, caller: Connection) -> None:
+    def resting(self, caller: CountedConnection) -> None:
         """Take note that nothing of a connection is being answered."""
         had = self._had.get(caller.peer)
         if had is not None and caller in had.answered:
             del had.answered[caller]
             had.resting[caller] = None
 
-    def _taken_out(self, caller: Connection) -> bool:
+    def _taken_out(self, caller: CountedConnection) -> bool:
         had = self._had.get(getattr(caller, "peer", -1))
         places = () if had is None else (had.new, had.resting, had.answered)
         there = any(place.pop(caller, True) is None for place in places)
@@ -198,7 +198,7 @@ class Doorway:
             del self._had[caller.peer]
         return there
 
-    def leave(self, caller: Connection) -> None:
+    def leave(self, caller: CountedConnection) -> None:
         """Forget a connection, if it is known."""
         self._taken_out(caller)
         self._beside.discard(caller)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, InstanceOf, IPvAnyNetwork, SecretStr
 
-from holdfast.app.finding.reach import Reach, read, span
+from holdfast.app.finding.reach import ServerReach, read, span
 from holdfast.dialects.native.offers import read_offer
 from holdfast.dialects.native.thresholds import read_reclaim, read_thresholds
 from holdfast.domain.placement.pressure import Threshold
@@ -72,7 +72,7 @@ _Thresholds = Annotated[tuple[InstanceOf[Threshold], ...], BeforeValidator(_thre
 _Reclaim = Annotated[Mapping[Shortage, int], BeforeValidator(_reclaim)]
 
 
-class Settings(Reach):
+class Settings(ServerReach):
     """Settings of one Holdfast process; ``read_settings`` takes each from ``HOLDFAST_<NAME>``."""
 
     run_as: Literal["self", "submitter"] = "self"

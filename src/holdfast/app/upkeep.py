@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock
     from holdfast.ports.retention import RetentionStore
     from holdfast.ports.store import Store
-    from holdfast.storage.sql.upkeep import Health
+    from holdfast.storage.sql.upkeep import DatabaseHealth
 
 _SWEEP_EVERY_S = 600.0
 _EXPIRE_EVERY_S = 2.0
@@ -64,7 +64,7 @@ def upgrade() -> tuple[str, str | None, str]:
     return upkeep.shown(place), before, migrations.HEAD
 
 
-def check() -> Health:
+def check() -> DatabaseHealth:
     """Look at the database; what is wrong with it is part of the answer.
 
     Raises:

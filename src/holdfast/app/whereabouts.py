@@ -14,14 +14,14 @@ from holdfast.domain.record import Struct
 from holdfast.errors import InvalidSetting, Problem
 
 if TYPE_CHECKING:
-    from holdfast.app.finding.reach import Reach
+    from holdfast.app.finding.reach import ServerReach
     from holdfast.app.settings import Settings
 
 SYSTEM_SOCKET = Path("/run/holdfast/holdfast.sock")
 """Where the server of a machine listens for all its users."""
 
 
-class Origin(Enum):
+class Discovery(Enum):
     """How a server was found."""
 
     NAMED = auto()
@@ -37,11 +37,11 @@ class Whereabouts(Struct, frozen=True):
 
     url: str
     token: str | None
-    origin: Origin
+    origin: Discovery
     pid: int | None = None
 
 
-def find(settings: Reach) -> Whereabouts | None:
+def find(settings: ServerReach) -> Whereabouts | None:
     """Look for a server; ``None``: there is none, and whoever asks opens the data directory in its own process.
 
     Who names a data directory means that one, and is sent neither to the current context nor to the machine's server.
@@ -53,21 +53,21 @@ def find(settings: Reach) -> Whereabouts | None:
     if settings.url:
         from holdfast.app.data.token import given_token  # only here: most commands find a server by its directory
 
-        return Whereabouts(settings.url, given_token(settings), Origin.NAMED)
+        return Whereabouts(settings.url, given_token(settings), Discovery.NAMED)
     if settings.socket:
-        return Whereabouts(address_of(settings.socket), None, Origin.NAMED)
+        return Whereabouts(address_of(settings.socket), None, Discovery.NAMED)
     names_directory = "data" in settings.model_fields_set
     if settings.context or not names_directory:
         from holdfast.app.data.contexts import chosen  # only here: who names a directory needs none of it
 
         context = chosen(settings.context)
         if context is not None:
-            return Whereabouts(*context, Origin.NAMED)
+            return Whereabouts(*context, Discovery.NAMED)
     server = DataDir(settings.data).server() if _is_there(settings.data) else None
     if server is not None:
-        return Whereabouts(server.url, server.token, Origin.DIRECTORY, server.pid)
+        return Whereabouts(server.url, server.token, Discovery.DIRECTORY, server.pid)
     if not names_directory and _lets_in(SYSTEM_SOCKET):
-        return Whereabouts(address_of(SYSTEM_SOCKET), None, Origin.SYSTEM)
+        return Whereabouts(address_of(SYSTEM_SOCKET), None, Discovery.SYSTEM)
     return None
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Unavailable
-from holdfast.ports.exchange import ExchangeResponse, Transport
+from holdfast.ports.exchange import ExchangeResponse, ExchangeTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ASK_EVERY_S = 0.5
 
 
-class Mailbox(Transport):
+class Mailbox(ExchangeTransport):
     """An in-process transport; safe to use from any thread."""
 
     def __init__(

@@ -17,7 +17,7 @@ from holdfast.dialects.jobset.manifest import API_VERSION as JOBSET_VERSION
 from holdfast.dialects.jobset.pod_template import ARMADA_POLICY
 from holdfast.dialects.jobset.reading import READERS as KUBE_READERS
 from holdfast.dialects.jobset.runnable import check_runnable
-from holdfast.dialects.jobset.wording import Engines, Notes, local
+from holdfast.dialects.jobset.wording import Engines, ManifestNotes, local
 from holdfast.dialects.native.catalogue import read_queue_manifest
 from holdfast.dialects.native.category import category_warnings, read_category_manifest
 from holdfast.dialects.native.envelope import API_VERSION
@@ -55,17 +55,17 @@ class Reading(Struct, frozen=True):
     """What is legal but dubious, accepted by a lenient reading, or ignored here."""
 
 
-def _of_problems(read: Callable[..., Manifest | None]) -> Callable[[Mapping[str, Any], Notes], Manifest | None]:
+def _of_problems(read: Callable[..., Manifest | None]) -> Callable[[Mapping[str, Any], ManifestNotes], Manifest | None]:
     """Adapt a reader that reports problems only."""
     return lambda value, notes: read(value, path="", problems=notes.problems)
 
 
-def _of_kubernetes(kind: tuple[str, str]) -> Callable[[Mapping[str, Any], Notes], Manifest | None]:
+def _of_kubernetes(kind: tuple[str, str]) -> Callable[[Mapping[str, Any], ManifestNotes], Manifest | None]:
     """Adapt a reader of job sets or Jobs, and check that they can run here."""
     return lambda value, notes: _as_manifest(KUBE_READERS[kind](value, notes), notes)
 
 
-def _as_manifest(found: KubeManifest | None, notes: Notes) -> Manifest | None:
+def _as_manifest(found: KubeManifest | None, notes: ManifestNotes) -> Manifest | None:
     if found is None or notes.problems:
         return None
     check_runnable(found, notes)
@@ -74,7 +74,7 @@ def _as_manifest(found: KubeManifest | None, notes: Notes) -> Manifest | None:
     return found if isinstance(found, JobSetSpec) else plain_job_spec(found)
 
 
-_READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], Notes], Manifest | None]] = {
+_READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], ManifestNotes], Manifest | None]] = {
     (API_VERSION, "Job"): _of_problems(read_job_manifest),
     (API_VERSION, "JobSet"): _of_kubernetes((API_VERSION, "JobSet")),
     (API_VERSION, "RetryPolicy"): _of_problems(read_policy_manifest),
@@ -102,7 +102,7 @@ def read_one(
         engines: Lists those that may run it, which refuse what none of them can do.
     """
     value = document.value if isinstance(document, Document) else document
-    notes = Notes(lenient, engines)
+    notes = ManifestNotes(lenient, engines)
     reader = _reader(value, notes.problems)
     manifest = None if reader is None else reader(value, notes)
     if notes.problems:
@@ -137,7 +137,7 @@ def located(problem: Problem, document: Document | Mapping[str, Any], path: str 
 
 def _reader(
     value: Mapping[str, Any], problems: list[Problem]
-) -> Callable[[Mapping[str, Any], Notes], Manifest | None] | None:
+) -> Callable[[Mapping[str, Any], ManifestNotes], Manifest | None] | None:
     version, kind = value.get("apiVersion"), value.get("kind")
     if version is None and kind is None and ("command" in value or "shell" in value):
         return _READERS[API_VERSION, "Job"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from holdfast.ports.clock import SteadyClock
     from holdfast.ports.engine import Engine, RunOrder
-    from holdfast.ports.exchange import DesiredRun, Transport
+    from holdfast.ports.exchange import DesiredRun, ExchangeTransport
 
     Stop = tuple[str, float, StopReason]
     """A uid, how much grace it has in seconds, and why."""
@@ -45,7 +45,7 @@ class Executor:
         self,
         name: str,
         engine: Engine,
-        transport: Transport,
+        transport: ExchangeTransport,
         *,
         clock: SteadyClock,
         lease_s: float | None = None,

@@ -49,7 +49,7 @@ def _no_url() -> Undelivered:
     return Undelivered("its URL is not that of a web server", final=True)
 
 
-class Request(Struct, frozen=True):
+class WebRequest(Struct, frozen=True):
     """What is asked."""
 
     method: str
@@ -59,7 +59,7 @@ class Request(Struct, frozen=True):
 
 
 def exchange(
-    guard: Guard, request: Request, timeout_s: float, *, most: int, reads: Callable[[int], bool]
+    guard: Guard, request: WebRequest, timeout_s: float, *, most: int, reads: Callable[[int], bool]
 ) -> tuple[int, bytes]:
     """Ask once, and return the status of the answer and what it says; redirects are not followed.
 

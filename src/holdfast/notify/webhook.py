@@ -9,7 +9,7 @@ import hmac
 import json
 from typing import TYPE_CHECKING, Any
 
-from holdfast.notify.exchange import Request, exchange
+from holdfast.notify.exchange import WebRequest, exchange
 from holdfast.notify.trouble import Undelivered
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def post(guard: Guard, url: str, headers: Mapping[str, str], body: bytes, timeou
         Undelivered: It was not taken.
     """
     sent = {"Content-Type": "application/json", **headers}
-    request = Request("POST", url, sent, body)
+    request = WebRequest("POST", url, sent, body)
     _judge(*exchange(guard, request, timeout_s, most=_MOST_READ, reads=lambda status: status not in _SUCCESS))
 
 

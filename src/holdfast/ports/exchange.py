@@ -59,7 +59,7 @@ class ExchangeResponse(Struct, frozen=True):
     """Every run the executor should have; finished runs missing here may be forgotten, others are stopped."""
 
 
-class Transport(Protocol):
+class ExchangeTransport(Protocol):
     """Carries exchanges; in process here, over a network later."""
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:

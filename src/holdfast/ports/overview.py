@@ -27,7 +27,7 @@ class Latest(Struct, frozen=True):
     """That attempt's newest runs of the first ``MOST_RANKS`` ranks, by rank."""
 
 
-class Scope(Struct, frozen=True):
+class FigureScope(Struct, frozen=True):
     """Which jobs figures are about, and which time; of what reaches beyond that time only the part within counts.
 
     Times are seconds since the epoch, UTC.
@@ -99,22 +99,22 @@ class UsageFigures(Struct, frozen=True):
 class OverviewStore(Protocol):
     """Queries about many jobs."""
 
-    def job_figures(self, scope: Scope) -> Mapping[str, int]:
+    def job_figures(self, scope: FigureScope) -> Mapping[str, int]:
         """Count jobs by state: those that go on, and those that ended in that time."""
 
-    def wall_time(self, scope: Scope) -> float:
+    def wall_time(self, scope: FigureScope) -> float:
         """Sum up the time of jobs from their first start to their end, in seconds."""
 
-    def attempt_figures(self, scope: Scope) -> Mapping[str | None, AttemptFigures]:
+    def attempt_figures(self, scope: FigureScope) -> Mapping[str | None, AttemptFigures]:
         """Sum up the attempts of that time by how they ended; ``None`` has those that go on."""
 
-    def failure_figures(self, scope: Scope) -> Sequence[FailureFigures]:
+    def failure_figures(self, scope: FigureScope) -> Sequence[FailureFigures]:
         """Sum up the failures of that time, of attempts and of pods by themselves; the most frequent first."""
 
-    def usage_figures(self, scope: Scope, share: Share, label: str = "") -> Sequence[UsageFigures]:
+    def usage_figures(self, scope: FigureScope, share: Share, label: str = "") -> Sequence[UsageFigures]:
         """Sum up for how long runs had what, by what they share; ``label`` is which one, where it is that."""
 
-    def recoveries(self, scope: Scope) -> Recoveries:
+    def recoveries(self, scope: FigureScope) -> Recoveries:
         """Sum up the attempts that started in that time after one that failed."""
 
     def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:

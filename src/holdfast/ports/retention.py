@@ -23,7 +23,7 @@ class FinishedJob(Struct, frozen=True):
     """When that was noticed: of what ends while there is no server, nothing is deleted before anybody saw it."""
 
 
-class Place(Struct, frozen=True):
+class LedDirectory(Struct, frozen=True):
     """A data directory whose servers lead, or led, and so have files of the jobs of that time."""
 
     id: str
@@ -32,7 +32,7 @@ class Place(Struct, frozen=True):
     """When another one led; ``None``: none has since."""
 
 
-class Waited(Struct, frozen=True):
+class AwaitedWork(Struct, frozen=True):
     """What work waits for of which nothing stored says that it has heard of the end."""
 
     ids: AbstractSet[str]
@@ -52,10 +52,12 @@ class RetentionStore(Protocol):
     def expired_jobs(self, *, until: float, limit: int) -> Sequence[str]:
         """List ids of finished jobs whose own time to live was over by then, the earliest first."""
 
-    def waited_for(self) -> Waited:
+    def waited_for(self) -> AwaitedWork:
         """Read what waits for what; whoever names a job that has ended by now is told of that at once."""
 
-    def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:
+    def delete_finished(
+        self, job_ids: Sequence[str], *, waited: AwaitedWork | None = None, dry_run: bool = False
+    ) -> int:
         """Delete those jobs with all that is stored about them; their files are to be discarded then.
 
         Jobs that have not ended are left alone, those that are about to be retried or that others wait for, and tasks

@@ -11,7 +11,7 @@ from holdfast.domain.policy.decide import in_short
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.array.progress import Progress
-from holdfast.domain.workloads.explanation import Explanation, Group
+from holdfast.domain.workloads.explanation import Explanation, TaskGroup
 from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.service.admission.dependencies import NOTHING
@@ -86,8 +86,8 @@ def explained(progress: Progress, store: Store) -> Explanation[Progress]:
         if job.state is JobState.CANCELLED:
             cancelled[_why_cancelled(job)].append(job)
     groups = [
-        *(Group(JobState.FAILED, why, tuple(jobs), code, told) for (why, code, told), jobs in failures.items()),
-        *(Group(JobState.CANCELLED, why, tuple(jobs)) for why, jobs in cancelled.items()),
+        *(TaskGroup(JobState.FAILED, why, tuple(jobs), code, told) for (why, code, told), jobs in failures.items()),
+        *(TaskGroup(JobState.CANCELLED, why, tuple(jobs)) for why, jobs in cancelled.items()),
     ]
     return Explanation(
         progress,

@@ -16,7 +16,7 @@ from holdfast.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from holdfast.ports.retention import RetentionStore, RunFiles, Waited
+    from holdfast.ports.retention import AwaitedWork, RetentionStore, RunFiles
 
 _JOBS_PER_STEP = 200
 """One transaction; about 20 ms on SQLite."""
@@ -42,7 +42,7 @@ class Retention:
         self._store = store
         self._files = files
         self._place = place
-        self._waited: Waited | None = None
+        self._waited: AwaitedWork | None = None
         self._expired_at = float("-inf")
 
     def sweep(self, *, ended_before: float, keep: int = 0, dry_run: bool = False) -> Iterator[int]:

@@ -16,7 +16,7 @@ from holdfast.domain.workloads.array.model import Array, ArraySpec, Origin
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import Submission
-from holdfast.service.admission.dependencies import NOTHING, Resolver, Submitted
+from holdfast.service.admission.dependencies import NOTHING, Resolver, SubmissionItem
 from holdfast.service.admission.limits import check, check_count, check_key, gate
 from holdfast.service.admission.many import all_of
 from holdfast.service.admission.records import new_array, new_job, rerun_of
@@ -69,7 +69,7 @@ Item: TypeAlias = "JobSpec | Written | HoldfastError"
 """A specification, a job or an array as it was written, or the error that reading one gave."""
 
 
-class Outcome(Struct, frozen=True):
+class ItemOutcome(Struct, frozen=True):
     """What became of one item of a submission; exactly one of ``made`` and ``error`` is set."""
 
     index: int
@@ -85,7 +85,7 @@ class Submitter(Struct, frozen=True):
     store: Store
     clock: Clock
     ids: Ids
-    sets: Sequence[Submitted] = ()
+    sets: Sequence[SubmissionItem] = ()
     """Job sets to take for existing."""
     nodes: Callable[[], Sequence[Node]] | None = None
     """Lists the nodes that jobs can count on; by default those that were reported."""
@@ -133,7 +133,7 @@ class Submitter(Struct, frozen=True):
         except AlreadyExists:
             raise array_exists(written.spec.name) from None
 
-    def submit_many(self, items: Sequence[Item], *, atomic: bool = True, key: str | None = None) -> list[Outcome]:
+    def submit_many(self, items: Sequence[Item], *, atomic: bool = True, key: str | None = None) -> list[ItemOutcome]:
         """Submit many jobs and arrays in one transaction; they may wait for each other, by their names.
 
         Args:
@@ -169,13 +169,13 @@ class Submitter(Struct, frozen=True):
         resolver: Resolver,
         errors: Mapping[int, HoldfastError],
         key: str | None,
-    ) -> list[Outcome]:
+    ) -> list[ItemOutcome]:
         """Store what is not refused, nor waits for what is."""
         errors = _with_what_waits(items, resolver, errors) if errors else errors
         accepted = {at: item for at, item in enumerate(items) if at not in errors and isinstance(item, Written)}
         made = self._store(accepted, resolver, key)
         return [
-            Outcome(at, _name(item), made.get(at), errors.get(at), _warnings(item)) for at, item in enumerate(items)
+            ItemOutcome(at, _name(item), made.get(at), errors.get(at), _warnings(item)) for at, item in enumerate(items)
         ]
 
     def check_many(self, items: Sequence[Item]) -> list[str | None]:
@@ -215,7 +215,7 @@ class Submitter(Struct, frozen=True):
         return self._refused(written, self._resolver(written))
 
     def _resolver(self, items: Sequence[Written | HoldfastError]) -> Resolver:
-        known = [Submitted(item.spec, item.array) if isinstance(item, Written) else None for item in items]
+        known = [SubmissionItem(item.spec, item.array) if isinstance(item, Written) else None for item in items]
         return Resolver(self.store, [*known, *self.sets], self.finder)
 
     def _refused(self, items: Sequence[Written | HoldfastError], resolver: Resolver) -> dict[int, HoldfastError]:

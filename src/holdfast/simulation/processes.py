@@ -12,7 +12,7 @@ from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
-from holdfast.ports.exchange import Transport
+from holdfast.ports.exchange import ExchangeTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ class SeededDice:
         return self._random.random()
 
 
-class ControllerProcess(Transport):
+class ControllerProcess(ExchangeTransport):
     """The controller, and the way to it."""
 
     def __init__(
@@ -90,7 +90,7 @@ class ControllerProcess(Transport):
 class ExecutorProcess:
     """One executor, on a machine that outlives it."""
 
-    def __init__(self, machine: Machine, connection: Transport, *, agenda: Agenda, trace: Trace) -> None:
+    def __init__(self, machine: Machine, connection: ExchangeTransport, *, agenda: Agenda, trace: Trace) -> None:
         """Begin with the process down."""
         self.machine = machine
         self._connection = connection

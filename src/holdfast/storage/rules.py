@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Workload
-    from holdfast.ports.retention import Place
+    from holdfast.ports.retention import LedDirectory
     from holdfast.ports.store import Submission
 
 MOST_NEAR = 300
@@ -135,7 +135,7 @@ def tasks_among(ids: Iterable[str], needing: Iterable[Workload]) -> set[str]:
     return {key for key in ids if key.startswith(tuple(arrays))}
 
 
-def may_have_files(places: Iterable[Place], since: float, until: float) -> list[str]:
+def may_have_files(places: Iterable[LedDirectory], since: float, until: float) -> list[str]:
     """Return which data directories may have files of a job of some time; where none may, any may."""
     return [
         each.id

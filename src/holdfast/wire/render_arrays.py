@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.workloads.array.model import Array, ArraySpec, Origin
     from holdfast.domain.workloads.array.progress import Progress
-    from holdfast.domain.workloads.explanation import Explanation, Group
+    from holdfast.domain.workloads.explanation import Explanation, TaskGroup
     from holdfast.errors import Problem
 
 
@@ -54,7 +54,7 @@ def array_why(found: Explanation[Progress]) -> ArrayWhy:
     )
 
 
-def _tasks(group: Group) -> dict[str, Any]:
+def _tasks(group: TaskGroup) -> dict[str, Any]:
     indexes = [job.child.index for job in group.jobs if job.child is not None]
     return {"count": len(indexes), "indexes": format_indexes(indexes), "example": group.jobs[-1].reason}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.app.data.datadir import DataDir
-    from holdfast.app.finding.reach import Reach
+    from holdfast.app.finding.reach import ServerReach
 
 _TOKEN_BYTES = 32
 _PRIVATE = 0o600
@@ -21,7 +21,7 @@ _FILE = "HOLDFAST_TOKEN_FILE"
 FLAG = "--token-file"
 
 
-def given_token(settings: Reach) -> str | None:
+def given_token(settings: ServerReach) -> str | None:
     """Return the token that the settings give, if they do.
 
     Raises:

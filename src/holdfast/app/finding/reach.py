@@ -24,7 +24,7 @@ def span(value: object) -> float:
     return parse_duration(value)
 
 
-class Reach(BaseModel):
+class ServerReach(BaseModel):
     """Where a server is, and how to get in; ``read_reach`` takes each from ``HOLDFAST_<NAME>``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,16 +45,16 @@ class Reach(BaseModel):
     """The data directory: database, logs, work directories, and the running server's address and token."""
 
 
-T = TypeVar("T", bound=Reach)
+T = TypeVar("T", bound=ServerReach)
 
 
-def read_reach() -> Reach:
+def read_reach() -> ServerReach:
     """Read them from the environment.
 
     Raises:
         InvalidSetting: With every one that is wrong, by the name of its variable.
     """
-    return read(Reach, {})
+    return read(ServerReach, {})
 
 
 def read(kind: type[T], given: Mapping[str, Any]) -> T:
@@ -76,7 +76,7 @@ def without_token(settings: T) -> T:
     return settings.model_copy(update={"token": None, "token_file": None})
 
 
-def _environment(kind: type[Reach]) -> dict[str, str]:
+def _environment(kind: type[ServerReach]) -> dict[str, str]:
     """Return what is set; an empty variable is not: scripts and service files clear them so, and its path is `.`."""
     names = {f"{PREFIX}{name.upper()}": name for name in kind.model_fields}
     return {name: value for variable, name in names.items() if (value := os.environ.get(variable))}

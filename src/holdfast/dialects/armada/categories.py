@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.native.category import EventType, PodAction
+from holdfast.dialects.native.category import ArmadaPodAction, KubernetesEventType
 from holdfast.dialects.native.matchers import MOST_EXIT_CODES, MOST_NAMES, read_codes
 from holdfast.dialects.reading import LONGEST_NAME, LONGEST_PATTERN, Fields, regex_error, shown
 from holdfast.domain.category import CategoryRule, FailureCategory
@@ -75,7 +75,7 @@ def _read_category(fields: Fields, place: int) -> FailureCategory:
     rules = tuple(_read_rule(part) for part in fields.each("rules", most=MOST_RULES))
     if not fields.value.get("rules"):
         fields.problem("rules", f"category {shown(name)} must have at least one rule")
-    action = fields.choice("action", PodAction) or PodAction.RETAIN
+    action = fields.choice("action", ArmadaPodAction) or ArmadaPodAction.RETAIN
     fields.finish()
     return FailureCategory(name, rules, precedence=place, pod_action=action)
 
@@ -156,7 +156,7 @@ def _read_events(fields: Fields) -> tuple[str | None, str, str]:
         return None, "", ""
     pattern = _compiled(part, "regexp", "onPodEvents")
     kind = part.raw("type")
-    allowed = [option.value for option in EventType]
+    allowed = [option.value for option in KubernetesEventType]
     if kind not in allowed:
         part.problem("type", f"invalid onPodEvents type {shown(kind)}", allowed=allowed)
     reason = part.text("reason") if part.value.get("reason") else None

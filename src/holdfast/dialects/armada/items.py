@@ -33,7 +33,7 @@ _INIT_CPU = (
 )
 
 
-class Finding(Struct, frozen=True):
+class ItemProblem(Struct, frozen=True):
     """Something that is wrong with an item: where in it, and what."""
 
     path: str
@@ -41,15 +41,15 @@ class Finding(Struct, frozen=True):
     hint: str | None = None
 
 
-def request_findings(queue: str, job_set: str) -> Iterator[Finding]:
+def request_findings(queue: str, job_set: str) -> Iterator[ItemProblem]:
     """Say what is wrong with a submission beside its items."""
     if not queue:
-        yield Finding("queue", "queue is a required field")
+        yield ItemProblem("queue", "queue is a required field")
     if not job_set:
-        yield Finding("jobSetId", "job set id is a required field")
+        yield ItemProblem("jobSetId", "job set id is a required field")
     elif len(job_set.encode()) > LONGEST_JOB_SET:
         length, most = len(job_set.encode()), LONGEST_JOB_SET + 1
-        yield Finding("jobSetId", f"job set id of length {length} must be less than max character length {most}")
+        yield ItemProblem("jobSetId", f"job set id of length {length} must be less than max character length {most}")
 
 
 def pod_of(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -59,10 +59,10 @@ def pod_of(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return pod if isinstance(pod, dict) else None
 
 
-def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[Finding]:
+def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[ItemProblem]:
     """Say what is wrong with an item, ``pod_size`` being the bytes of its pod as it was sent."""
     if not item.get("namespace"):
-        yield Finding("namespace", "namespace is a required field", "namespace: default")
+        yield ItemProblem("namespace", "namespace is a required field", "namespace: default")
     pod = pod_of(item)
     yield from _one_pod(item)
     if pod is None:
@@ -70,9 +70,9 @@ def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[Findin
     if pod_size > LARGEST_POD:
         beyond = f"greater than the maximum allowed size of {LARGEST_POD}"
         told = f"Pod spec has a size of {pod_size} bytes which is {beyond}"
-        yield Finding("podSpec", told)
+        yield ItemProblem("podSpec", told)
     if not pod.get("containers"):
-        yield Finding("podSpec.containers", "Pod spec has no containers")
+        yield ItemProblem("podSpec.containers", "Pod spec has no containers")
     yield from _affinity(pod)
     for where, container in containers_of(pod):
         yield from _resources(where, container)
@@ -80,7 +80,7 @@ def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[Findin
     name = pod.get("priorityClassName")
     if name and name not in PRIORITY_CLASSES:
         hint = f"one of {', '.join(PRIORITY_CLASSES)}"
-        yield Finding("podSpec.priorityClassName", f"priority class {name} is not supported", hint)
+        yield ItemProblem("podSpec.priorityClassName", f"priority class {name} is not supported", hint)
     yield from _grace(pod)
     yield from _ingresses(item)
     yield from _ports(pod)
@@ -88,7 +88,7 @@ def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[Findin
     if len(client_id.encode()) > LONGEST_CLIENT_ID:
         length = len(client_id.encode())
         told = f"client id of length {length} is greater than max allowed length of  {LONGEST_CLIENT_ID}"
-        yield Finding("clientId", told)
+        yield ItemProblem("clientId", told)
 
 
 def containers_of(pod: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -100,57 +100,59 @@ def containers_of(pod: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]
     return found
 
 
-def _one_pod(item: Mapping[str, Any]) -> Iterator[Finding]:
+def _one_pod(item: Mapping[str, Any]) -> Iterator[ItemProblem]:
     one, several = item.get("podSpec"), item.get("podSpecs") or []
     if one is None and not several:
-        yield Finding("podSpec", "Job must contain at least one PodSpec")
+        yield ItemProblem("podSpec", "Job must contain at least one PodSpec")
     if one is not None and several:
-        yield Finding("podSpec", "PodSpec must be nil if PodSpecs is provided (i.e., these are exclusive)")
+        yield ItemProblem("podSpec", "PodSpec must be nil if PodSpecs is provided (i.e., these are exclusive)")
     if len(several) > 1:
-        yield Finding("podSpecs", "Jobs with multiple pods are not supported")
+        yield ItemProblem("podSpecs", "Jobs with multiple pods are not supported")
 
 
-def _affinity(pod: Mapping[str, Any]) -> Iterator[Finding]:
+def _affinity(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
     node = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     if node.get("preferredDuringSchedulingIgnoredDuringExecution"):
         told = "preferredDuringSchedulingIgnoredDuringExecution node affinity is not supported by Armada"
-        yield Finding("podSpec.affinity.nodeAffinity", told)
+        yield ItemProblem("podSpec.affinity.nodeAffinity", told)
 
 
-def _resources(where: str, container: Mapping[str, Any]) -> Iterator[Finding]:
+def _resources(where: str, container: Mapping[str, Any]) -> Iterator[ItemProblem]:
     """Check that limits and requests are equal, and not less than the least."""
     name, path = container.get("name", ""), f"{where}.resources"
     amounts = container.get("resources") or {}
     requests, limits = amounts.get("requests") or {}, amounts.get("limits") or {}
     if not requests and not limits:
         hint = "resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 1, memory: 1Gi}}"
-        yield Finding(path, f"container {name} has no resources specified", hint)
+        yield ItemProblem(path, f"container {name} has no resources specified", hint)
         return
     if len(requests) != len(limits):
-        yield Finding(path, f"container {name} defines different resources for requests and limits")
+        yield ItemProblem(path, f"container {name} defines different resources for requests and limits")
     for kind, listed in (("request", requests), ("limit", limits)):
         for resource, written in sorted(listed.items()):
             if str(written).startswith("-"):
                 told = f"container {name} defines negative resource {kind} ({written}) for resource {resource}"
-                yield Finding(f"{path}.{kind}s.{resource}", told)
+                yield ItemProblem(f"{path}.{kind}s.{resource}", told)
             elif (amount := _amount(written)) is None:
                 told = f"quantities must match the regular expression of Kubernetes' quantities: {written!r}"
-                yield Finding(f"{path}.{kind}s.{resource}", told, "such as 2, 500m or 1Gi")
+                yield ItemProblem(f"{path}.{kind}s.{resource}", told, "such as 2, 500m or 1Gi")
             elif kind == "request" and len(requests) == len(limits):
                 yield from _agree(f"{path}.requests.{resource}", (name, resource, str(written)), amount, limits)
 
 
-def _agree(path: str, named: tuple[str, str, str], request: Decimal, limits: Mapping[str, Any]) -> Iterator[Finding]:
+def _agree(
+    path: str, named: tuple[str, str, str], request: Decimal, limits: Mapping[str, Any]
+) -> Iterator[ItemProblem]:
     name, resource, written = named
     limit = _amount(limits[resource]) if resource in limits else None
     if resource not in limits:
-        yield Finding(path, f"container {name} defines {resource} for requests but not limits")
+        yield ItemProblem(path, f"container {name} defines {resource} for requests but not limits")
     elif limit is not None and limit < request:
-        yield Finding(path, f"container {name} defines {resource} with limits smaller than requests")
+        yield ItemProblem(path, f"container {name} defines {resource} with limits smaller than requests")
     elif limit is not None and limit > request:
-        yield Finding(path, f"container {name} defines {resource} with limits great than 1.00*requests")
+        yield ItemProblem(path, f"container {name} defines {resource} with limits great than 1.00*requests")
     if resource == "memory" and request < LEAST_MEMORY:
-        yield Finding(path, f'container "{name}" memory requests ({written}) below server minimum (1Mi)')
+        yield ItemProblem(path, f'container "{name}" memory requests ({written}) below server minimum (1Mi)')
 
 
 def _amount(written: object) -> Decimal | None:
@@ -160,7 +162,7 @@ def _amount(written: object) -> Decimal | None:
         return None
 
 
-def _init_cpu(pod: Mapping[str, Any]) -> Iterator[Finding]:
+def _init_cpu(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
     for place, container in enumerate(pod.get("initContainers") or []):
         amounts = container.get("resources") or {}
         for kind in ("requests", "limits"):
@@ -168,34 +170,34 @@ def _init_cpu(pod: Mapping[str, Any]) -> Iterator[Finding]:
             amount = None if written is None else _amount(written)
             if amount and amount == amount.to_integral_value():
                 where = f"podSpec.initContainers[{place}].resources.{kind}.cpu"
-                yield Finding(where, _INIT_CPU.format(container.get("name", ""), written))
+                yield ItemProblem(where, _INIT_CPU.format(container.get("name", ""), written))
 
 
-def _grace(pod: Mapping[str, Any]) -> Iterator[Finding]:
+def _grace(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
     grace_s = pod.get("terminationGracePeriodSeconds")
     if grace_s and not 1 <= int(grace_s) <= LONGEST_GRACE_S:
         most = LONGEST_GRACE_S * _NANOSECONDS
         told = f"terminationGracePeriodSeconds of {grace_s} must be [{_NANOSECONDS}, {most}], or omitted"
-        yield Finding("podSpec.terminationGracePeriodSeconds", told, f"from 1 to {LONGEST_GRACE_S}")
+        yield ItemProblem("podSpec.terminationGracePeriodSeconds", told, f"from 1 to {LONGEST_GRACE_S}")
 
 
-def _ingresses(item: Mapping[str, Any]) -> Iterator[Finding]:
+def _ingresses(item: Mapping[str, Any]) -> Iterator[ItemProblem]:
     seen: dict[int, int] = {}
     for place, ingress in enumerate(item.get("ingress") or []):
         if not ingress.get("ports"):
             told = "ingress contains zero ports. Each ingress should have at least one port"
-            yield Finding(f"ingress[{place}].ports", told)
+            yield ItemProblem(f"ingress[{place}].ports", told)
         for port in ingress.get("ports") or []:
             if port in seen:
                 told = (
                     f"port {port} has two ingress configurations, specified in ingress configs with indexes "
                     f"{seen[port]}, {place}. Each port should at maximum have one ingress configuration"
                 )
-                yield Finding(f"ingress[{place}].ports", told)
+                yield ItemProblem(f"ingress[{place}].ports", told)
             seen[port] = place
 
 
-def _ports(pod: Mapping[str, Any]) -> Iterator[Finding]:
+def _ports(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
     seen: dict[int, str] = {}
     for where, container in containers_of(pod):
         for port in container.get("ports") or []:
@@ -205,14 +207,14 @@ def _ports(pod: Mapping[str, Any]) -> Iterator[Finding]:
                     f'container port {number} is exposed multiple times, specified in containers "{seen[number]}" and '
                     f'"{name}". Should only be exposed once'
                 )
-                yield Finding(f"{where}.ports", told)
+                yield ItemProblem(f"{where}.ports", told)
             seen[number] = name
 
 
-def gang_findings(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Finding]]:
+def gang_findings(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, ItemProblem]]:
     """Say which items are members of gangs, which are not run yet, by their places."""
     for place, item in enumerate(items):
         annotations = item.get("annotations") or {}
         if GANG in annotations and str(annotations.get(CARDINALITY, "1")) != "1":
             hint = "leave the annotation out, or submit a Holdfast job with gang: N"
-            yield place, Finding(f"annotations.{GANG}", "gangs of several jobs are not supported yet", hint)
+            yield place, ItemProblem(f"annotations.{GANG}", "gangs of several jobs are not supported yet", hint)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.armada.items import (
     FAIL_FAST,
-    Finding,
+    ItemProblem,
     gang_findings,
     item_findings,
     pod_of,
     request_findings,
 )
 from holdfast.dialects.jobset.program import read_program
-from holdfast.dialects.jobset.wording import Notes, local
+from holdfast.dialects.jobset.wording import ManifestNotes, local
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.kubejob.program import Variable
 from holdfast.domain.workloads.spec import JobSpec, PodProgram
@@ -74,7 +74,7 @@ def read_items(
         sizes: Of each, the bytes of its pod as it was sent; where they are not known, none is too large.
         engines: Lists those that may run them.
     """
-    gangs: dict[int, list[Finding]] = {}
+    gangs: dict[int, list[ItemProblem]] = {}
     for place, finding in gang_findings(items):
         gangs.setdefault(place, []).append(finding)
     found, known = [], dict[int, ArmadaItem]()
@@ -101,7 +101,7 @@ def _read_item(
     bare = JobSpec(name="armada", command=(), queue=queue, retry_policies=policies_of(annotations))
     if pod is None or problems:
         return ArmadaItem(bare, str(item.get("clientId") or ""), tuple(problems))
-    notes = Notes(engines=engines)
+    notes = ManifestNotes(engines=engines)
     read = read_program({"metadata": item, "spec": _with_defaults(pod)}, notes.is_counted)
     _check_runnable(read, "podSpec", problems, notes)
     told = _told(queue, job_set)
@@ -169,7 +169,7 @@ def _told(queue: str, job_set: str) -> tuple[Variable, ...]:
     )
 
 
-def _check_runnable(read: ReadProgram, path: str, problems: list[Problem], notes: Notes) -> None:
+def _check_runnable(read: ReadProgram, path: str, problems: list[Problem], notes: ManifestNotes) -> None:
     """Refuse what no engine here can do, and note what has no effect."""
     program = read.program
     for where, one in program.placed():

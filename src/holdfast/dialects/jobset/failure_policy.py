@@ -20,7 +20,7 @@ from holdfast.domain.workloads.kubejob.reconcile import FAILURE_REASONS
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
     from holdfast.dialects.reading import Fields
 
 MOST_RULES = 1000
@@ -31,7 +31,7 @@ _COUNTED = frozenset({SetAction.RESTART_JOB_SET, SetAction.RESTART_JOB, SetActio
 _RULE_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 
-class Surroundings(Struct, frozen=True):
+class RuleContext(Struct, frozen=True):
     """The parts of the manifest that rules refer to."""
 
     replicated_jobs: Collection[str]
@@ -41,7 +41,7 @@ class Surroundings(Struct, frozen=True):
     """Whether fields beyond upstream's are read."""
 
 
-def read_failure_policy(spec: Fields, notes: Notes, around: Surroundings) -> FailurePolicy | None:
+def read_failure_policy(spec: Fields, notes: ManifestNotes, around: RuleContext) -> FailurePolicy | None:
     """Read ``failurePolicy``."""
     part = spec.nested("failurePolicy")
     if part is None:
@@ -69,14 +69,14 @@ def read_failure_policy(spec: Fields, notes: Notes, around: Surroundings) -> Fai
     return policy
 
 
-def _warn_of_no_budget(rules: Sequence[SetRule], limit: int, part: Fields, notes: Notes) -> None:
+def _warn_of_no_budget(rules: Sequence[SetRule], limit: int, part: Fields, notes: ManifestNotes) -> None:
     for place, rule in enumerate(rules):
         if limit == 0 and rule.action in _COUNTED:
             message = "never restarts anything: maxRestarts is 0, and the set fails instead"
             notes.warn(f"{part.at('rules')}[{place}].action", message, hint="write how often in maxRestarts")
 
 
-def _read_rule(fields: Fields, notes: Notes, index: int, around: Surroundings) -> SetRule:
+def _read_rule(fields: Fields, notes: ManifestNotes, index: int, around: RuleContext) -> SetRule:
     if fields.raw("action") is None:
         fields.problem("action", "is required", allowed=list(SetAction))
     rule = SetRule(
@@ -92,7 +92,7 @@ def _read_rule(fields: Fields, notes: Notes, index: int, around: Surroundings) -
     return rule
 
 
-def _read_name(fields: Fields, notes: Notes, index: int) -> str:
+def _read_name(fields: Fields, notes: ManifestNotes, index: int) -> str:
     value = fields.raw("name")
     if value is None:
         return f"{DEFAULT_RULE_NAME}{index}"
@@ -111,7 +111,7 @@ def _read_name(fields: Fields, notes: Notes, index: int) -> str:
     return name
 
 
-def _listed(fields: Fields, notes: Notes, name: str) -> list[str]:
+def _listed(fields: Fields, notes: ManifestNotes, name: str) -> list[str]:
     values = fields.texts(name, most=MOST_ITEMS) or []
     for place, value in enumerate(values):
         if value in values[:place]:
@@ -119,7 +119,7 @@ def _listed(fields: Fields, notes: Notes, name: str) -> list[str]:
     return values
 
 
-def _read_reasons(fields: Fields, notes: Notes, around: Surroundings) -> frozenset[str]:
+def _read_reasons(fields: Fields, notes: ManifestNotes, around: RuleContext) -> frozenset[str]:
     reasons = _listed(fields, notes, "onJobFailureReasons")
     for place, reason in enumerate(reasons):
         if reason not in FAILURE_REASONS and reason not in around.declared_reasons:
@@ -132,7 +132,7 @@ def _read_reasons(fields: Fields, notes: Notes, around: Surroundings) -> frozens
     return frozenset(reasons)
 
 
-def _read_patterns(fields: Fields, notes: Notes) -> tuple[str, ...]:
+def _read_patterns(fields: Fields, notes: ManifestNotes) -> tuple[str, ...]:
     patterns = _listed(fields, notes, "onJobFailureMessagePatterns")
     for place, pattern in enumerate(patterns):
         if wrong := regex_error(pattern):
@@ -142,7 +142,7 @@ def _read_patterns(fields: Fields, notes: Notes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(patterns))
 
 
-def _read_targets(fields: Fields, notes: Notes, around: Surroundings) -> frozenset[str]:
+def _read_targets(fields: Fields, notes: ManifestNotes, around: RuleContext) -> frozenset[str]:
     targets = _listed(fields, notes, "targetReplicatedJobs")
     for place, name in enumerate(targets):
         if name not in around.replicated_jobs:
@@ -151,7 +151,7 @@ def _read_targets(fields: Fields, notes: Notes, around: Surroundings) -> frozens
     return frozenset(targets)
 
 
-def _check_unique(names: Sequence[str], part: Fields, notes: Notes) -> None:
+def _check_unique(names: Sequence[str], part: Fields, notes: ManifestNotes) -> None:
     for name in dict.fromkeys(names):
         places = [place for place, other in enumerate(names) if other == name]
         if len(places) > 1:
@@ -160,7 +160,7 @@ def _check_unique(names: Sequence[str], part: Fields, notes: Notes) -> None:
             notes.error(part.at("rules"), message)
 
 
-def _warn_of_unreachable(rules: Sequence[SetRule], part: Fields, notes: Notes) -> None:
+def _warn_of_unreachable(rules: Sequence[SetRule], part: Fields, notes: ManifestNotes) -> None:
     for place, rule in enumerate(rules):
         earlier = next((i for i in range(place) if _covers(rules[i], rule)), None)
         if earlier is not None:

@@ -27,7 +27,7 @@ from holdfast.domain.workloads.kubejob.program import Program
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
     from holdfast.dialects.reading import Fields
     from holdfast.domain.workloads.kubejob.model import PodRule
 
@@ -72,7 +72,7 @@ class ReadJob(Struct, frozen=True):
     backoff_limit: int | None
 
 
-def read_job_spec(fields: Fields, notes: Notes, defaults: JobDefaults = PLAIN) -> ReadJob:
+def read_job_spec(fields: Fields, notes: ManifestNotes, defaults: JobDefaults = PLAIN) -> ReadJob:
     """Read a Job's ``spec``; finishes the reader."""
     mode = one_of(fields, notes, "completionMode", CompletionMode) or defaults.mode
     indexed = mode is CompletionMode.INDEXED
@@ -110,7 +110,7 @@ def read_job_spec(fields: Fields, notes: Notes, defaults: JobDefaults = PLAIN) -
     return ReadJob(spec, program, pod, parallelism, completions, replacement, limit)
 
 
-def _warn_of_absent(rules: Sequence[PodRule], program: Program, fields: Fields, notes: Notes) -> None:
+def _warn_of_absent(rules: Sequence[PodRule], program: Program, fields: Fields, notes: ManifestNotes) -> None:
     """Warn of rules about containers that a lenient reading leaves out."""
     run = {one.container for one in program.containers}
     for place, rule in enumerate(rules):
@@ -119,7 +119,7 @@ def _warn_of_absent(rules: Sequence[PodRule], program: Program, fields: Fields, 
             notes.warn(where, f"never matches: container {rule.container_name!r} is not run here")
 
 
-def compiled_program(template: object, notes: Notes, path: str) -> Program:
+def compiled_program(template: object, notes: ManifestNotes, path: str) -> Program:
     """Compile a pod template, unless the manifest has errors; ``path`` is that of its pod."""
     if notes.problems or not isinstance(template, dict):
         return Program()
@@ -140,7 +140,7 @@ def _completions(completions: int | None, parallelism: int | None, *, indexed: b
     return 1 if parallelism is None or indexed else None
 
 
-def _check_indexes(fields: Fields, notes: Notes, *, indexed: bool) -> None:
+def _check_indexes(fields: Fields, notes: ManifestNotes, *, indexed: bool) -> None:
     written: Mapping[str, Any] = fields.value
     if "maxFailedIndexes" in written and "backoffLimitPerIndex" not in written:
         notes.required(fields.at("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
@@ -155,7 +155,7 @@ def _check_indexes(fields: Fields, notes: Notes, *, indexed: bool) -> None:
     _check_sizes(fields, notes)
 
 
-def _check_sizes(fields: Fields, notes: Notes) -> None:
+def _check_sizes(fields: Fields, notes: ManifestNotes) -> None:
     parallelism, completions, failed = (
         _number(fields, name) for name in ("parallelism", "completions", "maxFailedIndexes")
     )
@@ -184,7 +184,7 @@ def _number(fields: Fields, name: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _read_restart_policy(fields: Fields, notes: Notes, value: str) -> RestartPolicy | None:
+def _read_restart_policy(fields: Fields, notes: ManifestNotes, value: str) -> RestartPolicy | None:
     path = fields.at("template.spec.restartPolicy")
     never, on_failure = RestartPolicy.NEVER.value, RestartPolicy.ON_FAILURE.value
     if value in {"", "Always"}:
@@ -198,7 +198,7 @@ def _read_restart_policy(fields: Fields, notes: Notes, value: str) -> RestartPol
     return RestartPolicy(value)
 
 
-def _read_replacement(fields: Fields, notes: Notes) -> PodReplacement | None:
+def _read_replacement(fields: Fields, notes: ManifestNotes) -> PodReplacement | None:
     value = fields.raw("podReplacementPolicy")
     if value is None:
         return None
@@ -211,7 +211,7 @@ def _read_replacement(fields: Fields, notes: Notes) -> PodReplacement | None:
     return PodReplacement(str(value))
 
 
-def read_managed_by(fields: Fields, notes: Notes) -> str | None:
+def read_managed_by(fields: Fields, notes: ManifestNotes) -> str | None:
     """Read ``managedBy``: the controller of the object, when it is not Holdfast."""
     value = fields.text("managedBy")
     if value is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
+from holdfast.dialects.jobset.failure_policy import RuleContext, read_failure_policy
 from holdfast.dialects.jobset.job import IN_A_SET, annotated_policies, read_job_spec, read_managed_by
 from holdfast.dialects.jobset.pace import annotated_pace, warn_of_annotated
 from holdfast.dialects.jobset.pod_template import check_metadata
@@ -18,7 +18,7 @@ from holdfast.dialects.reading import Fields
 from holdfast.domain.workloads.jobset.model import (
     DEFAULT_GROUP,
     EXCLUSIVE_TOPOLOGY,
-    Coordinator,
+    CoordinatorPod,
     DependencyStatus,
     DependsOn,
     JobSetSpec,
@@ -32,7 +32,7 @@ from holdfast.domain.workloads.jobset.model import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
 
 API_VERSION = "jobset.x-k8s.io/v1alpha2"
 MOST_REPLICATED_JOBS = 1000
@@ -40,7 +40,7 @@ MOST_DEPENDENCIES = 5
 MOST_CLAIM_POLICIES = 50
 
 
-def read_jobset_manifest(value: Mapping[str, Any], *, path: str, notes: Notes) -> JobSetSpec | None:
+def read_jobset_manifest(value: Mapping[str, Any], *, path: str, notes: ManifestNotes) -> JobSetSpec | None:
     """Read a JobSet.
 
     Returns:
@@ -59,7 +59,7 @@ def read_jobset_manifest(value: Mapping[str, Any], *, path: str, notes: Notes) -
     return None if notes.problems else found
 
 
-def _read_spec(metadata: Fields, spec: Fields, notes: Notes) -> JobSetSpec:
+def _read_spec(metadata: Fields, spec: Fields, notes: ManifestNotes) -> JobSetSpec:
     name = metadata.text("name", required=True) or ""
     annotations = metadata.mapping("annotations", most=1000, longest=262_144)
     check_annotated_group(metadata, annotations)
@@ -72,7 +72,7 @@ def _read_spec(metadata: Fields, spec: Fields, notes: Notes) -> JobSetSpec:
         replicated_jobs=tuple(one.group for one in groups),
         success=read_success(spec, notes, names),
         failure=annotated_pace(
-            read_failure_policy(spec, notes, Surroundings(names, reasons)), metadata, annotations, notes
+            read_failure_policy(spec, notes, RuleContext(names, reasons)), metadata, annotations, notes
         ),
         startup=_read_startup(spec, notes),
         network=read_network(spec),
@@ -95,7 +95,7 @@ def _seconds(value: int | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup:
+def _read_group(fields: Fields, notes: ManifestNotes, topology: str | None) -> ReadGroup:
     template = fields.nested("template", required=True) or Fields({}, fields.at("template"), notes.problems)
     metadata = template.nested("metadata")
     if metadata:
@@ -122,7 +122,7 @@ def _read_group(fields: Fields, notes: Notes, topology: str | None) -> ReadGroup
     return ReadGroup(group, fields.path, job)
 
 
-def _read_replicas(fields: Fields, notes: Notes) -> int:
+def _read_replicas(fields: Fields, notes: ManifestNotes) -> int:
     value = or_default(whole(fields, "replicas"), 1)
     if value < 0:
         path = fields.at("replicas")
@@ -131,7 +131,7 @@ def _read_replicas(fields: Fields, notes: Notes) -> int:
     return value
 
 
-def read_depends_on(fields: Fields, notes: Notes) -> tuple[DependsOn, ...]:
+def read_depends_on(fields: Fields, notes: ManifestNotes) -> tuple[DependsOn, ...]:
     """Read ``dependsOn`` of a replicated job."""
     parts = fields.each("dependsOn", most=MOST_REPLICATED_JOBS)
     if len(parts) > MOST_DEPENDENCIES:
@@ -147,7 +147,7 @@ def read_depends_on(fields: Fields, notes: Notes) -> tuple[DependsOn, ...]:
     return tuple(found)
 
 
-def read_success(spec: Fields, notes: Notes, names: Collection[str]) -> SuccessPolicy:
+def read_success(spec: Fields, notes: ManifestNotes, names: Collection[str]) -> SuccessPolicy:
     """Read ``successPolicy``."""
     part = spec.nested("successPolicy")
     if part is None:
@@ -162,7 +162,7 @@ def read_success(spec: Fields, notes: Notes, names: Collection[str]) -> SuccessP
     return SuccessPolicy(operator, tuple(dict.fromkeys(targets)))
 
 
-def _read_startup(spec: Fields, notes: Notes) -> StartupOrder:
+def _read_startup(spec: Fields, notes: ManifestNotes) -> StartupOrder:
     part = spec.nested("startupPolicy")
     if part is None:
         return StartupOrder.ANY_ORDER
@@ -185,12 +185,12 @@ def read_network(spec: Fields) -> Network:
     return network
 
 
-def read_coordinator(spec: Fields) -> Coordinator | None:
+def read_coordinator(spec: Fields) -> CoordinatorPod | None:
     """Read ``coordinator``."""
     part = spec.nested("coordinator")
     if part is None:
         return None
-    found = Coordinator(
+    found = CoordinatorPod(
         part.text("replicatedJob", required=True) or "",
         or_default(whole(part, "jobIndex"), 0),
         or_default(whole(part, "podIndex"), 0),

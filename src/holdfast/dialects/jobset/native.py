@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.jobset.failure_policy import Surroundings, read_failure_policy
+from holdfast.dialects.jobset.failure_policy import RuleContext, read_failure_policy
 from holdfast.dialects.jobset.job import ReadJob, compiled_program
 from holdfast.dialects.jobset.manifest import read_coordinator, read_depends_on, read_network, read_success
 from holdfast.dialects.jobset.pace import annotated_pace
@@ -37,7 +37,7 @@ from holdfast.domain.workloads.kubejob.program import Program
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
 
 MOST_JOBS = 1000
 MOST_PRIORITY = 1_000_000
@@ -45,7 +45,7 @@ CONTAINER = "main"
 """The one container of a job in the short form."""
 
 
-def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> JobSetSpec | None:
+def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: ManifestNotes) -> JobSetSpec | None:
     """Read a native JobSet.
 
     Returns:
@@ -72,7 +72,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
         replicated_jobs=tuple(one.group for one in groups),
         success=read_success(spec, notes, names),
         failure=annotated_pace(
-            read_failure_policy(spec, notes, Surroundings(names, reasons, extended=True)), metadata, annotations, notes
+            read_failure_policy(spec, notes, RuleContext(names, reasons, extended=True)), metadata, annotations, notes
         ),
         startup=one_of(spec, notes, "startup", StartupOrder) or StartupOrder.ANY_ORDER,
         network=read_network(spec),
@@ -93,7 +93,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: Notes) -> 
     return None if notes.problems else found
 
 
-def _read_job(fields: Fields, notes: Notes) -> ReadGroup:
+def _read_job(fields: Fields, notes: ManifestNotes) -> ReadGroup:
     job = _read_pods(fields, notes)
     template = _read_template(fields, job.spec.restart_policy)
     watched = read_watched(fields, {"deadline": job.spec.active_deadline_s})
@@ -114,7 +114,7 @@ def _read_job(fields: Fields, notes: Notes) -> ReadGroup:
     return ReadGroup(group, fields.path, job)
 
 
-def _read_pods(fields: Fields, notes: Notes) -> ReadJob:
+def _read_pods(fields: Fields, notes: ManifestNotes) -> ReadJob:
     """Read the Job under a replicated job: by default Indexed, with one pod, and failed by its first failure."""
     parallelism = or_default(count(fields, notes, "parallelism"), 1)
     completions = or_default(count(fields, notes, "completions"), parallelism)

@@ -9,12 +9,12 @@ from holdfast.dialects.reading import Fields
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.jobset.model import Pace
+from holdfast.domain.workloads.jobset.model import RestartPace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
     from holdfast.domain.workloads.jobset.model import FailurePolicy
     from holdfast.errors import Problem
 
@@ -23,14 +23,14 @@ RESTART_PACE = "holdfast.dev/restart-pace"
 UPSTREAM = "none"
 _AT_ONCE, _WHOLE = "atOnce", re.compile(r"[0-9]{1,10}")
 _MOST_AT_ONCE = 10**9
-_DEFAULT = Pace()
+_DEFAULT = RestartPace()
 _UNCOUNTED = frozenset(
     {SetAction.RESTART_JOB_SET_UNCOUNTED, SetAction.RESTART_GROUP_UNCOUNTED, SetAction.RESTART_JOB_UNCOUNTED}
 )
 
 
 def annotated_pace(
-    policy: FailurePolicy | None, metadata: Fields, annotations: Mapping[str, str], notes: Notes
+    policy: FailurePolicy | None, metadata: Fields, annotations: Mapping[str, str], notes: ManifestNotes
 ) -> FailurePolicy | None:
     """Give a failure policy the pace that an annotation of its set names."""
     text = annotations.get(RESTART_PACE)
@@ -49,14 +49,14 @@ def _is_paced(policy: FailurePolicy) -> bool:
     return any(rule.action in _UNCOUNTED and rule.backoff is None for rule in rules)
 
 
-def warn_of_annotated(metadata: Fields, annotations: Mapping[str, str], notes: Notes) -> None:
+def warn_of_annotated(metadata: Fields, annotations: Mapping[str, str], notes: ManifestNotes) -> None:
     """Warn of the annotation where it has no effect: on a template of a job set's jobs."""
     if RESTART_PACE in annotations:
         where = metadata.at(f"annotations.{RESTART_PACE}")
         notes.warn(where, "has no effect here", hint="annotate the JobSet itself")
 
 
-def _read(text: str, metadata: Fields) -> Pace:
+def _read(text: str, metadata: Fields) -> RestartPace:
     parts: dict[str, Any] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, value = (word.strip() for word in part.partition("="))
@@ -68,7 +68,7 @@ def _read(text: str, metadata: Fields) -> Pace:
     return pace
 
 
-def _read_parts(fields: Fields) -> Pace:
+def _read_parts(fields: Fields) -> RestartPace:
     at_once = fields.integer(_AT_ONCE, low=0, high=_MOST_AT_ONCE)
     initial_s, longest_s = fields.duration("initialDelay"), fields.duration("maxDelay")
     within_s, reset_after_s = fields.duration("within"), fields.duration("resetAfter")

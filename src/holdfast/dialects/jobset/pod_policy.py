@@ -15,7 +15,7 @@ from holdfast.domain.workloads.kubejob.model import PodAction, PodRule, SuccessR
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
     from holdfast.dialects.reading import Fields
 
 MOST_RULES = 20
@@ -33,7 +33,7 @@ class _Status(StrEnum):
 
 
 def read_failure_rules(
-    fields: Fields, notes: Notes, *, containers: Collection[str], per_index: bool
+    fields: Fields, notes: ManifestNotes, *, containers: Collection[str], per_index: bool
 ) -> tuple[PodRule, ...] | None:
     """Read ``podFailurePolicy``.
 
@@ -54,7 +54,7 @@ def read_failure_rules(
     return tuple(rule for rule in found if rule is not None)
 
 
-def _read_rule(fields: Fields, notes: Notes, containers: Collection[str], *, per_index: bool) -> PodRule | None:
+def _read_rule(fields: Fields, notes: ManifestNotes, containers: Collection[str], *, per_index: bool) -> PodRule | None:
     before = len(notes.problems)
     action = _read_action(fields, notes, per_index=per_index)
     exit_codes, container = _read_exit_codes(fields, notes, containers)
@@ -73,7 +73,7 @@ def _read_rule(fields: Fields, notes: Notes, containers: Collection[str], *, per
     return PodRule(action, exit_codes, container, conditions, name=name, reason=reason)
 
 
-def _read_action(fields: Fields, notes: Notes, *, per_index: bool) -> PodAction | None:
+def _read_action(fields: Fields, notes: ManifestNotes, *, per_index: bool) -> PodAction | None:
     if not fields.raw("action"):
         notes.required(fields.at("action"), f"valid values: {bracketed(PodAction)}")
         return None
@@ -83,7 +83,9 @@ def _read_action(fields: Fields, notes: Notes, *, per_index: bool) -> PodAction 
     return action
 
 
-def _read_exit_codes(fields: Fields, notes: Notes, containers: Collection[str]) -> tuple[ExitCodes | None, str | None]:
+def _read_exit_codes(
+    fields: Fields, notes: ManifestNotes, containers: Collection[str]
+) -> tuple[ExitCodes | None, str | None]:
     part = fields.nested("onExitCodes")
     if part is None:
         return None, None
@@ -101,7 +103,7 @@ def _read_exit_codes(fields: Fields, notes: Notes, containers: Collection[str]) 
     return None if operator is None else ExitCodes(operator, values, ContainerScope.ANY_FAILED), container
 
 
-def _read_values(part: Fields, notes: Notes, operator: ExitCodeOperator | None) -> frozenset[int]:
+def _read_values(part: Fields, notes: ManifestNotes, operator: ExitCodeOperator | None) -> frozenset[int]:
     path = part.at("values")
     values = part.items("values", most=_READ_AT_MOST) or []
     for place, value in enumerate(values):
@@ -124,7 +126,7 @@ def _read_values(part: Fields, notes: Notes, operator: ExitCodeOperator | None) 
     return frozenset(seen)
 
 
-def _read_conditions(fields: Fields, notes: Notes) -> frozenset[tuple[str, str]]:
+def _read_conditions(fields: Fields, notes: ManifestNotes) -> frozenset[tuple[str, str]]:
     patterns = fields.each("onPodConditions", most=_READ_AT_MOST)
     if len(patterns) > MOST_PATTERNS:
         notes.too_many(fields.at("onPodConditions"), len(patterns), MOST_PATTERNS)
@@ -141,7 +143,7 @@ def _read_conditions(fields: Fields, notes: Notes) -> frozenset[tuple[str, str]]
 
 
 def read_success_rules(
-    fields: Fields, notes: Notes, *, completions: int | None, indexed: bool
+    fields: Fields, notes: ManifestNotes, *, completions: int | None, indexed: bool
 ) -> tuple[SuccessRule, ...]:
     """Read ``successPolicy``."""
     part = fields.nested("successPolicy")
@@ -159,7 +161,7 @@ def read_success_rules(
     return tuple(_read_success_rule(rule, notes, completions or 0) for rule in rules)
 
 
-def _read_success_rule(fields: Fields, notes: Notes, completions: int) -> SuccessRule:
+def _read_success_rule(fields: Fields, notes: ManifestNotes, completions: int) -> SuccessRule:
     text = fields.raw("succeededIndexes")
     wanted = count(fields, notes, "succeededCount")
     fields.finish()
@@ -176,7 +178,7 @@ def _read_success_rule(fields: Fields, notes: Notes, completions: int) -> Succes
     return SuccessRule(indexes, wanted)
 
 
-def _read_indexes(fields: Fields, notes: Notes, text: str, completions: int) -> frozenset[int] | None:
+def _read_indexes(fields: Fields, notes: ManifestNotes, text: str, completions: int) -> frozenset[int] | None:
     path = fields.at("succeededIndexes")
     if len(text) > LONGEST_INDEXES:
         notes.error(path, f"Too long: may not be more than {LONGEST_INDEXES} bytes")

@@ -20,7 +20,7 @@ from holdfast.domain.workloads.kubejob.model import UNLIMITED
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
 
 RETRY_POLICIES = "holdfast.dev/retry-policies"
 """An annotation: names of retry policies, separated by commas, that are asked before the Job counts a failed pod."""
@@ -74,7 +74,7 @@ class PodTemplate(Struct, frozen=True):
     volumes: tuple[str, ...] = ()
 
 
-def read_pod_template(spec: Fields, notes: Notes) -> PodTemplate:
+def read_pod_template(spec: Fields, notes: ManifestNotes) -> PodTemplate:
     """Check ``template`` of a Job's spec."""
     template = spec.nested("template")
     if template is None:
@@ -112,7 +112,7 @@ def _mounted(container: Fields) -> list[str]:
     return [str(mount.get("name", "")) for mount in listed if isinstance(mount, dict)]
 
 
-def _read_containers(pod: Fields, name: str, notes: Notes) -> list[Fields]:
+def _read_containers(pod: Fields, name: str, notes: ManifestNotes) -> list[Fields]:
     containers = pod.each(name, most=MOST_CONTAINERS)
     seen: set[str] = set()
     for container in containers:
@@ -133,7 +133,7 @@ def _read_containers(pod: Fields, name: str, notes: Notes) -> list[Fields]:
     return containers
 
 
-def _check_name(container: Fields, notes: Notes, seen: set[str]) -> None:
+def _check_name(container: Fields, notes: ManifestNotes, seen: set[str]) -> None:
     name = container.raw("name")
     if not isinstance(name, str) or not name:
         notes.required(container.at("name"))
@@ -145,7 +145,7 @@ def _check_name(container: Fields, notes: Notes, seen: set[str]) -> None:
     seen.add(name)
 
 
-def check_metadata(fields: Fields, notes: Notes) -> None:
+def check_metadata(fields: Fields, notes: ManifestNotes) -> None:
     """Check that ``metadata`` of an object or a template holds nothing but Kubernetes' own fields."""
     for name in fields.value:
         if name not in _METADATA_FIELDS:
@@ -160,7 +160,7 @@ def check_metadata(fields: Fields, notes: Notes) -> None:
     warn_of_armada(fields, notes)
 
 
-def warn_of_armada(metadata: Fields, notes: Notes) -> None:
+def warn_of_armada(metadata: Fields, notes: ManifestNotes) -> None:
     """Warn of Armada's annotation, which no manifest of Kubernetes' kinds is read with."""
     written = metadata.value.get("annotations")
     if isinstance(written, dict) and ARMADA_POLICY in written:
@@ -169,7 +169,7 @@ def warn_of_armada(metadata: Fields, notes: Notes) -> None:
         notes.warn(where, "has no effect here", hint=hint)
 
 
-def _check_amounts(fields: Fields, notes: Notes) -> None:
+def _check_amounts(fields: Fields, notes: ManifestNotes) -> None:
     """Check that no request exceeds its limit; invalid quantities are found when the program is read."""
     resources = fields.value.get("resources")
     written = [resources.get(kind) if isinstance(resources, dict) else None for kind in ("requests", "limits")]

@@ -21,7 +21,7 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
     from holdfast.domain.notifier import Notify
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
@@ -46,15 +46,15 @@ class JobManifest(Struct, frozen=True):
 KubeManifest: TypeAlias = JobSetSpec | JobManifest
 
 
-def _read_jobset(value: Mapping[str, Any], notes: Notes) -> JobSetSpec | None:
+def _read_jobset(value: Mapping[str, Any], notes: ManifestNotes) -> JobSetSpec | None:
     return read_jobset_manifest(value, path="", notes=notes)
 
 
-def _read_native(value: Mapping[str, Any], notes: Notes) -> JobSetSpec | None:
+def _read_native(value: Mapping[str, Any], notes: ManifestNotes) -> JobSetSpec | None:
     return read_native_jobset(value, path="", notes=notes)
 
 
-def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
+def _read_job(value: Mapping[str, Any], notes: ManifestNotes) -> JobManifest | None:
     root = Fields(value, "", notes.problems)
     take_kind(root)
     metadata = root.nested("metadata", required=True) or Fields({}, "metadata", notes.problems)
@@ -83,7 +83,7 @@ def _read_job(value: Mapping[str, Any], notes: Notes) -> JobManifest | None:
     )
 
 
-READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], Notes], KubeManifest | None]] = {
+READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], ManifestNotes], KubeManifest | None]] = {
     (manifest.API_VERSION, "JobSet"): _read_jobset,
     (job.API_VERSION, "Job"): _read_job,
     (API_VERSION, "JobSet"): _read_native,

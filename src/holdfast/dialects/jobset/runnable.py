@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from holdfast.dialects.jobset.program import ReadProgram
     from holdfast.dialects.jobset.reading import KubeManifest
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.workloads.kubejob.program import Program
 
@@ -31,7 +31,7 @@ _IGNORED = "as it is, it is ignored"
 _HINT = "write the program out: command: [PROGRAM, ARGUMENT...]"
 
 
-def check_runnable(manifest: KubeManifest, notes: Notes) -> None:
+def check_runnable(manifest: KubeManifest, notes: ManifestNotes) -> None:
     """Note the parts of a manifest that cannot be run.
 
     Args:
@@ -51,12 +51,12 @@ def check_runnable(manifest: KubeManifest, notes: Notes) -> None:
         _check_managed(group.job.managed_by, JOB_CONTROLLER, notes, f"spec.replicatedJobs[{place}].template.spec")
 
 
-def _check_managed(manager: str | None, ours: str, notes: Notes, path: str = "spec") -> None:
+def _check_managed(manager: str | None, ours: str, notes: ManifestNotes, path: str = "spec") -> None:
     if manager not in {None, ours}:
         notes.warn(f"{path}.managedBy", f"is managed by {manager}, so Holdfast does not run it")
 
 
-def _check_pod(read: ReadProgram, notes: Notes, path: str) -> None:
+def _check_pod(read: ReadProgram, notes: ManifestNotes, path: str) -> None:
     program = read.program
     engine = program.closest(notes.engines())
     for lacking in (*_lacking(read, engine), *_unknown(read, engine, lenient=notes.lenient)):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.dialects.jobset.job import ReadJob
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
 
 MOST_JOBS = 1_000_000
@@ -44,7 +44,9 @@ class ReadGroup(Struct, frozen=True):
     job: ReadJob
 
 
-def check(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, *, path: str, native: bool = False) -> None:
+def check(
+    spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes, *, path: str, native: bool = False
+) -> None:
     """Check a set; limits of upstream's own objects do not apply to the native form."""
     _check_group_names(groups, notes)
     _check_names(spec, groups, notes)
@@ -58,7 +60,7 @@ def check(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, *, path: 
     _check_claims(spec, groups, notes, path)
 
 
-def _check_group_names(groups: Sequence[ReadGroup], notes: Notes) -> None:
+def _check_group_names(groups: Sequence[ReadGroup], notes: ManifestNotes) -> None:
     seen: set[str] = set()
     for one in groups:
         if one.group.name in seen:
@@ -69,7 +71,7 @@ def _check_group_names(groups: Sequence[ReadGroup], notes: Notes) -> None:
             notes.invalid(f"{one.path}.groupName", one.group.group_name, text)
 
 
-def _check_names(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes) -> None:
+def _check_names(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes) -> None:
     """Check the set's own name, once, and only if nothing is wrong with it the names that are made of it."""
     wrong = dns_1035_label(spec.name) if spec.name else []
     for message in wrong:
@@ -78,7 +80,7 @@ def _check_names(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes) ->
         _check_generated_names(spec, one, notes)
 
 
-def _check_generated_names(spec: JobSetSpec, one: ReadGroup, notes: Notes) -> None:
+def _check_generated_names(spec: JobSetSpec, one: ReadGroup, notes: ManifestNotes) -> None:
     """Check the longest names of jobs and pods; upstream's pods have five random characters more."""
     last = max(one.group.replicas - 1, 0)
     longest = job_name(spec.name, one.group.name, last)
@@ -94,7 +96,7 @@ def _check_generated_names(spec: JobSetSpec, one: ReadGroup, notes: Notes) -> No
         notes.forgivable(f"{one.path}.name", f"Invalid value: {shown(longest)}: {text}")
 
 
-def _check_sizes(groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
+def _check_sizes(groups: Sequence[ReadGroup], notes: ManifestNotes, path: str) -> None:
     for one in groups:
         if one.job.spec.parallelism * one.group.replicas > UNLIMITED:
             notes.error(
@@ -107,7 +109,7 @@ def _check_sizes(groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
         notes.error(f"{path}.replicatedJobs", f"asks for {total} jobs; at most {MOST_JOBS} are allowed in one set")
 
 
-def _check_dependencies(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
+def _check_dependencies(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes, path: str) -> None:
     earlier: set[str] = set()
     for place, one in enumerate(groups):
         if one.group.depends_on and not place:
@@ -122,7 +124,7 @@ def _check_dependencies(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: No
         notes.error(path, "StartupPolicy and DependsOn APIs are mutually exclusive")
 
 
-def _check_subdomain(spec: JobSetSpec, notes: Notes, path: str) -> None:
+def _check_subdomain(spec: JobSetSpec, notes: ManifestNotes, path: str) -> None:
     value = spec.network.subdomain
     if not value:
         return
@@ -132,7 +134,7 @@ def _check_subdomain(spec: JobSetSpec, notes: Notes, path: str) -> None:
         notes.invalid(path, value, _SUBDOMAIN_TOO_LONG if TOO_LONG in message else message)
 
 
-def _check_coordinator(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
+def _check_coordinator(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes, path: str) -> None:
     at = spec.coordinator
     if at is None:
         return
@@ -156,7 +158,7 @@ def _check_coordinator(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Not
         )
 
 
-def _check_restart_strategy(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes) -> None:
+def _check_restart_strategy(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes) -> None:
     if spec.failure is None or spec.failure.strategy is not RestartStrategy.IN_PLACE:
         return
     for one in groups:
@@ -173,7 +175,7 @@ def _check_restart_strategy(spec: JobSetSpec, groups: Sequence[ReadGroup], notes
             notes.invalid(f"{path}.completions", job.completions, message)
 
 
-def _check_single_restarts(spec: JobSetSpec, notes: Notes, path: str) -> None:
+def _check_single_restarts(spec: JobSetSpec, notes: ManifestNotes, path: str) -> None:
     single = {SetAction.RESTART_JOB, SetAction.RESTART_JOB_UNCOUNTED}
     rules = spec.failure.rules if spec.failure else ()
     too_large = any(group.replicas > MOST_REPLICAS_TO_RESTART for group in spec.replicated_jobs)
@@ -186,7 +188,7 @@ def _check_single_restarts(spec: JobSetSpec, notes: Notes, path: str) -> None:
         )
 
 
-def _check_claims(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Notes, path: str) -> None:
+def _check_claims(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes, path: str) -> None:
     seen: set[str] = set()
     for at, metadata in _claims(spec.volume_claims, f"{path}.volumeClaimPolicies"):
         where, name = f"{at}.name", str(metadata.get("name", ""))
@@ -211,7 +213,7 @@ def _claims(policies: Sequence[Mapping[str, object]], path: str) -> Iterator[tup
             yield f"{path}[{place}].templates[{number}].metadata", metadata if isinstance(metadata, dict) else {}
 
 
-def _check_mounts(groups: Sequence[ReadGroup], notes: Notes, name: str, path: str) -> None:
+def _check_mounts(groups: Sequence[ReadGroup], notes: ManifestNotes, name: str, path: str) -> None:
     for one in groups:
         for place, volume in enumerate(one.job.pod.volumes):
             if volume == name:

@@ -19,7 +19,7 @@ from holdfast.domain.workloads.jobset.model import GROUP, QUEUE_LABEL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
 
 FIXED = ("failurePolicy", "successPolicy", "startupPolicy", "network", "coordinator", "volumeClaimPolicies")
 MUTABLE_WHILE_SUSPENDED = (
@@ -45,7 +45,9 @@ _NATIVE = _Form("jobs", (), (*FIXED, "startup", "queue", "priority", GROUP_FIELD
 _NATIVE_WHILE_SUSPENDED = ("labels", "nodeSelector")
 
 
-def check_update(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, *, finished: bool = False) -> None:
+def check_update(
+    old: Mapping[str, Any], new: Mapping[str, Any], notes: ManifestNotes, *, finished: bool = False
+) -> None:
     """Check a change of a set's manifest.
 
     Args:
@@ -100,7 +102,7 @@ def _differing(old: object, new: object, path: str) -> Iterator[str]:
         yield path
 
 
-def _check_fixed(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, form: _Form) -> None:
+def _check_fixed(old: Mapping[str, Any], new: Mapping[str, Any], notes: ManifestNotes, form: _Form) -> None:
     before, after = _mapping(old, "spec"), _mapping(new, "spec")
     for name in form.fixed:
         if before.get(name) != after.get(name):
@@ -132,7 +134,9 @@ def _job(group: dict[str, Any], form: _Form) -> dict[str, Any]:
     return _mapping(group, *form.job)
 
 
-def _check_elastic(old: Mapping[str, Any], new: Mapping[str, Any], notes: Notes, path: str, *, finished: bool) -> None:
+def _check_elastic(
+    old: Mapping[str, Any], new: Mapping[str, Any], notes: ManifestNotes, path: str, *, finished: bool
+) -> None:
     """Check a change of size: parallelism and completions of an Indexed Job may change together."""
     if new.get("completionMode", "Indexed") != "Indexed" or all(old.get(name) == new.get(name) for name in _ELASTIC):
         return

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from enum import StrEnum
 
-    from holdfast.dialects.jobset.wording import Notes
+    from holdfast.dialects.jobset.wording import ManifestNotes
     from holdfast.dialects.reading import Fields
 
 
@@ -106,7 +106,7 @@ def whole(fields: Fields, name: str, *, low: int = -UNLIMITED, high: int = UNLIM
     return fields.integer(name, low=low, high=high)
 
 
-def count(fields: Fields, notes: Notes, name: str) -> int | None:
+def count(fields: Fields, notes: ManifestNotes, name: str) -> int | None:
     """Read an integer that is not negative."""
     value = whole(fields, name)
     if value is not None and value < 0:
@@ -115,7 +115,7 @@ def count(fields: Fields, notes: Notes, name: str) -> int | None:
     return value
 
 
-def one_of(fields: Fields, notes: Notes, name: str, options: type[E], shown: Sequence[str] = ()) -> E | None:
+def one_of(fields: Fields, notes: ManifestNotes, name: str, options: type[E], shown: Sequence[str] = ()) -> E | None:
     """Read one of an enumeration's values, listed in its order or the one given."""
     value = fields.raw(name)
     if value is None:

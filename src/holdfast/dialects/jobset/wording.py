@@ -1,7 +1,7 @@
 """Words problems the way the Kubernetes API does, because its users search for those messages.
 
-``Notes`` also holds what may be forgiven: something upstream accepts but should not, or a mistake in an upstream
-document's own example, is an error by default and a warning for a lenient reader.
+``ManifestNotes`` also holds what may be forgiven: something upstream accepts but should not, or a mistake in an
+upstream document's own example, is an error by default and a warning for a lenient reader.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def local() -> tuple[EngineInfo]:
     return (LOCAL,)
 
 
-class Notes(Struct, gc=True):
+class ManifestNotes(Struct, gc=True):
     """Problems and warnings of a manifest."""
 
     lenient: bool = False

@@ -28,14 +28,14 @@ MOST_PRECEDENCE = 1_000_000
 MATCHERS = ("onExitCodes", "onConditions", "onTerminationMessage", "onLog", "onPodError", "onPodEvents")
 
 
-class EventType(StrEnum):
+class KubernetesEventType(StrEnum):
     """The two types of Kubernetes events."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
 
 
-class PodAction(StrEnum):
+class ArmadaPodAction(StrEnum):
     """What Armada's executor does with the pod."""
 
     RETAIN = "Retain"
@@ -57,7 +57,7 @@ def read_category_manifest(value: Mapping[str, Any], *, path: str, problems: lis
         rules=tuple(_read_rule(part) for part in spec.each("rules", most=MOST_RULES)),
         precedence=spec.integer("precedence", low=-MOST_PRECEDENCE, high=MOST_PRECEDENCE) or 0,
         hint=spec.text("hint") or "",
-        pod_action=spec.choice("podAction", PodAction) or PodAction.RETAIN,
+        pod_action=spec.choice("podAction", ArmadaPodAction) or ArmadaPodAction.RETAIN,
     )
     if not spec.value.get("rules"):
         spec.problem("rules", "must have at least one rule")
@@ -112,7 +112,7 @@ def read_pod_event(fields: Fields) -> tuple[str | None, str, str]:
     if part is None:
         return None, "", ""
     pattern = part.pattern("regexp")
-    kind = part.choice("type", EventType, required=True)
+    kind = part.choice("type", KubernetesEventType, required=True)
     reason = part.text("reason") or ""
     part.finish()
     return pattern, kind or "", reason
@@ -123,7 +123,7 @@ def write_category(category: FailureCategory) -> dict[str, Any]:
     spec: dict[str, Any] = {"precedence": category.precedence, "rules": [_write_rule(rule) for rule in category.rules]}
     if category.hint:
         spec["hint"] = category.hint
-    if category.pod_action != PodAction.RETAIN:
+    if category.pod_action != ArmadaPodAction.RETAIN:
         spec["podAction"] = str(category.pod_action)
     return spec
 

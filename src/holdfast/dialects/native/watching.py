@@ -95,19 +95,19 @@ STALL_ANNOTATION = "holdfast.dev/stall"
 """Of a pod template: ``noOutput=10m,noProgress=30m``."""
 
 
-class Watched(NamedTuple):
+class WatchedPrograms(NamedTuple):
     """What is watched of the programs of pods."""
 
     stall: StallLimits | None
     warning: EarlyWarning | None
 
 
-def read_watched(spec: Fields, deadlines_s: Mapping[str, float | None]) -> Watched:
+def read_watched(spec: Fields, deadlines_s: Mapping[str, float | None]) -> WatchedPrograms:
     """Read ``stall`` and ``signal``."""
-    return Watched(read_stall(spec), read_warning(spec, deadlines_s))
+    return WatchedPrograms(read_stall(spec), read_warning(spec, deadlines_s))
 
 
-def annotated(metadata: Fields, deadlines_s: Mapping[str, float | None]) -> Watched:
+def annotated(metadata: Fields, deadlines_s: Mapping[str, float | None]) -> WatchedPrograms:
     """Read the same from the annotations of a pod template."""
     found = metadata.value.get("annotations")
     written = found if isinstance(found, dict) else {}

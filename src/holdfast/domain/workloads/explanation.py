@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 W = TypeVar("W")
 
 
-class Group(Struct, frozen=True):
+class TaskGroup(Struct, frozen=True):
     """Jobs that ended alike and of which the same was decided."""
 
     state: JobState
@@ -27,7 +27,7 @@ class Group(Struct, frozen=True):
     """What was decided about the last failure, and by which rule."""
 
 
-class Trace(Struct, frozen=True):
+class DecisionTrace(Struct, frozen=True):
     """One decision of a job set in sentences."""
 
     at: float
@@ -45,11 +45,11 @@ class Explanation(Struct, Generic[W], frozen=True):
     """Of a job, the attempt that is explained, its decision complete; ``None`` while there is none."""
     failed_pods: Sequence[Run] = ()
     """The last ones of this attempt, the latest last."""
-    groups: Sequence[Group] = ()
+    groups: Sequence[TaskGroup] = ()
     """Of an array, its tasks that failed or were cancelled, the largest group first."""
     reruns: Sequence[Array] = ()
     """Arrays that run tasks of it again."""
-    traces: Sequence[Trace] = ()
+    traces: Sequence[DecisionTrace] = ()
     """Of a job set, the newest decisions, the latest last."""
     omitted: int = 0
     """Failed tasks or earlier decisions that are left out."""

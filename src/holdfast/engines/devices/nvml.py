@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.devices import Device
 from holdfast.engines.devices.visible import NVIDIA
-from holdfast.engines.devices.watch import Seen
+from holdfast.engines.devices.watch import DeviceReading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class NvmlLook:
         self._ids = [device.id for device in devices]
         self._open = False
 
-    def __call__(self) -> Mapping[str, Seen]:
+    def __call__(self) -> Mapping[str, DeviceReading]:
         """Say what the driver says of each device that it knows; nothing where it does not answer."""
         nvml = _library()
         if nvml is None:
@@ -64,20 +64,20 @@ class NvmlLook:
             return {}
 
 
-def _seen(nvml: ModuleType, name: str) -> Seen | None:
+def _seen(nvml: ModuleType, name: str) -> DeviceReading | None:
     """Look at one device; errors of it alone are what is wrong with it."""
     try:
         handle = nvml.nvmlDeviceGetHandleByUUID(name)
     except nvml.NVMLError_NotFound:
         return None
     except nvml.NVMLError_GpuIsLost:
-        return Seen(_LOST)
+        return DeviceReading(_LOST)
     try:
-        return Seen(pids=tuple(each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(handle)))
+        return DeviceReading(pids=tuple(each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(handle)))
     except nvml.NVMLError_GpuIsLost:
-        return Seen(_LOST)
+        return DeviceReading(_LOST)
     except nvml.NVMLError:
-        return Seen()  # some cannot tell, and others not everybody
+        return DeviceReading()  # some cannot tell, and others not everybody
 
 
 def _library() -> ModuleType | None:

@@ -26,7 +26,7 @@ _SHARING = frozenset({"nvidia-cuda-mps-server", "nvidia-cuda-mps"})
 _MOST_NAMED = 2
 
 
-class Seen(NamedTuple):
+class DeviceReading(NamedTuple):
     """What a driver says of one device."""
 
     health: str = ""
@@ -41,7 +41,7 @@ class DeviceWatch:
     def __init__(
         self,
         devices: Sequence[Device],
-        look: Callable[[], Mapping[str, Seen]],
+        look: Callable[[], Mapping[str, DeviceReading]],
         *,
         foreign: Callable[[int], str],
         tell: Callable[[Mapping[str, Device]], None],
@@ -90,7 +90,7 @@ class DeviceWatch:
         self._known |= seen.keys()
         self._say({name: self._judged(one, seen.get(name)) for name, one in self._devices.items()})
 
-    def _judged(self, device: Device, seen: Seen | None) -> Device:
+    def _judged(self, device: Device, seen: DeviceReading | None) -> Device:
         if seen is None:
             return evolve(device, health=device.health or GONE) if device.id in self._known else device
         found = ((pid, self._foreign(pid)) for pid in seen.pids)

@@ -35,7 +35,7 @@ _CHUNK = 1 << 18
 _log = logging.getLogger(__name__)
 
 
-class Connection:
+class ShimConnection:
     """One connection to a shim; broken for good after the first error."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -115,7 +115,7 @@ class Connection:
         self._sock.close()
 
 
-Greeted: TypeAlias = tuple[Connection, dict[str, Any]]
+Greeted: TypeAlias = tuple[ShimConnection, dict[str, Any]]
 
 
 def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idle_s: float) -> Greeted:
@@ -147,7 +147,7 @@ def connect(directory: Path, *, environment: Mapping[str, str], limits: str, idl
         _start_shim(directory, environment, [limits, str(idle_s)])
 
 
-def _greeted(connection: Connection, directory: Path) -> dict[str, Any] | None:
+def _greeted(connection: ShimConnection, directory: Path) -> dict[str, Any] | None:
     """Wait for a shim's greeting; one that hangs is sent SIGCONT, and then replaced: its programs continue.
 
     Raises:
@@ -166,7 +166,7 @@ def _greeted(connection: Connection, directory: Path) -> dict[str, Any] | None:
     return first
 
 
-def _awakened(connection: Connection, directory: Path) -> dict[str, Any] | None:
+def _awakened(connection: ShimConnection, directory: Path) -> dict[str, Any] | None:
     pid = connection.peer()
     _log.warning("the process %d that holds the programs of %s does not answer; waking it", pid, directory)
     signal_shim(pid, signal.SIGCONT)
@@ -210,7 +210,7 @@ def require_compatible(directory: Path) -> None:
             connection.close()
 
 
-def _try_connect(directory: Path) -> Connection | None:
+def _try_connect(directory: Path) -> ShimConnection | None:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(_SEND_TIMEOUT_S)
     path = os.fspath(directory / records.SOCKET)
@@ -226,7 +226,7 @@ def _try_connect(directory: Path) -> Connection | None:
         sock.close()
         msg = f"cannot connect to the process that holds the programs of {directory}: {error.strerror or error}"
         raise EngineError(msg) from error
-    return Connection(sock)
+    return ShimConnection(sock)
 
 
 def _connect_deep(sock: socket.socket, directory: Path) -> None:

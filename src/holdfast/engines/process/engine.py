@@ -19,7 +19,7 @@ from holdfast.domain.containers import LOCAL
 from holdfast.domain.failure import EndedBy
 from holdfast.domain.record import evolve
 from holdfast.engines.process import files
-from holdfast.engines.process.client import Connection, connect, signal_shim
+from holdfast.engines.process.client import ShimConnection, connect, signal_shim
 from holdfast.engines.process.files import observation
 from holdfast.engines.process.places import default_nodes, labelled
 from holdfast.engines.process.shim.processes import name_if_foreign
@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 class ProcessEngine:
     """Runs local processes in a directory, through a shim that outlives this object and its process."""
 
-    _connection: Connection
+    _connection: ShimConnection
     _trouble: str | None = None
     _pressure: Pressure | None = None
     _evicted: Sequence[str] = ()

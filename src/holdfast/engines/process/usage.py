@@ -30,7 +30,7 @@ _NO_LIMIT = 1 << 60
 _DISK = frozenset({Shortage.DISK, Shortage.INODES})
 
 
-class Program(NamedTuple):
+class MeasuredProcess(NamedTuple):
     """A process of a run."""
 
     pid: int
@@ -132,7 +132,7 @@ def disk_levels(directory: str, also: Iterable[str] = ()) -> list[Level]:
     return levels
 
 
-def programs(directory: str) -> list[Program]:
+def programs(directory: str) -> list[MeasuredProcess]:
     """List the processes of runs with files below a directory; what cleared its environment is its parent's run's."""
     uids: dict[int, str] = {}
     parents: dict[int, int] = {}
@@ -145,17 +145,17 @@ def programs(directory: str) -> list[Program]:
         else:
             fields = content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
             parents[pid] = int(fields[1]) if len(fields) > 1 else 0
-    found = [Program(pid, uid) for pid, uid in uids.items() if uid]
+    found = [MeasuredProcess(pid, uid) for pid, uid in uids.items() if uid]
     for pid in parents:
         above, steps = pid, 0
         while above in parents and steps < len(parents):
             above, steps = parents[above], steps + 1
         if uids.get(above):
-            found.append(Program(pid, uids[above]))
+            found.append(MeasuredProcess(pid, uids[above]))
     return found
 
 
-def working_directories(listed: Iterable[Program]) -> list[str]:
+def working_directories(listed: Iterable[MeasuredProcess]) -> list[str]:
     """List where processes work, each once; what is not on a disk of this machine is left out."""
     found: dict[str, None] = {}
     mounts = sorted(_mounts(), key=lambda mount: len(mount.point), reverse=True)
@@ -172,7 +172,7 @@ def _is_below(path: str, point: str) -> bool:
     return path == point or path.startswith(point if point.endswith("/") else f"{point}/")
 
 
-def memory_used(listed: Iterable[Program]) -> dict[str, int]:
+def memory_used(listed: Iterable[MeasuredProcess]) -> dict[str, int]:
     """Sum the memory of runs, by uid: private pages of all processes, and the largest shared part once."""
     private: dict[str, int] = {}
     shared: dict[str, int] = {}
@@ -185,7 +185,7 @@ def memory_used(listed: Iterable[Program]) -> dict[str, int]:
     return {uid: (pages + shared[uid]) * _PAGE for uid, pages in private.items()}
 
 
-def disk_used(listed: Iterable[Program], folders: Mapping[str, str], place: str) -> dict[str, tuple[int, int]]:
+def disk_used(listed: Iterable[MeasuredProcess], folders: Mapping[str, str], place: str) -> dict[str, tuple[int, int]]:
     """Sum what runs have on the disk of a place, by uid, in bytes and files.
 
     That is what is in their own folder, and whatever else they have open to write: somebody who writes to a disk that

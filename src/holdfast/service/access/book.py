@@ -25,7 +25,7 @@ FRESH_S = 0.5
 """How long nobody looks whether they gave something else; what they take away is gone within a second."""
 
 
-class Given(Struct, frozen=True):
+class GivenAccess(Struct, frozen=True):
     """What was given, and in which version of the catalogue."""
 
     version: int
@@ -53,7 +53,7 @@ class AccessBook:
         self._clock = clock
         self._owner = owner
         self._account = account
-        self._kept: tuple[float, Given] | None = None
+        self._kept: tuple[float, GivenAccess] | None = None
         self._accounts: dict[str, tuple[float, Principal | None]] = {}
 
     def recognized(self, principal: Principal) -> Principal:
@@ -97,7 +97,7 @@ class AccessBook:
         """Return what was given in single queues, and what is seen of others' jobs."""
         return self._given().grants
 
-    def _given(self, within_s: float = FRESH_S) -> Given:
+    def _given(self, within_s: float = FRESH_S) -> GivenAccess:
         now, kept = self._clock.now(), self._kept
         if kept is not None and 0 <= now - kept[0] < within_s:
             return kept[1]
@@ -106,9 +106,9 @@ class AccessBook:
         self._kept = now, given
         return given
 
-    def _read(self) -> Given:
+    def _read(self) -> GivenAccess:
         catalogue = self._store.catalogue()
         permissions = {queue.name: queue.permissions for queue in catalogue.queues.values() if queue.permissions}
         access = catalogue.access
         grants = Grants(permissions, access.others_see or Sight.DETAILS)
-        return Given(catalogue.version, access, grants, by_id(catalogue.tokens.values()))
+        return GivenAccess(catalogue.version, access, grants, by_id(catalogue.tokens.values()))

@@ -37,7 +37,7 @@ _ANY = " or ".join(", ".join(kind.noun for kind in KINDS.values()).rsplit(", ", 
 _LIST = "list what there is with: holdfast get jobs"
 
 
-class Submitted(NamedTuple):
+class SubmissionItem(NamedTuple):
     """A job, an array or a job set of a submission."""
 
     spec: JobSpec | JobSetSpec
@@ -86,7 +86,7 @@ NOTHING = Resolved(())
 class Resolver:
     """Finds what the jobs, arrays and job sets of one submission wait for."""
 
-    def __init__(self, store: Store, items: Sequence[Submitted | None], finder: Finder | None = None) -> None:
+    def __init__(self, store: Store, items: Sequence[SubmissionItem | None], finder: Finder | None = None) -> None:
         """Remember what is submitted together.
 
         Args:

@@ -12,7 +12,7 @@ from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.explanation import Explanation, Trace
+from holdfast.domain.workloads.explanation import DecisionTrace, Explanation
 from holdfast.domain.workloads.jobset.explain import attempt_of, explain
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
 from holdfast.domain.workloads.jobset.rules import Budget
@@ -63,13 +63,13 @@ def _without_a_place(store: Store, set_id: str) -> Iterator[str]:
         yield "More of its jobs are queued."
 
 
-def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tuple[Sequence[Trace], int]:
+def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tuple[Sequence[DecisionTrace], int]:
     """Tell the newest decisions about a set's jobs, or one of them, and how many earlier ones there are."""
-    newest: deque[Trace] = deque(maxlen=MOST_TRACES)
+    newest: deque[DecisionTrace] = deque(maxlen=MOST_TRACES)
     count = 0
     for entry in whole_log(store, set_id):
         if isinstance(entry.what, SetDecision) and job in {None, entry.what.job}:
-            newest.append(Trace(entry.at, entry.what, ()))
+            newest.append(DecisionTrace(entry.at, entry.what, ()))
             count += 1
     failures: dict[str, dict[int, Failure | None]] = {}
     for name in {one.decision.job for one in newest}:

@@ -11,7 +11,7 @@ from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.jobset.updates import check_update
-from holdfast.dialects.jobset.wording import Notes
+from holdfast.dialects.jobset.wording import ManifestNotes
 from holdfast.dialects.manifests import located, read_one
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.domain.audit import Act, Subject
@@ -21,7 +21,7 @@ from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
-from holdfast.service.admission.dependencies import Resolver, Submitted
+from holdfast.service.admission.dependencies import Resolver, SubmissionItem
 from holdfast.service.admission.finding import Everything
 from holdfast.service.admission.limits import check_key
 from holdfast.service.jobsets.checks import check_set
@@ -77,7 +77,7 @@ def set_named(store: Store, reference: str) -> JobSet:
     return shown_set(JOB_SETS.as_accepted(store.asked_of(JobSet, reference)), store.quarantined())
 
 
-class JobSets(Struct, frozen=True):
+class SetWriter(Struct, frozen=True):
     """Where job sets are created and changed."""
 
     store: Store
@@ -201,7 +201,7 @@ class JobSets(Struct, frozen=True):
         read = self._read(written, lenient=lenient, by=by)
         if not read.spec.after or not self.alone:
             return read
-        resolver = Resolver(self.store, [Submitted(read.spec)], self.finder)
+        resolver = Resolver(self.store, [SubmissionItem(read.spec)], self.finder)
         if problems := resolver.problems():
             raise cannot_wait(written, read.spec.name, problems[0])
         awaited = resolver.resolved(0, {})
@@ -287,7 +287,7 @@ class JobSets(Struct, frozen=True):
         wanted = evolve(read.spec, after=before.after)  # which was found when it was created, and cannot change
         if read.manifest == there.manifest or wanted == before:
             return Applied(there, before, "valid" if dry_run else "unchanged", read.warnings)
-        notes = Notes()
+        notes = ManifestNotes()
         check_update(
             load_manifest(there.manifest), json.loads(read.manifest), notes, finished=bool(there.state.terminal)
         )

@@ -48,7 +48,7 @@ __all__ = ["Reran", "Wanted"]
 LARGEST_PAGE = 1000
 
 
-class ArrayPage(Struct, frozen=True):
+class ProgressPage(Struct, frozen=True):
     """Part of the list of arrays."""
 
     arrays: Sequence[Progress]
@@ -58,7 +58,7 @@ class ArrayPage(Struct, frozen=True):
     """What is left out of this part."""
 
 
-class Submitted(Struct, frozen=True):
+class SubmittedArray(Struct, frozen=True):
     """An array that was submitted, or would be."""
 
     array: Array
@@ -80,13 +80,15 @@ class ArrayOperations(Steers[Array], frozen=True):
     @asks(Right.WATCH, Subject.ARRAY)
     def page(
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
-    ) -> ArrayPage:
+    ) -> ProgressPage:
         """List arrays by name."""
         told: list[Unreadable] = []
         where = self.backend.seeing(caller).workloads(Array, where)
         found = self.backend.store.workloads(Array, where, after=after, limit=limit + 1, told=told.append)
         shown, last = found[:limit], None if len(found) <= limit else found[limit - 1].name
-        return ArrayPage(self._readable(shown, told), last, [one for one in told if last is None or one.name <= last])
+        return ProgressPage(
+            self._readable(shown, told), last, [one for one in told if last is None or one.name <= last]
+        )
 
     def _readable(self, arrays: Iterable[Array], told: list[Unreadable]) -> Sequence[Progress]:
         """Look how far arrays are, but those that are damaged, which are told."""
@@ -121,7 +123,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         return self._readable((found[one] for one in ids if one in found and not found[one].ended), [])
 
     @asks(Right.SUBMIT, Subject.ARRAY)
-    def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> Submitted:
+    def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> SubmittedArray:
         """Submit an array, whose name must be new; its tasks are made as places come free. See ``submitted``."""
         server = self.backend
         written = written_array(one_document(body), partial(engines_of, server.store))
@@ -129,7 +131,7 @@ class ArrayOperations(Steers[Array], frozen=True):
             row = submitted(server.submitter(caller), written, key=key, dry_run=dry_run)
         if not dry_run:
             server.count(1, 0)
-        return Submitted(row, load_array(row.spec), written.warnings)
+        return SubmittedArray(row, load_array(row.spec), written.warnings)
 
     @asks(Right.CHANGE, Subject.ARRAY)
     def change(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.service.access.book import AccessBook
 
 
-class Listed(Struct, frozen=True):
+class DeviceList(Struct, frozen=True):
     """Nodes with their GPUs, the runs that have any, and the names of those runs' jobs, by id."""
 
     nodes: Sequence[Node]
@@ -33,7 +33,7 @@ class Listed(Struct, frozen=True):
     names: Mapping[str, str]
 
 
-class Devices(Struct, frozen=True):
+class DeviceOperations(Struct, frozen=True):
     """What people may do with GPUs."""
 
     store: Store
@@ -42,12 +42,12 @@ class Devices(Struct, frozen=True):
     """Knows what who calls may see, where that is not everything."""
 
     @asks(Right.WATCH, Subject.DEVICE)
-    def list(self, caller: Caller) -> Listed:
+    def list(self, caller: Caller) -> DeviceList:
         """Read the GPUs of all nodes, and which runs have them."""
         holders = [run for run in self.store.running() if run.devices]
         jobs = self.store.jobs(JobFilter(ids=frozenset(run.job_id for run in holders)))
         seeing = Seeing(self.store, self.access, caller)
-        return Listed(self.store.nodes(), *seeing.holders(holders, jobs))
+        return DeviceList(self.store.nodes(), *seeing.holders(holders, jobs))
 
     @asks(Right.CHANGE, Subject.DEVICE)
     def cordon(self, caller: Caller, reference: str, reason: str) -> tuple[Node, Device]:

@@ -16,7 +16,7 @@ from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
 from holdfast.service.jobsets.explain import explained, whole_log
-from holdfast.service.jobsets.sets import Applied, JobSets, set_named
+from holdfast.service.jobsets.sets import Applied, SetWriter, set_named
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import document_named, one_document
 from holdfast.service.operations.steering import Steers
@@ -39,7 +39,7 @@ __all__ = ["Applied"]
 LARGEST_PAGE = 1000
 
 
-class Child(Struct, frozen=True):
+class JobOfSet(Struct, frozen=True):
     """One job of a set."""
 
     job: Job
@@ -47,10 +47,10 @@ class Child(Struct, frozen=True):
     pods: KubeJobRecord | None
 
 
-class ChildPage(Struct, frozen=True):
+class JobsOfSet(Struct, frozen=True):
     """Part of the list of a set's jobs."""
 
-    children: Sequence[Child]
+    children: Sequence[JobOfSet]
     next_after: int | None
     """Where the list continues; ``None`` on the last page."""
 
@@ -70,8 +70,8 @@ class JobSetOperations(Steers[JobSet], frozen=True):
 
     rules = JOB_SETS
 
-    def _sets(self, caller: Caller) -> JobSets:
-        return JobSets(self.backend.store, self.backend.clock, self.backend.ids, finder=self.backend.seeing(caller))
+    def _sets(self, caller: Caller) -> SetWriter:
+        return SetWriter(self.backend.store, self.backend.clock, self.backend.ids, finder=self.backend.seeing(caller))
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def page(
@@ -97,7 +97,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
     def create(
         self, caller: Caller, body: Text, *, lenient: bool = False, key: str | None = None, dry_run: bool = False
     ) -> Applied:
-        """Create a job set with all of its jobs; it must be new. See ``JobSets.create``."""
+        """Create a job set with all of its jobs; it must be new. See ``SetWriter.create``."""
         [document] = with_names([one_document(body, lenient=lenient)], self.backend.ids, key)
         found = self._sets(caller).create(document, lenient=lenient, by=caller, key=key, dry_run=dry_run)
         if found.result == "created":
@@ -116,7 +116,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
         lenient: bool = False,
         dry_run: bool = False,
     ) -> Applied:
-        """Create a job set, or change the one of that name; see ``JobSets.put``."""
+        """Create a job set, or change the one of that name; see ``SetWriter.put``."""
         document, create = document_named(body, ref, lenient=lenient), False if must_exist else None
         return self._sets(caller).put(
             document, lenient=lenient, create=create, by=caller, dry_run=dry_run, if_match=if_match
@@ -141,14 +141,16 @@ class JobSetOperations(Steers[JobSet], frozen=True):
             return {"unreadable": job_set.manifest}
 
     @asks(Right.WATCH, Subject.JOB_SET)
-    def children(self, _caller: Caller, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> ChildPage:
+    def children(self, _caller: Caller, job_set: JobSet, *, after: int = 0, limit: int = LARGEST_PAGE) -> JobsOfSet:
         """List a set's jobs by replicated job and index, and what is known of their pods."""
         jobs = self.backend.store.jobs(JobFilter(job_set=job_set.id), after=after, limit=limit + 1)
         shown = jobs[:limit]
         pods = known_pods_of(self.backend.store, shown)
         groups = set_spec_of(job_set).by_name  # a damaged row names another one, and is no job of the set's
-        children = [Child(job, job.child, pods.get(job.id)) for job in shown if job.child and job.child.group in groups]
-        return ChildPage(children, shown[-1].seq if len(jobs) > limit else None)
+        children = [
+            JobOfSet(job, job.child, pods.get(job.id)) for job in shown if job.child and job.child.group in groups
+        ]
+        return JobsOfSet(children, shown[-1].seq if len(jobs) > limit else None)
 
     @asks(Right.WATCH, Subject.JOB_SET)
     def log(

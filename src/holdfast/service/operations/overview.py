@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, evolve
-from holdfast.ports.overview import Scope
+from holdfast.ports.overview import FigureScope
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.overview.figures import Figures, Total, summed_up
 from holdfast.service.overview.now import Now, seen_now
-from holdfast.service.overview.usage import Share, Usage, usage, with_others_together
+from holdfast.service.overview.usage import JobUsage, Share, usage, with_others_together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["Figures", "Now", "Share", "Total", "Usage"]
+__all__ = ["Figures", "JobUsage", "Now", "Share", "Total"]
 
 
 class Overview(Struct, frozen=True):
@@ -37,17 +37,19 @@ class Overview(Struct, frozen=True):
         Of others' work it counts what who calls sees the details of.
         """
         now, seen = self.backend.clock.now(), self.backend.seeing(caller).known()
-        return summed_up(self.backend.store, Scope(max(0.0, now - within_s), now, queue, tuple(labels), seen))
+        return summed_up(self.backend.store, FigureScope(max(0.0, now - within_s), now, queue, tuple(labels), seen))
 
     @asks(Right.WATCH, Subject.JOB)
-    def usage(self, caller: Caller, share: Share, *, within_s: float, label: str = "") -> tuple[Scope, Sequence[Usage]]:
+    def usage(
+        self, caller: Caller, share: Share, *, within_s: float, label: str = ""
+    ) -> tuple[FigureScope, Sequence[JobUsage]]:
         """Report who had how much of the machines in so long, and how much of that failed attempts wasted.
 
         Who does not see the details of others' work sees what all others had together, and else only what it sees.
         """
         now, seeing = self.backend.clock.now(), self.backend.seeing(caller)
         known, whole = seeing.known(), seeing.whole()
-        scope = Scope(max(0.0, now - within_s), now, seen=whole if share is Share.USER else known)
+        scope = FigureScope(max(0.0, now - within_s), now, seen=whole if share is Share.USER else known)
         found = usage(self.backend.store, scope, share, label)
         return scope, found if known == whole or share is not Share.USER else with_others_together(found, caller.actor)
 

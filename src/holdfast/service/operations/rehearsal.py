@@ -21,10 +21,10 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import HoldfastError, NotFound, Problem
 from holdfast.service.access.asking import asks
-from holdfast.service.admission.dependencies import Resolver, Submitted
+from holdfast.service.admission.dependencies import Resolver, SubmissionItem
 from holdfast.service.admission.many import problems_of
 from holdfast.service.arrays import array_named
-from holdfast.service.jobsets.sets import JobSets, cannot_wait, name_of
+from holdfast.service.jobsets.sets import SetWriter, cannot_wait, name_of
 from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.catalogue import Categories, Policies, Queues
@@ -102,16 +102,16 @@ class Rehearsal(Struct, frozen=True):
         pretended = _Pretended(self.backend.store)
         found: dict[int, Checked] = {}
         errors: dict[int, HoldfastError] = {}
-        sets: dict[int, Submitted] = {}
+        sets: dict[int, SubmissionItem] = {}
         names = [_kind(item) for item in items]
         for place in sorted(range(len(items)), key=lambda one: _ORDER.index(names[one])):
             try:
                 if names[place] == "JobSet":
-                    sets[place] = Submitted(JobSetSpec(name=name_of(items[place])))
+                    sets[place] = SubmissionItem(JobSetSpec(name=name_of(items[place])))
                     applied = self._check_set(caller, items[place], pretended, verb, lenient=lenient)
                     found[place] = Checked(applied.spec.name, applied.warnings)
                     # One that is there waits for what it waited for.
-                    sets[place] = sets[place] if applied.job_set.id else Submitted(applied.spec)
+                    sets[place] = sets[place] if applied.job_set.id else SubmissionItem(applied.spec)
                 elif names[place] != "Job":
                     found[place] = self._check(caller, items[place], pretended, verb)
             except HoldfastError as error:
@@ -137,10 +137,10 @@ class Rehearsal(Struct, frozen=True):
         return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
 
     def _unmet(
-        self, caller: Caller, sets: Mapping[int, Submitted], jobs: Mapping[int, Written]
+        self, caller: Caller, sets: Mapping[int, SubmissionItem], jobs: Mapping[int, Written]
     ) -> Iterator[tuple[int, Sequence[Problem]]]:
         """Say what is wrong with what job sets wait for, which may be among the jobs."""
-        known = [Submitted(job.spec, job.array) for job in jobs.values()]
+        known = [SubmissionItem(job.spec, job.array) for job in jobs.values()]
         resolver = Resolver(self.backend.store, [*known, *sets.values()], self.backend.seeing(caller))
         for at, problems in resolver.problems().items():
             if at >= len(known):
@@ -165,7 +165,7 @@ class Rehearsal(Struct, frozen=True):
 
     def _check_set(self, caller: Caller, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Applied:
         server, store = self.backend, cast("Store", pretended)
-        sets = JobSets(store, server.clock, server.ids, alone=False, finder=server.seeing(caller))
+        sets = SetWriter(store, server.clock, server.ids, alone=False, finder=server.seeing(caller))
         if verb is Verb.CREATE:
             return sets.create(item, lenient=lenient, by=caller, dry_run=True)
         create = False if verb is Verb.UPDATE else None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
 
 
-class Settings(Struct, frozen=True):
+class SettingsOperations(Struct, frozen=True):
     """The operator's settings."""
 
     store: Store

@@ -18,7 +18,7 @@ from holdfast.service.naming import engines_of
 from holdfast.service.operations.rehearsal import Checked, Rehearsal, Verb
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
-from holdfast.service.submit import Outcome, Written
+from holdfast.service.submit import ItemOutcome, Written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.service.manifests.text import Text
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["MOST_JOBS", "AppliedJob", "Checked", "Outcome", "Verb", "Written"]
+__all__ = ["MOST_JOBS", "AppliedJob", "Checked", "ItemOutcome", "Verb", "Written"]
 
 
 class Submissions(Struct, frozen=True):
@@ -72,7 +72,7 @@ class Submissions(Struct, frozen=True):
         *,
         atomic: bool = True,
         key: str | None = None,
-    ) -> Sequence[Outcome]:
+    ) -> Sequence[ItemOutcome]:
         """Submit many jobs and arrays in one transaction; see ``Submitter.submit_many``."""
         outcomes = self.backend.submitter(caller).submit_many(items, atomic=atomic, key=key)
         accepted = sum(outcome.made is not None for outcome in outcomes)

@@ -31,7 +31,7 @@ LONGEST_NAME = 63
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
-class Wanted(Struct, frozen=True):
+class NewToken(Struct, frozen=True):
     """A token that is asked for."""
 
     name: str
@@ -57,7 +57,7 @@ class Tokens(Struct, frozen=True):
         return [tokens[name] for name in sorted(tokens) if every or tokens[name].user == caller.principal.name]
 
     @asks(Right.CHANGE, Subject.TOKEN)
-    def create(self, caller: Caller, wanted: Wanted) -> tuple[ApiToken, str]:
+    def create(self, caller: Caller, wanted: NewToken) -> tuple[ApiToken, str]:
         """Make a token; returns also its text, which nobody can read again.
 
         Raises:
@@ -123,7 +123,7 @@ class Tokens(Struct, frozen=True):
             return self.backend.store.revoke_token(name, caller.at, by=caller)
 
 
-def _problems(wanted: Wanted) -> list[Problem]:
+def _problems(wanted: NewToken) -> list[Problem]:
     problems = []
     if len(wanted.name) > LONGEST_NAME or not _NAME.fullmatch(wanted.name):
         rule = f"must be up to {LONGEST_NAME} lower-case letters, digits and dashes"

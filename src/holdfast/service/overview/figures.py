@@ -18,7 +18,7 @@ from holdfast.domain.record import Struct
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Scope
+    from holdfast.ports.overview import AttemptFigures, FailureFigures, FigureScope, Recoveries
     from holdfast.ports.store import Store
 
 
@@ -33,7 +33,7 @@ class Total(Struct, frozen=True):
 class Figures(Struct, frozen=True):
     """The summary; durations are in seconds."""
 
-    scope: Scope
+    scope: FigureScope
     jobs: Mapping[str, int]
     """By state."""
     attempts: int
@@ -85,7 +85,7 @@ def _totals(failures: Iterable[FailureFigures], name: Callable[[FailureFigures],
 _PRODUCTIVE = (None, str(Ending.SUCCEEDED))
 
 
-def summed_up(store: Store, scope: Scope) -> Figures:
+def summed_up(store: Store, scope: FigureScope) -> Figures:
     """Read the figures: one question to the store for each, however many jobs there are."""
     attempts: Mapping[str | None, AttemptFigures] = store.attempt_figures(scope)
     return Figures(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct
-from holdfast.ports.overview import Scope
+from holdfast.ports.overview import FigureScope
 from holdfast.ports.store import JobFilter
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def seen_now(
     runs = list(store.running())
     with_devices = frozenset(run.job_id for run in runs if run.devices)
     return Now(
-        jobs=store.count_by_state() if counted is None else store.job_figures(Scope(0.0, 0.0, seen=counted)),
+        jobs=store.count_by_state() if counted is None else store.job_figures(FigureScope(0.0, 0.0, seen=counted)),
         queues=queues,
         nodes=store.nodes(),
         cordons=store.catalogue().cordons,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct
-from holdfast.ports.overview import Scope, Share
+from holdfast.ports.overview import FigureScope, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.ports.overview import UsageFigures
     from holdfast.ports.store import Store
 
-__all__ = ["Hours", "Share", "Usage", "usage", "with_others_together"]
+__all__ = ["Hours", "JobUsage", "Share", "usage", "with_others_together"]
 OTHERS = "other users"
 """Stands for those whose work somebody does not see."""
 _HOUR_S, _MILLI, _GIB = 3600.0, 1000.0, float(1 << 30)
@@ -36,7 +36,7 @@ class Hours(Struct, frozen=True):
         return Hours(self.cpu + other.cpu, self.memory + other.memory, self.gpu + other.gpu)
 
 
-class Usage(Struct, frozen=True):
+class JobUsage(Struct, frozen=True):
     """What jobs had that share something."""
 
     name: str
@@ -49,12 +49,12 @@ class Usage(Struct, frozen=True):
     """What of that those had which failed."""
 
 
-def usage(store: Store, scope: Scope, share: Share, label: str = "") -> Sequence[Usage]:
+def usage(store: Store, scope: FigureScope, share: Share, label: str = "") -> Sequence[JobUsage]:
     """Report who had how much in some time, by name; with one question to the store, however many runs there were."""
     return _summed(store.usage_figures(scope, share, label))
 
 
-def with_others_together(found: Sequence[Usage], user: str) -> Sequence[Usage]:
+def with_others_together(found: Sequence[JobUsage], user: str) -> Sequence[JobUsage]:
     """Return what one user had, and what all others had without saying who they are."""
     own = [one for one in found if one.name == user]
     others = [one for one in found if one.name != user]
@@ -64,14 +64,14 @@ def with_others_together(found: Sequence[Usage], user: str) -> Sequence[Usage]:
     for one in others:
         had, wasted = had + one.had, wasted + one.wasted
     runs, failed = sum(one.runs for one in others), sum(one.failed for one in others)
-    return [*own, Usage(OTHERS, runs, failed, had, wasted)]
+    return [*own, JobUsage(OTHERS, runs, failed, had, wasted)]
 
 
-def _summed(figures: Iterable[UsageFigures]) -> list[Usage]:
-    found: dict[str, Usage] = {}
+def _summed(figures: Iterable[UsageFigures]) -> list[JobUsage]:
+    found: dict[str, JobUsage] = {}
     for one in figures:
-        known, had = found.get(one.name, Usage(one.name)), _hours(one)
-        found[one.name] = Usage(
+        known, had = found.get(one.name, JobUsage(one.name)), _hours(one)
+        found[one.name] = JobUsage(
             one.name,
             known.runs + one.runs,
             known.failed + (one.runs if one.wasted else 0),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PLACE = "place"
 
 
-class Given:
+class StatementRows:
     """The rows of one statement; ``columns`` are their values, in the order they come in.
 
     They go row by row to SQLite, and as one array per column to PostgreSQL: that costs a tenth of a message per row,
@@ -77,7 +77,7 @@ class Given:
 class Batch:
     """One statement for one dialect, run over rows given as tuples."""
 
-    def __init__(self, statement: UpdateBase, dialect: Dialect, given: Given) -> None:
+    def __init__(self, statement: UpdateBase, dialect: Dialect, given: StatementRows) -> None:
         """Compile a statement over the rows it is given.
 
         Raises:
@@ -116,13 +116,13 @@ def _insert_into(table: Table, dialect: Dialect) -> Upsert:
 
 
 def _insert(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
-    given = Given(_types(table, columns), dialect)
+    given = StatementRows(_types(table, columns), dialect)
     return Batch(given.into(insert(table).inline()), dialect, given)
 
 
 def _insert_new(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
     """Insert rows whose key is new."""
-    given = Given(_types(table, columns), dialect)
+    given = StatementRows(_types(table, columns), dialect)
     statement = _insert_into(table, dialect).on_conflict_do_nothing()
     return Batch(given.into(statement), dialect, given)
 
@@ -135,7 +135,7 @@ def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Bat
     statement = _insert_into(table, dialect)
     key = [column.name for column in table.primary_key]
     columns = [column.name for column in table.columns]
-    given = Given(_types(table, columns), dialect)
+    given = StatementRows(_types(table, columns), dialect)
     changed = {name: statement.excluded[name] for name in columns if name not in key and name not in but}
     statement = statement.on_conflict_do_update(index_elements=key, set_=changed)
     return Batch(given.into(statement), dialect, given)
@@ -144,13 +144,13 @@ def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Bat
 def _update_by_id(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
     """Update existing rows, given as the columns and the id."""
     types = {f"new_{name}": type_ for name, type_ in _types(table, columns).items()}
-    given = Given({**types, "key": table.c.id.type}, dialect)
+    given = StatementRows({**types, "key": table.c.id.type}, dialect)
     statement = update(table).where(table.c.id == given.columns["key"])
     return Batch(statement.values({name: given.columns[f"new_{name}"] for name in columns}), dialect, given)
 
 
 def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
-    given = Given({"key": table.c.id.type}, dialect)
+    given = StatementRows({"key": table.c.id.type}, dialect)
     return Batch(table.delete().where(table.c.id == given.columns["key"]), dialect, given)
 
 
@@ -160,7 +160,7 @@ def _numbered_events(dialect: Dialect) -> Batch:
     rest = ("type", "version", "at", "data", "group_name", *tables.EVENT_OWNER)
     types = _types(table, ("job_id", *rest))
     job = types.pop("job_id")
-    given = Given({"job_id": job, "job": job, "of": job, **types}, dialect)
+    given = StatementRows({"job_id": job, "job": job, "of": job, **types}, dialect)
     new = given.columns
     last = select(func.max(earlier.c.job_seq)).where(earlier.c.job_id == new["of"]).scalar_subquery()
     following = func.coalesce(last, literal_column("0")) + _literal(given.place_in_group("job_id"))

@@ -23,7 +23,7 @@ from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import UNREADABLE, left_of_job, left_of_owner, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses
 from holdfast.storage.sql.notifications import notification_row
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import (
     ACTIVE_STATES,
     ATTEMPTS,
@@ -101,7 +101,7 @@ _LAST_HISTORY = (
 )
 
 
-class SqlControllerStore(Part):
+class SqlControllerStore(StorePart):
     """``ControllerStore``: the part for the controller, which writes while it holds the lease on this database.
 
     Taking the lease and committing both lock the same row, so a takeover waits for a commit that is under way, and a

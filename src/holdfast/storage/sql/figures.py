@@ -9,7 +9,7 @@ from sqlalchemy import JSON, and_, case, cast, func, or_, select, union_all
 from holdfast.domain.lifecycle import Ending
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
 from holdfast.storage.sql import codec, tables
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.rows.conditions import seen_by
 
 if TYPE_CHECKING:
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Select, Table
 
-    from holdfast.ports.overview import Scope
+    from holdfast.ports.overview import FigureScope
 
 _JOBS, _LABELS, _ATTEMPTS = tables.jobs.c, tables.job_labels.c, tables.attempts.c
 _RUNS = tables.runs.c
 _TOLD = ("cause", "category", "subcategory", "node")
 
 
-class SqlFigureStore(Part):
+class SqlFigureStore(StorePart):
     """``OverviewStore``: the part of the store that sums up."""
 
-    def job_figures(self, scope: Scope) -> Mapping[str, int]:
+    def job_figures(self, scope: FigureScope) -> Mapping[str, int]:
         query = select(_JOBS.state, func.count()).where(_lasts(tables.jobs, scope)).group_by(_JOBS.state)
         with self._database.reading() as connection:
             return {state: int(count) for state, count in connection.execute(_jobs_of(query, scope))}
 
-    def wall_time(self, scope: Scope) -> float:
+    def wall_time(self, scope: FigureScope) -> float:
         query = select(func.sum(_span(tables.jobs, scope))).where(_lasts(tables.jobs, scope))
         with self._database.reading() as connection:
             return float(connection.execute(_jobs_of(query, scope)).scalar() or 0.0)
 
-    def attempt_figures(self, scope: Scope) -> Mapping[str | None, AttemptFigures]:
+    def attempt_figures(self, scope: FigureScope) -> Mapping[str | None, AttemptFigures]:
         retried = func.sum(case((_ATTEMPTS.number > 1, 1), else_=0))
         query = select(_ATTEMPTS.ending, func.count(), retried, func.sum(_span(tables.attempts, scope)))
         query = query.where(_lasts(tables.attempts, scope), _of_jobs(tables.attempts, scope))
@@ -45,7 +45,7 @@ class SqlFigureStore(Part):
             rows = connection.execute(query.group_by(_ATTEMPTS.ending)).all()
         return {row[0]: AttemptFigures(int(row[1]), int(row[2]), float(row[3] or 0.0)) for row in rows}
 
-    def failure_figures(self, scope: Scope) -> Sequence[FailureFigures]:
+    def failure_figures(self, scope: FigureScope) -> Sequence[FailureFigures]:
         each = union_all(*(self._failures(table, scope) for table in (tables.attempts, tables.runs))).subquery()
         told = [each.c[name] for name in _TOLD]
         query = select(*told, func.count().label("times"), func.sum(each.c.lost_s)).group_by(*told)
@@ -53,7 +53,7 @@ class SqlFigureStore(Part):
             rows = connection.execute(query.order_by(func.count().desc(), *told)).all()
         return [FailureFigures(*row[:4], int(row[4]), float(row[5] or 0.0)) for row in rows]
 
-    def _failures(self, table: Table, scope: Scope) -> Select[Any]:
+    def _failures(self, table: Table, scope: FigureScope) -> Select[Any]:
         told: list[Any] = [func.coalesce(self._said(table.c.failure, name), "").label(name) for name in _TOLD]
         query = select(*told, _span(table, scope).label("lost_s"))
         return query.where(table.c.failure.is_not(None), _ended(table, scope), _of_jobs(table, scope))
@@ -64,7 +64,7 @@ class SqlFigureStore(Part):
             return func.json_extract(column, f"$.{name}")
         return func.json_extract_path_text(cast(column, JSON), name)
 
-    def usage_figures(self, scope: Scope, share: Share, label: str = "") -> Sequence[UsageFigures]:
+    def usage_figures(self, scope: FigureScope, share: Share, label: str = "") -> Sequence[UsageFigures]:
         runs, of_attempt = tables.runs, and_(_ATTEMPTS.job_id == _RUNS.job_id, _ATTEMPTS.number == _RUNS.attempt)
         joined = runs.join(tables.jobs, _JOBS.id == _RUNS.job_id).join(tables.attempts, of_attempt)
         if share is Share.LABEL:
@@ -99,7 +99,7 @@ class SqlFigureStore(Part):
             written = func.json_extract_path_text(cast(body, JSON), *path)
         return case((_JOBS.replicated_job == "", written), else_=_LABELS.value)
 
-    def recoveries(self, scope: Scope) -> Recoveries:
+    def recoveries(self, scope: FigureScope) -> Recoveries:
         later = tables.attempts.alias("later")
         follows = and_(later.c.job_id == _ATTEMPTS.job_id, later.c.number == _ATTEMPTS.number + 1)
         query = (
@@ -113,15 +113,15 @@ class SqlFigureStore(Part):
         return Recoveries(int(count), None if mean_s is None else float(mean_s))
 
 
-def _lasts(table: Table, scope: Scope) -> ColumnElement[bool]:
+def _lasts(table: Table, scope: FigureScope) -> ColumnElement[bool]:
     return or_(table.c.ended_at.is_(None), table.c.ended_at >= scope.since)
 
 
-def _ended(table: Table, scope: Scope) -> ColumnElement[bool]:
+def _ended(table: Table, scope: FigureScope) -> ColumnElement[bool]:
     return table.c.ended_at >= scope.since
 
 
-def _span(table: Table, scope: Scope) -> ColumnElement[float]:
+def _span(table: Table, scope: FigureScope) -> ColumnElement[float]:
     """Return for how long something ran within the time in question; what never started counts 0."""
     began = case((table.c.started_at > scope.since, table.c.started_at), else_=scope.since)
     ended = func.coalesce(table.c.ended_at, scope.until)
@@ -129,7 +129,7 @@ def _span(table: Table, scope: Scope) -> ColumnElement[float]:
     return case((table.c.started_at.is_(None), 0.0), else_=ran)
 
 
-def _jobs_of(query: Select[Any], scope: Scope) -> Select[Any]:
+def _jobs_of(query: Select[Any], scope: FigureScope) -> Select[Any]:
     if scope.queue is not None:
         query = query.where(_JOBS.queue == scope.queue)
     if scope.seen is not None:
@@ -140,7 +140,7 @@ def _jobs_of(query: Select[Any], scope: Scope) -> Select[Any]:
     return query
 
 
-def _of_jobs(table: Table, scope: Scope) -> ColumnElement[bool]:
+def _of_jobs(table: Table, scope: FigureScope) -> ColumnElement[bool]:
     """Match what belongs to the jobs in question; without a filter everything does."""
     if scope.queue is None and scope.seen is None and not scope.labels:
         return table.c.job_id.is_not(None)

@@ -21,7 +21,7 @@ from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.damage import Damaged, sound
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import chunks
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 
@@ -43,7 +43,7 @@ _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 """Any number but the migrations', as long as every version of Holdfast takes the same one."""
 
 
-class SqlLogStore(Part):
+class SqlLogStore(StorePart):
     """``EventStore`` and ``AuditStore``: the readers' part of both logs."""
 
     def __init__(self, database: Database, batches: Batches) -> None:

@@ -15,7 +15,7 @@ from holdfast.storage.rules import no_such_notification, settled_events
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.damage import UNREADABLE, Damaged, sound
 from holdfast.storage.sql.logs import append_audited, append_events
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _settle(connection: Connection, one: Notification) -> bool:
     return _write(connection, one, waits, _table.c.since == one.since)
 
 
-class SqlNotificationStore(Part):
+class SqlNotificationStore(StorePart):
     """``NotificationStore``: the part of the store that tells people."""
 
     def __init__(self, database: Database, batches: Batches) -> None:

@@ -13,7 +13,7 @@ from holdfast.domain.job import JobState
 from holdfast.ports.overview import MOST_RANKS, Latest
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, sound
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import ACTIVE_STATES, ATTEMPTS, RUNS, chunks, names_like
 from holdfast.storage.sql.rows.conditions import seen_by
 from holdfast.storage.sql.rows.job_lists import JOBS
@@ -35,7 +35,7 @@ _LAST_RUNS = (
 )
 
 
-class SqlOverviewStore(Part):
+class SqlOverviewStore(StorePart):
     """``OverviewStore``: the part of the store for those who look at many jobs."""
 
     def queue_load(self, *, seen: Seen | None = None) -> Mapping[tuple[str, JobState], int]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from holdfast.storage.sql.engine import Database
 
 
-class Part:
+class StorePart:
     """A part of the store."""
 
     def __init__(self, database: Database, batches: Batches) -> None:

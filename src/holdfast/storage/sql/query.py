@@ -22,7 +22,7 @@ from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
 from holdfast.storage.sql import codec, tables
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 from holdfast.storage.sql.rows.job_lists import JOBS, STATE_UNINDEXED, rows_of
 from holdfast.storage.sql.rows.requests import read_request
@@ -102,7 +102,7 @@ def owners(connection: Connection, *only: ColumnElement[bool]) -> Iterator[Owner
             yield found
 
 
-class SqlQueryStore(Part):
+class SqlQueryStore(StorePart):
     """``QueryStore`` and ``WorkloadQueries``: the readers' part of the store."""
 
     def job(self, reference: str, *, seen: Seen | None = None) -> Job:

@@ -11,11 +11,11 @@ from holdfast.compiled.workloads import awaited_by, still_awaited
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.retention import FinishedJob, Place, Waited
+from holdfast.ports.retention import AwaitedWork, FinishedJob, LedDirectory
 from holdfast.storage.rules import may_have_files, tasks_among
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import lock_specs
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import chunks, history_of, owners
 from holdfast.storage.sql.rows.job_lists import STATE_UNINDEXED
 from holdfast.storage.sql.submission import delete_unused
@@ -41,7 +41,7 @@ _SPECS_PER_PART = 1000
 _DISCARDS = declared.discards.c
 
 
-class SqlRetentionStore(Part):
+class SqlRetentionStore(StorePart):
     """``RetentionStore``: the part of the store for retention."""
 
     def finished_jobs(self, *, after: int, limit: int) -> Sequence[FinishedJob]:
@@ -69,11 +69,13 @@ class SqlRetentionStore(Part):
             found = connection.execute(query.order_by(expiring.c.expires_at, jobs.c.id).limit(limit))
             return found.scalars().all()
 
-    def waited_for(self) -> Waited:
+    def waited_for(self) -> AwaitedWork:
         with self._database.reading() as connection:
             return _waited_for(connection)
 
-    def delete_finished(self, job_ids: Sequence[str], *, waited: Waited | None = None, dry_run: bool = False) -> int:
+    def delete_finished(
+        self, job_ids: Sequence[str], *, waited: AwaitedWork | None = None, dry_run: bool = False
+    ) -> int:
         with self._database.writing() as connection:
             lock_specs(connection)
             return sum(_delete(connection, ids, waited, dry_run=dry_run) for ids in chunks(job_ids))
@@ -129,7 +131,7 @@ class SqlRetentionStore(Part):
             return connection.execute(query).all()
 
 
-def _delete(connection: Connection, ids: Sequence[str], waited: Waited | None, *, dry_run: bool) -> int:
+def _delete(connection: Connection, ids: Sequence[str], waited: AwaitedWork | None, *, dry_run: bool) -> int:
     jobs = tables.jobs
     chosen = select(jobs.c.id, jobs.c.spec, jobs.c.submitted_at, jobs.c.updated_at, jobs.c.set_id).where(
         jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES)
@@ -156,7 +158,7 @@ def _delete(connection: Connection, ids: Sequence[str], waited: Waited | None, *
 
 def _remember_files(connection: Connection, jobs: Iterable[Row[*tuple[Any, ...]]]) -> None:
     """Note in which data directories files of jobs may be."""
-    places = [Place(*row) for row in connection.execute(select(declared.places))]
+    places = [LedDirectory(*row) for row in connection.execute(select(declared.places))]
     found = [
         {"place": place, "job_id": job.id}
         for job in jobs
@@ -182,7 +184,7 @@ def _counted(connection: Connection, tasks: Mapping[str, str]) -> set[str]:
     return {task for task, array in tasks.items() if array in going}
 
 
-def _waited_for(connection: Connection) -> Waited:
+def _waited_for(connection: Connection) -> AwaitedWork:
     """Read what work waits for that has not heard of its end: a controller that restarts looks that up.
 
     The last controller may have been killed between the commit of an end and those that tell thousands of it.
@@ -191,7 +193,7 @@ def _waited_for(connection: Connection) -> Waited:
     found = _named(connection)
     for owner in owners(connection, tables.workloads.c.spec.contains(_AFTER)):
         found.update(awaited_by(owner))
-    return Waited(found, last)
+    return AwaitedWork(found, last)
 
 
 def _waited_for_since(connection: Connection, last: int) -> set[str]:

@@ -40,7 +40,7 @@ from holdfast.storage.sql.admission import (
 from holdfast.storage.sql.catalogue.intake import look, take_in
 from holdfast.storage.sql.damage import left_of_owner
 from holdfast.storage.sql.logs import append_audited, append_events
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import chunks
 from holdfast.storage.sql.rows.requests import request_row
 
@@ -60,7 +60,7 @@ Rows = list[tuple[Any, ...]]
 _DIGEST_BYTES = 24
 
 
-class SqlSubmissionStore(Part):
+class SqlSubmissionStore(StorePart):
     """``SubmissionStore``: the part of the store for the APIs."""
 
     def require_room(self, submission: Submission, now: float) -> None:

@@ -36,7 +36,7 @@ _LEASE = select(declared.leadership.c.owner, declared.leadership.c.expires_at)
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 
 
-class Health(Struct, frozen=True):
+class DatabaseHealth(Struct, frozen=True):
     """The result of examining a database."""
 
     place: str
@@ -64,7 +64,7 @@ def file_of(url_or_path: str | Path) -> Path | None:
     return Path(url.database or "").resolve() if url.get_backend_name() == "sqlite" else None
 
 
-def examine(url_or_path: str | Path) -> Health:
+def examine(url_or_path: str | Path) -> DatabaseHealth:
     """Look at a database in one transaction, changing nothing; damage is an answer here, not an error.
 
     Raises:
@@ -81,7 +81,9 @@ def examine(url_or_path: str | Path) -> Health:
             pause = read_pause(connection) if current else None
     finally:
         database.close()
-    return Health(shown(url_or_path), revision, problems, rows, size, pause.in_words() if pause is not None else "")
+    return DatabaseHealth(
+        shown(url_or_path), revision, problems, rows, size, pause.in_words() if pause is not None else ""
+    )
 
 
 def leader(url_or_path: str | Path, now: float) -> tuple[str, float]:

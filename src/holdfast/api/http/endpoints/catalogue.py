@@ -26,7 +26,7 @@ from holdfast.service.manifests.showing import settings_of, spec_of, warnings_of
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.catalogue import Categories, Policies, Queues
-from holdfast.service.operations.settings import Settings
+from holdfast.service.operations.settings import SettingsOperations
 from holdfast.wire.catalogue import (
     CategoryPage,
     CategoryView,
@@ -256,22 +256,26 @@ def _settings_view(
 @_SETTINGS.add("GET", "/settings", SettingsView, summary="Read the settings")
 def get_settings(backend: Backend, by: Caller) -> SettingsView:
     """Read what the operator set for everyone."""
-    settings, policy, access = Settings(backend.store).get(by)
-    return _settings_view(settings, policy, access, Settings(backend.store).warnings(by, access, backend.is_group))
+    settings, policy, access = SettingsOperations(backend.store).get(by)
+    return _settings_view(
+        settings, policy, access, SettingsOperations(backend.store).warnings(by, access, backend.is_group)
+    )
 
 
 @_SETTINGS.add("PUT", "/settings", SettingsView, summary="Replace the settings", takes=_ALL_SETTINGS)
 def put_settings(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> SettingsView:
     """Replace the settings; they apply to what is judged from now on."""
     settings, policy, access = read_settings(body)
-    access = Settings(backend.store).put(by, settings, policy, access, dry_run=dry_run)
-    return _settings_view(settings, policy, access, Settings(backend.store).warnings(by, access, backend.is_group))
+    access = SettingsOperations(backend.store).put(by, settings, policy, access, dry_run=dry_run)
+    return _settings_view(
+        settings, policy, access, SettingsOperations(backend.store).warnings(by, access, backend.is_group)
+    )
 
 
 @_SETTINGS.add("POST", "/settings/reload", ConfigurationView, 409, 422, summary="Read the configuration file again")
 def reload_settings(backend: Backend, by: Caller) -> ConfigurationView:
     """Read the file that HOLDFAST_ARMADA_CONFIG names; one that is not valid changes nothing."""
-    found, changed = Settings(backend.store).reload(by, backend.reload)
+    found, changed = SettingsOperations(backend.store).reload(by, backend.reload)
     told = found.retries
     return ConfigurationView(
         file=found.file,

@@ -7,7 +7,7 @@ from holdfast.domain.audit import Caller
 from holdfast.domain.devices import Device
 from holdfast.domain.job import Node
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.devices import Devices
+from holdfast.service.operations.devices import DeviceOperations
 from holdfast.wire.catalogue import DevicePage, DeviceView
 from holdfast.wire.jobs import Reason
 from holdfast.wire.render_catalogue import device_views
@@ -37,8 +37,8 @@ def uncordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = No
     return _one(backend, by, node, device)
 
 
-def _devices(backend: Backend) -> Devices:
-    return Devices(backend.store, backend.clock, backend.access)
+def _devices(backend: Backend) -> DeviceOperations:
+    return DeviceOperations(backend.store, backend.clock, backend.access)
 
 
 def _shown(backend: Backend, by: Caller) -> list[DeviceView]:

@@ -10,7 +10,7 @@ from holdfast.ports.overview import Latest
 from holdfast.service.operations.arrays import ArrayOperations
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.filters import read_states
-from holdfast.service.operations.overview import Figures, Overview, Share, Total, Usage
+from holdfast.service.operations.overview import Figures, JobUsage, Overview, Share, Total
 from holdfast.wire.base import timestamp
 from holdfast.wire.figures import (
     FailureTotal,
@@ -72,7 +72,7 @@ def get_report(
     return UsageReport(since=timestamp(scope.since), until=timestamp(scope.until), items=[*map(_used, found)])
 
 
-def _used(one: Usage) -> UsageView:
+def _used(one: JobUsage) -> UsageView:
     hours = {
         "cpu_hours": one.had.cpu,
         "memory_gib_hours": one.had.memory,

@@ -25,7 +25,7 @@ from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.jobsets import Applied, Child, JobSetOperations
+from holdfast.service.operations.jobsets import Applied, JobOfSet, JobSetOperations
 from holdfast.wire import render_jobsets
 from holdfast.wire.base import API
 from holdfast.wire.jobsets import (
@@ -226,6 +226,6 @@ _SHOWN.add_verb(
 )
 
 
-def _children(job_set: JobSet, children: Iterable[Child]) -> list[ChildView]:
+def _children(job_set: JobSet, children: Iterable[JobOfSet]) -> list[ChildView]:
     spec = set_spec_of(job_set)
     return [render_jobsets.child_view(child.job, child.at, job_set, spec, child.pods) for child in children]

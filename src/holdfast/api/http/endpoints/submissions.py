@@ -9,7 +9,7 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.errors import HoldfastError
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.submissions import MOST_JOBS, Outcome, Submissions, Verb, Written
+from holdfast.service.operations.submissions import MOST_JOBS, ItemOutcome, Submissions, Verb, Written
 from holdfast.wire.base import API
 from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied, SecretBody, SecretKept
 from holdfast.wire.problems import ProblemEntry, details_of, problem_entry
@@ -104,11 +104,11 @@ def _checked(names: Sequence[str | None], items: Sequence[Written | HoldfastErro
     )
 
 
-def _warnings(item: Written | HoldfastError | Outcome) -> list[ProblemEntry]:
+def _warnings(item: Written | HoldfastError | ItemOutcome) -> list[ProblemEntry]:
     return [] if isinstance(item, HoldfastError) else [problem_entry(warning) for warning in item.warnings]
 
 
-def _item(outcome: Outcome) -> BulkItem:
+def _item(outcome: ItemOutcome) -> BulkItem:
     if outcome.made is None:
         error = details_of(outcome.error) if outcome.error else None
         return BulkItem(index=outcome.index, status="rejected", name=outcome.name, error=error)

@@ -6,7 +6,7 @@ from holdfast.api.http.endpoints.endpoint import Endpoints, Name, Reply
 from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.audit import Caller
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.tokens import Tokens, Wanted
+from holdfast.service.operations.tokens import NewToken, Tokens
 from holdfast.wire.base import optional_timestamp, timestamp
 from holdfast.wire.catalogue import TokenBody, TokenMade, TokenPage, TokenView
 
@@ -37,7 +37,7 @@ def list_tokens(backend: Backend, by: Caller) -> TokenPage:
 @_TOKENS.add("POST", "/tokens", TokenMade, 409, 413, summary="Make an API token", status=201)
 def create_token(backend: Backend, by: Caller, body: TokenBody) -> Reply:
     """Make a token; its text is in this answer only."""
-    wanted = Wanted(body.name, body.user, body.role, body.scopes, body.expires_s)
+    wanted = NewToken(body.name, body.user, body.role, body.scopes, body.expires_s)
     token, text = Tokens(backend).create(by, wanted)
     return Reply(TokenMade(**_fields(token, by.at), token=text), 201)
 

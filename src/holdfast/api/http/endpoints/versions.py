@@ -10,7 +10,7 @@ from holdfast.errors import InvalidRequest, Problem
 _TAG = re.compile(r'(?:W/)?"([!\x23-\x7e]*)"')
 
 
-class Match(Struct, frozen=True):
+class VersionMatch(Struct, frozen=True):
     """What a caller says of the thing it means to change."""
 
     versions: frozenset[str] | None = None
@@ -19,7 +19,7 @@ class Match(Struct, frozen=True):
     """It is there."""
 
 
-def read_match(if_match: str | None) -> Match:
+def read_match(if_match: str | None) -> VersionMatch:
     """Read what a caller expects.
 
     A weak tag is taken for a strong one: proxies that compress answers weaken tags, and the version is the same.
@@ -28,13 +28,13 @@ def read_match(if_match: str | None) -> Match:
         InvalidRequest: It is not a list of entity tags.
     """
     if if_match is None:
-        return Match()
+        return VersionMatch()
     tags = [tag.strip() for tag in if_match.split(",")]
     if tags == ["*"]:
-        return Match(exists=True)
+        return VersionMatch(exists=True)
     found = [_TAG.fullmatch(tag) for tag in tags]
     versions = frozenset(tag[1] for tag in found if tag is not None)
     if None in found:
         hint = 'send the ETag as it was answered, such as "01h2xcejqtf2nbrexx3vqjhp41.3"'
         raise InvalidRequest(problems=[Problem("header.If-Match", f"{if_match!r} is not an entity tag", hint=hint)])
-    return Match(versions, exists=True)
+    return VersionMatch(versions, exists=True)

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from holdfast.notify.exchange import Request, exchange
+from holdfast.notify.exchange import WebRequest, exchange
 from holdfast.notify.guard import Guard
 from holdfast.notify.trouble import Undelivered
 
@@ -58,7 +58,7 @@ def keys_of(issuer: str) -> Sequence[Any]:
 
 
 def _read(url: str) -> dict[str, Any]:
-    request = Request("GET", url, {"Accept": "application/json"})
+    request = WebRequest("GET", url, {"Accept": "application/json"})
     status, said = exchange(_ANYWHERE, request, TIMEOUT_S, most=_LARGEST, reads=lambda status: status == _OK)
     if status != _OK:
         msg = f"{url} is answered with {status}"

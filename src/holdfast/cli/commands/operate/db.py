@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from holdfast.cli.context import Cli
-    from holdfast.storage.sql.upkeep import Health
+    from holdfast.storage.sql.upkeep import DatabaseHealth
 
 _ACTIONS = ("upgrade", "check", "prune", "backup", "restore", "pause", "resume")
 _WITH_FILE = frozenset({"backup", "restore"})
@@ -114,7 +114,7 @@ def _tell_upgrade(cli: Cli, place: str, before: str | None, after: str) -> int:
     return _tell(cli, f"{place} already has schema {after}" if before == after else f"{place} {done}")
 
 
-def _tell_health(cli: Cli, health: Health, form: str) -> int:
+def _tell_health(cli: Cli, health: DatabaseHealth, form: str) -> int:
     code = exit_codes.FAILED if health.problems else exit_codes.OK
     facts = {"database": health.place, "schema": health.revision, "size": health.size}
     if form != "text":

@@ -68,7 +68,7 @@ def mcp(options: McpOptions, cli: Cli) -> int:
         message = f"{error.name} is not installed, which `holdfast mcp` needs"
         raise InvalidRequest(message, hint="pip install 'holdfast-scheduler[mcp]'") from error
     from holdfast.agents.limits import Limits
-    from holdfast.agents.tools import Surroundings
+    from holdfast.agents.tools import ToolContext
 
     limits = Limits(
         read_only=options.read_only,
@@ -78,7 +78,7 @@ def mcp(options: McpOptions, cli: Cli) -> int:
         per_call=per_call or 0,
         per_session=per_session or 0,
     )
-    server.serve(Surroundings(cli.connect, cli.is_looked_after, cli.cwd(), env), limits)
+    server.serve(ToolContext(cli.connect, cli.is_looked_after, cli.cwd(), env), limits)
     return exit_codes.OK
 
 

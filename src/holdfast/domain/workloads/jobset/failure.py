@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.jobset.rules import Budget, LimitReached, Scope, explained, taken
+from holdfast.domain.workloads.jobset.rules import Budget, LimitReached, RestartScope, explained, taken
 from holdfast.domain.workloads.jobset.state import (
     FAILED_JOBS,
     Event,
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
     from holdfast.domain.policy.model import LimitUse
     from holdfast.domain.workloads.children import Child
-    from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, Pace
+    from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, RestartPace
     from holdfast.domain.workloads.jobset.rules import RuleMatch
     from holdfast.domain.workloads.jobset.state import JobSetState
 
 
-_RESTARTS: dict[SetAction, tuple[Scope, bool]] = {
-    SetAction.RESTART_JOB_SET: (Scope.SET, True),
-    SetAction.RESTART_JOB_SET_UNCOUNTED: (Scope.SET, False),
-    SetAction.RESTART_GROUP: (Scope.GROUP, True),
-    SetAction.RESTART_GROUP_UNCOUNTED: (Scope.GROUP, False),
-    SetAction.RESTART_JOB: (Scope.JOB, True),
-    SetAction.RESTART_JOB_UNCOUNTED: (Scope.JOB, False),
+_RESTARTS: dict[SetAction, tuple[RestartScope, bool]] = {
+    SetAction.RESTART_JOB_SET: (RestartScope.SET, True),
+    SetAction.RESTART_JOB_SET_UNCOUNTED: (RestartScope.SET, False),
+    SetAction.RESTART_GROUP: (RestartScope.GROUP, True),
+    SetAction.RESTART_GROUP_UNCOUNTED: (RestartScope.GROUP, False),
+    SetAction.RESTART_JOB: (RestartScope.JOB, True),
+    SetAction.RESTART_JOB_UNCOUNTED: (RestartScope.JOB, False),
 }
 """What each restart restarts, and whether it uses up ``maxRestarts``."""
 
@@ -156,11 +156,11 @@ class _Judging:
         times = self._budget.grant(scope, rule.name, child, counted=counted)
         self._decide(one, reason, message, limits=limits, delay_s=self._delay(one, times))
         self._events.append(Event("Warning", reason, message))
-        if scope is Scope.SET:
+        if scope is RestartScope.SET:
             self._left_failed.clear()
             reason = "DefaultFailurePolicy" if one.index is None else f"FailurePolicy_{rule.name}"
             self._over = restarting(self._state, reason, message, self._now)
-        elif scope is Scope.GROUP:
+        elif scope is RestartScope.GROUP:
             self._restarted_groups.add(child.group)
             self._forget(child.group)
         else:
@@ -177,7 +177,7 @@ class _Judging:
         """Begin the back-off of what is restarted; restarts that no limit ends get one even where none is asked for."""
         scope, counted = _RESTARTS[one.rule.action]
         whole, group, job = backoff_keys(one.child.group, one.child.name)
-        key = {Scope.SET: whole, Scope.GROUP: group, Scope.JOB: job}[scope]
+        key = {RestartScope.SET: whole, RestartScope.GROUP: group, RestartScope.JOB: job}[scope]
         backoff = one.rule.backoff or self._policy.backoff
         if backoff is not None:
             delay = delay_s(backoff, times, seed=one.child.name)
@@ -189,7 +189,7 @@ class _Judging:
             self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
         return delay
 
-    def _paced(self, key: str, child: Child, pace: Pace) -> float:
+    def _paced(self, key: str, child: Child, pace: RestartPace) -> float:
         """Count a restart in its streak, and say how long what is restarted waits."""
         before = self._streaks.get(key, Streak(0, self._now))
         lasted = child.failed_at - before.due

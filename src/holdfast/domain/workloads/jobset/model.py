@@ -102,7 +102,7 @@ class SuccessPolicy(Struct, frozen=True):
     """Replicated jobs that count; none is all."""
 
 
-class Pace(Struct, frozen=True):
+class RestartPace(Struct, frozen=True):
     """Beyond upstream: how restarts that no limit ends are delayed where they follow each other quickly."""
 
     at_once: int = 20
@@ -124,7 +124,7 @@ class FailurePolicy(Struct, frozen=True, kw_only=True):
     rules: tuple[SetRule, ...] = ()
     backoff: Backoff | None = None
     """Beyond upstream: delay before what is restarted starts; upstream has none."""
-    pace: Pace | None = Pace()
+    pace: RestartPace | None = RestartPace()
     """Of uncounted restarts without a back-off of their own; ``None``: upstream's, which is none."""
     window_s: float | None = None
     """Beyond upstream: only counted restarts of the last ``window_s`` seconds use up ``max_restarts``."""
@@ -143,7 +143,7 @@ class Network(Struct, frozen=True):
     publish_not_ready: bool = True
 
 
-class Coordinator(Struct, frozen=True):
+class CoordinatorPod(Struct, frozen=True):
     """The pod whose address is given to every other pod."""
 
     replicated_job: str
@@ -160,7 +160,7 @@ class JobSetSpec(Struct, frozen=True, kw_only=True, dict=True, gc=True):
     failure: FailurePolicy | None = None
     startup: StartupOrder = StartupOrder.ANY_ORDER
     network: Network = Network()
-    coordinator: Coordinator | None = None
+    coordinator: CoordinatorPod | None = None
     suspend: bool = False
     managed_by: str | None = None
     ttl_s: float | None = None

@@ -140,7 +140,7 @@ MAX_RESTARTS = "maxRestarts"
 _DISABLED = ("RestartsDisabled", "global max retries is 0, restarts are disabled")
 
 
-class Scope(StrEnum):
+class RestartScope(StrEnum):
     """What a restart covers."""
 
     SET = "set"
@@ -218,13 +218,13 @@ class Budget:
                 raise LimitReached(*reached, limits)
         return limits
 
-    def grant(self, scope: Scope, rule: str, child: Child, *, counted: bool) -> int:
+    def grant(self, scope: RestartScope, rule: str, child: Child, *, counted: bool) -> int:
         """Count one restart; return how often its rule has restarted anything."""
         times = self._rules[rule] = self._rules.get(rule, 0) + 1
-        if scope is Scope.SET:
+        if scope is RestartScope.SET:
             self._restarts += 1
             self._restarts_counted += counted
-        elif scope is Scope.GROUP:
+        elif scope is RestartScope.GROUP:
             self._groups[child.group] = self._groups.get(child.group, 0) + 1
             self._groups_counted[child.group] = self._groups_counted.get(child.group, 0) + counted
         else:

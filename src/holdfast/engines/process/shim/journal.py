@@ -12,7 +12,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from .records import FINISHED, Run
+from .records import FINISHED, ShimRun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ class Journal:
             self.pending += b"\n"  # a line cut short must not swallow the next
         self._compact_at = COMPACT_BYTES
 
-    def ordered(self, run: Run) -> None:
+    def ordered(self, run: ShimRun) -> None:
         """Note that a run is about to be started."""
         self._add(["order", run.uid, run.node, run.directory])
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: ShimRun) -> None:
         """Note how a run ended."""
         self._add(["end", run.uid, run.started_at, run.progress, run.outcome])
 
@@ -107,9 +107,9 @@ class Journal:
         os.close(self._fd)
 
 
-def replay(path: str) -> dict[str, Run]:
+def replay(path: str) -> dict[str, ShimRun]:
     """Read a journal back: every run not forgotten, finished ones with their outcome."""
-    runs: dict[str, Run] = {}
+    runs: dict[str, ShimRun] = {}
     for entry in _entries(path):
         _apply(entry, runs)
     return runs
@@ -126,13 +126,13 @@ def _entries(path: str) -> Iterator[list[Any]]:
                 continue  # a line cut short by the shim's death
 
 
-def _apply(entry: list[Any], runs: dict[str, Run]) -> None:
+def _apply(entry: list[Any], runs: dict[str, ShimRun]) -> None:
     kind, uid, *rest = entry
     if kind == "forget":
         for gone in (uid, *rest):
             runs.pop(gone, None)
     elif kind == "order":
-        runs[uid] = Run(uid, *rest)
+        runs[uid] = ShimRun(uid, *rest)
     elif kind == "end" and uid in runs:
         run = runs[uid]
         run.started_at, run.progress, run.outcome = rest

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .pool import SupervisorHandle
-    from .records import Message, Run
+    from .records import Message, ShimRun
 
 JOURNAL_RETRY_S = 1.0
 """How soon a write that a full disk refused is tried again."""
@@ -333,7 +333,7 @@ class Shim:
 
     # reporting
 
-    def _changed(self, run: Run) -> None:
+    def _changed(self, run: ShimRun) -> None:
         for channel in self._channels:
             channel.dirty[run.uid] = None
             channel.urgent = channel.urgent or run.outcome is not None

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .records import Message, Run
+    from .records import Message, ShimRun
 
 _FIRST, _LAST = 20000, 32000
 """Below the range the kernel takes for outgoing connections, which could take a number before its run binds it."""
@@ -26,7 +26,7 @@ class Ports:
         self._masters: dict[str, tuple[int, set[str]]] = {}
         self._gang_of: dict[str, str] = {}
 
-    def environment(self, run: Run) -> dict[str, str]:
+    def environment(self, run: ShimRun) -> dict[str, str]:
         """Take the ports a run asked for and its gang's master port, as environment variables.
 
         Raises:

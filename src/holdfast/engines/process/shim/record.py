@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from .records import Message, Program
+    from .records import Message, SupervisedRun
 
 SUFFIX = ".record"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -58,24 +58,24 @@ class Record:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(self._fd, 0, ROOM_BYTES)
 
-    def begin(self, program: Program, place: str, boot: str) -> None:
+    def begin(self, program: SupervisedRun, place: str, boot: str) -> None:
         """Forget the run before and note that this one is about to be started; raises OSError."""
         order = {name: program.order[name] for name in _KEPT if program.order.get(name) is not None}
         self._at = 0
         self._unwritten.clear()
         self._add({"order": order, "place": place, "boot": boot})
 
-    def started(self, program: Program, before: float, after: float) -> None:
+    def started(self, program: SupervisedRun, before: float, after: float) -> None:
         """Note where its program is, and between which moments since boot it was born; raises OSError."""
         self._add({"pid": program.pid, "started_at": program.started_at, "before": before, "after": after})
 
-    def exited(self, program: Program) -> None:
+    def exited(self, program: SupervisedRun) -> None:
         """Note how its program ended, before anybody else can no longer learn it; raises OSError."""
         end = program.exit
         if end is not None:
             self._add({"exit": [end.code, end.signal, end.max_rss], "ended_by": program.stop_reason})
 
-    def ended(self, program: Program) -> None:
+    def ended(self, program: SupervisedRun) -> None:
         """Note the whole outcome; where a full disk has no room for it, without its texts; raises OSError."""
         outcome, before = program.outcome or {}, len(self._unwritten)
         try:

@@ -68,7 +68,7 @@ def lead_s(order: Message | None) -> float:
     return float(asked[0]) if asked else 0.0
 
 
-class Run:
+class ShimRun:
     """One run as the shim knows it; its supervisor knows more."""
 
     __slots__ = (
@@ -138,7 +138,7 @@ class Run:
         }
 
 
-class Program:
+class SupervisedRun:
     """One run as its supervisor knows it; ``order`` is the launch message it was made from."""
 
     __slots__ = (

@@ -29,7 +29,7 @@ from pathlib import Path
 from . import moment, processes, record
 from .complaints import Complaint, complain
 from .pool import files, path_of
-from .records import FINISHED, RUNNING, Exit, Run, exit_of_status, lead_s
+from .records import FINISHED, RUNNING, Exit, ShimRun, exit_of_status, lead_s
 from .supervisor import outcomes
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ class Recovery:
         self._runs = runs
         self._pool = pool
         self._surroundings = surroundings
-        self._waiting: list[tuple[Run, record.Kept, int, bool]] = []
+        self._waiting: list[tuple[ShimRun, record.Kept, int, bool]] = []
         """Runs that no supervisor could be made for, with what is needed to try again."""
         self._alone = Complaint("programs that nobody could take over are taken over")
         self._unreadable: set[int] = set()
@@ -106,7 +106,7 @@ class Recovery:
         for number in self._unreadable - set(self._pool.handles):
             self._clear(number)
 
-    def _lose(self, run: Run) -> None:
+    def _lose(self, run: ShimRun) -> None:
         """End what is left of a run that may have begun, since nobody can go on with it."""
         for pid in processes.marked({run.uid}, str(Path.cwd())):
             processes.kill(pid)
@@ -119,7 +119,7 @@ class Recovery:
         if order is None or (order["uid"] not in runs.runs and (told is None or told["outcome"] is not None)):
             self._pool.give_back(handle)
             return
-        run = runs.runs.setdefault(order["uid"], Run(order["uid"], order["node"], order["directory"]))
+        run = runs.runs.setdefault(order["uid"], ShimRun(order["uid"], order["node"], order["directory"]))
         run.warned_s, run.group = lead_s(order), order.get("group")
         if run.phase == FINISHED:
             self._pool.give_back(handle)
@@ -170,7 +170,7 @@ class Recovery:
         """List the control groups of living supervisors, and those of dead ones that hold what others took over."""
         return {run.group for run in self._runs.active.values() if run.group is not None} | set(self._pool.handles)
 
-    def _take_over(self, run: Run, kept: record.Kept, number: int, *, adopted: bool) -> None:
+    def _take_over(self, run: ShimRun, kept: record.Kept, number: int, *, adopted: bool) -> None:
         """Go on with a run whose supervisor is dead, from what its record says.
 
         Args:
@@ -203,7 +203,7 @@ class Recovery:
         self._clear(group)
         self._clear(number)
 
-    def _foster(self, run: Run, message: Message, number: int, *, adopted: bool) -> bool:
+    def _foster(self, run: ShimRun, message: Message, number: int, *, adopted: bool) -> bool:
         """Have a program that goes on taken over; returns whether a supervisor could be made, and was told to."""
         self._runs.settle()  # whoever takes it over forgets how its last run ended
         run.group = message["order"]["group"]
@@ -232,7 +232,7 @@ def _says(found: tuple[record.Kept | None, int]) -> int:
     return 0 if kept is None else 1 + bool(kept.start) + 2 * bool(kept.exit) + 4 * bool(kept.end)
 
 
-def _leader_of(run: Run) -> Message | None:
+def _leader_of(run: ShimRun) -> Message | None:
     """Find the program of a supervisor that was killed before it could write down that it had started it."""
     for pid in processes.marked({run.uid}, str(Path.cwd())):
         if processes.leads_session(pid):

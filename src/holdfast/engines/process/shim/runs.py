@@ -7,7 +7,7 @@ from collections import deque
 
 from . import files, moment, processes
 from .ports import Ports
-from .records import FINISHED, RUNNING, STARTING, STOPPING, Run
+from .records import FINISHED, RUNNING, STARTING, STOPPING, ShimRun
 from .supervisor import launch, outcomes
 from .supervisor.execution import DRAIN_LIMIT_S
 from .supervisor.notice import LEADING
@@ -66,31 +66,31 @@ class Timers:
 class Runs:
     """Every run of the directory, and who has it."""
 
-    def __init__(self, journal: Journal, pool: Pool, runs: dict[str, Run]) -> None:
+    def __init__(self, journal: Journal, pool: Pool, runs: dict[str, ShimRun]) -> None:
         """Take over what the journal knew."""
         self.runs = runs
-        self.active: dict[str, Run] = {}
+        self.active: dict[str, ShimRun] = {}
         """Those handed to a supervisor, and not finished."""
-        self.watched: dict[str, Run] = {}
+        self.watched: dict[str, ShimRun] = {}
         """Those with a memory limit and no control group to enforce it."""
         self.log_limit = 0
         self.launch_limit_s = 60.0
         """How long starting a program may take: its directory may be on a file system that does not answer."""
         self.pids_limit = 0
         """Processes one run may have where control groups can count them; 0 is the usual limit."""
-        self.changed: Callable[[Run], None] = lambda _: None
+        self.changed: Callable[[ShimRun], None] = lambda _: None
         self.engaged: Callable[[SupervisorHandle], None] = lambda _: None
         """Called with a supervisor that is to be listened to."""
-        self.begun_apart: Callable[[Run], None] = lambda _: None
+        self.begun_apart: Callable[[ShimRun], None] = lambda _: None
         """Called with a run whose program nobody below us would inherit, were its supervisor killed."""
-        self.status_of: Callable[[Run], int | None] = lambda run: run.status
+        self.status_of: Callable[[ShimRun], int | None] = lambda run: run.status
         """Returns the wait status of a run's program that has ended, as far as the shim itself knows it."""
         self._journal = journal
         self._pool = pool
         self._base: Mapping[str, str] = {}
         self._lease_s: float | None = None
         self._pass_on_at = 0.0
-        self._queue: deque[Run] = deque()
+        self._queue: deque[ShimRun] = deque()
         self._limits: dict[str, float] = {}
         self._timers = Timers()
         self.ports = Ports()
@@ -131,7 +131,7 @@ class Runs:
         for order in orders:
             uid = order["uid"]
             if uid not in self.runs:
-                run = self.runs[uid] = Run(uid, order["node"], order["directory"], order)
+                run = self.runs[uid] = ShimRun(uid, order["node"], order["directory"], order)
                 self._queue.append(run)
 
     def forget(self, uids: Iterable[str]) -> list[str]:
@@ -155,7 +155,7 @@ class Runs:
 
     def start_some(self) -> bool:
         """Hand a few queued runs to supervisors; returns whether more wait."""
-        handed: list[tuple[SupervisorHandle, Run, Message]] = []
+        handed: list[tuple[SupervisorHandle, ShimRun, Message]] = []
         if self._queue:
             self.settle()  # so that those who had runs a moment ago can have others
         while self._queue and len(handed) < LAUNCHES_PER_ROUND:
@@ -174,24 +174,24 @@ class Runs:
             self.hand(handle, run, {"launch": message})
         return bool(self._queue)
 
-    def hand(self, handle: SupervisorHandle, run: Run, message: Message) -> None:
+    def hand(self, handle: SupervisorHandle, run: ShimRun, message: Message) -> None:
         """Give a run to a supervisor, and tell it what to do with it."""
         self.assign(handle, run)
         handle.channel.send({**message, "log_limit": self.log_limit, "lease_s": self._lease_s})
         self.engaged(handle)
 
-    def assign(self, handle: SupervisorHandle, run: Run) -> None:
+    def assign(self, handle: SupervisorHandle, run: ShimRun) -> None:
         """Note which supervisor has a run."""
         handle.uid, run.supervisor = run.uid, handle.number
         self.active[run.uid] = run
 
-    def leave_alone(self, run: Run, pid: int, started_at: float) -> None:
+    def leave_alone(self, run: ShimRun, pid: int, started_at: float) -> None:
         """Note that a run's program goes on and nobody has it; we learn how it ends, if the kernel tells."""
         run.phase, run.pid, run.started_at, run.supervisor = RUNNING, pid, started_at, None
         self.active[run.uid] = run
         self.begun_apart(run)
 
-    def _hand_over(self, run: Run, order: Message, handed: list[tuple[SupervisorHandle, Run, Message]]) -> None:
+    def _hand_over(self, run: ShimRun, order: Message, handed: list[tuple[SupervisorHandle, ShimRun, Message]]) -> None:
         try:
             ports = self.ports.environment(run)
             handle = self._pool.take()
@@ -210,7 +210,7 @@ class Runs:
         self._journal.ordered(run)
         handed.append((handle, run, message))
 
-    def _refuse(self, run: Run, reason: str, message: str) -> None:
+    def _refuse(self, run: ShimRun, reason: str, message: str) -> None:
         self.finish(run, outcomes.not_launched(reason, message, ended_at=moment.wall()))
 
     # stopping
@@ -230,7 +230,7 @@ class Runs:
         self._limits[uid] = limit = min(limit, self._limits.get(uid, limit))
         self._timers.add(limit, uid, "stop")
 
-    def _send(self, run: Run, message: Message) -> None:
+    def _send(self, run: ShimRun, message: Message) -> None:
         handle = self._pool.handles.get(run.supervisor or 0)
         if handle is not None:
             handle.channel.send(message)
@@ -250,23 +250,23 @@ class Runs:
             elif what in {"silent", "drained"} or (what == "stop" and now >= self._limits.get(uid, now)):
                 self._kill_supervisor(run)
 
-    def ended_unnoticed(self, run: Run) -> None:
+    def ended_unnoticed(self, run: ShimRun) -> None:
         """Note that a run's program has ended while its supervisor says nothing; it gets a moment more."""
         self._wake_supervisor(run)
         self._timers.add(moment.monotonic() + PATIENCE_S / 2, run.uid, "silent")
 
-    def repeat_stop(self, run: Run) -> None:
+    def repeat_stop(self, run: ShimRun) -> None:
         """Tell the supervisor that took a run over that it is to be stopped, if it is."""
         if run.stop_reason:
             grace_s = max(0.0, self._limits.pop(run.uid, 0.0) - PATIENCE_S - moment.monotonic())
             self.stop(run.uid, grace_s, run.stop_reason)
 
-    def _wake_supervisor(self, run: Run) -> None:
+    def _wake_supervisor(self, run: ShimRun) -> None:
         handle = self._pool.handles.get(run.supervisor or 0)
         if handle is not None:
             processes.resume(handle.pid)
 
-    def _kill_supervisor(self, run: Run) -> None:
+    def _kill_supervisor(self, run: ShimRun) -> None:
         """Kill the supervisor of a run, that hangs; another takes its program over, if that has begun."""
         handle = self._pool.handles.get(run.supervisor or 0)
         if handle is None or not handle.pid:
@@ -277,7 +277,7 @@ class Runs:
             processes.kill(pid)
         self._timers.add(moment.monotonic() + PATIENCE_S, run.uid, "given up")
 
-    def _give_up(self, run: Run) -> None:
+    def _give_up(self, run: ShimRun) -> None:
         """Finish a run that never began: what was to start it cannot even die, and will when it could go on."""
         handle = self._pool.handles.get(run.supervisor or 0)
         if handle is not None:
@@ -324,7 +324,7 @@ class Runs:
             handle.uid, error = "", launch.refused(number, "a process for it")
             self._refuse(run, error.reason, error.message)
 
-    def exceeds(self, run: Run, size: int) -> None:
+    def exceeds(self, run: ShimRun, size: int) -> None:
         """Tell a run's supervisor how much memory it was seen to use."""
         self._send(run, {"exceeded": [run.uid, size]})
 
@@ -334,7 +334,7 @@ class Runs:
         else:
             self._pool.give_back(handle)
 
-    def finish(self, run: Run, outcome: Message) -> None:
+    def finish(self, run: ShimRun, outcome: Message) -> None:
         """Note that a run is over, and how."""
         run.outcome = outcome
         run.phase = FINISHED
@@ -350,7 +350,7 @@ class Runs:
         self._journal.ended(run)
         self.changed(run)
 
-    def begin_again(self, run: Run) -> None:
+    def begin_again(self, run: ShimRun) -> None:
         """Give a run to another supervisor, of which the last one had not even noted that it would start it."""
         del self.active[run.uid]
         run.supervisor = None
@@ -366,7 +366,7 @@ class Runs:
         else:
             self._refuse(run, "LaunchError", "the processes that should have started it were killed")
 
-    def never_begun(self, run: Run) -> None:
+    def never_begun(self, run: ShimRun) -> None:
         """Finish a run whose program was never started."""
         if run.stop_reason:
             self.finish(run, outcomes.never_started(run.stop_reason, ended_at=moment.wall()))
@@ -374,7 +374,7 @@ class Runs:
             why = f"its directory or its program did not answer for {self.launch_limit_s:g} s"
             self._refuse(run, "LaunchTimeout", f"cannot start it: {why}")
 
-    def begun_unseen(self, run: Run) -> None:
+    def begun_unseen(self, run: ShimRun) -> None:
         """Finish a run whose supervisor died with it, and left no word of its program: that may have run and ended."""
         if run.hung:
             self.never_begun(run)  # what it waited for had not come when it was killed

@@ -11,7 +11,7 @@ from .records import FINISHED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .pool import Pool
-    from .records import Run
+    from .records import ShimRun
     from .runs import Runs
 
 MEMORY_EVERY_S = 0.05
@@ -79,7 +79,7 @@ class Sweep:
         for uid in [uid for uid in self._waited_for if uid not in self._runs.active]:
             self._wait_no_more(uid)
 
-    def wait_for(self, run: Run) -> None:
+    def wait_for(self, run: ShimRun) -> None:
         """Learn for ourselves when and how a run's program ends, in case its supervisor does not live to tell."""
         if not run.pid or run.uid in self._waited_for:
             return
@@ -90,12 +90,12 @@ class Sweep:
         self._waited_for[run.uid] = pidfd
         self._selector.register(pidfd, selectors.EVENT_READ, lambda: self._ended(run))
 
-    def status_of(self, run: Run) -> int | None:
+    def status_of(self, run: ShimRun) -> int | None:
         """Return the wait status of a run's program that has ended; ``None`` where nobody can tell."""
         pidfd = self._waited_for.get(run.uid)
         return run.status if pidfd is None else processes.exit_status(run.pid, pidfd)
 
-    def _ended(self, run: Run) -> None:
+    def _ended(self, run: ShimRun) -> None:
         run.status = self.status_of(run)
         self._wait_no_more(run.uid)
         if run.phase != FINISHED:

@@ -23,7 +23,7 @@ from holdfast.storage.sql.admission import is_retried_in
 from holdfast.storage.sql.catalogue.naming import work_with_policy
 from holdfast.storage.sql.catalogue.reading import SETTINGS, read_catalogue, read_pause
 from holdfast.storage.sql.logs import append_audited
-from holdfast.storage.sql.part import Part
+from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import ACTIVE_STATES, owners
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from holdfast.ports.catalogue import Catalogue
 
 
-class SqlCatalogueStore(Part):
+class SqlCatalogueStore(StorePart):
     """``CatalogueStore``: the part of the store that operators edit."""
 
     def catalogue(self) -> Catalogue:

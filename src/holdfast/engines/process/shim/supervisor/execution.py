@@ -9,7 +9,7 @@ import signal
 from .. import moment, processes
 from ..account import acting
 from ..cgroups import V1, Group
-from ..records import FINISHED, RUNNING, STOPPING, Exit, Program, exit_of_status
+from ..records import FINISHED, RUNNING, STOPPING, Exit, SupervisedRun, exit_of_status
 from . import launch, outcomes
 from .launch import OUT_OF_MEMORY, CannotLaunch
 from .notes import Notes
@@ -35,7 +35,7 @@ class Execution:
 
     def __init__(self, record: Record, group: Group | None, surroundings: Surroundings) -> None:
         """Begin with no run."""
-        self.program: Program | None = None
+        self.program: SupervisedRun | None = None
         self.watch = Watch()
         self._silence = Silence()
         self._notice = Notice()
@@ -80,7 +80,7 @@ class Execution:
 
     def launch(self, order: Message) -> None:
         """Start a program."""
-        program = self.program = Program(order)
+        program = self.program = SupervisedRun(order)
         self.changed = True
         self._deadline_at = self._drain_at = self._term_at = float("inf")
         if order.get("deadline_s") is not None:
@@ -104,7 +104,7 @@ class Execution:
         self.notes.started(program, before, moment.since_boot())
         self._begin_watching(program, order.get("deadline_s"))
 
-    def _start(self, program: Program) -> int:
+    def _start(self, program: SupervisedRun) -> int:
         scores = self._surroundings.oom_scores
         try:
             if scores is not None:
@@ -115,13 +115,13 @@ class Execution:
                 set_oom_score(scores[0])
             os.fchdir(self._surroundings.home)
 
-    def _limit(self, program: Program, pids: int) -> None:
+    def _limit(self, program: SupervisedRun, pids: int) -> None:
         """Set the group's limits; where that fails the run's memory is watched instead."""
         memory = program.order.get("memory") or 0
         if self._group is not None and self._group.prepare(memory, pids):
             program.groups = self._group.paths
 
-    def _begin_watching(self, program: Program, deadline_s: float | None) -> None:
+    def _begin_watching(self, program: SupervisedRun, deadline_s: float | None) -> None:
         self.watch.begin(program)
         with acting(program.account):
             self._silence.begin(program, moment.monotonic())
@@ -129,7 +129,7 @@ class Execution:
             self._deadline_at = program.started_mono + deadline_s
         self._notice.begin(program, self._deadline_at)
 
-    def _refuse(self, program: Program, error: CannotLaunch) -> None:
+    def _refuse(self, program: SupervisedRun, error: CannotLaunch) -> None:
         reason, message = error.reason, error.message
         if reason == OUT_OF_MEMORY and self._group is not None and self._group.reached_memory_limit():
             reason, message = "MemoryLimitTooSmall", f"{message}: it {_too_much_memory(program)}"
@@ -137,7 +137,7 @@ class Execution:
 
     def foster(self, message: Message) -> None:
         """Go on with a run whose supervisor was killed: wait for its program, and end it as ever."""
-        program = self.program = Program(message["order"])
+        program = self.program = SupervisedRun(message["order"])
         program.pid, program.started_at = message["pid"], message["started_at"]
         program.started_mono = moment.monotonic() - (moment.since_boot() - message["after"])
         program.phase, program.fostered = RUNNING, True
@@ -152,7 +152,7 @@ class Execution:
         elif message.get("gone") or not self._wait_for_foreign(program, before, after):
             self._leader_ended(program, None)  # and nobody can tell how
 
-    def _wait_for_foreign(self, program: Program, before: float, after: float) -> bool:
+    def _wait_for_foreign(self, program: SupervisedRun, before: float, after: float) -> bool:
         try:
             program.foreign = os.pidfd_open(program.pid)
         except OSError:
@@ -185,7 +185,7 @@ class Execution:
         elif self._term_at == float("inf") or reason not in LEADING:
             self._terminate(program, grace_s)
 
-    def _terminate(self, program: Program, grace_s: float) -> None:
+    def _terminate(self, program: SupervisedRun, grace_s: float) -> None:
         if program.kill_at == float("inf"):
             processes.kill_group(program.pid, signal.SIGTERM)
             processes.kill_group(program.pid, signal.SIGCONT)  # a suspended program has a grace, too
@@ -205,7 +205,7 @@ class Execution:
             program.note = _too_much_memory(program)
             self._kill(program)
 
-    def _kill(self, program: Program) -> bool:
+    def _kill(self, program: SupervisedRun) -> bool:
         """Kill everything the run has, but not a leader that has ended; returns whether there was anything."""
         left = processes.kill_group(program.pid, signal.SIGKILL) if program.exit is None else False
         if not program.fostered:
@@ -227,7 +227,7 @@ class Execution:
         if now >= self._drain_at or (program.exit is not None and not program.fostered and _has_no_children()):
             self._drain(program, now)
 
-    def _end_what_is_late(self, program: Program, now: float) -> None:
+    def _end_what_is_late(self, program: SupervisedRun, now: float) -> None:
         if now >= self._term_at:
             self._terminate(program, self._term_grace_s)
         if now >= program.kill_at:
@@ -279,7 +279,7 @@ class Execution:
             return
         self._leader_ended(program, Exit(*exit_of_status(status)))
 
-    def _leader_ended(self, program: Program, end: Exit | None) -> None:
+    def _leader_ended(self, program: SupervisedRun, end: Exit | None) -> None:
         program.exit = end or Exit(None, None, 0)
         program.exited_mono = moment.monotonic()
         if end is not None and program.fostered:
@@ -290,7 +290,7 @@ class Execution:
             self.changed = True
             self._drain_at = program.exited_mono + DRAIN_POLL_S
 
-    def _is_clean(self, program: Program) -> bool:
+    def _is_clean(self, program: SupervisedRun) -> bool:
         """Whether nothing is left of a run whose leader ended; what is left is being killed."""
         if program.fostered:
             return not self._kill(program)
@@ -299,7 +299,7 @@ class Execution:
         self._kill(program)
         return False
 
-    def _drain(self, program: Program, now: float) -> None:
+    def _drain(self, program: SupervisedRun, now: float) -> None:
         self._drain_at = now + DRAIN_POLL_S
         if self._is_clean(program):
             self._conclude(program)
@@ -308,7 +308,7 @@ class Execution:
             self.worn = True
             self._conclude(program)
 
-    def _conclude(self, program: Program) -> None:
+    def _conclude(self, program: SupervisedRun) -> None:
         self._drain_at = float("inf")
         ended_at = (program.started_at or 0.0) + program.exited_mono - program.started_mono
         end = program.exit
@@ -323,7 +323,7 @@ class Execution:
             outcome = outcomes.ended(program, end, ended_at=ended_at, oom=oom, own_rss=own)
         self._finish(program, outcome)
 
-    def _memory_evidence(self, program: Program, *, failed: bool) -> bool:
+    def _memory_evidence(self, program: SupervisedRun, *, failed: bool) -> bool:
         """Read what the control group saw."""
         group = self._group
         if group is None or program.groups != group.paths:
@@ -338,7 +338,7 @@ class Execution:
             program.note = program.note or f"reached its limit of {program.order['pids_limit']} processes"
         return False
 
-    def _finish(self, program: Program, outcome: Message) -> None:
+    def _finish(self, program: SupervisedRun, outcome: Message) -> None:
         self._silence.end()
         self._notice.end()
         self._term_at = float("inf")
@@ -388,5 +388,5 @@ def _kill_in(groups: tuple[str, ...]) -> bool:
     return False
 
 
-def _too_much_memory(program: Program) -> str:
+def _too_much_memory(program: SupervisedRun) -> str:
     return f"exceeded its memory limit of {round(program.order['memory'] / 2**20, 1):.10g}Mi"

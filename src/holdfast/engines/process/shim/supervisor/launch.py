@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..records import Message, Program
+    from ..records import Message, SupervisedRun
 
 OUT_OF_MEMORY = "OutOfMemory"
 _REASONS = {
@@ -73,7 +73,7 @@ def unrecorded(number: int) -> CannotLaunch:
     return CannotLaunch(reason, f"cannot start it: its start cannot be recorded: {os.strerror(number)}")
 
 
-def launch(program: Program) -> int:
+def launch(program: SupervisedRun) -> int:
     """Start a program in a session of its own; returns its pid.
 
     Leaves the caller's working directory changed. May take as long as the file systems it needs.
@@ -104,7 +104,7 @@ def launch(program: Program) -> int:
         raise CannotLaunch(_INVALID, message) from None
 
 
-def _start_as(program: Program, who: Account, argv: list[str], environment: Mapping[str, str]) -> int:
+def _start_as(program: SupervisedRun, who: Account, argv: list[str], environment: Mapping[str, str]) -> int:
     """Start it as another account, in a directory of that account; the files we open for it are that account's."""
     who.look_up()
     _make_directories(program)
@@ -131,7 +131,7 @@ def _close(logs: list[int]) -> None:
         os.close(log)
 
 
-def _enter(program: Program) -> list[int]:
+def _enter(program: SupervisedRun) -> list[int]:
     """Open the logs and go to the working directory."""
     _make_directories(program)
     logs = _open_logs(program)
@@ -146,18 +146,18 @@ def _enter(program: Program) -> list[int]:
     return logs
 
 
-def _working_directory(program: Program) -> str:
+def _working_directory(program: SupervisedRun) -> str:
     return program.order.get("cwd") or program.path(WORK)
 
 
-def _not_entered(program: Program, error: OSError) -> CannotLaunch:
+def _not_entered(program: SupervisedRun, error: OSError) -> CannotLaunch:
     reason = "WorkingDirNotFound" if error.errno == errno.ENOENT else _REASONS.get(error.errno or 0, "LaunchError")
     return CannotLaunch(
         reason, f"cannot enter the working directory {_working_directory(program)}: {os.strerror(error.errno or 0)}"
     )
 
 
-def _open_logs(program: Program) -> list[int]:
+def _open_logs(program: SupervisedRun) -> list[int]:
     logs: list[int] = []
     try:
         for name in program.logs:
@@ -214,7 +214,7 @@ def _spawn(program: str, argv: list[str], environment: Mapping[str, str], logs: 
     )
 
 
-def _make_directories(program: Program) -> None:
+def _make_directories(program: SupervisedRun) -> None:
     """Make a run's directory, what is in it, and its job's where it is the job's first.
 
     Raises:
@@ -236,7 +236,7 @@ def _make_directories(program: Program) -> None:
             _begin_again(program)
 
 
-def _begin_again(program: Program) -> None:
+def _begin_again(program: SupervisedRun) -> None:
     """Tell apart what an earlier dispatch of the same attempt left."""
     for name in program.logs:
         _note_beginning(program.path(name), program.path(BEGAN_OF[name]))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..record import Record
-    from ..records import Program
+    from ..records import SupervisedRun
     from .surroundings import Surroundings
 
 AGAIN_EVERY_S = 1.0
@@ -32,7 +32,7 @@ class Notes:
         """Whether the record lacks something."""
         return self._record.lags
 
-    def begin(self, program: Program) -> None:
+    def begin(self, program: SupervisedRun) -> None:
         """Note that a program is about to be started.
 
         Raises:
@@ -44,21 +44,21 @@ class Notes:
         except OSError as error:
             raise unrecorded(error.errno or 0) from None
 
-    def took_over(self, program: Program, before: float, after: float) -> None:
+    def took_over(self, program: SupervisedRun, before: float, after: float) -> None:
         """Note a program that another supervisor started."""
         self.due = float("inf")
         self._write(lambda: self._record.begin(program, self._place, self._boot))
         self.started(program, before, after)
 
-    def started(self, program: Program, before: float, after: float) -> None:
+    def started(self, program: SupervisedRun, before: float, after: float) -> None:
         """Note where a program is, and between which moments since boot it was born."""
         self._write(lambda: self._record.started(program, before, after))
 
-    def exited(self, program: Program) -> None:
+    def exited(self, program: SupervisedRun) -> None:
         """Note how a program ended."""
         self._write(lambda: self._record.exited(program))
 
-    def ended(self, program: Program) -> None:
+    def ended(self, program: SupervisedRun) -> None:
         """Note the whole outcome."""
         self._write(lambda: self._record.ended(program))
 

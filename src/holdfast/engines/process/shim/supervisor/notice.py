@@ -13,7 +13,7 @@ from ..records import STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records import Program
+    from ..records import SupervisedRun
 
 SIGNAL_AFTER_S = 0.05
 """Between two looks at who heeds the signal: a process that is about to become another program will not."""
@@ -36,7 +36,7 @@ class Notice:
         self._given_at = _FOREVER
         self._heeding: list[int] = []
 
-    def begin(self, program: Program, deadline_at: float) -> None:
+    def begin(self, program: SupervisedRun, deadline_at: float) -> None:
         """Warn another run from now on, if its job asks for it; one that was warned before is not warned twice."""
         asked = program.order.get("warning")
         self.due, self._heeding, self._given_at, self._before_s = _FOREVER, [], _FOREVER, 0.0
@@ -51,7 +51,7 @@ class Notice:
                 return
         self.due = deadline_at - self._before_s
 
-    def look(self, program: Program, now: float) -> None:
+    def look(self, program: SupervisedRun, now: float) -> None:
         """Do what is due: warn of the deadline, or signal those that were asked whether they heed it."""
         if self._given_at == _FOREVER:
             self._give(program, DEADLINE, self._ends_at, now)
@@ -62,7 +62,7 @@ class Notice:
                 processes.kill(pid, self._number)
         self._heeding = []
 
-    def lead_s(self, program: Program, reason: str, now: float) -> float:
+    def lead_s(self, program: SupervisedRun, reason: str, now: float) -> float:
         """Say how much later than now to stop a run, so that it has the time it asked for; warns it if nobody has."""
         if not self._before_s:
             return 0.0
@@ -75,7 +75,7 @@ class Notice:
         """Warn no more: it has ended."""
         self.due = _FOREVER
 
-    def _give(self, program: Program, reason: str, ends_at: float, now: float) -> None:
+    def _give(self, program: SupervisedRun, reason: str, ends_at: float, now: float) -> None:
         self._given_at = now
         program.warned_at = wall = moment.wall()
         told = {"reason": reason, "stop_at": wall + ends_at - now, "given_at": wall}

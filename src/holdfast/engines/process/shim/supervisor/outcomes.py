@@ -8,14 +8,14 @@ from .stacks import HEADER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records import Exit, Message, Program
+    from ..records import Exit, Message, SupervisedRun
 
 _CONDITION_OF = {"deadline": "DeadlineExceeded", "stall": "Stalled"}
 DIED_UNSEEN = "every process that watched this run was killed; nobody saw the run end"
 MAY_HAVE_RUN = "every process that watched this run was killed; it may have run, and nobody saw it end"
 
 
-def ended(program: Program, end: Exit, *, ended_at: float, oom: bool, own_rss: int) -> Message:
+def ended(program: SupervisedRun, end: Exit, *, ended_at: float, oom: bool, own_rss: int) -> Message:
     """Report a program that ran and ended.
 
     Args:
@@ -47,18 +47,18 @@ def ended(program: Program, end: Exit, *, ended_at: float, oom: bool, own_rss: i
     return {**facts, **_printed(program)} if failed or program.stop_reason else facts
 
 
-def _peak(program: Program, end: Exit, own_rss: int) -> int:
+def _peak(program: SupervisedRun, end: Exit, own_rss: int) -> int:
     """Return the most memory it is known to have had at once; what looks now and then may have looked too early."""
     return max(program.peak_memory, end.max_rss if end.max_rss > own_rss else 0)
 
 
-def _circumstances(program: Program) -> str:
+def _circumstances(program: SupervisedRun) -> str:
     """Name what a program that failed cannot have known how to say: a full disk also keeps its last words."""
     places = (program.order["directory"], program.order.get("cwd") or program.order["directory"])
     return next((f"the disk of {place} is full" for place in places if files.is_full(place)), "")
 
 
-def _printed(program: Program) -> Message:
+def _printed(program: SupervisedRun) -> Message:
     """Read the end of what it wrote, without that of programs whose place it took."""
     log, tail = "", list[str]()
     for name in program.logs:  # how they followed each other is not known: what went wrong is mostly on standard error
@@ -110,12 +110,12 @@ def lost(*, ended_at: float, note: str = DIED_UNSEEN) -> Message:
     return {"started": True, "ended_at": ended_at, "ended_by": "lost", "note": note, "conditions": ["ExecutorLost"]}
 
 
-def lost_program(program: Program, *, ended_at: float) -> Message:
+def lost_program(program: SupervisedRun, *, ended_at: float) -> Message:
     """Report a program that is over and whose end nobody saw, with what it left."""
     facts = lost(ended_at=ended_at)
     return {**facts, "message": files.read_head(program.path(TERMINATION)), **_printed(program)}
 
 
-def progress(program: Program) -> str:
+def progress(program: SupervisedRun) -> str:
     """Read the last line a program wrote about its progress."""
     return files.last_line(program.path(PROGRESS))

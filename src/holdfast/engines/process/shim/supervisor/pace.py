@@ -10,7 +10,7 @@ _STEPS = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)(?=\s|$)")
 _LONGEST_S = 1000 * 86400.0
 
 
-class Pace:
+class FirstReport:
     """The first report of a run, which later ones are compared with: a run may begin where another one stopped."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..cgroups import Group
-    from ..records import Message, Program
+    from ..records import Message, SupervisedRun
     from .surroundings import Surroundings
 
 _FOREVER_S = 3600.0
@@ -184,5 +184,5 @@ class Supervisor:
             return
 
 
-def _known(program: Program) -> Message:
+def _known(program: SupervisedRun) -> Message:
     return {name: value for name, value in program.order.items() if name not in {"env", "argv"}}

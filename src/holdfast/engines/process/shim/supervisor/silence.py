@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..records import Program
+    from ..records import SupervisedRun
 
 EVERY_S = 1.0
 """How far apart looks are at most: a run is ended at most so much later than its limit."""
@@ -45,7 +45,7 @@ class Silence:
         self._dump: StackDump | None = None
         """What is being written down of a run that stalled, before it is ended."""
 
-    def begin(self, program: Program, now: float) -> None:
+    def begin(self, program: SupervisedRun, now: float) -> None:
         """Watch another run from now on, if its job asks for it."""
         limits: dict[str, tuple[float, str]] = program.order.get("stall") or {}
         readers: dict[str, Callable[[], object]] = {
@@ -63,7 +63,7 @@ class Silence:
         self._watched, self._dump = [], None
         self.due = float("inf")
 
-    def look(self, program: Program, now: float) -> str:
+    def look(self, program: SupervisedRun, now: float) -> str:
         """Look; returns what to say of a run that is to be ended for its silence, else nothing.
 
         A run that has been silent for too long is ended once it is written down where it is.
@@ -80,7 +80,7 @@ class Silence:
             self.due = self._dump.due
         return ""
 
-    def _exceeded(self, program: Program, now: float) -> str:
+    def _exceeded(self, program: SupervisedRun, now: float) -> str:
         """Count the silence; while its first process is suspended it does not count, as it could not say anything."""
         step_s = min(now - self._looked_at, MOST_STEP_S)
         self._looked_at = now
@@ -101,10 +101,10 @@ class Silence:
         self.due = now + min(EVERY_S, *left) if left else float("inf")
 
 
-def _written(program: Program) -> object:
+def _written(program: SupervisedRun) -> object:
     """Return what grows with every byte of output; what is cut off the beginning of a log leaves its size alone."""
     return [files.mark(program.path(name))[1] for name in program.logs]
 
 
-def _progress(program: Program) -> object:
+def _progress(program: SupervisedRun) -> object:
     return files.last_line(program.path(PROGRESS))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..account import Account
-    from ..records import Program
+    from ..records import SupervisedRun
 
 LIMIT_S = 5.0
 """How long the stacks may take altogether."""
@@ -41,7 +41,7 @@ _MAIN = re.compile(r'^Current thread|"MainThread"')
 class StackDump:
     """One dump, while it is being made."""
 
-    def __init__(self, program: Program, why: str, now: float) -> None:
+    def __init__(self, program: SupervisedRun, why: str, now: float) -> None:
         """Begin: write the header and what the kernel says, then ask whoever can tell more."""
         self.why = why
         self.due = now + POLL_S
@@ -65,7 +65,7 @@ class StackDump:
         finally:
             os.close(log)
 
-    def _ask(self, program: Program, pids: list[int], log: int, now: float) -> None:
+    def _ask(self, program: SupervisedRun, pids: list[int], log: int, now: float) -> None:
         spy = program.order.get("py_spy")
         if spy:
             for pid in [pid for pid in pids if _is_python(pid)][:MOST_SPIED]:

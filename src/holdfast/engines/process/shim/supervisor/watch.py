@@ -5,11 +5,11 @@ from __future__ import annotations
 from .. import files, moment
 from ..records import PROGRESS, TIMES_OF
 from . import outcomes, times
-from .pace import Pace
+from .pace import FirstReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records import Program
+    from ..records import SupervisedRun
 
 EVERY_S = 0.1
 SELDOM_S = 1.0
@@ -28,18 +28,18 @@ class Watch:
         self.log_limit = 0
         self.due = float("inf")
         self._every_s = EVERY_S
-        self._pace = Pace()
+        self._pace = FirstReport()
         self._sizes: dict[str, int] = {}
         """How large each log was."""
 
-    def begin(self, program: Program) -> None:
+    def begin(self, program: SupervisedRun) -> None:
         """Look at another run from now on."""
         self._every_s = EVERY_S
-        self._pace = Pace()
+        self._pace = FirstReport()
         self._sizes = {}
         self.due = program.started_mono + EVERY_S
 
-    def look(self, program: Program, now: float) -> bool:
+    def look(self, program: SupervisedRun, now: float) -> bool:
         """Take the look that is due, if one is; returns whether there is progress to tell."""
         if now < self.due:
             return False
@@ -56,13 +56,13 @@ class Watch:
         self.due = moment.monotonic() + (FAST_LOG_EVERY_S if fast else self._every_s)
         return news
 
-    def last(self, program: Program) -> None:
+    def last(self, program: SupervisedRun) -> None:
         """Look at its files once more, when it has ended."""
         program.progress = outcomes.progress(program) or program.progress
         self._look_at_logs(program, last=True)
         self.due = float("inf")
 
-    def _look_at_logs(self, program: Program, *, last: bool = False) -> int:
+    def _look_at_logs(self, program: SupervisedRun, *, last: bool = False) -> int:
         """Note when its logs grew, and hold them to their limit; returns how large they are together."""
         for name in program.logs:
             path = program.path(name)
