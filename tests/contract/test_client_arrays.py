@@ -157,3 +157,11 @@ def test_an_array_that_is_applied_again_is_unchanged_or_gets_other_limits_and_no
     store.commit(Changes(workloads={row.id: evolve(row, state=ArrayState(status="Failed"))}))
     with pytest.raises(Conflict, match="array 'train' is Failed: its limits cannot be changed"):
         client.put_array("train", manifest)
+
+
+def test_an_array_that_waits_says_so_when_it_is_submitted(client: Client) -> None:
+    prep = client.submit({**JOB, "name": "prep"})
+    sweep = {**JOB, "name": "sweep", "array": {"indices": "0-1"}, "dependsOn": "prep"}
+    for answer in (client.check_array(sweep), client.submit_array(sweep)):
+        assert (answer.state, answer.reason) == ("Waiting", "waits for job prep to succeed")
+    assert [one.id for one in client.array("sweep").depends_on] == [prep.id]

@@ -13,11 +13,11 @@ from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import RestartPace
+from holdfast.domain.workloads.jobset.standing import standing
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.service.jobsets.explain import standing
 from holdfast.wire.base import timestamp
 from holdfast.wire.jobsets import JobSetSummary
 from holdfast.wire.render_jobsets import set_summary

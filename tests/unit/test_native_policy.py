@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import fields
 
 from holdfast.dialects.manifests import manifest_warnings
-from holdfast.dialects.native.policy import read_policy
+from holdfast.dialects.native.policy import policy_warnings, read_policy
 from holdfast.dialects.native.writing import write_policy
 from holdfast.domain.policy.model import (
     Action,
@@ -175,7 +175,6 @@ def test_more_rules_than_the_limit_are_refused() -> None:
 
 def test_dubious_but_legal_policies_are_warned_about() -> None:
     problems: list[Problem] = []
-    warnings: list[Problem] = []
     spec = {
         "rules": [
             {"action": "Fail", "onExitCodes": {"operator": "In", "values": [2]}, "retryLimit": 3},
@@ -183,8 +182,10 @@ def test_dubious_but_legal_policies_are_warned_about() -> None:
             {"action": "Fail", "onConditions": ["OOMKilled"]},
         ]
     }
-    assert read_policy(spec, path="spec", name="p", problems=problems, warnings=warnings) is not None
+    policy = read_policy(spec, path="spec", name="p", problems=problems)
     assert problems == []
+    assert policy is not None
+    warnings = policy_warnings(policy, "spec")
     assert [warning.path for warning in warnings] == ["spec.rules[0].retryLimit", "spec.rules[2]"]
     assert "'all' before it matches every failure" in warnings[1].message
 

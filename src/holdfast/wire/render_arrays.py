@@ -29,9 +29,8 @@ def array_view(found: Progress) -> ArrayView:
 def array_accepted(array: Array, spec: ArraySpec, warnings: Iterable[Problem]) -> ArrayAccepted:
     """Show an array that was just submitted."""
     told = [problem_entry(warning) for warning in warnings]
-    return ArrayAccepted(
-        **_header(array, spec, "Queued", array.state.reason), waiting=spec.total, running=0, warnings=told
-    )
+    header = _header(array, spec, array.phase(spec), array.reason(spec))
+    return ArrayAccepted(**header, waiting=spec.total, running=0, warnings=told)
 
 
 def array_why(found: Explanation[Progress]) -> ArrayWhy:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 from holdfast.domain.workloads.kubejob.model import UNLIMITED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from enum import StrEnum
 
     from holdfast.dialects.jobset.wording import ManifestNotes
@@ -115,14 +114,14 @@ def count(fields: Fields, notes: ManifestNotes, name: str) -> int | None:
     return value
 
 
-def one_of(fields: Fields, notes: ManifestNotes, name: str, options: type[E], shown: Sequence[str] = ()) -> E | None:
-    """Read one of an enumeration's values, listed in its order or the one given."""
+def one_of(fields: Fields, notes: ManifestNotes, name: str, options: type[E]) -> E | None:
+    """Read one of an enumeration's values, listed in its order."""
     value = fields.raw(name)
     if value is None:
         return None
     known = [option.value for option in options]
     if value not in known:
-        notes.not_supported(fields.at(name), value, shown or known)
+        notes.not_supported(fields.at(name), value, known)
         return None
     return options(str(value))
 

@@ -30,11 +30,11 @@ def take_kind(root: Fields) -> None:
     root.raw("kind")
 
 
-def open_envelope(root: Fields, *, name_required: bool = True, spec_required: bool = True) -> Opened:
+def open_envelope(root: Fields, *, spec_required: bool = True) -> Opened:
     """Open an envelope with nested ``metadata`` and ``spec``; the caller finishes the two parts."""
     take_kind(root)
-    metadata = root.nested("metadata", required=name_required)
-    name = metadata.name("name", required=name_required) if metadata else None
+    metadata = root.nested("metadata", required=True)
+    name = metadata.name("name", required=True) if metadata else None
     spec = root.nested("spec", required=spec_required)
     root.finish()
     return Opened(metadata, spec, name)

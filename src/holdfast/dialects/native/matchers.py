@@ -117,18 +117,15 @@ def read_pattern(fields: Fields, name: str) -> str | None:
     return pattern
 
 
-def read_names(fields: Fields, name: str, *, longest: int = LONGEST_NAME) -> frozenset[str] | None:
+def read_names(fields: Fields, name: str) -> frozenset[str] | None:
     """Read one name or a list of names."""
     value = fields.raw(name)
     if value is None:
         return None
     if isinstance(value, str):
-        return (
-            frozenset({value})
-            if fields.check_text(name, value, longest=longest) and _filled(fields, name, value)
-            else None
-        )
-    names = fields.texts(name, most=MOST_NAMES, longest=longest)
+        good = fields.check_text(name, value, longest=LONGEST_NAME) and _filled(fields, name, value)
+        return frozenset({value}) if good else None
+    names = fields.texts(name, most=MOST_NAMES, longest=LONGEST_NAME)
     if names is None:
         return None
     if not names and not value:

@@ -65,33 +65,12 @@ class RuleDialect(Struct, frozen=True):
 NATIVE = RuleDialect()
 
 
-def read_policy(
-    value: Mapping[str, Any],
-    *,
-    path: str,
-    name: str | None,
-    problems: list[Problem],
-    warnings: list[Problem] | None = None,
-) -> RetryPolicy | None:
-    """Read a policy's ``spec``.
-
-    Args:
-        value: The mapping.
-        path: Its field path.
-        name: The policy's name; ``None`` takes the field ``name``, required then.
-        problems: Where to note what is wrong.
-        warnings: Where to note what is legal but dubious.
-
-    Returns:
-        The policy, or ``None`` when anything was wrong.
-    """
+def read_policy(value: Mapping[str, Any], *, path: str, name: str, problems: list[Problem]) -> RetryPolicy | None:
+    """Read a policy's ``spec``, whose field path is given; ``None`` when anything was wrong."""
     before = len(problems)
     fields = Fields(value, path, problems)
-    name = fields.name("name", required=True) if name is None else name
-    policy = read_policy_fields(fields, name or "", NATIVE)
+    policy = read_policy_fields(fields, name, NATIVE)
     fields.finish()
-    if warnings is not None:
-        warnings.extend(policy_warnings(policy, path))
     return policy if len(problems) == before else None
 
 

@@ -20,9 +20,9 @@ _NO_ROOM = 64 << 10
 """Bytes free below which a disk counts as full: programs write at least a few blocks at once."""
 
 
-def read_head(path: str, size: int = MESSAGE_BYTES) -> str:
+def read_head(path: str) -> str:
     """Return the first bytes of a file as text, empty if there is none."""
-    return _text(path, size, from_end=False)
+    return _text(path, MESSAGE_BYTES, from_end=False)
 
 
 def tail(path: str, begin: int = 0) -> tuple[str, list[str]]:

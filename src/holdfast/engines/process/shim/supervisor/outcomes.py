@@ -86,12 +86,12 @@ def bare(end: Exit, start: Message, *, ended_by: str) -> Message:
     }
 
 
-def not_launched(reason: str, message: str, *, ended_at: float, stop_reason: str = "") -> Message:
+def not_launched(reason: str, message: str, *, ended_at: float) -> Message:
     """Report a program that could not be started."""
     return {
         "started": False,
         "ended_at": ended_at,
-        "ended_by": stop_reason or "itself",
+        "ended_by": "itself",
         "exit_code": None,
         "reason": reason,
         "message": message,
