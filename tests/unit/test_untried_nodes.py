@@ -13,17 +13,21 @@ from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, 
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.placement.fit import Place, Shape, why_not
 from holdfast.domain.policy.model import Action, AntiAffinity, Backoff, Mutation, RetryPolicy, Rule
+from holdfast.domain.record import evolve
+from holdfast.domain.workloads.jobset.state import Event, JobSet
 from holdfast.domain.workloads.retry import nothing_untried
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
 from holdfast.service.explain import Explainer
 from tests.unit.conftest import Lab, ends_with, exits, job_named
+from tests.unit.jobset_lab import SetLab
 from tests.unit.test_drains import BY, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from holdfast.domain.job import Run
     from holdfast.ports.engine import RunOrder
 
 STAYS = SimulatedRun(duration_s=None)
@@ -307,3 +311,60 @@ def test_it_is_never_placed_twice_on_one_node(count: int, gang: int, happens: li
     assert (lab.job(job).state, len(ran)) == (state, gang * min(fits, succeeds_at))
     if state is JobState.FAILED:
         assert codes(lab, job)[-1] == "retry_unschedulable"
+
+
+def set_of_one(lab: SetLab, plan: Callable[[RunOrder], SimulatedRun], **pod: object) -> str:
+    lab.store.put_policy(evolve(untried(delay_s=5.0), name="untried"))
+    job = {"name": "w", "command": ["true"], "retryPolicies": ["untried"], "backoffLimit": 0, **pod}
+    document = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "s"}, "spec": {"jobs": [job]}}
+    return lab.submit_set(document, plan)
+
+
+def pods_of(lab: SetLab, set_id: str) -> list[Run]:
+    return [run for job in lab.store.children_of(set_id) for run in lab.store.runs(job.id)]
+
+
+def gave_up(lab: SetLab, set_id: str) -> str:
+    (told,) = [
+        each.what.message
+        for each in lab.store.set_log(set_id)
+        if isinstance(each.what, Event) and each.what.reason == "RetryPolicyGaveUp"
+    ]
+    return told
+
+
+def test_a_pod_runs_once_on_each_node_and_has_failed_then() -> None:
+    lab = SetLab()
+    lab.use(*map(node, ("a", "b", "c")))
+    set_id = set_of_one(lab, lambda _: exits(1))
+    for _ in range(10):
+        lab.pass_s(5)
+        lab.restart_controller()
+    runs = pods_of(lab, set_id)
+    assert [run.node for run in runs] == ["a", "b", "c"]
+    assert f"rule untried: {NO_UNTRIED} a, b, c" in gave_up(lab, set_id)
+    assert lab.store.workload(JobSet, set_id).state.terminal == "Failed"
+
+
+def test_a_pod_that_waits_for_an_untried_node_has_failed_once_none_is_left() -> None:
+    lab = SetLab()
+    lab.use(*map(node, ("a", "b")))
+    set_id = set_of_one(lab, lambda _: exits(1))
+    lab.pass_s(3)
+    lab.use(node("a"))
+    lab.pass_s(500, every_s=5.0)
+    assert lab.store.workload(JobSet, set_id).state.terminal == "", "node b may come back"
+    lab.pass_s(150, every_s=5.0)
+    (run,) = pods_of(lab, set_id)
+    assert lab.store.workload(JobSet, set_id).state.terminal == "Failed"
+    assert run.node == "a"
+    assert f"rule untried: {NO_UNTRIED} a" in gave_up(lab, set_id)
+
+
+def test_what_kubernetes_starts_again_goes_anywhere() -> None:
+    lab = SetLab()
+    lab.use(node("a"))
+    set_id = set_of_one(lab, lambda _: exits(1), restartPolicy="OnFailure", backoffLimit=2)
+    lab.pass_s(200, every_s=5.0)
+    assert {run.node for run in pods_of(lab, set_id)} == {"a"}
+    assert len(pods_of(lab, set_id)) == 3

@@ -45,7 +45,7 @@ class Hopeless:
     def over(
         self, blocked: Iterable[Blocked], places: Sequence[Place], cluster: Container[str], now: float
     ) -> Iterator[tuple[str, str]]:
-        """Return the ids of jobs whose time is over, each with why no node could hold it.
+        """Return the ids of jobs, or the placement ids of pods, whose time is over, with why no node could hold each.
 
         Args:
             blocked: What a round could not place.
@@ -72,9 +72,9 @@ class Hopeless:
     def _untried(
         self, one: Blocked, places: Sequence[Place], cluster: Container[str], now: float
     ) -> Iterator[tuple[str, str]]:
-        """Return all jobs of a group that is kept off nodes, if there is no other for it."""
+        """Return all jobs or pods of a group that is kept off nodes, if there is no other for it."""
         shape = evolve(on_nodes(one.key.shape, cluster), avoid=None, avoid_devices=())
-        if one.waiting.pod or not nothing_untried(shape, places, self._away(now)):
+        if not nothing_untried(shape, places, self._away(now)):
             return
         why = why_not(shape, places, {place.key: place.capacity for place in places})
         group = self._state.pending.of_group(one.key)

@@ -107,9 +107,10 @@ class Placement:
         """Have the attempts fail of jobs that have fitted no node for long enough."""
         if not blocked and not self._hopeless.since:
             return
-        for job_id, why in self._hopeless.over(blocked, places, dict(cluster), now):
+        for waiting, why in self._hopeless.over(blocked, places, dict(cluster), now):
+            job_id = self._state.owner.get(waiting, waiting)
             kind = self._state.jobs[job_id].kind
-            give_up = partial(self._state.kinds[kind].blocked, job_id, now, never=why)
+            give_up = partial(self._state.kinds[kind].blocked, waiting, now, never=why)
             self._quarantine.attempt(kind, job_id, now, "giving up to place it", give_up)
 
     def _of_the_cluster(self, has: Amounts) -> dict[str, int]:

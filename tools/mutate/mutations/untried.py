@@ -42,6 +42,13 @@ MUTATIONS = (
         _TESTS,
     ),
     Mutation(
+        "a pod for which no untried node is left waits forever",
+        "controller/workloads/kubejobs.py",
+        "        if never:\n            active, work, name = self._pods.waiting[key]\n",
+        "        if never and not key:\n            active, work, name = self._pods.waiting[key]\n",
+        _TESTS,
+    ),
+    Mutation(
         "a node that is gone is waited for forever",
         "controller/nodes/away.py",
         "        return now - self._state.since(node.seen_at) < MAY_COME_BACK_S\n",

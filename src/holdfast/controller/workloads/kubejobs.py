@@ -271,7 +271,13 @@ class KubeJobs:
             self._stand(active, work, look, now)
 
     def blocked(self, key: str, now: float, *, never: str = "") -> None:
-        """Do nothing: the job's reason says what its pods wait for."""
+        """Have a pod that will get no place judged once more; what others wait for, their job's reason says."""
+        if never:
+            active, work, name = self._pods.waiting[key]
+            look = self._pods.look(active, work, now)
+            look.give_up(name)
+            self._pods.carry_out(active, work, look, now)
+            self._state.queue.add(KUBEJOB, active.attempt.job_id)
 
     def reconcile(self, keys: Sequence[str], now: float) -> None:
         """Look at jobs that have changed or are due."""

@@ -40,6 +40,8 @@ class LivePod(Struct, frozen=True):
     """Its request for a place; empty while it does not wait in line for one."""
     kept: Run | None = None
     """The place it keeps while it waits to restart in place, charged separately."""
+    last: Run | None = None
+    """Its last program, while it waits for the next one."""
     failure: tuple[str, Failure] | None = None
     """How its last program failed, which is classified once, with the uid of that run."""
     declined: Decision | None = None

@@ -174,13 +174,21 @@ class Programs:
 
     def await_next(self, name: str, run: Run) -> None:
         """Let a pod wait for its next program; in place, it keeps its place until it leaves the barrier."""
-        pod = evolve(self.pods[name], run=None, shown=None)
+        pod = evolve(self.pods[name], run=None, last=run, shown=None)
         self.orders.append(ForgetRun(run.uid))
         keeps = self.facts.plan.in_place and not pod.record.place_given_up
         if keeps and run.outcome is not None and not is_disruption(run.outcome) and not met(run.outcome):
             pod = evolve(pod, kept=evolve(run, uid=f"{run.uid}/kept"))
             self.orders.append(KeepPlace(evolve(run, uid=f"{run.uid}/kept")))
         self.pods[name] = pod
+
+    def give_up(self, name: str) -> None:
+        """Take a pod that will get no place out of line: its last failure is judged again, as things are now."""
+        self.withdraw(name)
+        pod = self.pods[name]
+        if pod.last is not None:
+            record = evolve(pod.record, waiting=False)
+            self.pods[name] = evolve(pod, record=record, run=pod.last, last=None, shown=None)
 
     def _context(self, record: PodRecord, run: Run) -> RestartContext:
         facts, plan, barrier = self.facts, self.facts.plan, self.facts.barrier
@@ -194,7 +202,7 @@ class Programs:
             backoff=facts.backoff,
             in_place=reached if plan.in_place else None,
             max_in_place=plan.max_restarts + barrier.uncounted,
-            shape=plan.shape(facts.job, record),
+            shape=plan.shape(facts.job, record, domain=self.record.domain),
             now=self.now,
             draw=judging.draw,
             suspicion=judging.suspicion,
