@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.domain.job import Resources
 from holdfast.domain.workloads.jobset.state import JobSet
+from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from tests.unit.conftest import Lab, exits, job_named, retrying
 from tests.unit.jobset_lab import SetLab, group, manifest
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
 
 COUNTED = {
@@ -100,3 +100,17 @@ def test_a_set_is_looked_at_twice_between_the_failure_of_a_pod_and_its_next_star
     assert lab.clock.time < 1_000_010.0
     assert calls["converge"] == 2
     assert 1 <= calls["reconcile of Jobs"] <= 4
+
+
+def test_how_many_jobs_of_a_set_have_their_places_is_shown_within_a_second_though_no_rule_asks_for_it() -> None:
+    lab = SetLab()
+    lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
+    set_id = lab.submit_set(
+        manifest(replicatedJobs=[group("w", 2)]), lambda _: SimulatedRun(start_delay_s=60.0, duration_s=None)
+    )
+    while not all(lab.store.runs(f"id-train-w-{index}") for index in range(2)):
+        lab.step()
+    lab.clock.time += 1.0
+    lab.step()
+    (workers,) = lab.store.workload(JobSet, set_id).state.groups
+    assert (workers.active, workers.ready) == (2, 0)

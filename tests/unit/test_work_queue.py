@@ -76,3 +76,18 @@ def test_the_time_asked_for_last_is_the_one_that_counts() -> None:
     assert queue.next_due() is None
     queue.wake_due(100.0)
     assert not queue.has_more()
+
+
+def test_what_only_looks_different_waits_a_second_unless_it_is_due_before() -> None:
+    queue = WorkQueue()
+    queue.wake_due(100.0)
+    queue.wake_at("job", "b", 100.5)
+    for key in ("a", "b"):
+        queue.linger("job", key)
+    assert not queue.has_more()
+    assert queue.next_due() == 100.5
+    queue.wake_due(100.5)
+    assert queue.take("job", least=ALL, most=ALL) == ["b"]
+    assert queue.next_due() == 101.0
+    queue.wake_due(101.0)
+    assert queue.take("job", least=ALL, most=ALL) == ["a"]

@@ -6,6 +6,27 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a job that still runs is taken to be gone as soon as it is deleted",
+        "domain/workloads/children.py",
+        "at_once=ended is not None,",
+        "at_once=True,",
+        ("unit/test_hops.py",),
+    ),
+    Mutation(
+        "a job that has ended is taken to stay when it is deleted",
+        "domain/workloads/children.py",
+        "at_once=ended is not None,",
+        "at_once=False,",
+        ("unit/test_hops.py",),
+    ),
+    Mutation(
+        "figures that no rule asks for are never brought up to date",
+        "controller/workloads/owners.py",
+        "            queue.linger(self.name, key)\n",
+        "            pass\n",
+        ("unit/test_hops.py",),
+    ),
+    Mutation(
         "what was healthy for a while keeps its pace",
         "domain/workloads/jobset/failure.py",
         "times = 1 if lasted >= pace.reset_after_s else before.times + (lasted <= pace.within_s)",
