@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.job import Resources
+from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
+from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import Lab, exits, job_named, retrying
 from tests.unit.jobset_lab import SetLab, group, manifest
 
@@ -26,7 +27,8 @@ COUNTED = {
     "Gangs.reconcile": "reconcile of gangs",
     "classify": "classify",
     "decide": "decide",
-    "ControllerState.step": "step",
+    "ControllerState.steps": "steps",
+    "MemoryStore.requests": "requests read",
     "converge": "converge",
     "KubeJobs.reconcile": "reconcile of Jobs",
 }
@@ -53,7 +55,7 @@ def fails_once(order: RunOrder) -> SimulatedRun:
     return exits(3, after_s=2.0) if order.attempt == 1 else exits(0, after_s=50.0)
 
 
-def test_a_failed_job_is_classified_and_decided_once_and_moved_on_in_three_looks(lab: Lab) -> None:
+def test_a_failed_job_is_classified_and_decided_once_and_moved_on_in_one_look(lab: Lab) -> None:
     job = lab.submit(job_named("train", retrying(1)), fails_once)
     lab.pass_s(1)
     lab.clock.time += 5.0
@@ -62,9 +64,19 @@ def test_a_failed_job_is_classified_and_decided_once_and_moved_on_in_three_looks
             lab.step()
     assert lab.store.job(job).attempt == 2
     assert calls["classify"] == calls["decide"] == 1
-    assert 1 <= calls["reconcile of gangs"] <= 3
-    told = [row for row in lab.store.history(job) if row.attempt == 2 or row.to_status in {"TERMINATING", "ERROR"}]
-    assert calls["step"] == len(told)  # each is one write, of history and attempt together
+    assert calls["reconcile of gangs"] == 1
+    assert calls["steps"] == 3  # on the way to its end, its end, and on the way to its next start
+
+
+def test_requests_are_read_when_something_was_written_and_not_with_each_tick(lab: Lab) -> None:
+    job = lab.submit(job_named("train"), fails_once)
+    lab.pass_s(1)
+    with counting() as calls:
+        lab.pass_s(0.9, every_s=0.1)
+    assert calls["requests read"] <= 1  # once a second, to find what is damaged
+    lab.ask(RequestKind.CANCEL, job)
+    lab.pass_s(0.1)
+    assert lab.job(job).state is JobState.CANCELLED
 
 
 @pytest.mark.parametrize("policy", ["Never", "OnFailure"])

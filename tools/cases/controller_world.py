@@ -59,8 +59,7 @@ def history_after_raising(count: int) -> list[HistoryRow]:
         active = _prepared(state, f"job{number}")
         flight = _Raising(active.spec, active.job, active.attempt, active.runs, _AROUND)
         flight.advance(NOW)
-        for step, attempt in flight.steps:
-            state.step(active, step, attempt)
+        state.steps(active, flight.steps)
     return list(state.changes.history.values())
 
 

@@ -7,15 +7,16 @@ controller's memory can no longer be trusted, it is dropped and rebuilt from the
 from __future__ import annotations
 
 import logging
-import threading
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from holdfast.app import running, wiring
 from holdfast.app.loops import collector
 from holdfast.app.loops.configuring import Configuring
+from holdfast.app.loops.loop import Loop
 from holdfast.app.loops.sweeping import Sweeping
 from holdfast.app.loops.telling import Telling
 from holdfast.app.time import SortableIds, SystemClock, SystemDice
@@ -53,49 +54,8 @@ _AFTER_REFUSED_COMMIT_S = 0.2
 _STANDBY_S = 1.0
 TRY_EVERY_S = 0.25
 _DRIVING_S = 3600.0
-_AFTER_ERROR_S = 1.0
 _AWAY = "waiting for the database"
 _log = logging.getLogger(__name__)
-
-
-class Loop:
-    """Drives one step function; start, stop and wake tolerate any order and repetition."""
-
-    def __init__(self, name: str, step: Callable[[], float]) -> None:
-        """Name the thread and remember the step, which returns the longest time in seconds to wait next."""
-        self._name = name
-        self._step = step
-        self._woken = threading.Event()
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Begin; a second start changes nothing."""
-        if self._thread is None and not self._stopped.is_set():
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._thread.start()
-
-    def wake(self) -> None:
-        """Make the next step come at once."""
-        self._woken.set()
-
-    def stop(self) -> None:
-        """End after the present step and wait for it."""
-        self._stopped.set()
-        self._woken.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            self._woken.clear()
-            try:
-                wait_s = self._step()
-            except Exception:  # noqa: BLE001 - a loop must outlive any one step; the error is logged whole
-                _log.exception("a step of %s failed", self._name)
-                wait_s = _AFTER_ERROR_S
-            if wait_s > 0:
-                self._woken.wait(wait_s)
 
 
 class Embedded:
@@ -131,8 +91,8 @@ class Embedded:
         self.on_told: Callable[[], None] = lambda: None
         """Called after a commit of which people are to be told."""
         self._due_at = float("-inf")
-        """When the controller has something to do without being told."""
-        self._active_at = self._clock.now()
+        """When the controller has something to do without being told; like the next, on the clock that waits are by."""
+        self._active_at = monotonic()
         self._keep = Loop("holdfast-lease", leadership.keep)
         self._control = Loop("holdfast-controller", self._tick)
         self._mailbox = Mailbox(wake=self._control.wake, hopeless=leadership.is_over)
@@ -195,7 +155,8 @@ class Embedded:
 
     def _tick(self) -> float:
         try:
-            wait_s = self._led(self._leadership.epoch())
+            if (wait_s := self._rest_s()) is None:
+                wait_s = self._led(self._leadership.epoch())
         except Conflict as error:
             self._failed("deposed", error)
             self._leadership.lose(error.message)
@@ -215,17 +176,24 @@ class Embedded:
         self._failing_since = self._clock.now() if self._failure is None else self._failing_since
         self._failure, self._told = error, event
 
-    def _led(self, epoch: int) -> float:
-        controller = self._controller if self._epoch == epoch else None
+    def _rest_s(self) -> float | None:
+        """Return how long to wait on if there is nothing to do; who has something to do asks whether it leads."""
         # Forgotten while it works: a tick that raises leaves memory nobody should trust, and the next one rebuilds it.
-        self._controller = None
-        if controller is None:
-            controller, self._due_at = self._loaded(), 0.0
+        controller, self._controller, now = self._controller, None, monotonic()
+        busy = (
+            controller is None or self._hinted or self._mailbox.waiting or now >= self._due_at or controller.has_news()
+        )
+        self._controller = controller
+        return None if busy else self._poll_s(now)
+
+    def _poll_s(self, now: float) -> float:
+        return POLL_S if now - self._active_at < _IDLE_AFTER_S else IDLE_POLL_S
+
+    def _led(self, epoch: int) -> float:
+        controller, self._controller = self._controller, None
+        if controller is None or self._epoch != epoch:
+            controller = self._loaded()
         began, asked = self._clock.now(), self._mailbox.take()
-        poll_s = POLL_S if began - self._active_at < _IDLE_AFTER_S else IDLE_POLL_S
-        if not (asked or self._hinted or began >= self._due_at or controller.has_news()):
-            self._controller = controller
-            return poll_s
         hinted, self._hinted = self._hinted, False
         ticked = controller.tick(asked, look=hinted)
         self._controller = controller
@@ -240,16 +208,18 @@ class Embedded:
         if self._telemetry is not None:
             self._telemetry.ticked(ticked, began=began, now=self._clock.now())
         if ticked.refused is not None:
-            self._due_at = 0.0
+            self._due_at = float("-inf")
             self._failed(_AWAY, ticked.refused)
             return _AFTER_REFUSED_COMMIT_S
         if self._failure is not None:
             _log.warning("the controller works again")
             self._failure = None
-        self._due_at = 0.0 if ticked.more else min(ticked.next_due or inf, began + _SWEEP_S)
+        due_s = 0.0 if ticked.more else min(ticked.next_due or inf, began + _SWEEP_S) - self._clock.now()
+        now = monotonic()
+        self._due_at = now + due_s
         if hinted or ticked.written:
-            self._active_at, poll_s = began, POLL_S
-        return min(poll_s, max(0.0, self._due_at - self._clock.now()))
+            self._active_at = now
+        return min(self._poll_s(now), max(0.0, due_s))
 
     def _loaded(self) -> Controller:
         # A commit whose answer was lost has ended once the lease is taken, so what is read is what there is.

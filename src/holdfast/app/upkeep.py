@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import log, running, wiring
 from holdfast.app.data.ownership import refuse_copy, require_database, word_of
-from holdfast.app.embedded import Loop
 from holdfast.app.entrance.accounts import account
+from holdfast.app.loops.loop import Loop
 from holdfast.app.settings import Settings, read_settings
 from holdfast.app.time import SystemClock
 from holdfast.domain.audit import Caller

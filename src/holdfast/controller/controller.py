@@ -145,7 +145,7 @@ class Controller:
         hopeless = Hopeless(self.state, self._settings.hopeless, self._away.places)
         limits = self._settings.round_limits
         self._placement = Placement(self.state, self._catalog, limits, self.quarantine, shortages, hopeless)
-        self._looked_at = self._swept_at = float("-inf")
+        self._looked_at = self._read_at = self._swept_at = float("-inf")
         self._mark: object = None
         """The store's mark from before the last look."""
         self._restore(snapshot, made)
@@ -264,16 +264,20 @@ class Controller:
     def _look(self, now: float) -> bool:
         """Read requests and the catalogue; returns whether there may be more."""
         self._looked_at, mark = now, self._store.mark()
+        if mark is not None and mark == self._mark and now - self._read_at < self._settings.sweep_every_s:
+            return False  # nothing was written since; now and then it is read all the same, and found damaged if it is
+        self._read_at = now
         if self._catalog.refresh():
             self.state.schedule_needed, self.state.outbox.queue_notify = True, self._catalog.queue_notify
             self._swept_at = float("-inf")  # a node may be to be drained
         if self.state.changes.handled:
             return False
-        self._mark = mark
         requests = self._store.requests(limit=self._settings.requests_per_tick)
         if requests:
             self._requests.take(requests, now)
-        return len(requests) == self._settings.requests_per_tick
+        more = len(requests) == self._settings.requests_per_tick
+        self._mark = None if more else mark
+        return more
 
     def _group_of(self, job_id: str) -> str:
         job = self.state.changes.jobs.get(job_id) or self.state.jobs.get(job_id)

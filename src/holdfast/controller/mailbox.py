@@ -39,7 +39,8 @@ class Mailbox(ExchangeTransport):
         self._timeout_s = timeout_s
         self._hopeless = hopeless
         self._lock = threading.Condition()
-        self._waiting: dict[str, ExchangeRequest] = {}
+        self.waiting: dict[str, ExchangeRequest] = {}
+        """Requests not answered yet, by executor; whether there are any can be asked without the lock."""
         self._asking: dict[str, int] = {}
         """The sequence of the request whose answer an executor waits for."""
         self._answers: dict[str, ExchangeResponse] = {}
@@ -55,7 +56,7 @@ class Mailbox(ExchangeTransport):
         with self._lock:
             # To an earlier request, or to an earlier incarnation of the executor, with larger sequence numbers.
             self._answers.pop(request.executor, None)
-            self._waiting[request.executor] = request
+            self.waiting[request.executor] = request
             self._asking[request.executor] = request.sequence
         self._wake()
         with self._lock:
@@ -80,7 +81,7 @@ class Mailbox(ExchangeTransport):
     def take(self) -> list[ExchangeRequest]:
         """Hand the waiting requests to a tick; an unanswered one is handed out again."""
         with self._lock:
-            return list(self._waiting.values())
+            return list(self.waiting.values())
 
     def answer(
         self,
@@ -97,9 +98,9 @@ class Mailbox(ExchangeTransport):
         """
         with self._lock:
             for executor, response in responses.items():
-                waiting = self._waiting.get(executor)
+                waiting = self.waiting.get(executor)
                 if waiting is not None and waiting.sequence <= response.sequence:
-                    del self._waiting[executor]
+                    del self.waiting[executor]
             self._answers.update(responses)
             self._answers.update(ahead)
             hints = []

@@ -75,6 +75,8 @@ class Observations:
         self._seen: dict[str, Mapping[str, Observation | None]] = {}
         """The last report of each executor; ``None`` is one that could not be taken in, to be tried again."""
         self._heard: dict[str, float] = {}
+        self.alive: Callable[[str], bool] = self._heard.__contains__
+        """Whether an executor is known and within its lease."""
         self._newest: dict[str, tuple[float, int]] = {}
         """Incarnation and sequence of each executor's last request."""
         self._nodes: dict[str, tuple[Sequence[NodeInfo] | None, EngineInfo | None, float]] = {}
@@ -116,10 +118,6 @@ class Observations:
             self._restored.add(run.uid)
         if run.status is RunStatus.RUNNING or run.uid in self._restored:
             self._expected.setdefault(run.executor, []).append(run.uid)
-
-    def alive(self, executor: str) -> bool:
-        """Whether the executor is known and within its lease."""
-        return executor in self._heard
 
     def take(self, request: ExchangeRequest, now: float) -> bool:
         """Take in one observed set; returns whether it is to be answered, as no newer one has overtaken it.

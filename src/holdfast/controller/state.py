@@ -15,7 +15,7 @@ from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, started, submitted
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
-from holdfast.domain.lifecycle.history import following
+from holdfast.domain.lifecycle.history import all_following
 from holdfast.domain.placement.fit import Capacity, Place, PlaceKey
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
 from holdfast.domain.record import evolve
@@ -138,7 +138,8 @@ class ControllerState:
         active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:
             active.job = job
-        self.waits.heed(job.id, job)
+        if job.id in self.waits.awaited:
+            self.waits.heed(job.id, job)
         if job.terminal:
             self.jobs.pop(job.id, None)
             self.unplaced.pop(job.id, None)
@@ -197,8 +198,9 @@ class ControllerState:
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.active[job.id] = active
         self.pending.remove(job.id)
-        self.waits.heed(job.id, job)
-        self.changes.attempts[attempt.key] = attempt
+        if job.id in self.waits.awaited:
+            self.waits.heed(job.id, job)
+        self.changes.attempts[job.id, attempt.number] = attempt
         self.outbox.emit(self.changes.events, started(job, attempt, runs))
         self.capacity.usage[job.queue].jobs += 1
         for run in runs:
@@ -321,27 +323,23 @@ class ControllerState:
 
     def tell_again(self, active: Active) -> None:
         """Publish an attempt's runs to their executors once more."""
-        for run in active.runs.values():
-            self.runs_changed[run.uid] = (active, run)
+        self.runs_changed |= {uid: (active, run) for uid, run in active.runs.items()}
 
-    def step(self, active: Active, step: Step, attempt: Attempt, *, kept: bool = True) -> None:
-        """Write one step of an attempt, merged with the last when it repeats it, and what the attempt is after it.
+    def steps(self, active: Active, steps: Sequence[tuple[Step, Attempt]], *, kept: bool = True) -> None:
+        """Write steps of an attempt, each merged with the last when it repeats it, and what the attempt is after each.
 
-        A terminal one is neither in flight nor waiting; of one that is not kept, only its history is written.
+        A terminal one is neither in flight nor waiting; of one that is not kept only its history is written.
         """
-        before, last = active.attempt, active.last
-        row = following(last, step, before.job_id, before.number, before.status, attempt.status)
-        if row is not last:
+        before, attempt = active.attempt, steps[-1][1]
+        taken = ((step, after.status) for step, after in steps)
+        for row in all_following(active.last, taken, before.job_id, before.number, before.status):
             active.last = self.changes.history[row.kind, row.id, row.seq] = row
         if attempt is before or not kept:
             return
         active.attempt = self.changes.attempts[attempt.job_id, attempt.number] = attempt
-        status = attempt.status
-        if status is before.status:
-            return
-        if status in MOVES_TOLD:
+        if attempt.status is not before.status and attempt.status in MOVES_TOLD:
             self.outbox.attempt_moved(self.changes.events, attempt)
-        if self.unplaced.pop(attempt.job_id, None) is None and status in ATTEMPT_TERMINAL:
+        if attempt.status in ATTEMPT_TERMINAL and self.unplaced.pop(attempt.job_id, None) is None:
             self._close(active)
 
     def note_attempt(self, active: Active, attempt: Attempt) -> None:

@@ -150,8 +150,9 @@ class Gangs:
             spec, devices = state.spec(job), state.capacity.grants.get(key)
             catalog.compiled(job, spec)  # while it starts, not when it fails
             catalog.log_patterns(spec)
-            waiting, given = state.waiting_attempt(job).attempt, zip(places[key], devices or repeat(()), strict=False)
-            begun, attempt, look = gang.begin(spec, job, waiting, given, self._around, now)
+            waiting, given = state.unplaced.get(key), zip(places[key], devices or repeat(()), strict=False)
+            attempt = None if waiting is None else waiting.attempt
+            begun, attempt, look = gang.begin(spec, job, attempt, given, self._around, now)
             active = state.open(begun, attempt, () if look.flight is None else [*look.flight.runs.values()])
             if job.child is not None:
                 self.changed(begun)
@@ -203,8 +204,9 @@ class Gangs:
 
     def _look(self, job: Job, now: float, seen: Observed) -> None:
         """Store what becomes of a job and its attempt."""
-        state, spec, key = self._state, self._state.spec(job), job.id
+        state, key = self._state, job.id
         active, waiting = state.active.get(key), state.unplaced.get(key)
+        spec = state.spec(job) if active is None else active.spec
         waits = spec.after and job.ready_at is None
         if waits and seen.asked is None:
             state.waits.look_up(self._store, state.changes)
@@ -239,7 +241,7 @@ class Gangs:
             self._write(active, flight)
         for ended, step in look.ended:
             kept = ended.dispatch > 0 or ended.decision is not None  # else it never was more than its history
-            state.step(active or state.waiting_attempt(job), step, ended, kept=kept)
+            state.steps(active or state.waiting_attempt(job), ((step, ended),), kept=kept)
         if at_last:
             self._put_job(job, look.job)
         if flight is not None and job.id in state.active:
@@ -254,8 +256,8 @@ class Gangs:
             _log.error("moving an attempt at %s on raised", active.job.id, exc_info=flight.raised)
         if flight.changed:
             state.put_runs(active, flight.changed.values())
-        for step, attempt in flight.steps:
-            state.step(active, step, attempt)
+        if flight.steps:
+            state.steps(active, flight.steps)
         if flight.again:
             state.tell_again(active)
         if flight.back is not None:

@@ -315,8 +315,8 @@ class KubeJobs:
         """Note how a job is, and that it needs no look until something happens, or until a time."""
         job_id, look.record = active.attempt.job_id, work.record
         stand = look.stand(awaits_domain=job_id in self._pods.awaiting_domain)
-        for step, attempt in stand.steps:
-            self._state.step(active, step, attempt)
+        if stand.steps:
+            self._state.steps(active, stand.steps)
         job = active.job
         if stand.job is not None and stand.job.state is not JobState.RUNNING:
             self._stands(job, stand.job, now)
@@ -337,7 +337,7 @@ class KubeJobs:
         """End the attempt of a job that is complete or has failed, and the job too if it has no set."""
         job_id = active.attempt.job_id
         if over.type == "Complete":
-            self._state.step(active, *ended(active.attempt, Ending.SUCCEEDED, over.message, now))
+            self._state.steps(active, (ended(active.attempt, Ending.SUCCEEDED, over.message, now),))
         else:
             self._fail(active, work, f"{over.reason}: {over.message}", now)
         self._state.queue.wake_at(KUBEJOB, job_id, None)
@@ -350,7 +350,7 @@ class KubeJobs:
 
     def _fail(self, active: Active, work: JobWork, message: str, now: float) -> None:
         failure = why_failed(work.record.state, work.last_failure, message, now)
-        self._state.step(active, *ended(active.attempt, Ending.FAILED, message, now, failure=failure))
+        self._state.steps(active, (ended(active.attempt, Ending.FAILED, message, now, failure=failure),))
 
     def _deleted(self, active: Active, work: JobWork, now: float) -> None:
         """End the attempt of a job that was deleted, and of which nothing runs any more."""
@@ -358,7 +358,7 @@ class KubeJobs:
             self._fail(active, work, work.record.failed_in_place, now)
         else:
             why = "deleted by its job set" if active.job.child is not None else "cancelled"
-            self._state.step(active, *ended(active.attempt, Ending.CANCELLED, why, now))
+            self._state.steps(active, (ended(active.attempt, Ending.CANCELLED, why, now),))
         self._gone(work, now)
 
     def _gone(self, work: JobWork, now: float) -> None:

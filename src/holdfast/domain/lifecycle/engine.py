@@ -53,8 +53,8 @@ class Entity(Protocol[S, C]):
     def tries(self) -> int:
         """How often the work of its status has failed; skips are never among that."""
 
-    def since(self) -> float:
-        """Return since when it has been waiting in its status, the clock of BEP-1030."""
+    def since(self, now: float) -> float:
+        """Return since when it has been waiting in its status, by the clock of BEP-1030."""
 
     def options(self, row: HandlerRow[S, C] | PromotionRow[S, C]) -> HandlerOptions:
         """Return the limits of a row for this one."""
@@ -80,9 +80,9 @@ def _next(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> tuple[Ste
             continue
         if promotes(promotion, children):
             return Step(promotion.name, Outcome.SUCCESS, now), TransitionStatus(promotion.success)
-        if promotion.expired is not None:
+        if promotion.expired is not None and (since := entity.since(now)) < now:  # else it has just come here
             timeout_s = entity.options(promotion).timeout_s
-            if is_expired(entity.since(), timeout_s, now):
+            if is_expired(since, timeout_s, now):
                 message = f"not {promotion.success} within {format_duration(timeout_s or 0.0)}"
                 return Step(promotion.name, Outcome.EXPIRED, now, "", message), TransitionStatus(promotion.expired)
     for row in table.handlers:
@@ -90,7 +90,7 @@ def _next(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> tuple[Ste
             report = _worked(row, entity, now)
             outcome = None if report is None or report.said not in REPORTED else report.said
             if outcome is not Outcome.SUCCESS:
-                options, since = entity.options(row), entity.since()
+                options, since = entity.options(row), entity.since(now)
                 outcome = judge(outcome, options, table.outcomes, tries=entity.tries, since=since, now=now)
             if outcome is None:
                 return None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.lifecycle.table import EntityKind, Outcome
 from holdfast.domain.record import Struct, evolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class SubStep(Struct, frozen=True):
@@ -87,6 +90,19 @@ def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
     if row.message == last.message:
         return last
     return evolve(last, attempts=last.attempts + 1, message=row.message, updated_at=row.updated_at)
+
+
+def all_following(
+    last: HistoryRow | None, steps: Iterable[tuple[Step, str]], job_id: str, number: int, status: str
+) -> list[HistoryRow]:
+    """Return the rows to write for steps of an attempt at a job, each to a status, from the one it is in."""
+    rows: dict[int, HistoryRow] = {}
+    for step, to in steps:
+        row = following(last, step, job_id, number, status, to)
+        if row is not last:
+            last = rows[row.seq] = row
+        status = to
+    return list(rows.values())
 
 
 def following(last: HistoryRow | None, step: Step, job_id: str, number: int, status: str, to: str) -> HistoryRow:

@@ -89,6 +89,8 @@ class Flight:
         self.attempt = attempt
         self.status = attempt.status
         self.runs = dict(runs)
+        self.children = [run.status for run in runs.values()]
+        """The statuses of its runs."""
         self.changed: dict[str, Run] = {}
         """Runs to be written, by uid."""
         self.steps: list[tuple[Step, Attempt]] = []
@@ -106,11 +108,6 @@ class Flight:
         self._around = around
 
     @property
-    def children(self) -> list[RunStatus]:
-        """The statuses of its runs."""
-        return [run.status for run in self.runs.values()]
-
-    @property
     def tries(self) -> int:
         """How often the work of its status has failed."""
         return self.attempt.tries
@@ -120,9 +117,10 @@ class Flight:
         """Why it was told to stop, if it did nothing wrong."""
         return next((run.interrupted for run in self.runs.values() if run.interrupted is not None), None)
 
-    def since(self) -> float:
+    def since(self, now: float) -> float:
         """Return since when it has been waiting in its status."""
-        return self._around.since(self.attempt.status_since)
+        entered = self.attempt.status_since
+        return self._around.since(entered) if entered < now else entered
 
     def options(self, row: Row) -> HandlerOptions:
         """Return the limits for an attempt: those of its queue, its job and its executors."""
@@ -180,6 +178,7 @@ class Flight:
         if status is AttemptStatus.RUNNING:
             attempt = evolve(attempt, started_at=max(run.started_at or now for run in self.runs.values()))
         self.attempt, self.status = attempt, attempt.status
+        self.children = [run.status for run in self.runs.values()]
         self.steps.append((step, attempt))
         return attempt.status is not before.status
 
@@ -212,6 +211,7 @@ class Flight:
         """Move it on as far as it can go now."""
         if self.status is AttemptStatus.PREPARING:
             self._prepare(now)
+            self.children = [run.status for run in self.runs.values()]
         advance(ATTEMPTS, self, now)
 
     def next_look(self, now: float, latest: float | None = None) -> float | None:
@@ -221,7 +221,7 @@ class Flight:
         for row in _LEFT_BY_TIME.get(self.status, ()):
             limit_s = self.options(row).timeout_s
             limited = limited or bool(limit_s)
-            if limit_s is not None and (over_at := self.since() + limit_s) >= now:
+            if limit_s is not None and (over_at := self.since(now) + limit_s) >= now:
                 left = True
                 due.append(min(over_at + _PAST_S, now + _EDITED_S))
         if self.status in _TRIED_AGAIN or (limited and not left):

@@ -140,7 +140,7 @@ def reconcile(spec: JobSpec, job: Job, flight: Flight | None, seen: Observed, ar
 def begin(
     spec: JobSpec,
     job: Job,
-    waiting: Attempt,
+    waiting: Attempt | None,
     places: Iterable[tuple[PlaceKey, tuple[str, ...]]],
     around: Surroundings,
     now: float,
@@ -150,7 +150,7 @@ def begin(
     Args:
         spec: What it asks for.
         job: It, pending.
-        waiting: The attempt that has waited.
+        waiting: The attempt that has waited, if it has a history.
         places: One for each rank, with the devices it is given there.
         around: What moving on needs to know.
         now: The time.
@@ -158,6 +158,7 @@ def begin(
     Returns:
         The job and the attempt as they begin, and what becomes of them.
     """
+    waiting = waiting or waiting_attempt(job)
     number, dispatch = waiting.number, waiting.dispatch + 1
     attempt = evolve(waiting, dispatch=dispatch, request=job.request)
     runs = {}
