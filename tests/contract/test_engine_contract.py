@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.dialects.manifests import Reading, read_one
-from holdfast.domain.containers import Capability, EngineInfo, Port, Role
+from holdfast.domain.containers import Capability, ContainerRole, EngineInfo, Port
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
 from holdfast.domain.record import evolve
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NODES = (NodeInfo("here", Resources(4000, 1 << 30)),)
-PARTS = Container(name="fetch", role=Role.INIT), Container(name="log", role=Role.SIDECAR), Container(name="peer")
+PARTS = (
+    Container(name="fetch", role=ContainerRole.INIT),
+    Container(name="log", role=ContainerRole.SIDECAR),
+    Container(name="peer"),
+)
 COMMANDS = {
     "succeeds": ("true",),
     "fails": ("sh", "-c", "exit 3"),
@@ -102,9 +106,9 @@ class Bench:
             rank=0,
             size=1,
             containers=(
-                *(one for one in beside if one.role is not Role.MAIN),
+                *(one for one in beside if one.role is not ContainerRole.MAIN),
                 main,
-                *(one for one in beside if one.role is Role.MAIN),
+                *(one for one in beside if one.role is ContainerRole.MAIN),
             ),
             node="here",
             deadline_s=deadline_s,

@@ -18,7 +18,7 @@ from holdfast.domain.job import ChildOf, Job, JobState, Node, Queue, Resources
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes, task_id
-from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.domain.workloads.array.rerun import TaskChoice
 from holdfast.domain.workloads.dependencies import Dependency, Target
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.spec import JobSpec
@@ -98,7 +98,7 @@ class Callers:
             return evolve(spec, job=evolve(spec.job, name=name or unused))
 
         def ask() -> None:
-            found = rerun(submitter, "sweep", Wanted(cancelled=True, indexes=frozenset(indexes)), change)
+            found = rerun(submitter, "sweep", TaskChoice(cancelled=True, indexes=frozenset(indexes)), change)
             with self._lock:
                 self.reran.append(found)
 
@@ -388,7 +388,7 @@ def test_of_a_rerun_and_the_deletion_of_tasks_by_retention_one_is_accepted(place
             deleted.append(store.delete_finished([first]))
         return evolve(spec, job=evolve(spec.job, name=unused))
 
-    made = rerun(submitter, "sweep", Wanted(failed=True), change).array
+    made = rerun(submitter, "sweep", TaskChoice(failed=True), change).array
     assert (deleted, tasks_of(made)) == ([1], [1])
     assert store.delete_finished([second]) == 0
     store.commit(Changes(workloads={made.id: evolve(made, state=ArrayState(status="Succeeded"))}))
@@ -400,9 +400,9 @@ def test_tasks_that_were_deleted_once_they_had_ended_are_not_rerun_as_cancelled(
     ids, submitter = ended_tasks(store, states), Submitter(store, VirtualClock(), Counting())
     assert store.delete_finished([ids[0], ids[2]]) == 2
     with pytest.raises(NotFound, match="has been cancelled") as caught:
-        rerun(submitter, "sweep", Wanted(cancelled=True), lambda spec, _: spec)
+        rerun(submitter, "sweep", TaskChoice(cancelled=True), lambda spec, _: spec)
     assert caught.value.hint == "tasks 0,2 were deleted since, and can be run again by number: --index"
-    chosen = Wanted(indexes=frozenset({2}))
+    chosen = TaskChoice(indexes=frozenset({2}))
     assert tasks_of(
         rerun(submitter, "sweep", chosen, lambda spec, name: evolve(spec, job=evolve(spec.job, name=name))).array
     ) == [2]

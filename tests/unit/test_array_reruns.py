@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec
-from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.domain.workloads.array.rerun import TaskChoice
 from holdfast.domain.workloads.dependencies import Dependency, Target
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
 
-FAILED = Wanted(failed=True)
+FAILED = TaskChoice(failed=True)
 BROKEN = ("sweep-2", "sweep-5", "sweep-6")
 
 
@@ -61,7 +61,7 @@ def named(spec: ArraySpec, name: str) -> ArraySpec:
     return evolve(spec, job=evolve(spec.job, name=name, resources=Resources(1000, 2 << 30)))
 
 
-def again(desk: Submitter, wanted: Wanted = FAILED, of: str = "sweep", *, dry_run: bool = False) -> Reran:
+def again(desk: Submitter, wanted: TaskChoice = FAILED, of: str = "sweep", *, dry_run: bool = False) -> Reran:
     return rerun(desk, of, wanted, named, dry_run=dry_run)
 
 
@@ -102,7 +102,7 @@ def test_those_that_failed_run_again_by_their_indexes_with_what_was_changed(lab:
 
 def test_each_task_is_rerun_once_and_what_fails_there_is_rerun_there(lab: ArrayLab, desk: Submitter) -> None:
     ended(lab)
-    again(desk, Wanted(failed=True, indexes=frozenset({0, 5})))
+    again(desk, TaskChoice(failed=True, indexes=frozenset({0, 5})))
     rest = again(desk)
     assert (list(rest.spec.every_index()), rest.array.name) == ([2, 6], "sweep-rerun-2")
     assert "task 5 was rerun already, in sweep-rerun-1, and left out" in str(rest.warnings[0])
@@ -125,7 +125,7 @@ def test_each_task_is_rerun_once_and_what_fails_there_is_rerun_there(lab: ArrayL
 
 def test_they_are_chosen_by_what_they_failed_with(lab: ArrayLab, desk: Submitter) -> None:
     ended(lab)
-    by = Wanted(failed=True, causes=frozenset({"kernel_nonzero_exit"}))
+    by = TaskChoice(failed=True, causes=frozenset({"kernel_nonzero_exit"}))
     assert list(again(desk, by, dry_run=True).spec.every_index()) == [2, 5, 6]
     with pytest.raises(NotFound, match="no task of array 'sweep' failed with oom_killed") as refused:
         again(desk, evolve(by, causes=frozenset({"oom_killed"})))
@@ -140,15 +140,15 @@ def test_those_that_go_on_are_left_alone_and_those_never_made_are_cancelled_ones
     lab.pass_s(10)
     assert list(again(desk, dry_run=True).spec.every_index()) == [0]
     with pytest.raises(NotFound, match="no task of array 'sweep' has been cancelled") as refused:
-        again(desk, Wanted(cancelled=True))
+        again(desk, TaskChoice(cancelled=True))
     assert refused.value.hint == "tasks 1-7 have not ended yet"
     for index in (1, 7):
         with pytest.raises(Conflict, match=f"task {index} of array 'sweep' has not ended yet"):
-            again(desk, Wanted(indexes=frozenset({0, index})))
+            again(desk, TaskChoice(indexes=frozenset({0, index})))
     lab.ask(RequestKind.CANCEL, "sweep")
     lab.pass_s(20)
-    assert list(again(desk, Wanted(cancelled=True), dry_run=True).spec.every_index()) == [1, 2, 3, 4, 5, 6, 7]
-    assert list(again(desk, Wanted(indexes=frozenset({7, 0})), dry_run=True).spec.every_index()) == [0, 7]
+    assert list(again(desk, TaskChoice(cancelled=True), dry_run=True).spec.every_index()) == [1, 2, 3, 4, 5, 6, 7]
+    assert list(again(desk, TaskChoice(indexes=frozenset({7, 0})), dry_run=True).spec.every_index()) == [0, 7]
 
 
 def test_what_cannot_be_rerun_is_refused_with_what_could(lab: ArrayLab, desk: Submitter) -> None:
@@ -157,15 +157,15 @@ def test_what_cannot_be_rerun_is_refused_with_what_could(lab: ArrayLab, desk: Su
     with pytest.raises(NotFound, match="no task of array 'sweep' has failed"):
         again(desk)
     with pytest.raises(NotFound, match="array 'sweep' has no tasks 3,9") as unknown:
-        again(desk, Wanted(indexes=frozenset({9, 1, 3})))
+        again(desk, TaskChoice(indexes=frozenset({9, 1, 3})))
     assert unknown.value.hint == "it has 0-2"
     with pytest.raises(InvalidRequest) as empty:
-        again(desk, Wanted())
+        again(desk, TaskChoice())
     assert empty.value.problems[0].allowed == ("failed", "cancelled", "causes", "indices")
     with pytest.raises(NotFound, match="array 'none' does not exist"):
         again(desk, of="none")
     with pytest.raises(AlreadyExists):
-        rerun(desk, "sweep", Wanted(indexes=frozenset({1})), lambda spec, _: named(spec, "sweep"))
+        rerun(desk, "sweep", TaskChoice(indexes=frozenset({1})), lambda spec, _: named(spec, "sweep"))
     assert [one.name for one in lab.store.workloads(Array)] == ["sweep"]
     assert lab.stored() == {JobState.SUCCEEDED: 3}
 

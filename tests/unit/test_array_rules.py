@@ -18,7 +18,7 @@ from holdfast.domain.workloads.array.model import (
     Origin,
 )
 from holdfast.domain.workloads.array.reconcile import CANCELLED, FAILED, SUCCEEDED, reconcile, stop
-from holdfast.domain.workloads.array.rerun import Task, Wanted, is_meant, origins_of, some_of, unused_name
+from holdfast.domain.workloads.array.rerun import Task, TaskChoice, is_meant, origins_of, some_of, unused_name
 from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild, ResumeChild, SuspendChild
 from holdfast.domain.workloads.spec import JobSpec
 
@@ -177,20 +177,20 @@ def test_a_task_that_is_rerun_sees_what_it_saw_and_gets_the_checkpoints_of_the_l
 
 FAILED_BY = frozenset({"oom_killed", "memory"})
 MEANT = [
-    (Wanted(failed=True), {JobState.FAILED}),
-    (Wanted(cancelled=True), {JobState.CANCELLED, None}),
-    (Wanted(failed=True, cancelled=True), {JobState.FAILED, JobState.CANCELLED, None}),
-    (Wanted(causes=frozenset({"memory", "x"})), {JobState.FAILED}),
-    (Wanted(failed=True, causes=frozenset({"x"})), set()),
-    (Wanted(cancelled=True, causes=frozenset({"x"})), {JobState.CANCELLED, None}),
-    (Wanted(indexes=frozenset({3})), {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, None}),
-    (Wanted(failed=True, indexes=frozenset({3})), {JobState.FAILED}),
-    (Wanted(failed=True, indexes=frozenset({4})), set()),
+    (TaskChoice(failed=True), {JobState.FAILED}),
+    (TaskChoice(cancelled=True), {JobState.CANCELLED, None}),
+    (TaskChoice(failed=True, cancelled=True), {JobState.FAILED, JobState.CANCELLED, None}),
+    (TaskChoice(causes=frozenset({"memory", "x"})), {JobState.FAILED}),
+    (TaskChoice(failed=True, causes=frozenset({"x"})), set()),
+    (TaskChoice(cancelled=True, causes=frozenset({"x"})), {JobState.CANCELLED, None}),
+    (TaskChoice(indexes=frozenset({3})), {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, None}),
+    (TaskChoice(failed=True, indexes=frozenset({3})), {JobState.FAILED}),
+    (TaskChoice(failed=True, indexes=frozenset({4})), set()),
 ]
 
 
 @pytest.mark.parametrize(("wanted", "meant"), MEANT)
-def test_which_tasks_are_meant(wanted: Wanted, meant: set[JobState | None]) -> None:
+def test_which_tasks_are_meant(wanted: TaskChoice, meant: set[JobState | None]) -> None:
     ends = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED, None)
     tasks = [Task(3, state, FAILED_BY if state is JobState.FAILED else frozenset()) for state in ends]
     assert {task.state for task in tasks if is_meant(wanted, task)} == meant

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.compiled.workloads import dump_state, load_workload
 from holdfast.dialects.jobset.program import read_program
-from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
+from holdfast.domain.containers import Capability, ContainerRole, Mount, Port, Volume
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
@@ -246,9 +246,9 @@ def test_a_pod_is_all_of_its_containers_in_the_order_they_start() -> None:
     )
     program = read.program
     assert [(one.container, one.role) for one in program.containers] == [
-        ("proxy", Role.SIDECAR),
-        ("fetch", Role.INIT),
-        ("main", Role.MAIN),
+        ("proxy", ContainerRole.SIDECAR),
+        ("fetch", ContainerRole.INIT),
+        ("main", ContainerRole.MAIN),
     ]
     assert (program.resources.cpu_m, program.own) == (3250, Resources(1000))
     assert program.containers[1].for_pod({"RANK": "3"})[1] == {"RANK": "3", "A": "b", "B": "b"}

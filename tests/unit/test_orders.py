@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import dump_spec
-from holdfast.domain.containers import Mount, Port, Role, Volume
+from holdfast.domain.containers import ContainerRole, Mount, Port, Volume
 from holdfast.domain.job import Job, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
@@ -92,7 +92,7 @@ def test_an_order_for_a_pod_has_all_that_its_template_asks_for(lab: Lab) -> None
     program = Program(
         **container("first", resources=Resources(1500, 3 << 20, 0, 0, ((FPGA, 1000),)), is_arguments=True),  # type: ignore[arg-type] # by name
         own=Resources(250, 1 << 20),
-        others=(ContainerSpec(**container("before", role=Role.INIT)),),  # type: ignore[arg-type] # by name
+        others=(ContainerSpec(**container("before", role=ContainerRole.INIT)),),  # type: ignore[arg-type] # by name
         grace_s=3.0,
         deadline_s=100.0,
         node_selector={"zone": "a"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.classify import NO_CATEGORIES, classify
-from holdfast.domain.containers import Capability, EngineInfo, Role, Volume
+from holdfast.domain.containers import Capability, ContainerRole, EngineInfo, Volume
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.placement.fit import Shape
@@ -110,7 +110,7 @@ def test_a_job_is_ready_when_all_pods_are_that_run_at_a_time(completions: int | 
 
 
 def test_the_engine_that_can_do_what_a_program_needs_goes_before_one_that_has_what_it_could_do_without() -> None:
-    program = Program(image="busybox", volumes=(Volume("v"),), others=(ContainerSpec(role=Role.INIT),))
+    program = Program(image="busybox", volumes=(Volume("v"),), others=(ContainerSpec(role=ContainerRole.INIT),))
     able = EngineInfo("able", frozenset({Capability.INIT_CONTAINERS}))
     rich = EngineInfo("rich", frozenset({Capability.IMAGES, Capability.VOLUMES}))
     assert program.closest([rich, able]) == program.closest([able, rich]) == able

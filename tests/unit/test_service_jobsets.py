@@ -19,7 +19,7 @@ from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidReq
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.jobsets.sets import SetWriter, set_named
-from holdfast.service.operations.filters import Wanted, read_filter
+from holdfast.service.operations.filters import JobQuery, read_filter
 from holdfast.service.operations.jobsets import JobSetOperations
 from holdfast.service.operations.seeing import Seeing
 from holdfast.service.steering.control import Control
@@ -294,11 +294,11 @@ def test_a_deleted_set_is_gone_and_its_jobs_stay(sets: SetWriter, control: Contr
     with pytest.raises(NotFound):
         set_named(lab.store, "short")
     seeing = Seeing(lab.store, None, Caller(Principal("lab", roles=(Role.ADMIN,)), 0.0))
-    where = read_filter(seeing, Wanted(job_set=set_id))
+    where = read_filter(seeing, JobQuery(job_set=set_id))
     assert where == JobFilter(job_set=set_id)
     assert {job.state for job in lab.store.jobs(where)} == {JobState.CANCELLED}
     with pytest.raises(NotFound):
-        read_filter(seeing, Wanted(job_set="short"))
+        read_filter(seeing, JobQuery(job_set="short"))
 
 
 def test_what_is_asked_of_the_controller_names_the_set_who_and_why(

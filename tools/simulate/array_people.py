@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import dump_spec
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Axis, Indexes
-from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.domain.workloads.array.rerun import TaskChoice
 from holdfast.errors import Conflict, NotFound, Refused
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
@@ -76,7 +76,7 @@ class ArrayPeople:
         if not self._checks.rows:
             return
         row = self._later.choice(list(self._checks.rows.values()))
-        wanted = Wanted(*self._later.choice(((True, False), (False, True), (True, True))))
+        wanted = TaskChoice(*self._later.choice(((True, False), (False, True), (True, True))))
         try:
             found = rerun(Submitter(self._scene.store(), self._scene.agenda, self), row.id, wanted, _named)
         except (NotFound, Conflict, Refused) as error:

@@ -16,7 +16,7 @@ from holdfast.domain.workloads.base import Owner, Workload
 from holdfast.domain.workloads.dependencies import (
     CANCELLED,
     GONE,
-    Standing,
+    AwaitedState,
     holds,
     standing_of,
 )
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1000
 """Those that are looked at in the tick in which what they wait for ends; the others follow at their kind's pace."""
-_MISSING = Standing(missing=True)
+_MISSING = AwaitedState(missing=True)
 
 
-def _going_on(found: dict[str, Standing], key: str, error: HoldfastError) -> None:
+def _going_on(found: dict[str, AwaitedState], key: str, error: HoldfastError) -> None:
     """Have those who wait for something that cannot be read wait on: it is left alone, and may be read again."""
     del error
-    found[key] = Standing()
+    found[key] = AwaitedState()
 
 
 class Awaited(Struct, eq=False, gc=True):
     """Something that is waited for."""
 
-    standing: Standing | None
+    standing: AwaitedState | None
     """As last seen; ``None``: it is to be looked up."""
     dependents: dict[str, str] = field(default_factory=dict)
     """Kinds of those that wait for it, by id."""
@@ -122,7 +122,7 @@ class Waits:
         if not self._unknown:
             return
         unknown, self._unknown = list(self._unknown), {}
-        found: dict[str, Standing] = {}
+        found: dict[str, AwaitedState] = {}
         damaged = partial(_going_on, found)
         for jobs in read_each(store.jobs_by_id, unknown, damaged):
             found.update((job.id, standing_of(changes.jobs.get(job.id, job))) for job in jobs)
@@ -137,13 +137,13 @@ class Waits:
             if entry.standing is None or not entry.standing.outcome:  # it may have ended and be deleted by now
                 entry.standing = found.get(key, _MISSING)
 
-    def standings(self, after: Sequence[Dependency], met: Sequence[int]) -> list[Standing]:
+    def standings(self, after: Sequence[Dependency], met: Sequence[int]) -> list[AwaitedState]:
         """Return how each thing stands that is waited for; of what is not waited for any more anything."""
         return [_MISSING if place in met else self._standing(one) for place, one in enumerate(after)]
 
-    def _standing(self, one: Dependency) -> Standing:
+    def _standing(self, one: Dependency) -> AwaitedState:
         if one.outcome:
-            return Standing(one.outcome, reason=one.reason)
+            return AwaitedState(one.outcome, reason=one.reason)
         found = self.awaited[one.id].standing or _MISSING
         if not found.missing:
             return found
@@ -152,4 +152,4 @@ class Waits:
         array = self.awaited[one.array].standing or _MISSING
         if array.missing:
             return GONE
-        return Standing(CANCELLED, reason="its array ended without it") if array.outcome else found
+        return AwaitedState(CANCELLED, reason="its array ended without it") if array.outcome else found

@@ -41,7 +41,7 @@ class CategoryMatch(Struct, frozen=True):
     suggests: Action | None = None
 
 
-class CompiledRule(Struct, frozen=True):
+class CompiledCategoryRule(Struct, frozen=True):
     """One rule of a category, with what rules it out before any of its tests is run: most failures match few."""
 
     tests: tuple[Test, ...]
@@ -57,7 +57,7 @@ class CompiledRule(Struct, frozen=True):
 class CompiledCategories(Struct, frozen=True):
     """Categories in order of precedence, ready to match."""
 
-    rules: tuple[CompiledRule, ...] = ()
+    rules: tuple[CompiledCategoryRule, ...] = ()
     otherwise: CategoryMatch = CategoryMatch()
 
     @classmethod
@@ -109,16 +109,16 @@ NO_CATEGORIES = CompiledCategories()
 """No categories."""
 
 
-def _compiled(category: FailureCategory, rule: CategoryRule, *first: Test) -> CompiledRule:
+def _compiled(category: FailureCategory, rule: CategoryRule, *first: Test) -> CompiledCategoryRule:
     tests = (*first, *_tests(rule))
-    return CompiledRule(tests, _match(category, rule), rule.conditions, of_output=rule.log is not None)
+    return CompiledCategoryRule(tests, _match(category, rule), rule.conditions, of_output=rule.log is not None)
 
 
-def _told(category: FailureCategory, rule: CategoryRule, log: str) -> CompiledRule:
+def _told(category: FailureCategory, rule: CategoryRule, log: str) -> CompiledCategoryRule:
     """Look for the pattern of a rule in the line that says what went wrong, and for nothing else it asks."""
     pattern = Pattern(log)
     tests: tuple[Test, ...] = (_is_programs, lambda failure, _: pattern.found_in(failure.error_line))
-    return CompiledRule(tests, _match(category, rule), of_output=True)
+    return CompiledCategoryRule(tests, _match(category, rule), of_output=True)
 
 
 def _match(category: FailureCategory, rule: CategoryRule) -> CategoryMatch:

@@ -43,7 +43,7 @@ LOCAL = EngineInfo("process")
 """What runs programs where nothing else is known to: local processes."""
 
 
-class Role(StrEnum):
+class ContainerRole(StrEnum):
     """What a container is for."""
 
     INIT = "init"

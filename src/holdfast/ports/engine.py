@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.domain.containers import EngineInfo, Mount, Port, Role, Volume
+from holdfast.domain.containers import ContainerRole, EngineInfo, Mount, Port, Volume
 from holdfast.domain.devices import Device  # noqa: TC001 - the codec of messages looks it up
 from holdfast.domain.job import Resources
 from holdfast.domain.record import Struct, field
@@ -27,7 +27,7 @@ class Container(Struct, frozen=True, kw_only=True):
     """One program of a run."""
 
     name: str = "main"
-    role: Role = Role.MAIN
+    role: ContainerRole = ContainerRole.MAIN
     image: str = ""
     command: tuple[str, ...] = ()
     is_arguments: bool = False
@@ -98,7 +98,7 @@ class RunOrder(Struct, frozen=True):
     @property
     def main(self) -> Container:
         """Its first main container."""
-        return next(one for one in self.containers if one.role is Role.MAIN)
+        return next(one for one in self.containers if one.role is ContainerRole.MAIN)
 
 
 class RunPhase(StrEnum):

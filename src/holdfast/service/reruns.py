@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from holdfast.domain.workloads.array.model import ArraySpec
-    from holdfast.domain.workloads.array.rerun import Wanted
+    from holdfast.domain.workloads.array.rerun import TaskChoice
     from holdfast.ports.store import Store
     from holdfast.service.submit import Submitter
 
@@ -49,7 +49,7 @@ def reruns_of(store: Store, array: Array) -> Sequence[Array]:
 def rerun(
     submitter: Submitter,
     reference: str,
-    wanted: Wanted,
+    wanted: TaskChoice,
     change: Callable[[ArraySpec, str], ArraySpec],
     *,
     dry_run: bool = False,
@@ -84,7 +84,7 @@ def rerun(
 def _rerun(
     submitter: Submitter,
     reference: str,
-    wanted: Wanted,
+    wanted: TaskChoice,
     change: Callable[[ArraySpec, str], ArraySpec],
     *,
     dry_run: bool,
@@ -136,7 +136,7 @@ def _in_its_place(other: Array) -> str:
     return f"run what fails there again: holdfast rerun {other.name} --failed"
 
 
-def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: Wanted) -> Sequence[Task]:
+def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: TaskChoice) -> Sequence[Task]:
     """Return the tasks that are meant."""
     every = list(spec.every_index())
     if wanted.indexes is not None:
@@ -169,7 +169,7 @@ def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: Wanted) -> Sequ
     return found
 
 
-def _nothing(array: Array, wanted: Wanted, tasks: Iterable[Task], going: Collection[int]) -> NotFound:
+def _nothing(array: Array, wanted: TaskChoice, tasks: Iterable[Task], going: Collection[int]) -> NotFound:
     """Say that no task is meant, and which ones could be."""
     among = "" if wanted.indexes is None else f" among {format_indexes(wanted.indexes)}"
     if wanted.causes and not wanted.cancelled:

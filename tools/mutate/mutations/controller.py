@@ -309,7 +309,7 @@ MUTATIONS = (
     Mutation(
         "what cannot be read counts as deleted for those who wait for it",
         "controller/dependencies.py",
-        "found[key] = Standing()",
+        "found[key] = AwaitedState()",
         "found[key] = _MISSING",
         ("integration/test_damaged_rows.py",),
     ),

@@ -19,7 +19,7 @@ from holdfast.errors import NotFound
 from holdfast.service.manifests import armada
 from holdfast.service.operations.catalogue import Queues
 from holdfast.service.operations.events import LARGEST_PART, EventLog
-from holdfast.service.operations.filters import Wanted
+from holdfast.service.operations.filters import JobQuery
 from holdfast.service.operations.jobs import JobOperations
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class _Told:
             raise Rejected(grpc.StatusCode.NOT_FOUND, told) from error
 
     def _exists(self) -> bool:
-        where = self._jobs.meant(self._asked.caller, Wanted(queue=self._queue, group=self._group))
+        where = self._jobs.meant(self._asked.caller, JobQuery(queue=self._queue, group=self._group))
         return bool(self._jobs.page(self._asked.caller, where, limit=1).jobs)
 
     def next(self) -> tuple[list[event.EventStreamMessage], EventPart]:
@@ -127,7 +127,7 @@ class _Told:
         self._described = self._by_id(ids) if ids else {}
 
     def _by_id(self, ids: Sequence[str]) -> dict[str, Job]:
-        where = self._jobs.meant(self._asked.caller, Wanted(ids=ids))
+        where = self._jobs.meant(self._asked.caller, JobQuery(ids=ids))
         return {job.id: job for job in self._jobs.page(self._asked.caller, where, limit=len(ids)).jobs}
 
     def _describe(self, job_id: str, message: event.EventMessage) -> None:

@@ -14,7 +14,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RunStatus
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.service.manifests import armada
-from holdfast.service.operations.filters import Wanted
+from holdfast.service.operations.filters import JobQuery
 from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def job_status_by_uri(asked: Asked, sent: job.JobStatusUsingExternalJobUriReques
         refuse("request must contain external job uri")
     jobs = JobOperations(asked.backend)
     label = f"{armada.EXTERNAL_URI}={sent.external_job_uri}"
-    where = jobs.meant(asked.caller, Wanted(queue=sent.queue, group=sent.jobset, labels=[label]))
+    where = jobs.meant(asked.caller, JobQuery(queue=sent.queue, group=sent.jobset, labels=[label]))
     found = jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs
     return job.JobStatusResponse(job_states=_states_of(asked, found))
 
@@ -147,7 +147,7 @@ def _check_count(ids: Sequence[str], what: str) -> None:
 
 def _by_id(asked: Asked, ids: Sequence[str]) -> dict[str, Job]:
     jobs = JobOperations(asked.backend)
-    where = jobs.meant(asked.caller, Wanted(ids=list(ids)))
+    where = jobs.meant(asked.caller, JobQuery(ids=list(ids)))
     return {one.id: one for one in jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs} if ids else {}
 
 

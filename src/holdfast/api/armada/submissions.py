@@ -16,7 +16,7 @@ from holdfast.errors import InvalidRequest, NotFound
 from holdfast.service.manifests import armada
 from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.catalogue import Queues
-from holdfast.service.operations.filters import Wanted
+from holdfast.service.operations.filters import JobQuery
 from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations
 from holdfast.service.operations.submissions import Submissions
 
@@ -166,7 +166,7 @@ def _in_queue(
     if pools and POOL not in pools:
         return None
     jobs = JobOperations(asked.backend)
-    where = jobs.meant(asked.caller, Wanted(queue=queue, states=states))
+    where = jobs.meant(asked.caller, JobQuery(queue=queue, states=states))
     if not classes:
         return where
     found = (job for page in _pages(asked, where) for job in page)
@@ -176,7 +176,7 @@ def _in_queue(
 def _meant(
     asked: Asked, queue: str, job_set: str, ids: Sequence[str] | None = None, states: Sequence[str] = ()
 ) -> JobFilter:
-    wanted = Wanted(queue=queue, group=job_set, ids=ids, states=states)
+    wanted = JobQuery(queue=queue, group=job_set, ids=ids, states=states)
     return JobOperations(asked.backend).meant(asked.caller, wanted)
 
 

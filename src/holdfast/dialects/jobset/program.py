@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from holdfast.dialects.jobset.quantity import kube_amount, kube_count, kube_cpu, kube_memory
 from holdfast.dialects.native.watching import annotated
 from holdfast.dialects.reading import Fields
-from holdfast.domain.containers import Mount, Port, Role, Volume
+from holdfast.domain.containers import ContainerRole, Mount, Port, Volume
 from holdfast.domain.job import Resources
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.jobset.model import NAMESPACE
@@ -153,7 +153,7 @@ def _container(
     command = [*(written.get("command") or []), *(written.get("args") or [])]
     return {
         "container": str(written.get("name", "main")),
-        "role": Role.SIDECAR if sidecar else Role.INIT if init else Role.MAIN,
+        "role": ContainerRole.SIDECAR if sidecar else ContainerRole.INIT if init else ContainerRole.MAIN,
         "image": str(written.get("image") or ""),
         "command": tuple(str(word) for word in command),
         "is_arguments": not written.get("command"),
@@ -184,11 +184,11 @@ def _whole(own: Resources, others: Iterable[ContainerSpec]) -> Resources:
     mains = own
     for one in others:
         match one.role:
-            case Role.SIDECAR:
+            case ContainerRole.SIDECAR:
                 running += one.resources
-            case Role.INIT:
+            case ContainerRole.INIT:
                 most = _most(most, running + one.resources)
-            case Role.MAIN:
+            case ContainerRole.MAIN:
                 mains += one.resources
             case _:
                 assert_never(one.role)

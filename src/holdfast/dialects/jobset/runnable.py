@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.jobset.program import COUNTED
 from holdfast.dialects.native.resources import OFFERED
-from holdfast.domain.containers import Capability, Role
+from holdfast.domain.containers import Capability, ContainerRole
 from holdfast.domain.suggestion import closest
 from holdfast.domain.workloads.jobset.model import CONTROLLER, JobSetSpec
 from holdfast.domain.workloads.kubejob.reconcile import CONTROLLER as JOB_CONTROLLER
@@ -80,10 +80,10 @@ def _lacking(read: ReadProgram, engine: EngineInfo) -> Iterator[Problem]:
     program = read.program
     lacking = program.needs - engine.capabilities
     for where, one in program.placed():
-        if one.role is Role.INIT and Capability.INIT_CONTAINERS in lacking:
+        if one.role is ContainerRole.INIT and Capability.INIT_CONTAINERS in lacking:
             message = f"Forbidden: engine {engine.name} runs no init containers"
             yield Problem(where, message, hint="do its work at the beginning of the main container's command")
-        elif one is not program and one.role is not Role.INIT and Capability.CONTAINERS in lacking:
+        elif one is not program and one.role is not ContainerRole.INIT and Capability.CONTAINERS in lacking:
             message = f"Forbidden: engine {engine.name} runs one container for each pod"
             yield Problem(where, message, (program.container,), "start it from the main container's command")
         elif one.is_arguments and Capability.IMAGES in lacking:

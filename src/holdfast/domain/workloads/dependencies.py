@@ -87,7 +87,7 @@ DELETED = "Deleted"
 SUCCEEDED, FAILED, CANCELLED = (state.value for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED))
 
 
-class Standing(Struct, frozen=True):
+class AwaitedState(Struct, frozen=True):
     """The progress of something that is waited for."""
 
     outcome: str = ""
@@ -99,7 +99,7 @@ class Standing(Struct, frozen=True):
     """There is no such thing, or not yet."""
 
 
-GONE = Standing(DELETED)
+GONE = AwaitedState(DELETED)
 _HOLDS: Mapping[Condition, frozenset[str]] = {
     Condition.OK: frozenset({SUCCEEDED}),
     Condition.FAILED: frozenset({FAILED}),
@@ -120,16 +120,16 @@ _NOT = {
 _HOW = {SUCCEEDED: "it succeeded", FAILED: "it failed", CANCELLED: "it was cancelled", DELETED: "it was deleted"}
 
 
-def standing_of(what: Job | Owner | None) -> Standing:
+def standing_of(what: Job | Owner | None) -> AwaitedState:
     """Return how far something is, by its record; ``None``: it was forgotten."""
     if what is None:
         return GONE
     if isinstance(what, Job):
-        return Standing(what.state.value if what.terminal else "", what.started_at is not None, what.reason)
-    return Standing(what.outcome, reason=what.ended_because)
+        return AwaitedState(what.state.value if what.terminal else "", what.started_at is not None, what.reason)
+    return AwaitedState(what.outcome, reason=what.ended_because)
 
 
-def holds(dependency: Dependency, standing: Standing) -> bool | None:
+def holds(dependency: Dependency, standing: AwaitedState) -> bool | None:
     """Say whether a condition holds; ``None``: not yet, ``False``: never any more."""
     if dependency.condition is Condition.STARTED:
         return True if standing.started else False if standing.outcome else None
@@ -147,7 +147,7 @@ def waits_for(after: Sequence[Dependency], met: Sequence[int] = ()) -> str:
     return f"waits for {', '.join(told[:-1])}{' and ' if len(told) > 1 else ''}{''.join(told[-1:])}"
 
 
-def never(dependency: Dependency, standing: Standing) -> str:
+def never(dependency: Dependency, standing: AwaitedState) -> str:
     """Say why a condition can never hold any more."""
     how, reason = _HOW[standing.outcome], standing.reason
     if len(reason) > _LONGEST_REASON:
@@ -168,7 +168,7 @@ class Looked(Struct, frozen=True):
     """Which one that is and why; else what is still waited for."""
 
 
-def look(after: Sequence[Dependency], met: Sequence[int], standings: Sequence[Standing]) -> Looked:
+def look(after: Sequence[Dependency], met: Sequence[int], standings: Sequence[AwaitedState]) -> Looked:
     """Look at how things stand that are waited for.
 
     Args:
@@ -200,7 +200,7 @@ def kept_waiting(job: Job, after: Sequence[Dependency], now: float) -> Job:
     return evolve(job, state=JobState.WAITING, reason=waits_for(after, job.met), retry_at=None, updated_at=now)
 
 
-def advanced(job: Job, after: Sequence[Dependency], standings: Sequence[Standing], now: float) -> Job:
+def advanced(job: Job, after: Sequence[Dependency], standings: Sequence[AwaitedState], now: float) -> Job:
     """Return a job as it goes on after a look at what it waits for; the same if nothing has changed.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from holdfast.domain.containers import Role
+from holdfast.domain.containers import ContainerRole
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.ports.engine import LEADING, Observation, RunPhase, StopReason
@@ -102,7 +102,7 @@ class Life(Struct, gc=True):
         self.starts_at = max(now, self.prepared_at) + plan.start_delay_s
         if plan.pull_fails:
             return
-        inits = [one.name for one in order.containers if one.role is Role.INIT]
+        inits = [one.name for one in order.containers if one.role is ContainerRole.INIT]
         failed = next((place for place, name in enumerate(inits) if plan.exit_codes.get(name)), None)
         if not plan.outcome.started:
             self.ends_at = self.starts_at
@@ -195,7 +195,7 @@ class Life(Struct, gc=True):
 
 
 def _ports(order: RunOrder) -> Mapping[str, int]:
-    ports = [port for one in order.containers if one.role is not Role.INIT for port in one.ports]
+    ports = [port for one in order.containers if one.role is not ContainerRole.INIT for port in one.ports]
     return {port.name or str(port.number): port.number for port in ports}
 
 
@@ -238,11 +238,11 @@ def _own_outcome(life: Life) -> RunOutcome:
 def _results(life: Life) -> Iterator[ContainerResult]:
     plan, first = life.plan, life.order.main
     for one in life.order.containers:
-        code, init = plan.exit_codes.get(one.name, 0), one.role is Role.INIT
+        code, init = plan.exit_codes.get(one.name, 0), one.role is ContainerRole.INIT
         if one is first:
             for result in plan.outcome.containers:
                 yield evolve(result, name=one.name, log_tail=plan.logs.get(one.name, ()))
-        elif one.role is not Role.SIDECAR:
+        elif one.role is not ContainerRole.SIDECAR:
             reason, tail = "Error" if code else "Completed", plan.logs.get(one.name, ())
             yield ContainerResult(code, one.name, reason=reason, init=init, log_tail=tail)
         if init and code:

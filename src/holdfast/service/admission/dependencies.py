@@ -16,7 +16,7 @@ from holdfast.domain.suggestion import closest
 from holdfast.domain.terms.kinds import KINDS, info_of
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.base import Owner
-from holdfast.domain.workloads.dependencies import Condition, Standing, Target, holds, standing_of, waits_for
+from holdfast.domain.workloads.dependencies import AwaitedState, Condition, Target, holds, standing_of, waits_for
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import NotFound, Problem
 from holdfast.service.admission.finding import Everything
@@ -58,7 +58,7 @@ class Found(NamedTuple):
     target: str
     id: str
     name: str
-    standing: Standing
+    standing: AwaitedState
     array: ArraySpec | None = None
     place: int | None = None
     """In the submission, if it is part of that."""
@@ -185,7 +185,7 @@ class Resolver:
             kinds = dict.fromkeys(f"{item.target}/{one.name}" for _, item in places)
             return Problem("", message, tuple(kinds) if len(kinds) == len(places) else (), "give each its own name")
         for place, item in places:
-            return Found(item.target, "", item.spec.name, Standing(), item.array, place)
+            return Found(item.target, "", item.spec.name, AwaitedState(), item.array, place)
         return None
 
     def _stored(self, place: int, one: Dependency) -> Found | Problem:

@@ -13,7 +13,7 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import Array, task_name
-from holdfast.domain.workloads.array.rerun import Wanted
+from holdfast.domain.workloads.array.rerun import TaskChoice
 from holdfast.errors import Internal, NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.ports.workloads import EVERY
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from holdfast.ports.workloads import Unreadable, WorkloadFilter
     from holdfast.service.manifests.text import Text
 
-__all__ = ["Reran", "Wanted"]
+__all__ = ["Reran", "TaskChoice"]
 
 
 LARGEST_PAGE = 1000
@@ -178,7 +178,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         self,
         caller: Caller,
         ref: str,
-        wanted: Wanted,
+        wanted: TaskChoice,
         *,
         indices: str | None = None,
         changes: Mapping[str, Any] | None = None,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=str)
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class JobQuery(Struct, frozen=True, kw_only=True):
     """A caller's filter of a list of jobs; every field that is given must hold."""
 
     states: Sequence[str] = ()
@@ -48,7 +48,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """Name of who submitted them."""
 
 
-def read_filter(seeing: Seeing, wanted: Wanted) -> JobFilter:
+def read_filter(seeing: Seeing, wanted: JobQuery) -> JobFilter:
     """Read the filter of a list of jobs, for somebody.
 
     Raises:
@@ -71,7 +71,7 @@ def read_filter(seeing: Seeing, wanted: Wanted) -> JobFilter:
     return seeing.listed(where)
 
 
-def _owner_of(seeing: Seeing, wanted: Wanted) -> str | None:
+def _owner_of(seeing: Seeing, wanted: JobQuery) -> str | None:
     """Find what the jobs must belong to."""
     if wanted.array is not None and wanted.job_set is not None:
         msg = "a job belongs to a job set or to an array"

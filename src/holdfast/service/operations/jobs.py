@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.explanation import Explanation
     from holdfast.ports.overview import Latest
-    from holdfast.service.operations.filters import Wanted
+    from holdfast.service.operations.filters import JobQuery
 
 __all__ = ["LARGEST_PART", "MOST_LINES", "JobDetail", "LogQuery", "LogText"]
 _MOST_MANIFESTS = 1_024
@@ -58,7 +58,7 @@ class JobOperations(Steers[Job], frozen=True):
     rules = JOBS
 
     @asks(Right.WATCH, Subject.JOB)
-    def meant(self, caller: Caller, wanted: Wanted) -> JobFilter:
+    def meant(self, caller: Caller, wanted: JobQuery) -> JobFilter:
         """Return the filter of a list; see ``read_filter``."""
         return read_filter(self.backend.seeing(caller), wanted)
 

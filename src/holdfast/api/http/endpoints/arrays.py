@@ -18,7 +18,7 @@ from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.errors import Problem
 from holdfast.service.manifests.text import Text
-from holdfast.service.operations.arrays import ArrayOperations, Wanted
+from holdfast.service.operations.arrays import ArrayOperations, TaskChoice
 from holdfast.service.operations.backend import Backend
 from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
 from holdfast.wire.base import API
@@ -126,7 +126,7 @@ def rerun_array(backend: Backend, by: Caller, ref: ArrayRef, asked: ArrayRerun, 
     found = ArrayOperations(backend).rerun(
         by,
         ref,
-        Wanted(asked.failed, asked.cancelled, frozenset(asked.causes)),
+        TaskChoice(asked.failed, asked.cancelled, frozenset(asked.causes)),
         indices=asked.indices,
         changes=asked.set,
         name=asked.name,

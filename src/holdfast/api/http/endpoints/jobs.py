@@ -12,7 +12,7 @@ from holdfast.ports.overview import Latest
 from holdfast.ports.store import JobFilter
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.batches import JobBatches
-from holdfast.service.operations.filters import Wanted, mark_of
+from holdfast.service.operations.filters import JobQuery, mark_of
 from holdfast.service.operations.jobs import (
     LARGEST_PAGE,
     LARGEST_PART,
@@ -91,7 +91,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
 
     With `fields=full` a page has at most 4 MiB, if not one job alone has more: it may end before its limit.
     """
-    wanted = Wanted(
+    wanted = JobQuery(
         states=state or (),
         queue=queue,
         name=name,
@@ -279,14 +279,14 @@ def reprioritize(backend: Backend, by: Caller, ref: Ref, asked: NewPriority) -> 
 @_CONTROL.add("POST", "/jobs/cancel", AskedJobs, 413, 422, summary="Cancel many jobs", status=202)
 def cancel_many(backend: Backend, by: Caller, asked: ManyJobs) -> AskedJobs:
     """Ask for jobs with these ids to be cancelled: all, or none; those of job sets end with their set alone."""
-    where = JobOperations(backend).meant(by, Wanted(ids=asked.ids))
+    where = JobOperations(backend).meant(by, JobQuery(ids=asked.ids))
     return AskedJobs(ids=[job.id for job in JobBatches(backend).cancel(by, where, asked.reason)])
 
 
 @_CONTROL.add("POST", "/jobs/preempt", AskedJobs, 413, 422, summary="Preempt many jobs", status=202)
 def preempt_many(backend: Backend, by: Caller, asked: ManyJobs) -> AskedJobs:
     """Ask for the places of those jobs with these ids that run: all, or none; policies decide which run again."""
-    where = JobOperations(backend).meant(by, Wanted(ids=asked.ids, states=["Running"]))
+    where = JobOperations(backend).meant(by, JobQuery(ids=asked.ids, states=["Running"]))
     return AskedJobs(ids=[job.id for job in JobBatches(backend).preempt(by, where, asked.reason)])
 
 
@@ -296,7 +296,7 @@ def reprioritize_many(backend: Backend, by: Caller, asked: NewPriorities) -> Rep
     if asked.queue is None and asked.group is None and asked.ids is None:
         msg = "nothing says which jobs are meant"
         raise InvalidRequest(msg, problems=[Problem("group", "is required, or queue, or ids")])
-    where = JobOperations(backend).meant(by, Wanted(queue=asked.queue, group=asked.group, ids=asked.ids))
+    where = JobOperations(backend).meant(by, JobQuery(queue=asked.queue, group=asked.group, ids=asked.ids))
     return Reprioritized(count=len(JobBatches(backend).reprioritize(by, where, asked.priority)))
 
 

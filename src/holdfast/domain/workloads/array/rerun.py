@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.array.model import ArraySpec
 
 
-class Wanted(Struct, frozen=True):
+class TaskChoice(Struct, frozen=True):
     """Which tasks are selected; every condition must hold, but failed and cancelled ones add up."""
 
     failed: bool = False
@@ -44,7 +44,7 @@ class Task(Struct, frozen=True):
     """Whether it was made, and deleted once it had ended: how is not known any more."""
 
 
-def is_meant(wanted: Wanted, task: Task) -> bool:
+def is_meant(wanted: TaskChoice, task: Task) -> bool:
     """Whether a task that has ended, or will never be made, is to run again."""
     if wanted.indexes is not None and task.index not in wanted.indexes:
         return False

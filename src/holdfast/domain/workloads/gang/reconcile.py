@@ -25,7 +25,7 @@ from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.dependencies import Standing, advanced, kept_waiting
+from holdfast.domain.workloads.dependencies import AwaitedState, advanced, kept_waiting
 from holdfast.domain.workloads.gang import interruption
 from holdfast.domain.workloads.gang.conclude import (
     EndedAttempt,
@@ -76,7 +76,7 @@ class Observed(NamedTuple):
     """Why it is asked."""
     interrupted: Interruption | None = None
     """Why the attempt in flight was told to stop, if it did nothing wrong."""
-    awaited: Sequence[Standing] | None = None
+    awaited: Sequence[AwaitedState] | None = None
     """How each thing stands that it waits for, while it does."""
     paused: bool = False
     """Whether nothing is started: no time for a place passes."""

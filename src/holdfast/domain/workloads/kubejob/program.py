@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from holdfast.domain.containers import Capability, Mount, Port, Role, Volume
+from holdfast.domain.containers import Capability, ContainerRole, Mount, Port, Volume
 from holdfast.domain.job import Resources
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
@@ -36,7 +36,7 @@ class ContainerSpec(Struct, frozen=True, kw_only=True):
 
     container: str = "main"
     """Its name."""
-    role: Role = Role.MAIN
+    role: ContainerRole = ContainerRole.MAIN
     image: str = ""
     command: tuple[str, ...] = ()
     """May refer to every variable, and to those each pod is given."""
@@ -84,15 +84,15 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
         """Every container, in the order they are started."""
         if not self.others:
             return (self,)
-        before = [one for one in self.others if one.role is not Role.MAIN]
-        return (*before, self, *(one for one in self.others if one.role is Role.MAIN))
+        before = [one for one in self.others if one.role is not ContainerRole.MAIN]
+        return (*before, self, *(one for one in self.others if one.role is ContainerRole.MAIN))
 
     @property
     def needs(self) -> frozenset[Capability]:
         """What an engine must be capable of to run it; without images and volumes most pods can do."""
         roles = {one.role for one in self.others}
-        found = {Capability.CONTAINERS} if roles & {Role.MAIN, Role.SIDECAR} else set()
-        found |= {Capability.INIT_CONTAINERS} if Role.INIT in roles else set()
+        found = {Capability.CONTAINERS} if roles & {ContainerRole.MAIN, ContainerRole.SIDECAR} else set()
+        found |= {Capability.INIT_CONTAINERS} if ContainerRole.INIT in roles else set()
         found |= {Capability.DEVICES} if self.devices else set()
         return frozenset(found | ({Capability.IMAGES} if any(one.is_arguments for one in self.containers) else set()))
 
@@ -101,7 +101,7 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
         yield "containers[0]", self
         inits = mains = 0
         for one in self.others:
-            if one.role is Role.MAIN:
+            if one.role is ContainerRole.MAIN:
                 mains += 1
                 yield f"containers[{mains}]", one
             else:
@@ -123,8 +123,8 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
         lacking = self.needs - capabilities
         if not lacking:
             return self
-        without = {Role.INIT} if Capability.INIT_CONTAINERS in lacking else set()
-        without |= {Role.MAIN, Role.SIDECAR} if Capability.CONTAINERS in lacking else set()
+        without = {ContainerRole.INIT} if Capability.INIT_CONTAINERS in lacking else set()
+        without |= {ContainerRole.MAIN, ContainerRole.SIDECAR} if Capability.CONTAINERS in lacking else set()
         others = tuple(one for one in self.others if one.role not in without)
         if Capability.IMAGES in lacking:
             others = tuple(evolve(one, is_arguments=False) for one in others)
