@@ -67,7 +67,8 @@ def test_failures_are_counted_under_armadas_names_while_its_door_is_open(lab: La
 def test_states_of_jobs_are_counted_as_armadas_scheduler_does(lab: Lab) -> None:
     telemetry = Telemetry(lab.clock.now, doors=("armada",))
     lab.store.put_queue(Queue("ml"))
-    lab.submit(job_named("works", queue="ml"), exits(0, after_s=3))
+    asks = Resources(1500, 3 << 30)
+    lab.submit(job_named("works", queue="ml", resources=asks, gang=2), exits(0, after_s=3))
     lab.submit(job_named("fails", retrying(1), queue="ml"), exits(9))
     rule = Rule(Action.FAIL, "taken", conditions=frozenset({FailureCondition.PREEMPTED}))
     taken = evolve(ends_with(FailureCondition.PREEMPTED, EndedBy.PREEMPTION), duration_s=1.0)
@@ -86,6 +87,12 @@ def test_states_of_jobs_are_counted_as_armadas_scheduler_does(lab: Lab) -> None:
         assert value(name.format("counter", "node"), {**of_node, **moved}) == 1, state
     moved = {"state": "succeeded", "priorState": "running"}
     assert value(name.format("seconds", "queue"), {**of_queue, **moved}) == pytest.approx(3, abs=0.5)
+    worked = value(name.format("seconds", "queue"), {**of_queue, **moved}) or 0
+    for resource, each in (("cpu", 1.5), ("memory", 3 << 30), ("nvidia.com/gpu", None)):
+        expected = None if each is None else pytest.approx(worked * 2 * each)
+        asked_for = {**moved, "resource": resource}
+        assert value(name.format("resource_seconds", "queue"), {**of_queue, **asked_for}) == expected
+        assert value(name.format("resource_seconds", "node"), {**of_node, **asked_for}) == expected
     assert value("armada_scheduler_job_run_completed_duration_seconds_count", of_queue) == 4
     of_none = {**of_queue, "pool": "", "state": "cancelled", "priorState": "queued"}
     assert value(name.format("counter", "queue"), of_none) == 1, "a job without a place"

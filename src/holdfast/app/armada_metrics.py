@@ -122,6 +122,8 @@ class _Placed(Struct, gc=True):
     cluster: str
     state: str
     since: float
+    asks: tuple[tuple[str, float], ...] = ()
+    """What all of its runs together ask for."""
     preempted: bool = False
 
 
@@ -143,6 +145,14 @@ class _States:
         self._seconds_by_queue = _Bounded(Gauge(f"{prefix}_seconds_by_queue", words, of_queue, registry=registry))
         words = "Seconds in the state before, by node" + grows
         self._seconds_by_node = _Bounded(Gauge(f"{prefix}_seconds_by_node", words, of_node, registry=registry))
+        words, of = "Seconds in the state before, times what was asked for, by {}; only grows.", "resource_seconds_by"
+        labels = [*of_queue, "resource"]
+        metric = Gauge(f"{prefix}_{of}_queue", words.format("queue"), labels, registry=registry)
+        self._resources_by_queue = _Bounded(metric)
+        labels = [*of_node, "resource"]
+        self._resources_by_node = _Bounded(
+            Gauge(f"{prefix}_{of}_node", words.format("node"), labels, registry=registry)
+        )
         self._durations = _Bounded(
             Histogram(
                 "armada_scheduler_job_run_completed_duration_seconds",
@@ -177,12 +187,14 @@ class _States:
         if job is None:
             return
         executor, node, _ = happened.places[0] if happened.places else ("", "", 0)
-        placed = self._placed[job_id] = _Placed(job.queue, node, executor, "queued", job.queued_at or job.submitted_at)
+        since = job.queued_at or job.submitted_at
+        placed = self._placed[job_id] = _Placed(job.queue, node, executor, "queued", since, _asked_for(job))
         self._move(placed, "leased", at)
 
     def _cancelled_in_queue(self, record: EventRecord, job: Job | None) -> None:
         if isinstance(record.event, JobCancelled) and job is not None and not job.attempt:
-            self._move(_Placed(job.queue, "", "", "queued", job.submitted_at), "cancelled", record.at, pool="")
+            placed = _Placed(job.queue, "", "", "queued", job.submitted_at, _asked_for(job))
+            self._move(placed, "cancelled", record.at, pool="")
 
     def _over(self, placed: _Placed, state: str, at: float) -> None:
         lasted = at - placed.since
@@ -199,6 +211,16 @@ class _States:
         self._by_node.of(placed.node, pool, placed.cluster, state, before).inc()
         self._seconds_by_queue.of(placed.queue, pool, state, before).inc(lasted)
         self._seconds_by_node.of(placed.node, pool, placed.cluster, state, before).inc(lasted)
+        for name, amount in placed.asks:
+            self._resources_by_queue.of(placed.queue, pool, state, before, name).inc(amount * lasted)
+            self._resources_by_node.of(placed.node, pool, placed.cluster, state, before, name).inc(amount * lasted)
+
+
+def _asked_for(job: Job) -> tuple[tuple[str, float], ...]:
+    """Return what a job asks for, of what upstream tracks unless it is told otherwise: cores, bytes and GPUs."""
+    request = job.request
+    amounts = (("cpu", request.cpu_m / 1000), ("memory", float(request.memory)), ("nvidia.com/gpu", request.gpus))
+    return tuple([(name, amount * job.gang) for name, amount in amounts if amount])
 
 
 def _state_of(happened: JobSucceeded | JobFailed | JobCancelled, placed: _Placed) -> str:
