@@ -262,6 +262,25 @@ def test_operators_say_who_works_in_a_queue_they_create_but_not_who_reads_others
         people.ops.create_queue(made("spied", "submit", "logs"))
 
 
+def test_operators_delete_a_queue_they_created_until_an_admin_gives_logs_away_in_it(people: People) -> None:
+    def made(*verbs: str) -> dict[str, Any]:
+        spec = {"permissions": [{"subjects": ["user:ann"], "verbs": list(verbs)}]}
+        return {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "theirs"}, "spec": spec}
+
+    people.ops.create_queue(made("submit"))
+    with pytest.raises(Forbidden, match="may not change the permissions of queue theirs"):
+        people.ops.put_queue("theirs", made("submit", "cancel"))
+    people.ops.delete_queue("theirs")
+    people.ops.create_queue(made("submit"))
+    people.lab_client.put_queue("theirs", made("submit", "logs"))
+    with pytest.raises(Forbidden, match="may not change the permissions of queue theirs"):
+        people.ops.delete_queue("theirs")
+    people.lab_client.delete_queue("theirs")
+    people.lab_client.create_queue(made("submit"))
+    with pytest.raises(Forbidden, match="may not change the permissions of queue theirs"):
+        people.ops.delete_queue("theirs")
+
+
 def test_a_report_names_nobody_whose_work_is_hidden_and_still_adds_up(people: People) -> None:
     for who, name in ((people.ann, "hers"), (people.ben, "his")):
         who.submit({**JOB, "name": name, "group": name})

@@ -176,7 +176,8 @@ class MemoryCatalogueStore(MemoryLogStore):
         with self._lock:
             presence.require_presence(presence.QUEUE, name, known=self._queues, create=False)
             references.require_not_default_queue(name)
-            permissions.require_right_to_permissions(by, self._queues[name], None)
+            creator = self._submitters.get(f"{presence.QUEUE} {name}")
+            permissions.require_right_to_delete(by, self._queues[name], creator)
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
             jobs = [job for job in self._jobs_waiting.by_id.values() if job.queue == name]
             if any(not job.terminal or job.id in asked for job in jobs):

@@ -34,6 +34,19 @@ def require_right_to_permissions(by: Caller | None, before: Queue | None, after:
         raise Forbidden(message, hint=refused.hint)
 
 
+def require_right_to_delete(by: Caller | None, queue: Queue, creator: str | None) -> None:
+    """Check that who deletes a queue may drop its permissions: an admin, or who created it and chose them.
+
+    Not even its creator where logs are given away in it: an admin has changed it since.
+
+    Raises:
+        Forbidden: It may not.
+    """
+    gives_logs = any(Right.LOGS in one.verbs for one in queue.permissions)
+    if by is None or by.principal.name != creator or gives_logs:
+        require_right_to_permissions(by, queue, None)
+
+
 def require_free_token(known: ApiToken | None, now: float) -> None:
     """Check that no token of a name is in use.
 

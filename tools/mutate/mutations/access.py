@@ -168,6 +168,13 @@ MUTATIONS = (
         (_PEOPLE,),
     ),
     Mutation(
+        "an operator deletes a queue of another's that has permissions",
+        "storage/permissions.py",
+        "if by is None or by.principal.name != creator or gives_logs:",
+        "if by is None or gives_logs:",
+        (_PEOPLE,),
+    ),
+    Mutation(
         "a queue of Armada's that names no owners loses those it had",
         "dialects/armada/queues.py",
         "permissions=permissions or queue.permissions,",

@@ -129,7 +129,8 @@ class SqlCatalogueStore(StorePart):
         with self._editing() as (connection, before):
             presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
             references.require_not_default_queue(name)
-            permissions.require_right_to_permissions(by, before.queues[name], None)
+            creator = before.submitters.get(f"{presence.QUEUE} {name}")
+            permissions.require_right_to_delete(by, before.queues[name], creator)
             _delete(connection, declared.queues, name)  # which waits for those who hold it, to see what they submitted
             if connection.execute(waiting).scalar() or is_retried_in(connection, name):
                 raise references.waiting_jobs(name)
