@@ -16,6 +16,8 @@ import pytest
 
 from tests.e2e.test_databases import HOLDFAST, Machine, wait_until
 from tests.e2e.test_shortages import mounted
+from tests.unit.jobset_lab import group as replicated
+from tests.unit.jobset_lab import manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,6 +150,24 @@ def test_a_program_that_fills_the_disk_is_evicted_and_gives_back_what_it_wrote(t
         client.cancel("small")
         assert not list((machine.data / "runs").rglob("big"))
         assert list((machine.data / "runs").rglob("small"))
+
+
+def test_a_pod_that_requested_the_disk_it_uses_stays_where_another_program_requested_none(tmp_path: Path) -> None:
+    environ = {"HOLDFAST_EVICT_BELOW": "disk=50%", "HOLDFAST_RESOURCES": "ephemeral-storage=64Mi"}
+    machine = Machine(tmp_path / "data", environ)
+    asking = replicated("w")
+    (container,) = asking["template"]["spec"]["template"]["spec"]["containers"]
+    container["command"] = ["sh", "-c", "head -c 24000000 /dev/zero > more; sleep 600"]
+    container["resources"] = {"requests": {"cpu": "100m", "ephemeral-storage": "30Mi"}}
+    with mounted(machine.data / "runs", "size=64m"), machine.serving() as client:
+        client.create_job_set(manifest(replicatedJobs=[asking]))
+        wait_until(lambda: any(one.stat().st_size == 24_000_000 for one in (machine.data / "runs").rglob("more")))
+        client.submit({"name": "less", "shell": FILLS_DISK.replace("40000000", "16000000"), "resources": {"cpu": 0.1}})
+        wait_until(lambda: bool(evicted(client, "less")))
+        assert "and had requested nothing" in evicted(client, "less")[0].message
+        (pod,) = [job for job in client.jobs() if job.name != "less"]
+        assert [each.state for each in client.attempts(pod.id)] == ["Running"]
+        client.suspend_job_set("train")
 
 
 def test_an_eviction_over_which_server_and_shim_are_killed_is_made_once(tmp_path: Path, group: Path) -> None:

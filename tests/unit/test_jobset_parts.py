@@ -11,6 +11,7 @@ from holdfast.dialects.jobset.program import read_program
 from holdfast.domain.containers import Capability, ContainerRole, Mount, Port, Volume
 from holdfast.domain.failure import ContainerResult
 from holdfast.domain.job import Resources
+from holdfast.domain.placement.pressure import DISK_REQUEST
 from holdfast.domain.policy.model import Backoff, SetAction, SetRule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import Child, ChildPhase, CreateChild, DeleteChild
@@ -224,6 +225,17 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
     unreadable = [(where, problem.split(": ")[0]) for where, problem in read.unreadable]
     assert unreadable == [("containers[0]", name) for name in ("cpu", "memory", "nvidia.com/gpu")]
     assert (read.program.resources, read.program.memory_limit) == (Resources(), 0)
+
+
+@pytest.mark.parametrize("kind", ["requests", "limits"])
+def test_the_disk_that_a_pod_requests_counts_where_a_node_offers_it(kind: str) -> None:
+    container = {"command": ["x"], "resources": {kind: {"ephemeral-storage": "2Gi"}}}
+    read = read_program(template(container), lambda name: name == "ephemeral-storage")
+    assert read.program.resources.amount_of(DISK_REQUEST) == (2 << 30) * 1000
+    assert (read.notes, read.devices, read.unreadable) == ((), (), ())
+    ignored = read_program(template(container))
+    assert ignored.program.resources.amount_of(DISK_REQUEST) == 0
+    assert (ignored.notes, ignored.devices) == (("ephemeral-storage is ignored: files have no limit",), ())
 
 
 def test_a_pod_is_all_of_its_containers_in_the_order_they_start() -> None:

@@ -118,7 +118,8 @@ def read_program(template: Mapping[str, Any], is_counted: Callable[[str], bool] 
         notes += [f"{name} is ignored: {why}" for name, why in told.items() if part.get(name)]
     if first.get("terminationMessagePolicy") == "File":
         notes.append(_FROM_FILE_ALONE)
-    if any(_STORAGE in _mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits")):
+    asked = (_mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits"))
+    if not is_counted(_STORAGE) and any(_STORAGE in each for each in asked):
         notes.append(f"{_STORAGE} is ignored: files have no limit")
     others = [ContainerSpec(**one) for one in (*before, *beside)]
     own: Resources = main.pop("resources")
@@ -275,8 +276,9 @@ class _Amounts:
                 for name, value in _mapping(part, kind).items():
                     named.setdefault(name, value)
             limits = {**_mapping(part, "limits"), **limits}
-        others = [name for name in dict.fromkeys((*named, *limits)) if name not in (*COUNTED, _STORAGE)]
+        others = [name for name in dict.fromkeys((*named, *limits)) if name not in COUNTED]
         counted = {name: self._amount(named, name, kube_amount, where, 0) for name in others if self._is_counted(name)}
+        others = [name for name in others if name != _STORAGE or name in counted]
         for name in others:
             if name not in counted:
                 self._device(name, named.get(name), where)
