@@ -9,6 +9,8 @@ import struct
 import threading
 from typing import TYPE_CHECKING
 
+import psutil
+
 from holdfast.domain.failure import FailureCondition
 from holdfast.ports.engine import RunPhase
 from tests.integration.conftest import ours
@@ -88,5 +90,6 @@ def test_a_run_whose_record_cannot_be_read_may_have_run_and_does_not_begin_again
     assert outcome.conditions == {FailureCondition.EXECUTOR_LOST}
     assert outcome.started
     assert ledger.read_text().split() == ["begins"]
+    psutil.wait_procs(machine.survivors(), 10)  # it is killed before its run is given up, and takes its time to be gone
     assert machine.survivors() == []
     assert machine.run("true").succeeded
