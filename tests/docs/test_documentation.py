@@ -24,7 +24,7 @@ from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
-from holdfast.domain.workloads.kubejob.standing import END_PODS, POD_MOVES
+from holdfast.domain.workloads.kubejob.standing import END_PODS, PODS
 from holdfast.errors import InvalidManifest, all_errors
 from holdfast.service.manifests.armada import read_configuration
 from holdfast.wire.jobsets import JobSetSummary
@@ -175,7 +175,7 @@ def test_every_handler_promotion_and_transition_is_in_the_lifecycle_page() -> No
     text = page("lifecycle.md")
     promotions = (*lifecycle.PROMOTIONS, *lifecycle.GANG_PROMOTIONS)
     names = [row.name for row in lifecycle.HANDLERS] + [row.name for row in promotions]
-    names += [row.name for row in lifecycle.ATTEMPTS.requests] + [row.name for row in (*POD_MOVES, END_PODS)]
+    names += [row.name for row in lifecycle.ATTEMPTS.requests] + [END_PODS.name, *(row.name for row in PODS.promotions)]
     assert [name for name in names if f"`{name}`" not in text] == []
     moves = {
         (source, to.status)

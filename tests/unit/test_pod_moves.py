@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.job import JobState
+from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus
-from holdfast.domain.workloads.kubejob.standing import END_PODS, POD_MOVES, PodsAre, moves
+from holdfast.domain.workloads.kubejob.standing import END_PODS, PODS, PodsAre, made
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
@@ -27,7 +27,9 @@ RUNNING, GOING = PodsAre.RUNNING, PodsAre.GOING
     ],
 )
 def test_an_attempt_moves_with_its_pods(status: AttemptStatus, pods: set[PodsAre], to: list[AttemptStatus]) -> None:
-    assert [move.to for move in moves(status, frozenset(pods))] == to
+    steps = made(Attempt("j", 1, status), frozenset(pods), 5.0)
+    assert [attempt.status for _, attempt in steps] == to
+    assert all(attempt.status_since == step.now == 5.0 for step, attempt in steps)
 
 
 def test_a_job_whose_parallelism_is_0_says_that_it_starts_no_pods_until_it_may() -> None:
@@ -43,17 +45,18 @@ def test_a_job_whose_parallelism_is_0_says_that_it_starts_no_pods_until_it_may()
 
 
 def test_no_move_leads_out_of_an_attempt_that_is_over() -> None:
-    assert not {status for move in POD_MOVES for status in move.targets} & ATTEMPT_TERMINAL
+    assert not {status for move in PODS.promotions for status in move.targets} & ATTEMPT_TERMINAL
+    assert not END_PODS.moves.keys() & ATTEMPT_TERMINAL
 
 
 def test_every_move_is_reached() -> None:
-    made = {move.name for status in A for move in moves(status, frozenset(PodsAre))}
-    assert made == {move.name for move in POD_MOVES}
+    reached = {step.phase for status in A for step, _ in made(Attempt("j", 1, status), frozenset(PodsAre), 5.0)}
+    assert reached == {move.name for move in PODS.promotions}
 
 
 def test_every_step_in_the_history_of_pods_is_one_of_the_printed_table_from_a_status_it_names() -> None:
     lab = SetLab()
-    printed = {row.name: row.targets for row in (*POD_MOVES, END_PODS)}
+    printed = {row.name: row.targets for row in PODS.promotions} | {END_PODS.name: frozenset(END_PODS.moves)}
     document = manifest(replicatedJobs=[group("w", 2, backoffLimit=0)], failurePolicy={"maxRestarts": 1})
     lab.submit_set(document, fails_first("train-w-0", times=2))
     lab.pass_s(120)

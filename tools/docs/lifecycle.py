@@ -15,7 +15,7 @@ from holdfast.domain.lifecycle import (
     TransitionStatus,
 )
 from holdfast.domain.units import format_duration
-from holdfast.domain.workloads.kubejob.standing import END_PODS, POD_MOVES
+from holdfast.domain.workloads.kubejob.standing import END_PODS, PODS
 from tools.docs.source import table
 
 if TYPE_CHECKING:
@@ -116,12 +116,13 @@ def _request_cells(row: RequestRow[AttemptStatus]) -> list[str]:
 
 def pod_moves() -> str:
     """Write the moves of attempts whose runs are pods."""
-    led = [(row, frozenset({row.to})) for row in POD_MOVES]
-    ends = (END_PODS, frozenset(lifecycle.ENDING_STATUS.values()))
+    ends = frozenset(lifecycle.ENDING_STATUS.values())
     rows = [
-        [f"`{row.name}`", _names(_ordered(row.targets)), row.when.value, _names(_ordered(to))]
-        for row, to in (*led, ends)
+        [f"`{row.name}`", _names(_ordered(row.targets)), "; ".join(sorted(row.check)), f"`{row.success}`"]
+        for row in PODS.promotions
     ]
+    gone = "none of its pods is left, and no more are to come"
+    rows.append([f"`{END_PODS.name}`", _names(_ordered(frozenset(END_PODS.moves))), gone, _names(_ordered(ends))])
     return table(["Move", "Works on", "When", "Leads to"], rows)
 
 

@@ -7,14 +7,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.failure import Cause, EndedBy, Failure, FailureCondition
 from holdfast.domain.job import JobState
-from holdfast.domain.lifecycle import ENDING_STATUS, AttemptStatus, Ending, Outcome, Step
-from holdfast.domain.record import Struct, evolve
+from holdfast.domain.lifecycle import (
+    ENDING_STATUS,
+    AttemptStatus,
+    Ending,
+    EntityKind,
+    Lifecycle,
+    Match,
+    Outcome,
+    PromotionRow,
+    RequestRow,
+    Step,
+)
+from holdfast.domain.lifecycle.engine import HandlerOptions, advance
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.reconcile import DEADLINE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Sequence
 
     from holdfast.domain.job import Attempt, Job
+    from holdfast.domain.lifecycle import TransitionStatus
     from holdfast.domain.workloads.kubejob.model import KubeJobState
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
@@ -24,56 +37,62 @@ class PodsAre(StrEnum):
 
     RUNNING = "some pod runs"
     GOING = "its pods are being stopped: the Job has failed, or its set deletes it"
-    GONE = "none of its pods is left, and no more are to come"
-
-
-class PodStep(Struct, frozen=True):
-    """One step of an attempt, caused by its pods."""
-
-    name: str
-    """Its name in the attempt's history."""
-    targets: frozenset[AttemptStatus]
-    when: PodsAre
-
-
-class PodMove(PodStep, frozen=True, kw_only=True):
-    """A step that leads to one status."""
-
-    to: AttemptStatus
 
 
 A = AttemptStatus
-POD_MOVES: tuple[PodMove, ...] = (
-    PodMove("PromotePodsToRunning", frozenset({A.PENDING}), PodsAre.RUNNING, to=A.RUNNING),
-    PodMove("StopPods", frozenset({A.PENDING, A.RUNNING}), PodsAre.GOING, to=A.TERMINATING),
+_RUNNING, _GOING = frozenset({PodsAre.RUNNING}), frozenset({PodsAre.GOING})
+PODS: Lifecycle[AttemptStatus, PodsAre] = Lifecycle(
+    EntityKind.ATTEMPT,
+    frozenset({Outcome.SUCCESS}),
+    handlers=(),
+    promotions=(
+        PromotionRow("PromotePodsToRunning", frozenset({A.PENDING}), _RUNNING, Match.ANY, A.RUNNING),
+        PromotionRow("StopPods", frozenset({A.PENDING, A.RUNNING}), _GOING, Match.ANY, A.TERMINATING),
+    ),
 )
-"""In the order they are tried; an attempt may make both at once."""
-END_PODS = PodStep("EndPods", frozenset({A.PENDING, A.RUNNING, A.TERMINATING}), PodsAre.GONE)
-"""The last step: it leads to the status of the attempt's ending."""
+"""How attempts move whose runs come and go one by one: by what their pods are, taken together."""
+END_PODS = RequestRow("EndPods", dict.fromkeys((A.PENDING, A.RUNNING, A.TERMINATING), A.TERMINATED))
+"""The last step, once no pod is left and none is to come: it leads to the status of the attempt's ending."""
 
 
-def moves(status: AttemptStatus, pods: Collection[PodsAre]) -> tuple[PodMove, ...]:
-    """List the moves an attempt makes now, in order.
+class _Moving:
+    """An attempt that is moved on by the table."""
 
-    Args:
-        status: Where it stands.
-        pods: How far its pods are.
-    """
-    made = []
-    for move in POD_MOVES:
-        if status in move.targets and move.when in pods:
-            made.append(move)
-            status = move.to
-    return tuple(made)
+    raised: Exception | None = None
+    tries = 0
+
+    def __init__(self, attempt: Attempt, children: Collection[PodsAre]) -> None:
+        self.attempt = attempt
+        self.children = children
+        self.made: list[tuple[Step, Attempt]] = []
+
+    @property
+    def status(self) -> AttemptStatus:
+        return self.attempt.status
+
+    def since(self, _: float) -> float:
+        return self.attempt.status_since
+
+    def options(self, _: object) -> HandlerOptions:
+        return HandlerOptions()
+
+    def work(self, _: object, __: float) -> None:
+        """Do nothing: what its pods do moves it."""
+
+    def take(self, step: Step, to: TransitionStatus[AttemptStatus, PodsAre]) -> bool:
+        attempt = self.attempt.entered(to.status or self.status, step.now)
+        if to.status is A.RUNNING:
+            attempt = evolve(attempt, started_at=attempt.started_at or step.now)
+        self.attempt = attempt
+        self.made.append((step, attempt))
+        return True
 
 
-def made(attempt: Attempt, pods: Collection[PodsAre], now: float) -> Iterator[tuple[Step, Attempt]]:
+def made(attempt: Attempt, pods: Collection[PodsAre], now: float) -> Sequence[tuple[Step, Attempt]]:
     """Return the steps an attempt makes now, each with the attempt as it leaves it."""
-    for move in moves(attempt.status, pods):
-        attempt = attempt.entered(move.to, now)
-        if move.to is A.RUNNING:
-            attempt = evolve(attempt, started_at=attempt.started_at or now)
-        yield Step(move.name, Outcome.SUCCESS, now), attempt
+    moving = _Moving(attempt, pods)
+    advance(PODS, moving, now)
+    return moving.made
 
 
 def ended(
