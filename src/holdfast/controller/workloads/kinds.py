@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.owners import OwnerRules
-    from holdfast.domain.job import Job
     from holdfast.domain.policy.model import Backoff
     from holdfast.ports.store import ControllerStore
 
@@ -79,21 +78,8 @@ def all_kinds(wiring: Wiring) -> Kinds:
     crash, patience_s = settings.crash_backoff, settings.patience_s
     pods = Pods(state, wiring.judging, known, plans, backoff=crash, patience_s=patience_s)
     jobs = KubeJobs(state, plans, pods, WaitingJobs(state, wiring.store), pace=wiring.kube_jobs)
-    sets = JobSets(
-        state,
-        jobs,
-        wiring.store,
-        known=known,
-        plans=plans,
-        catalog=catalog,
-    )
+    sets = JobSets(state, jobs, wiring.store, known=known, plans=plans, catalog=catalog)
     others = (Owners(rules, state, wiring.store) for rules in RULES.values())
     owners: tuple[Owners[Any, Any], ...] = (sets, Arrays(ARRAYS, state, wiring.store), *others)
-
-    def see_gang(job: Job) -> None:
-        for owner in owners:
-            owner.see_gang(job)
-
-    jobs.changed = partial(show, owners)
-    gangs.changed = see_gang
+    jobs.changed = gangs.changed = partial(show, owners)
     return Kinds(jobs=(gangs, jobs), owners=owners)

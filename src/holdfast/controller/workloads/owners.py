@@ -54,11 +54,11 @@ class OwnerRules(Struct, Generic[R, S], frozen=True):
     """From a specification, what is stored, the jobs that exist and the time; pure."""
 
 
-def show(owners: Sequence[Owners[Any, Any]], job: Job, work: JobWork) -> None:
-    """Show a job made of pods to the workload that it is part of."""
-    for owner in owners:
+def show(owners: Sequence[Owners[Any, Any]], job: Job, work: JobWork | None = None) -> None:
+    """Show a job to the workload that it is part of; one without ``work`` is a gang."""
+    for owner in owners if job.child is not None else ():
         if job.child is not None and job.child.set_id in owner.works:
-            owner.see(job, work)
+            owner.see_gang(job) if work is None else owner.see(job, work)
 
 
 class Owners(Generic[R, S]):
