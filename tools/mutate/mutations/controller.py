@@ -174,6 +174,13 @@ MUTATIONS = (
         (WORLDS,),
     ),
     Mutation(
+        "requests are read with each report of an executor",
+        "controller/controller.py",
+        "if mark is not None and mark == self._mark and",
+        "if mark is None and mark == self._mark and",
+        ("unit/test_hops.py",),
+    ),
+    Mutation(
         "what stops is given up before its executor can be sure",
         "domain/workloads/gang/flight.py",
         "self._around.lease_s + spec.grace_s + KILL_ALLOWANCE_S",
