@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from dataclasses import fields
@@ -257,6 +258,25 @@ FILES_NAMED = re.compile(
 def test_every_file_that_a_page_names_exists(path: Path) -> None:
     named = FILES_NAMED.findall(TEXTS[path])
     assert [name for name in named if not any((base / name).exists() for base in (ROOT, ROOT / "src/holdfast"))] == []
+
+
+def test_each_step_of_a_failures_way_is_a_function_of_the_file_it_names() -> None:
+    steps = re.findall(r"`([\w/]+\.py)`: `([\w.]+)`", page("concepts.md"))
+    assert len(steps) > 20
+    missing = []
+    for file, name in steps:
+        body = ast.parse((ROOT / "src/holdfast" / file).read_text()).body
+        for word in name.split("."):
+            found = [each for each in body if isinstance(each, ast.ClassDef | ast.FunctionDef) and each.name == word]
+            body = found[0].body if found else []
+        missing += [] if body else [(file, name)]
+    assert missing == []
+
+
+def test_each_way_of_a_failure_has_twelve_steps() -> None:
+    section = page("concepts.md").partition("## Three failures, from file to file")[2].partition("\n## ")[0]
+    ways = section.split("\n**")[1:]
+    assert [len(re.findall(r"^\d+\. ", way, re.MULTILINE)) for way in ways] == [12, 12, 12]
 
 
 def test_every_test_that_a_page_names_exists() -> None:
