@@ -96,7 +96,11 @@ DEVIATIONS = (
         "memory grows by each rule that says so; upstream's release keeps to the first kind of growth", _mixes_growth
     ),
     Deviation("what is lost with a machine is retried while policies are switched off, too", _retries_what_is_lost),
-    Deviation("the pod of a retry has a name of its own while policies are switched off, too", _names_pods),
+    Deviation(
+        "the pod of a retry has a name of its own while policies are switched off, too: a run keeps the name it was"
+        " started with, whatever a file says later",
+        _names_pods,
+    ),
     Deviation("gangs of several jobs are not built yet", _is_gang),
     Deviation(
         "there are no pods to delete: all processes of a run are gone before its failure is judged",
