@@ -55,7 +55,7 @@ def test_queues_with_owners_permissions_and_limits_are_made_alone_and_in_batches
     made, batch, factors, listed = door.open()(
         DUMMY
         + """
-subject = kind="Group", name="group1"
+subject = Subject(kind="Group", name="group1")
 def wanted(name, factor=3.0):
     return client.create_queue_request(
         name=name, priority_factor=factor, user_owners=["user1"], group_owners=["group1"],
