@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.event_mapping import submitted
 from holdfast.domain.events import EventRecord
 from holdfast.domain.lifecycle import RUN_TERMINAL
+from tools.simulate.clocks import A_MOMENT_S
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Record:
         """Jobs that a person held."""
         self.released: set[str] = set()
         """Jobs that a person released, whose retries therefore need not wait."""
+        self.begun_anew: dict[tuple[str, int], float] = {}
+        """By job and attempt, when a retry is due whose delay was begun anew by a clock that had been set back."""
         self.places_asked: Counter[str] = Counter()
         """How often the place of each job was asked for."""
         self._written: dict[int, EventRecord | SetLogEntry] = {}
@@ -61,6 +64,8 @@ class Record:
 
     def fold(self, changes: Changes) -> None:
         """Take in a commit."""
+        for job in changes.jobs.values():
+            self._note_delay(self.jobs.get(job.id), job)
         self.jobs.update(changes.jobs)
         self.runs.update(changes.runs)
         for uid, run in changes.runs.items():
@@ -75,6 +80,14 @@ class Record:
             self.once(record)
             if record.job_id is not None:
                 self.events[record.job_id].append(record)
+
+    def _note_delay(self, before: Job | None, job: Job) -> None:
+        """Note a delay that lasts its whole length from a time that is earlier than when it began by another clock."""
+        if before is None or before.retry_at is None or job.retry_at is None or before.attempt != job.attempt:
+            return
+        whole = job.retry_at - job.updated_at >= before.retry_at - before.updated_at - A_MOMENT_S
+        if job.updated_at < before.updated_at and whole:
+            self.begun_anew[job.id, job.attempt] = job.retry_at
 
     def once(self, written: EventRecord | SetLogEntry) -> None:
         """Require that something was not committed before; equal things may happen twice, the same one may not."""

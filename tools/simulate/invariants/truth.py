@@ -50,6 +50,7 @@ class TruthChecks:
         order = program.order
         before = self._record.attempts[order.job_id].get(order.attempt - 1)
         due = before.retry_at if before is not None else None
+        due = self._record.begun_anew.get((order.job_id, order.attempt - 1), due)
         early = due is not None and self._clocks.latest(program.started_at) < due - A_MOMENT_S
         if early and order.job_id not in self._record.released:
             refuse("back-off-waits", f"{order.uid} started at {program.started_at:.3f}, {due:.3f} is when it is due")
