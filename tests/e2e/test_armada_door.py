@@ -152,6 +152,11 @@ def test_jobs_are_cancelled_by_id_by_set_and_by_state_and_the_events_name_who_as
             "job set id of length 1024 must be less than max character length 1024",
         ),
         (
+            'client.submit_jobs("ml", chr(0), [item("true")])',
+            "INVALID_ARGUMENT",
+            "job set id contains a NUL character, which no database keeps",
+        ),
+        (
             'client.submit_jobs("ml", "s", [item("true"), item("true", namespace=None)])',
             "INVALID_ARGUMENT",
             "namespace is a required field",

@@ -97,6 +97,7 @@ def test_all_that_is_wrong_is_found_and_a_good_item_has_nothing_wrong() -> None:
     assert [one.path for one in request_problems("", "")] == ["queue", "jobSetId"]
     assert request_problems("q", "é" * 511) == []
     assert [one.path for one in request_problems("q", "é" * 512)] == ["jobSetId"], "upstream counts bytes"
+    assert [one.path for one in request_problems("q", "a\0b")] == ["jobSetId"], "a watch could not ask for it"
 
 
 def test_an_item_is_a_job_that_runs_its_first_container() -> None:

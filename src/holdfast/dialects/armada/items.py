@@ -50,6 +50,8 @@ def request_findings(queue: str, job_set: str) -> Iterator[ItemProblem]:
     elif len(job_set.encode()) > LONGEST_JOB_SET:
         length, most = len(job_set.encode()), LONGEST_JOB_SET + 1
         yield ItemProblem("jobSetId", f"job set id of length {length} must be less than max character length {most}")
+    elif "\0" in job_set:
+        yield ItemProblem("jobSetId", "job set id contains a NUL character, which no database keeps")
 
 
 def pod_of(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
