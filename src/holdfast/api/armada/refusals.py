@@ -89,9 +89,11 @@ class Rejected(Exception):
 
     def trailer(self) -> bytes:
         """Return the status as it is sent beside an answer: with so many problems as headers have room for."""
-        whole = self.details()
-        if len(whole) <= _DETAILS_ROOM:
-            return whole
+        # Thousands of long paths are not written out only to be measured.
+        if len(self.problems) <= _DETAILS_ROOM and sum(len(one.path) for one in self.problems) <= _DETAILS_ROOM:
+            whole = self.details()
+            if len(whole) <= _DETAILS_ROOM:
+                return whole
         fits, room = list[Problem](), _DETAILS_ROOM - _HEADER_ROOM
         for problem in self.problems:
             short = Problem(problem.path[:_CUT], _described(problem)[:_CUT])
