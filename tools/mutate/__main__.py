@@ -49,12 +49,17 @@ def _tried(chosen: Sequence[object], processes: int) -> int:
     began = time.monotonic()
     width = max(len(each.name) for each in mutations)
     counts: Counter[Verdict] = Counter()
+    missed = []
     for outcome in run(mutations, processes):
         counts[outcome.verdict] += 1
-        print(_line(outcome, width), flush=True)
+        line = _line(outcome, width)
+        print(line, flush=True)
+        if outcome.verdict is not Verdict.NOTICED:
+            missed.append(line)
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    print(f"{len(mutations)} mutations in {time.monotonic() - began:.0f} s: {told}")
-    return 0 if counts.keys() == {Verdict.NOTICED} else 1
+    # Again at the end, where somebody who has only the last lines of a log finds them.
+    print(*missed, f"{len(mutations)} mutations in {time.monotonic() - began:.0f} s: {told}", sep="\n")
+    return 1 if missed else 0
 
 
 def _line(outcome: Outcome, width: int) -> str:
