@@ -190,6 +190,20 @@ def test_dubious_but_legal_policies_are_warned_about() -> None:
     assert "'all' before it matches every failure" in warnings[1].message
 
 
+@pytest.mark.parametrize(
+    ("spec", "paths"),
+    [
+        ({"retryLimit": 3}, ["spec.retryLimit"]),
+        ({"retryLimit": 3, "rules": [{"action": "Fail", "onConditions": ["OOMKilled"]}]}, ["spec.retryLimit"]),
+        ({"retryLimit": 3, "defaultAction": "Retry"}, []),
+        ({"retryLimit": 3, "rules": [{"action": "Retry", "onConditions": ["OOMKilled"]}]}, []),
+        ({"retryLimit": 0}, []),
+    ],
+)
+def test_a_limit_of_a_policy_that_retries_nothing_is_warned_about(spec: dict[str, object], paths: list[str]) -> None:
+    assert [warning.path for warning in policy_warnings(read_sound(spec), "spec")] == paths
+
+
 def test_a_written_policy_reads_back_equal() -> None:
     spec = {
         "retryLimit": 5,

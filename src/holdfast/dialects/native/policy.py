@@ -258,7 +258,7 @@ def policy_warnings(policy: RetryPolicy, path: str, on_unknown_end: UnknownEnd |
         path: Its field path.
         on_unknown_end: What its job or array says, which comes before what the policy does.
     """
-    found = _voiding(policy, path, on_unknown_end or policy.on_unknown_end)
+    found = [*_unused_limit(policy, path), *_voiding(policy, path, on_unknown_end or policy.on_unknown_end)]
     blocker: str | None = None
     for i, rule in enumerate(policy.rules):
         where = f"{path}.rules[{i}]" if path else f"rules[{i}]"
@@ -273,6 +273,14 @@ def policy_warnings(policy: RetryPolicy, path: str, on_unknown_end: UnknownEnd |
         if rule.action in {Action.FAIL, Action.HOLD} and (rule.backoff or rule.mutate):
             found.append(Problem(where, f"backoff and mutate have no effect: the action is {rule.action}"))
     return found
+
+
+def _unused_limit(policy: RetryPolicy, path: str) -> list[Problem]:
+    if not policy.retry_limit or Action.RETRY in {policy.default_action, *(rule.action for rule in policy.rules)}:
+        return []
+    message = "has no effect: no rule's action is Retry, and neither is defaultAction"
+    hint = "defaultAction: Retry retries what no rule matches"
+    return [Problem(f"{path}.retryLimit" if path else "retryLimit", message, hint=hint)]
 
 
 def _voiding(policy: RetryPolicy, path: str, says: UnknownEnd | None) -> list[Problem]:
