@@ -16,7 +16,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE
-from holdfast.domain.terms.kinds import JOB
+from holdfast.domain.terms.kinds import JOB, KINDS
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Conflict, Forbidden
@@ -31,7 +31,6 @@ from tests.integration.conftest import NoLogs
 from tests.kinds.rollout.manifest import read_rollout
 from tests.kinds.rollout.model import Rollout, RolloutSpec
 from tests.kinds.rollout.operations import Rollouts
-from tests.kinds.rollout.registration import register
 from tests.kinds.rollout.rules import SETTLES_S
 from tests.kinds.rollout.words import ROLLOUT
 from tests.unit.conftest import Lab
@@ -86,7 +85,7 @@ def replicas(number: int, command: str = "serve") -> RolloutSpec:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RolloutLab:
-    register(monkeypatch.setitem)
+    monkeypatch.setitem(KINDS, ROLLOUT.name, ROLLOUT)
     monkeypatch.setitem(TABLE, ROLLOUT.subject, TABLE[JOB.subject])
     return RolloutLab(tmp_path / "holdfast.db")
 

@@ -1,17 +1,19 @@
 """How the record of a workload is stored: what all kinds have in columns of their own, the rest as versioned JSON.
 
-A kind needs its line in ``KINDS``, and nothing else here.
+A kind needs its line in ``KINDS``, or ``STORED`` in its package, and nothing else here.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
 from holdfast.compiled.codec import LOSE_OR_RESTORE, load_array, set_spec_of
 from holdfast.compiled.records import decoder_of, defaults, dump_json, load_json, non_defaults, record_of
+from holdfast.domain.terms import kinds
 from holdfast.domain.terms.workload_kinds import ARRAY, JOBSET, KUBEJOB
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.base import Workload
@@ -96,9 +98,28 @@ KINDS: dict[str, Stored] = {
 }
 
 
+def stored_kinds() -> Mapping[str, Stored]:
+    """Return how every kind is stored, those in packages of their own too."""
+    return KINDS | {name: _in_package(kind.package) for name, kind in kinds.KINDS.items() if kind.package}
+
+
+@cache
+def _in_package(package: str) -> Stored:
+    found: Stored = import_module(f"{package}.model").STORED
+    return found
+
+
+def _stored(kind: str) -> Stored | None:
+    return KINDS.get(kind) or stored_kinds().get(kind)
+
+
+def _as_stored(workload: Workload) -> Stored:
+    return KINDS.get(workload.kind) or stored_kinds()[workload.kind]
+
+
 def dump_state(workload: Workload) -> str:
     """Write what only its kind has of a workload."""
-    kind = KINDS[workload.kind]
+    kind = _as_stored(workload)
     values = non_defaults(workload, _own(kind.record))
     return dump_json({_VERSION: kind.version, **(values if kind.write is None else kind.write(values))})
 
@@ -112,7 +133,7 @@ def _own(record: type[Workload]) -> Sequence[tuple[str, object]]:
 def needs_of(workload: Workload) -> Needs:
     """Say what others have to know of a workload; nothing where nobody can read that."""
     try:
-        return KINDS[workload.kind].needs(workload)
+        return _as_stored(workload).needs(workload)
     except UnreadableSpec:
         return Needs()
 
@@ -144,7 +165,7 @@ def left_of_workload(kind: str, common: Mapping[str, Any]) -> Workload:
     Raises:
         Internal: It is of a kind that this one does not know.
     """
-    known = KINDS.get(kind)
+    known = _stored(kind)
     if known is None:
         raise _unknown(kind, common)
     return record_of(known.record, common)
@@ -187,7 +208,7 @@ def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:
     Raises:
         Internal: It cannot be read, or is of a kind or version this one does not know.
     """
-    known = KINDS.get(kind)
+    known = _stored(kind)
     try:
         values = load_json(state)
         if known is not None and values.pop(_VERSION) == known.version:

@@ -7,6 +7,5 @@ from importlib import import_module
 from holdfast.domain.terms.kinds import KINDS
 from tests.kinds.rollout.words import ROLLOUT
 
-KINDS[ROLLOUT.name] = ROLLOUT  # before what is made from the kinds is imported
-import_module("tests.kinds.rollout.registration").register(dict.__setitem__)
+KINDS[ROLLOUT.name] = ROLLOUT  # all that registers it, before what is made from the kinds is imported
 import_module("holdfast.cli.main").main()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.compiled.codec import load_as, load_spec
-from holdfast.compiled.workloads import Needs
+from holdfast.compiled.workloads import Needs, Stored
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.base import Owner
 from tests.kinds.rollout.words import ROLLOUT
@@ -44,3 +44,6 @@ def needs_of(row: Rollout) -> Needs:
     """Keep the queue and the policies that its jobs will need."""
     job = load_spec(spec_of(row).template)
     return Needs(queue=job.queue, policies=job.retry_policies)
+
+
+STORED = Stored(Rollout, needs=needs_of)

@@ -42,4 +42,4 @@ def reconcile(
     return Result(state=RolloutState(up_since), orders=tuple(orders), wake_at=wake_at)
 
 
-ROLLOUTS = OwnerRules(Rollout, spec_of, reconcile)
+RULES = OwnerRules(Rollout, spec_of, reconcile)

@@ -17,4 +17,5 @@ ROLLOUT = KindInfo(
     aside=("Deleting",),
     parts="jobs",
     manifest="Rollout",
+    package=__package__,
 )

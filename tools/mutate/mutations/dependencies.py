@@ -156,7 +156,7 @@ MUTATIONS = (
     Mutation(
         "what a workload of a further kind needs is not kept",
         "compiled/workloads.py",
-        "        return KINDS[workload.kind].needs(workload)",
+        "        return _as_stored(workload).needs(workload)",
         "        return Needs()",
         ("unit/test_kinds.py",),
     ),

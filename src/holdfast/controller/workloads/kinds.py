@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.controller.workloads.arrays import RULES as ARRAYS
@@ -16,11 +17,12 @@ from holdfast.controller.workloads.plans import Plans
 from holdfast.controller.workloads.pods import Pods
 from holdfast.controller.workloads.waiting import WaitingJobs
 from holdfast.domain.record import Struct
+from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.domain.workloads.kubejob.pods import CRASH_BACKOFF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from holdfast.controller.kind import JobKind, OwnerKind, Pace
     from holdfast.controller.policy_catalog import Judging
@@ -65,10 +67,6 @@ class Kinds(NamedTuple):
     """Those whose workloads are made of others."""
 
 
-RULES: dict[str, OwnerRules[Any, Any]] = {}
-"""Kinds whose workloads are made of jobs and that need nothing but their rules, by name."""
-
-
 def all_kinds(wiring: Wiring) -> Kinds:
     """Make every kind."""
     state, catalog, settings = wiring.state, wiring.judging.catalog, wiring.pods
@@ -79,7 +77,14 @@ def all_kinds(wiring: Wiring) -> Kinds:
     pods = Pods(state, wiring.judging, known, plans, backoff=crash, patience_s=patience_s)
     jobs = KubeJobs(state, plans, pods, WaitingJobs(state, wiring.store), pace=wiring.kube_jobs)
     sets = JobSets(state, jobs, wiring.store, known=known, plans=plans, catalog=catalog)
-    others = (Owners(rules, state, wiring.store) for rules in RULES.values())
+    others = (Owners(rules, state, wiring.store) for rules in _rules_in_packages())
     owners: tuple[Owners[Any, Any], ...] = (sets, Arrays(ARRAYS, state, wiring.store), *others)
     jobs.changed = gangs.changed = partial(show, owners)
     return Kinds(jobs=(gangs, jobs), owners=owners)
+
+
+def _rules_in_packages() -> Iterator[OwnerRules[Any, Any]]:
+    """Find those of kinds whose workloads are made of jobs and that need nothing but their rules."""
+    for kind in kinds.KINDS.values():
+        if kind.package:
+            yield import_module(f"{kind.package}.rules").RULES

@@ -47,6 +47,8 @@ class KindInfo(NamedTuple):
     """What it is made of, if of others."""
     manifest: str = ""
     """Its kind in manifests, if it is written as a whole."""
+    package: str = ""
+    """Where its code is, if in one place: ``model`` with ``STORED``, ``rules`` with ``RULES``, ``views``."""
 
     @property
     def awaited(self) -> tuple[str, ...]:

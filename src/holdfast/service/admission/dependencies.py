@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.compiled.codec import load_array
-from holdfast.compiled.workloads import KINDS as STORED
+from holdfast.compiled.workloads import stored_kinds
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.suggestion import closest
@@ -99,7 +99,7 @@ class Resolver:
         self.catalogue = store.catalogue()
         """As it was when this began."""
         self._waits = any(item is not None and item.spec.after for item in items)
-        self._owners = {kind: one.record for kind, one in STORED.items() if issubclass(one.record, Owner)}
+        self._owners = {kind: one.record for kind, one in stored_kinds().items() if issubclass(one.record, Owner)}
         self._named: dict[str, list[int]] = {}
         self._known: dict[tuple[str | None, str], Found | Problem] = {}
         if self._waits:

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from holdfast.domain.access.group import BELOW, LONGEST
+from holdfast.domain.terms.kinds import KINDS
 from holdfast.wire.base import API
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ MODULES = {
     "events": ("events",),
     "audit": ("events",),
     "tokens": ("tokens",),
+    **{kind.plural: (f"{kind.package}.views",) for kind in KINDS.values() if kind.package},
 }
 """Where the endpoints of an address are, by its first word, in the order they are described in.
 
