@@ -1,7 +1,8 @@
 """Installs other systems' own clients for the tests of the doors, each in an environment of its own.
 
-They need other versions of libraries than Holdfast, and register the same names in them: they run as processes apart.
-``./dev clients`` makes the environments; the tests look for them, and say that they skip where there is none.
+They need other versions of libraries than Holdfast, some another version of Python, and register the same names in
+them: they run as processes apart. ``./dev clients`` makes the environments; the tests look for them, and say that they
+skip where there is none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from pathlib import Path
 import platformdirs
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("armada",)
+NAMES = ("armada", "iris")
+PYTHONS = {"iris": ("3.12", "3.13")}
+"""Of those that do not run on every Python, the versions that they run on, the best first."""
 
 
 def requirements(name: str) -> Path:

@@ -6,10 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 from typing import TYPE_CHECKING
 
-from tools.clients import NAMES, python_of, requirements
+from tools.clients import NAMES, PYTHONS, python_of, requirements
+from tools.clients.pythons import CHOSEN, python_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,17 +18,26 @@ if TYPE_CHECKING:
 def main() -> int:
     """Run the task."""
     for name in NAMES:
-        python = python_of(name)
+        python, versions = python_of(name), PYTHONS.get(name)
         if not python.exists():
-            _make(name, python.parents[1])
+            environ = os.environ  # noqa: TID251 - where Pythons are looked for
+            base = sys.executable if versions is None else python_for(versions, environ)
+            if base is None:
+                wanted = " or ".join(versions or ())
+                print(
+                    f"{name}: skipped: it runs on Python {wanted}, and none answers; {CHOSEN} names one",
+                    file=sys.stderr,
+                )
+                continue
+            _make(name, base, python.parents[1])
         print(f"{name}: {python}")
     return 0
 
 
-def _make(name: str, folder: Path) -> None:
+def _make(name: str, base: str, folder: Path) -> None:
     """Make an environment beside its place first: one that was left halfway is not taken for one that is there."""
     fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
-    venv.create(fresh, with_pip=True, clear=True)
+    subprocess.run([base, "-m", "venv", "--clear", str(fresh)], check=True)  # noqa: S603 - what was found
     pip = [str(fresh / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     words = [*pip, "--require-hashes", "--requirement", str(requirements(name))]
     subprocess.run(words, check=True)  # noqa: S603 - what is written here
