@@ -82,7 +82,8 @@ class PolicyCatalog:
 
     def compiled(self, job: Job, spec: JobSpec) -> PolicySet:
         """Return the policies that apply to a job, compiled once for all jobs that have the same."""
-        question: Hashable = (job.queue, spec.retry_policies, spec.inline_policies, spec.no_retry, spec.pod is None)
+        built_in = spec.pod is None if spec.builtin is None else spec.builtin
+        question: Hashable = (job.queue, spec.retry_policies, spec.inline_policies, spec.no_retry, built_in)
         if (ends := (spec.on_unknown_end, spec.array_on_unknown_end)) != (None, None):
             question = (question, ends)
         if spec.checkpointed_exit_code is not None:

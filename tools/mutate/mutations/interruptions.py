@@ -180,8 +180,8 @@ MUTATIONS = (
     Mutation(
         "a door's jobs are run again after a preemption that no policy retries",
         "domain/workloads/gang/policies.py",
-        "_BUILT_IN.get(builtin) if spec.pod is None else _of_doors(named)",
-        "INFRASTRUCTURE",
+        "infrastructure=_built_in(spec, named, builtin)",
+        "infrastructure=INFRASTRUCTURE",
         _PREEMPTED,
     ),
     Mutation(

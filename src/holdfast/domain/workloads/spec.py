@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.domain.devices import ANY, GpuSelector
 from holdfast.domain.job import Resources
 from holdfast.domain.notifier import Notify
-from holdfast.domain.policy.model import RetryPolicy, UnknownEnd
+from holdfast.domain.policy.model import BuiltIn, RetryPolicy, UnknownEnd
 from holdfast.domain.record import Struct, field
 from holdfast.domain.terms.workload_kinds import GANG, KUBEJOB
 from holdfast.domain.workloads.dependencies import Dependency
@@ -116,6 +116,8 @@ class JobSpec(Struct, frozen=True):
     """What its array says about that."""
     no_retry: bool = False
     """Whether no failure of it is retried, whatever policies say."""
+    builtin: BuiltIn | None = None
+    """How much of the built-in policy applies to it; ``None`` leaves it to the operator, or to its door."""
     pod: PodProgram | None = None
     """What its runs run where that is a pod; ``command``, ``env`` and ``resources`` show its main container then."""
     kube: KubeJob | None = None

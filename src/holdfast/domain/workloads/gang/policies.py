@@ -36,13 +36,17 @@ def compiled_for(
     policies = [*named, *spec.inline_policies]
     return PolicySet.compile(
         policies,
-        infrastructure=_BUILT_IN.get(builtin) if spec.pod is None else _of_doors(named),
+        infrastructure=_built_in(spec, named, builtin),
         first=first_policies(spec),
         unknown_end=unknown_end_policy(spec, policies),
         missing=missing,
     )
 
 
-def _of_doors(named: Sequence[RetryPolicy]) -> RetryPolicy:
-    """Return what is built in for jobs of other systems, whose policies alone decide once there are any."""
+def _built_in(spec: JobSpec, named: Sequence[RetryPolicy], builtin: BuiltIn) -> RetryPolicy | None:
+    """Return what is built in for a job; where pods come in, other policies alone decide once there are any."""
+    if spec.builtin is not None:
+        return _BUILT_IN.get(spec.builtin)
+    if spec.pod is None:
+        return _BUILT_IN.get(builtin)
     return NEVER_STARTED if named else LOST_ONLY

@@ -1,0 +1,134 @@
+"""Reads a ``ResourceSpec``: cores, GPUs, replicas, and sizes as Docker writes them: ``512m`` is 512 mebibytes."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.native.job import LARGEST_GANG
+from holdfast.dialects.native.resources import LONGEST_TYPE, MOST_GPUS
+from holdfast.dialects.reading import Fields, shown
+from holdfast.domain.devices import ANY, GpuSelector
+from holdfast.domain.record import Struct, field
+from holdfast.domain.terms.resources import Resources
+from holdfast.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DISK = "ephemeral-storage"
+"""What nodes offer that have disk to count, as pods ask for it."""
+REGION = "region"
+"""The label of the nodes of a region."""
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([bkmgtp]?)(?:i?b)?", re.IGNORECASE)
+_POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_LARGEST = 1 << 60
+_LONGEST = 64
+_MOST_CORES = 1_000_000
+_MOST_REGIONS = 100
+_ANY_VARIANT = frozenset({"", "auto", "any"})
+_IN_THOUSANDTHS = 1000
+
+
+class Offers(Struct, frozen=True):
+    """What nodes have that jobs can ask for by name."""
+
+    resources: frozenset[str] = frozenset()
+    """What they count."""
+    labels: frozenset[tuple[str, str]] = frozenset()
+
+
+class Asked(Struct, frozen=True):
+    """What each run of a job asks for, and how many there are."""
+
+    resources: Resources = Resources()
+    gang: int = 1
+    gpus: GpuSelector = ANY
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
+
+
+def parse_size(text: str) -> int:
+    """Read a size as Docker writes it, in bytes: ``512m``, ``8g``, ``1.5gb``, ``8GiB``, ``1073741824``.
+
+    Raises:
+        ValueError: It is none, or larger than an exbibyte.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        msg = f"{shown(text)} is not a size; write for example 512m or 8g"
+        raise ValueError(msg)
+    size = Decimal(match[1]) * (1 << 10 * _POWERS[match[2].lower()])
+    if size > _LARGEST:
+        msg = f"{shown(text)} is out of range: sizes run from 0 to 1 EiB"
+        raise ValueError(msg)
+    return int(size)
+
+
+def read_resources(given: Mapping[str, Any] | None, problems: list[Problem], offers: Offers = Offers()) -> Asked:  # noqa: B008 - it is frozen
+    """Read what a launch asks for.
+
+    Args:
+        given: The fields of a ``ResourceSpec`` that are set; ``None`` where there is none.
+        problems: Where to note what is wrong, with paths below ``resources``.
+        offers: What the nodes have; where none has what is preferred, that is a warning.
+    """
+    fields = Fields(given or {}, "resources", problems)
+    warnings = list[Problem]()
+    cpu = fields.integer("cpu", low=0, high=_MOST_CORES)
+    memory, disk = _size(fields, "memory"), _size(fields, "disk")
+    gpu, gpus = _read_device(fields)
+    replicas = fields.integer("replicas", low=0, high=LARGEST_GANG)
+    if disk and DISK not in offers.resources:
+        warnings.append(Problem("resources.disk", f"is not counted: no node offers {DISK}"))
+        disk = 0
+    if fields.flag("preemptible"):
+        warnings.append(Problem("resources.preemptible", "has no effect: any node will do"))
+    selector = _region(fields, offers, warnings)
+    fields.finish()
+    default = Resources()
+    named = ((DISK, disk * _IN_THOUSANDTHS),) if disk else ()
+    resources = Resources(default.cpu_m if cpu is None else cpu * _IN_THOUSANDTHS, memory, gpu, 0, named)
+    return Asked(resources, replicas or 1, gpus, selector, tuple(warnings))
+
+
+def _size(fields: Fields, name: str) -> int:
+    text = str(fields.raw(name) or "") and fields.text(name, longest=_LONGEST)
+    try:
+        return parse_size(text) if text else 0
+    except ValueError as error:
+        fields.problem(name, str(error))
+        return 0
+
+
+def _read_device(fields: Fields) -> tuple[int, GpuSelector]:
+    device = fields.nested("device")
+    if device is None:
+        return 0, ANY
+    if device.raw("tpu") is not None:
+        device.problem("tpu", "there are no TPUs here", hint="ask for cpu, or for gpu with a count")
+    cpu, gpu = device.nested("cpu"), device.nested("gpu")
+    device.finish()
+    if cpu is not None:
+        cpu.raw("variant")
+        cpu.finish()
+    if gpu is None:
+        return 0, ANY
+    count = gpu.integer("count", low=1, high=MOST_GPUS)
+    wanted = (gpu.text("variant", longest=LONGEST_TYPE) if gpu.raw("variant") else None) or ""
+    gpu.finish()
+    return count or 1, ANY if wanted.lower() in _ANY_VARIANT else GpuSelector(f"*{wanted}*")
+
+
+def _region(fields: Fields, offers: Offers, warnings: list[Problem]) -> dict[str, str]:
+    """Keep to the region that is preferred, where there are nodes of it; of several it cannot be said which."""
+    regions = fields.texts("regions", most=_MOST_REGIONS) or []
+    there = [region for region in regions if (REGION, region) in offers.labels]
+    if len(there) == 1:
+        return {REGION: there[0]}
+    if regions:
+        why = f"there are nodes in several: {', '.join(there)}" if there else f"no node has such a label {REGION}"
+        message = f"have no effect: {why}"
+        warnings.append(Problem("resources.regions", message))
+    return {}

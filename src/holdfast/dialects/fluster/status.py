@@ -1,0 +1,235 @@
+"""Tells of a job as Fluster's ``JobStatus`` does; its counts are those of its attempts, which count from 0 there.
+
+The attempts that are listed are the previous ones: a job that waits to be run again has none at the moment.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.fluster.retry import NEVER_RAN, PLACE_LOST, limits_of
+from holdfast.domain.failure import LOST, Cause, FailureCondition, in_full
+from holdfast.domain.job import JOB_WAITING, JobState
+from holdfast.domain.lifecycle import AttemptStatus, Ending
+from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.shortage import met
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.domain.failure import Failure
+    from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.policy.model import RetrySettings
+    from holdfast.domain.workloads.spec import JobSpec
+
+
+class State(IntEnum):
+    """``JobState``, with its numbers."""
+
+    UNSPECIFIED = 0
+    PENDING = 1
+    BUILDING = 2
+    RUNNING = 3
+    SUCCEEDED = 4
+    FAILED = 5
+    KILLED = 6
+    WORKER_FAILED = 7
+    UNSCHEDULABLE = 8
+
+
+class Charged(StrEnum):
+    """Whose a failure is."""
+
+    FAILURE = "failure"
+    """The job's own; out of memory and a deadline are, too."""
+    PREEMPTION = "preemption"
+    """Its worker's."""
+    NOBODY = "nobody"
+    """It could not be started, or its node was short of something, or its node is being drained."""
+    USER = "user"
+    """No failure: a user ended it, or held it."""
+    UNSCHEDULABLE = "unschedulable"
+    """No place was found in time."""
+
+
+FINISHED = frozenset({State.SUCCEEDED, State.FAILED, State.KILLED, State.WORKER_FAILED, State.UNSCHEDULABLE})
+_OF_THE_WORKER = frozenset({Charged.PREEMPTION, Charged.NOBODY})
+_PREPARING = frozenset(
+    {AttemptStatus.PREPARING, AttemptStatus.PREPARED, AttemptStatus.CREATING, AttemptStatus.SCHEDULED}
+)
+_STATES = {
+    Charged.FAILURE: State.FAILED,
+    Charged.PREEMPTION: State.WORKER_FAILED,
+    Charged.NOBODY: State.WORKER_FAILED,
+    Charged.USER: State.KILLED,
+    Charged.UNSCHEDULABLE: State.UNSCHEDULABLE,
+}
+_OF_JOBS = {
+    JobState.RUNNING: State.RUNNING,
+    JobState.SUCCEEDED: State.SUCCEEDED,
+    JobState.FAILED: State.FAILED,
+    JobState.CANCELLED: State.KILLED,
+}
+_MS = 1000
+
+
+def charged(failure: Failure) -> Charged:
+    """Say whose a failure is, as the policy that ``read_retry`` makes takes it."""
+    if failure.cause is Cause.USER_CANCELLED:
+        return Charged.USER
+    if met(failure) is not None:
+        return Charged.NOBODY
+    if failure.cause is Cause.VALIDATION_ERROR:
+        return Charged.FAILURE
+    if FailureCondition.UNSCHEDULABLE in failure.conditions:
+        return Charged.UNSCHEDULABLE
+    if not PLACE_LOST.isdisjoint(failure.conditions):
+        return Charged.PREEMPTION
+    return Charged.NOBODY if not NEVER_RAN.isdisjoint(failure.conditions) else Charged.FAILURE
+
+
+def status_of(
+    job: Job, spec: JobSpec, attempts: Sequence[Attempt], runs: Sequence[Run], now: float, settings: RetrySettings
+) -> dict[str, Any]:
+    """Return what ``JobStatus`` says of a job, apart from its names, addresses, ports and result.
+
+    Args:
+        job: The job.
+        spec: What it asks for.
+        attempts: All of them, in order.
+        runs: Those of the last one, by rank.
+        now: The time.
+        settings: What the operator has set for everyone.
+    """
+    last = attempts[-1] if attempts else None
+    previous = [*attempts] if last is not None and _is_over(job, last) else [*attempts[:-1]]
+    current = last if last is not None and len(previous) < len(attempts) else None
+    state = _state(job, current)
+    limits = limits_of(spec)
+    failures = [charged(attempt.failure) for attempt in attempts if attempt.failure is not None and _counts(attempt)]
+    found: dict[str, Any] = {
+        "state": int(state),
+        "current_attempt_id": _current_id(last, current),
+        "attempts": [_attempt(attempt, spec) for attempt in previous],
+        "failure_count": failures.count(Charged.FAILURE),
+        "preemption_count": failures.count(Charged.PREEMPTION),
+        "retry_available_at_ms": _ms(job.retry_at) if job.retry_at is not None and job.retry_at > now else 0,
+        "status_message": _message(job, state, spec, settings),
+    }
+    if limits is not None:
+        found |= {"max_retries_failure": limits.failure, "max_retries_preemption": limits.preemption}
+    if current is not None:
+        found |= _of_current(current, runs)
+    if state in FINISHED:
+        found |= _of_end(job, state, spec, current)
+    return found
+
+
+def _current_id(last: Attempt | None, current: Attempt | None) -> int:
+    """Return the id of the current attempt, or of the next one; ids count from 0, numbers from 1."""
+    if current is not None:
+        return current.number - 1
+    return 0 if last is None else last.number
+
+
+def _is_over(job: Job, last: Attempt) -> bool:
+    """Whether the last attempt is a previous one: another followed, or would have but for a user."""
+    if last.ending is None:
+        return False
+    if last.decision is not None and last.decision.grants_retry:
+        return True
+    if job.state in JOB_WAITING:
+        return True
+    return job.state is JobState.CANCELLED and last.ending is Ending.FAILED
+
+
+def _counts(attempt: Attempt) -> bool:
+    """Whether a budget is charged with an attempt; one that failed while a user was stopping it is only held."""
+    held = attempt.decision is not None and attempt.decision.code is DecisionCode.INTERRUPTED
+    return attempt.ending is Ending.FAILED and not held
+
+
+def _state(job: Job, current: Attempt | None) -> State:
+    if job.state is JobState.FAILED and current is not None and current.failure is not None:
+        return _STATES[charged(current.failure)]
+    prepared = current is None or current.started_at is not None or current.status not in _PREPARING
+    if job.state is JobState.RUNNING and not prepared:
+        return State.BUILDING
+    return _OF_JOBS.get(job.state, State.PENDING)
+
+
+def _attempt(attempt: Attempt, spec: JobSpec) -> dict[str, Any]:
+    """Return what ``JobAttempt`` says of one that is over."""
+    failure = attempt.failure
+    whose = Charged.USER if failure is None else charged(failure)
+    found = {
+        "attempt_id": attempt.number - 1,
+        "worker_id": "" if failure is None else failure.node or "",
+        "state": int(_STATES[whose]),
+        "error": "" if failure is None else _error(failure, spec),
+        "started_at_ms": _ms(attempt.started_at),
+        "finished_at_ms": _ms(attempt.ended_at),
+        "is_worker_failure": whose in _OF_THE_WORKER,
+    }
+    code = _exit_code(failure)
+    return found if code is None else {**found, "exit_code": code}
+
+
+def _of_current(attempt: Attempt, runs: Sequence[Run]) -> dict[str, Any]:
+    node = next((run.node for run in runs if run.attempt == attempt.number and run.node), "")
+    if not node and attempt.failure is not None:
+        node = attempt.failure.node or ""
+    found: dict[str, Any] = {"worker_id": node} if node else {}
+    return found if attempt.started_at is None else {**found, "started_at_ms": _ms(attempt.started_at)}
+
+
+def _of_end(job: Job, state: State, spec: JobSpec, current: Attempt | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"finished_at_ms": _ms(job.ended_at)}
+    if state is State.SUCCEEDED:
+        return {**found, "exit_code": 0}
+    failure = None if current is None else current.failure
+    if state is State.KILLED or failure is None:
+        return {**found, "error": job.reason}
+    code = _exit_code(failure)
+    found["error"] = _error(failure, spec)
+    return found if code is None else {**found, "exit_code": code}
+
+
+def _exit_code(failure: Failure | None) -> int | None:
+    """Return the exit code of the program; ``None`` where it never ran, or nobody knows."""
+    if failure is None or not failure.started:
+        return None
+    container = failure.first_failed
+    return None if container is None else container.exit_code
+
+
+def _error(failure: Failure, spec: JobSpec) -> str:
+    """Say what went wrong: what the program itself left as its message, else what is known."""
+    whose = charged(failure)
+    if whose is Charged.UNSCHEDULABLE and spec.scheduling_timeout_s is not None:
+        return f"Scheduling timeout exceeded ({spec.scheduling_timeout_s:g}s): {failure.message}"
+    container = failure.first_failed
+    if whose is Charged.FAILURE and container is not None and container.message and not container.message_from_log:
+        told = container.message
+        return told if failure.conditions <= {FailureCondition.APP_ERROR} else f"{in_full(failure)}: {told}"
+    if not LOST.isdisjoint(failure.conditions) and failure.node:
+        return f"Worker {failure.node} timed out or was lost: {in_full(failure)}"
+    return in_full(failure)
+
+
+def _message(job: Job, state: State, spec: JobSpec, settings: RetrySettings) -> str:
+    """Say what it waits for, and what else limits its retries."""
+    said = []
+    if state is State.RUNNING and job.cancel_requested:
+        said.append("being terminated")
+    elif state is State.PENDING and job.reason:
+        said.append(f"held: {job.reason}" if job.state is JobState.HELD else job.reason)
+    cap, limits = settings.global_max_retries, limits_of(spec)
+    if cap is not None and limits is not None and cap < max(limits.failure, limits.preemption) and not job.terminal:
+        said.append(f"globalMaxRetries lets a job have {cap} retries in all")
+    return "; ".join(said)
+
+
+def _ms(at: float | None) -> int:
+    return 0 if at is None else round(at * _MS)

@@ -1,0 +1,57 @@
+"""How what Fluster's door makes of a launch, and tells of a job, can be broken."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+MUTATIONS = (
+    Mutation(
+        "losses of a worker are charged to the job's own budget",
+        "dialects/fluster/retry.py",
+        "conditions=PLACE_LOST, retry_limit=preemption",
+        "conditions=PLACE_LOST, retry_limit=failure",
+        ("unit/test_fluster_retry.py",),
+    ),
+    Mutation(
+        "an end that nobody knows is the job's own failure",
+        "dialects/fluster/retry.py",
+        "        FailureCondition.EXECUTOR_LOST,\n        FailureCondition.END_UNKNOWN,\n",
+        "",
+        ("unit/test_fluster_retry.py",),
+    ),
+    Mutation(
+        "allowed exit codes beat denied ones",
+        "dialects/fluster/retry.py",
+        "            *never,\n",
+        "",
+        ("unit/test_fluster_retry.py",),
+    ),
+    Mutation(
+        "0 retries are the default number",
+        "dialects/fluster/retry.py",
+        "return default if limit is None else limit",
+        "return limit or default",
+        ("unit/test_fluster_retry.py",),
+    ),
+    Mutation(
+        "a job that leaves the built-in policy out is taken for one that has it",
+        "controller/policy_catalog.py",
+        "built_in = spec.pod is None if spec.builtin is None else spec.builtin",
+        "built_in = spec.pod is None",
+        ("unit/test_fluster_retry.py",),
+    ),
+    Mutation(
+        "what waits to be run again has its last attempt as the current one",
+        "dialects/fluster/status.py",
+        "    if job.state in JOB_WAITING:\n        return True\n    return job.state is",
+        "    return job.state is",
+        ("unit/test_fluster_status.py",),
+    ),
+    Mutation(
+        "512m is a half of a thousandth",
+        "dialects/fluster/resources.py",
+        "(1 << 10 * _POWERS[match[2].lower()])",
+        "(1000 ** _POWERS[match[2].lower()])",
+        ("unit/test_fluster_resources.py",),
+    ),
+)
