@@ -125,9 +125,22 @@ def test_what_is_wrong_with_one_is_said_with_the_line_of_the_file(rollouts: Roll
 
 
 @pytest.mark.slow
+def test_a_dry_run_checks_it_with_what_waits_for_it_and_stores_nothing(rollouts: RolloutServer) -> None:
+    waits = "---\nname: next\ncommand: ['true']\ndependsOn: [rollout/web]\n"
+    assert rollouts.said("apply", "--dry-run", "-f", "-", text=f"{waits}---{manifest(2)}").count("kind: Rollout") == 1
+    refused = rollouts.run("submit", "--dry-run", "-f", "-", text=manifest(2).replace("replicas: 2", "replicas: many"))
+    assert refused.returncode == 2
+    assert "standard input: spec.replicas (line 7)" in refused.stderr
+    assert rollouts.run("get", "rollout", "web").returncode == 3
+    assert rollouts.said("submit", "-f", "-", "-o", "name", text=manifest(0) + waits).startswith("rollout/web\njob/")
+    again = rollouts.run("create", "--dry-run", "-f", "-", text=manifest(2))
+    assert (again.returncode, "rollout 'web' exists already" in again.stderr) == (4, True)
+
+
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_when_the_server_is_killed(rollouts: RolloutServer) -> None:
-    rollouts.said("apply", "-f", "-", text=manifest(2))
-    rollouts.said("wait", "rollout", "web", "--for", "Available", "--timeout", "50s")
+    said = rollouts.said("submit", "-f", "-", "-o", "name", "--wait", "--timeout", "50s", text=manifest(2))
+    assert said == "rollout/web\n"
     before = {program.pid for program in rollouts.programs()}
     rollouts.end()
     rollouts.start().close()

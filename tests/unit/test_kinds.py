@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_spec
+from holdfast.dialects.jobset.wording import ManifestNotes
 from holdfast.dialects.native.dependencies import read_dependencies
 from holdfast.dialects.reading import Fields
 from holdfast.domain.access import Principal, Role
@@ -28,7 +29,7 @@ from holdfast.storage.references import names_policy, require_no_owners
 from holdfast.storage.sql import open_store
 from tests import databases
 from tests.integration.conftest import NoLogs
-from tests.kinds.rollout.manifest import read_rollout
+from tests.kinds.rollout.manifest import read
 from tests.kinds.rollout.model import Rollout, RolloutSpec
 from tests.kinds.rollout.operations import Rollouts
 from tests.kinds.rollout.rules import SETTLES_S
@@ -80,7 +81,9 @@ def replicas(number: int, command: str = "serve") -> RolloutSpec:
     container = {"name": "main", "image": "busybox", "command": [command]}
     spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
     manifest = {"apiVersion": "holdfast.dev/v1", "kind": "Rollout", "metadata": {"name": "web"}, "spec": spec}
-    return evolve(read_rollout(manifest)[1], replicas=number)
+    found = read(manifest, ManifestNotes())
+    assert found is not None
+    return evolve(found.spec, replicas=number)
 
 
 @pytest.fixture

@@ -225,7 +225,7 @@ class Put(Protocol):
 class ResourceWriter:
     """How one kind of thing is written."""
 
-    create: Callable[[Mapping[str, Any]], object]
+    create: Callable[[Mapping[str, Any]], Any]
     put: Put
     delete: Callable[[str], object]
 

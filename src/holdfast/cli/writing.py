@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.cli import exit_codes
 from holdfast.cli.manifests import located, located_set
-from holdfast.cli.nouns import SINGULAR, Noun
+from holdfast.cli.nouns import OWNERS, SINGULAR, Noun
 from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.submission.order import in_order
 from holdfast.cli.submission.sending import rehearse, submit_jobs
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from holdfast.cli.nouns import NounName
     from holdfast.client import Client
 
-WAIT_FOR_SETS = "holdfast wait jobset NAME"
-"""What else runs job sets where no server does."""
 _DONE = {"create": "created", "update": "updated", "apply": "applied"}
 
 
@@ -92,21 +90,26 @@ def write_manifests(
     if dry_run:
         everything = [*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)]
         return dry_run_of(everything, verb, cli, lenient=lenient)
-    sets = [thing for thing in written if thing.noun == Noun.JOB_SET]
+    owners = [thing for thing in written if thing.noun in OWNERS]
     with cli.connect() as client:
-        errors = _refusals(client, [thing for thing in written if thing not in sets], verb, cli, lenient=lenient)
+        errors = _refusals(client, [thing for thing in written if thing not in owners], verb, cli, lenient=lenient)
         for part in in_order(manifests):
             sent = [manifests[place] for place in part]
-            now = [thing for thing in sets if thing.source in sent]
+            now = [thing for thing in owners if thing.source in sent]
             errors += _refusals(client, now, verb, cli, lenient=lenient)
             several = [one for one in sent if one.noun == Noun.JOB]
             errors += _submitted(client, several, verb, cli, lenient=lenient)
         _raise_first(errors, cli)
     if jobs:
         cli.note_unserved()
-    elif sets:
-        cli.note_unserved("job sets start", WAIT_FOR_SETS)
+    elif owners:
+        note_unserved(owners[0].noun, cli)
     return exit_codes.OK
+
+
+def note_unserved(noun: NounName, cli: Cli) -> None:
+    """Say what else runs work that is made of jobs where no server does."""
+    cli.note_unserved(f"{OWNERS[noun].noun}s start", f"holdfast wait {SINGULAR[noun]} NAME")
 
 
 def require_names(manifests: Sequence[Manifest]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.dialects.armada.policy import (
@@ -31,6 +32,7 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.suggestion import closest
+from holdfast.domain.terms.kinds import KINDS
 from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
@@ -74,6 +76,11 @@ def _as_manifest(found: KubeManifest | None, notes: ManifestNotes) -> Manifest |
     return found if isinstance(found, JobSetSpec) else plain_job_spec(found)
 
 
+def _of_package(package: str) -> Callable[[Mapping[str, Any], ManifestNotes], Any]:
+    """Find the reader of a kind whose code is in one place."""
+    return lambda value, notes: import_module(f"{package}.manifest").read(value, notes)
+
+
 _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], ManifestNotes], Manifest | None]] = {
     (API_VERSION, "Job"): _of_problems(read_job_manifest),
     (API_VERSION, "JobSet"): _of_kubernetes((API_VERSION, "JobSet")),
@@ -85,6 +92,7 @@ _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], ManifestNotes], Man
     (BATCH_VERSION, "Job"): _of_kubernetes((BATCH_VERSION, "Job")),
     (ARMADA_NESTED, "RetryPolicy"): _of_problems(read_nested_policy_manifest),
     (ARMADA_FLAT, "RetryPolicy"): _of_problems(read_flat_policy_manifest),
+    **{(API_VERSION, kind.manifest): _of_package(kind.package) for kind in KINDS.values() if kind.package},
 }
 JOB_KINDS = ((API_VERSION, "Job"), (BATCH_VERSION, "Job"))
 """What can be submitted as a job."""

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_spec, load_spec
+from holdfast.dialects.documents import Document
+from holdfast.dialects.manifests import read_one
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act
-from holdfast.errors import NotFound
+from holdfast.errors import InvalidManifest, Problem
+from holdfast.ports.presence import require_presence
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
-from holdfast.service.manifests.reading import one_document
 from holdfast.service.operations.steering import Steers
 from holdfast.service.refusals import audited
-from tests.kinds.rollout.manifest import read_rollout
+from tests.kinds.rollout.manifest import RolloutManifest
 from tests.kinds.rollout.model import Rollout, RolloutSpec
 from tests.kinds.rollout.steering import STEERING
 from tests.kinds.rollout.words import ROLLOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.ports.workloads import Unreadable, WorkloadFilter
-    from holdfast.service.manifests.text import Text
 
 
 class Page(NamedTuple):
     rows: Sequence[Rollout]
     next_after: str | None
     unreadable: Sequence[Unreadable]
+
+
+class Put(NamedTuple):
+    row: Rollout
+    result: str
+    warnings: Sequence[Problem]
 
 
 class Rollouts(Steers[Rollout], frozen=True):
@@ -58,47 +65,60 @@ class Rollouts(Steers[Rollout], frozen=True):
         return self.backend.seeing(caller).jobs(self.backend.store.jobs(JobFilter(job_set=row.id)))
 
     @asks(Right.SUBMIT, ROLLOUT.subject)
-    def put(self, caller: Caller, body: Text, *, create: bool | None = None) -> tuple[Rollout, str]:
-        """Create a rollout, or change the one of its name; returns it and what became of it.
+    def put(
+        self,
+        caller: Caller,
+        written: Document | Mapping[str, Any],
+        *,
+        create: bool | None = None,
+        dry_run: bool = False,
+    ) -> Put:
+        """Create a rollout, or change the one of its name.
 
         Raises:
             InvalidManifest: It is not valid; with every problem found.
             NotFound: There is none, and ``create`` says that there must be.
+            AlreadyExists: There is one, and ``create`` says that there must be none.
         """
-        document = one_document(body)
-        name, spec = read_rollout(document.value)
-        with audited(self.backend.store, caller, Act.CREATE if create else Act.APPLY, ROLLOUT.subject, name):
-            manifest = json.dumps(document.value, sort_keys=True)
-            try:
-                row = self.get(caller, name) if not create else None
-            except NotFound:
-                if create is False:
-                    raise
-                row = None
-            return (
-                self._created(caller, name, spec, manifest)
-                if row is None
-                else self._changed(caller, row, spec, manifest)
-            )
+        read = read_one(written)
+        manifest: object = read.manifest
+        if not isinstance(manifest, RolloutManifest):
+            raise InvalidManifest(problems=read.problems)
+        name, spec = manifest
+        act = Act.CREATE if create else Act.APPLY
+        with audited(self.backend.store, None if dry_run else caller, act, ROLLOUT.subject, name):
+            row = next((one for one in self.page(caller).rows if one.name == name), None)
+            require_presence(ROLLOUT.noun, name, known=() if row is None else (name,), create=create)
+            value = written.value if isinstance(written, Document) else written
+            text = json.dumps(value, sort_keys=True)
+            if row is None:
+                row, result = self._new(caller, name, spec, text), "created"
+                if not dry_run:
+                    self.backend.store.submit(Submission([], owner=row, by=caller))
+            elif (changed := dump_spec(spec)) == row.spec:
+                result = "unchanged"
+            else:
+                self.backend.seeing(caller).require_own(row)
+                result = "updated"
+                if not dry_run:
+                    row = self._changed(caller, row, dump_change(SetChange(text, changed)))
+            return Put(row, result, read.warnings)
 
-    def _created(self, caller: Caller, name: str, spec: RolloutSpec, manifest: str) -> tuple[Rollout, str]:
-        row = Rollout(
+    def _new(self, caller: Caller, name: str, spec: RolloutSpec, text: str) -> Rollout:
+        return Rollout(
             id=self.backend.ids.new(),
             name=name,
             spec=dump_spec(spec),
-            manifest=manifest,
+            manifest=text,
             created_at=caller.at,
             submitted_by=caller.principal.name,
             submitter_uid=caller.principal.uid,
             queue=load_spec(spec.template).queue,
         )
-        self.backend.store.submit(Submission([], owner=row, by=caller))
-        return row, "created"
 
-    def _changed(self, caller: Caller, row: Rollout, spec: RolloutSpec, manifest: str) -> tuple[Rollout, str]:
-        self.backend.seeing(caller).require_own(row)
-        if (changed := dump_spec(spec)) == row.spec:
-            return row, "unchanged"
-        payload = dump_change(SetChange(manifest, changed))
-        asked = self._control().send(RequestKind.UPDATE, (row.id,), by=caller, payload=payload, version=row.version)
-        return STEERING.done(row, asked), "updated"
+    def _changed(self, caller: Caller, row: Rollout, change: str) -> Rollout:
+        asked = self._control().send(RequestKind.UPDATE, (row.id,), by=caller, payload=change, version=row.version)
+        return STEERING.done(row, asked)
+
+
+OPERATIONS = Rollouts

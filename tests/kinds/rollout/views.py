@@ -7,6 +7,7 @@ from holdfast.api.http.endpoints.endpoint import Asked, Endpoints, Key, MustExis
 from holdfast.api.http.endpoints.workloads import Shown
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import JobState
+from holdfast.service.manifests.reading import one_document
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
 from holdfast.wire.base import timestamp
@@ -70,14 +71,16 @@ SHOWN.add_verb(Act.DELETE, "delete_rollout", "Delete a rollout", "Ask for a roll
 def create_rollout(backend: Backend, by: Caller, body: Text, *, idempotency_key: Key = None) -> RolloutView:
     """Create a rollout; it must be new."""
     del idempotency_key
-    return _view(*Rollouts(backend).put(by, body, create=True))
+    found = Rollouts(backend).put(by, one_document(body), create=True)
+    return _view(found.row, found.result)
 
 
 @_ROLLOUTS.add("PUT", "/rollouts/{ref}", RolloutView, 404, 409, summary="Write a rollout", takes=_TAKES)
 def put_rollout(backend: Backend, by: Caller, ref: Ref, body: Text, *, must_exist: MustExist = False) -> RolloutView:
     """Create a rollout, or change the one there is."""
     del ref
-    return _view(*Rollouts(backend).put(by, body, create=False if must_exist else None))
+    found = Rollouts(backend).put(by, one_document(body), create=False if must_exist else None)
+    return _view(found.row, found.result)
 
 
 @_ROLLOUTS.add("GET", "/rollouts/{ref}", RolloutView, 404, summary="Read a rollout")

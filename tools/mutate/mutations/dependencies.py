@@ -93,8 +93,8 @@ MUTATIONS = (
     Mutation(
         "a job set is sent before what it waits for",
         "cli/submission/order.py",
-        "if place in sets and not awaited[place] & left.keys()]",
-        "if place in sets]",
+        "if place in owners and not awaited[place] & left.keys()]",
+        "if place in owners]",
         ("property/test_order_properties.py",),
     ),
     Mutation(

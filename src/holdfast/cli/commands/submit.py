@@ -1,4 +1,4 @@
-"""``holdfast submit``: jobs and job sets from files."""
+"""``holdfast submit``: work from files."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import all_after, all_in_group, read_manifests
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import OF_WORK, SINGULAR
 from holdfast.cli.options import (
     AfterOption,
     DryRunOption,
@@ -24,8 +24,8 @@ from holdfast.cli.submission.export import NONE, carrying, exported
 from holdfast.cli.submission.secrets import secret_values, sent, with_secrets
 from holdfast.cli.submission.sending import Submitted, submit_all
 from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
-from holdfast.cli.writing import WAIT_FOR_SETS, write_manifests
-from holdfast.domain.terms.kinds import ARRAY, JOB_SET
+from holdfast.cli.writing import note_unserved, write_manifests
+from holdfast.domain.terms.kinds import ARRAY
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -73,7 +73,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
     env = exported(options.export, cli.environ, flags)
     secrets = secret_values(options.secret_env, cli.environ, flags)
     flags.finish()
-    manifests = read_manifests(options.file, cli, allowed=(Noun.JOB, Noun.JOB_SET), lenient=options.lenient)
+    manifests = read_manifests(options.file, cli, allowed=tuple(OF_WORK), lenient=options.lenient)
     manifests = all_in_group(all_after(manifests, options.after), options.group)
     if options.export != NONE:
         manifests = carrying(manifests, env, cli)
@@ -91,15 +91,15 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
     if submitted.jobs or submitted.arrays:
         cli.note_unserved()
     else:
-        cli.note_unserved("job sets start", WAIT_FOR_SETS)
+        note_unserved(submitted.owners[0].noun, cli)
     return exit_codes.OK
 
 
 def _print(submitted: Submitted, form: str, cli: Cli) -> None:
     """Print before waiting, so that a reader can start at once."""
-    sets = [(one.id, one.name, f"jobset/{one.name}") for one in submitted.sets]
-    sets += [(str(one.id), str(one.name), f"array/{one.name}") for one in submitted.arrays]
-    things = [*sets, *((str(job.id), job.name, f"job/{job.id}") for job in submitted.jobs)]
+    owners = [(one.id, one.name, f"{SINGULAR[one.noun]}/{one.name}") for one in submitted.owners]
+    owners += [(str(one.id), str(one.name), f"array/{one.name}") for one in submitted.arrays]
+    things = [*owners, *((str(job.id), job.name, f"job/{job.id}") for job in submitted.jobs)]
     if form == "json":
         cli.output().document({"items": [{"id": one_id, "name": name} for one_id, name, _ in things]}, form)
     else:
@@ -109,17 +109,19 @@ def _print(submitted: Submitted, form: str, cli: Cli) -> None:
 
 
 def _wait(client: "Client", submitted: Submitted, timeout_s: float | None, cli: Cli) -> int:
-    """Wait for jobs, then for arrays and for job sets with what is left of the time."""
-    begun, jobs, sets = cli.now(), submitted.jobs, submitted.sets
+    """Wait for jobs, then for arrays and for what else is made of jobs with what is left of the time."""
+    begun, jobs = cli.now(), submitted.jobs
     code = wait_for(client, [str(job.id) for job in jobs], Wanted(timeout_s=timeout_s), cli) if jobs else exit_codes.OK
     if submitted.arrays and code != exit_codes.TIMED_OUT:
         names = [str(one.name) for one in submitted.arrays]
         wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=ARRAY)
         code = wait_for_owners(client, names, wanted, cli) or code
-    if not sets or code == exit_codes.TIMED_OUT:
-        return code
-    wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=JOB_SET)
-    return wait_for_owners(client, [one.id for one in sets], wanted, cli) or code
+    for noun in dict.fromkeys(one.noun for one in submitted.owners):
+        if code == exit_codes.TIMED_OUT:
+            break
+        wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=OF_WORK[noun])
+        code = wait_for_owners(client, [one.id for one in submitted.owners if one.noun == noun], wanted, cli) or code
+    return code
 
 
 def _left(timeout_s: float | None, begun: float, cli: Cli) -> float | None:

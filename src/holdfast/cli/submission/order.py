@@ -1,10 +1,10 @@
-"""Puts what files describe in an order in which it can be sent: job sets one by one, jobs and arrays many at once."""
+"""Puts what files describe in an order in which it can be sent: jobs and arrays many at once, other work one by one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import OF_WORK, OWNERS, Noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -12,32 +12,32 @@ if TYPE_CHECKING:
     from holdfast.cli.manifests import Manifest
     from holdfast.cli.nouns import NounName
 
-_KINDS = {"jobset": Noun.JOB_SET, "job": Noun.JOB, "array": Noun.JOB}
+_KINDS = {kind.name: noun if kind.manifest else Noun.JOB for noun, kind in OF_WORK.items()}
 
 
 def in_order(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
-    """Go through jobs, arrays and job sets part by part, each given by its places, in the order of the files.
+    """Go through work of all kinds part by part, each given by its places, in the order of the files.
 
     Whatever something waits for is in an earlier part or, of a job or an array, in the same. What waits in a circle is
     left for the last, for the server to refuse.
     """
-    places = [place for place, one in enumerate(manifests) if one.noun in {Noun.JOB, Noun.JOB_SET}]
-    sets = {place for place in places if manifests[place].noun == Noun.JOB_SET}
-    if not any(_waits_for(manifests[place]) for place in sets):
+    places = [place for place, one in enumerate(manifests) if one.noun in OF_WORK]
+    owners = {place for place in places if manifests[place].noun in OWNERS}
+    if not any(_waits_for(manifests[place]) for place in owners):
         yield places
         return
     awaited, left = _awaited(manifests, places), dict.fromkeys(places)
     while left:
-        free = [place for place in left if place in sets and not awaited[place] & left.keys()]
-        part = free or _together(left, sets, awaited) or list(left)
+        free = [place for place in left if place in owners and not awaited[place] & left.keys()]
+        part = free or _together(left, owners, awaited) or list(left)
         yield part
         for place in part:
             del left[place]
 
 
-def _together(left: dict[int, None], sets: set[int], awaited: dict[int, set[int]]) -> list[int]:
+def _together(left: dict[int, None], owners: set[int], awaited: dict[int, set[int]]) -> list[int]:
     """Return the jobs that wait for nothing that is left but each other."""
-    found = {place for place in left if place not in sets}
+    found = {place for place in left if place not in owners}
     before = -1
     while before != len(found):
         before = len(found)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.cli.manifests import located, located_set
-from holdfast.cli.nouns import Noun
+from holdfast.cli.nouns import OWNERS, Noun
 from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.submission.order import in_order
+from holdfast.cli.things import resource_writer
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Refused
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
     from holdfast.cli.context import Cli
     from holdfast.cli.manifests import Manifest
+    from holdfast.cli.nouns import NounName
     from holdfast.client import Client
     from holdfast.errors import Problem
     from holdfast.wire.jobs import BulkItem
-    from holdfast.wire.jobsets import JobSetApplied
 
 _MOST_JOBS = 10_000
 """Of one request."""
@@ -28,38 +29,47 @@ _LARGEST = 15 << 20
 """Bytes of one request; a server takes 16 MiB."""
 
 
+class Created(NamedTuple):
+    """Work that is made of jobs, and new."""
+
+    noun: NounName
+    id: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Submitted:
     """What was accepted, in the order of the files."""
 
-    sets: Sequence[JobSetApplied]
+    owners: Sequence[Created]
+    """Work that is made of jobs, but arrays."""
     jobs: Sequence[BulkItem]
     arrays: Sequence[BulkItem] = ()
 
 
 def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> Submitted:
-    """Create job sets and arrays, which must be new, and submit jobs, all or none; says what the server warned of.
+    """Create what is made of jobs, which must be new, and submit jobs, all or none; says what the server warned of.
 
     Args:
         client: Where to send them.
-        manifests: Of jobs and job sets only.
+        manifests: Of work only.
         cli: Where to say what is dubious.
         lenient: How manifests of Kubernetes are read.
 
     Raises:
         InvalidRequest: Some are not valid; each problem names its file and line.
-        AlreadyExists: There is such a job set.
+        AlreadyExists: There is such work, as a job set.
     """
-    sets = [manifest for manifest in manifests if manifest.noun == Noun.JOB_SET]
+    owners = [manifest for manifest in manifests if manifest.noun in OWNERS]
     jobs = [manifest for manifest in manifests if manifest.noun == Noun.JOB]
-    if sets and len(manifests) > 1:
-        _check(client, sets, _parts(jobs) or [()], lenient=lenient)
-    created: dict[int, JobSetApplied] = {}
+    if owners and len(manifests) > 1:
+        _check(client, owners, _parts(jobs) or [()], lenient=lenient)
+    created: dict[int, Created] = {}
     items: dict[int, BulkItem] = {}
     for part in in_order(manifests):
         several = [place for place in part if manifests[place].noun == Noun.JOB]
         for place in part:
-            if manifests[place].noun == Noun.JOB_SET:
+            if manifests[place].noun in OWNERS:
                 created[place] = _create(client, manifests[place], cli, lenient=lenient)
         sent = submit_jobs(client, [manifests[place] for place in several], cli, lenient=lenient)
         items |= zip(several, sent, strict=True)
@@ -69,13 +79,14 @@ def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenie
     return Submitted([created[place] for place in sorted(created)], jobs_alone, arrays)
 
 
-def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> JobSetApplied:
+def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> Created:
+    noun = manifest.noun or Noun.JOB_SET
     try:
-        answer = client.create_job_set(manifest.value, lenient=lenient)
+        answer = resource_writer(client, noun, lenient=lenient).create(manifest.value)
     except HoldfastError as error:
         raise located_set(error, [manifest], lenient=lenient) from error
-    tell_warnings(answer.warnings, manifest, cli)
-    return answer
+    tell_warnings(getattr(answer, "warnings", ()), manifest, cli)
+    return Created(noun, answer.id, answer.name)
 
 
 def submit_jobs(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> list[BulkItem]:
@@ -143,12 +154,12 @@ def _parts(manifests: Sequence[Manifest]) -> Sequence[Sequence[Manifest]]:
     return parts
 
 
-def _check(client: Client, sets: Sequence[Manifest], parts: Sequence[Sequence[Manifest]], *, lenient: bool) -> None:
-    """Check everything before the first is sent; jobs and job sets may wait for each other."""
+def _check(client: Client, owners: Sequence[Manifest], parts: Sequence[Sequence[Manifest]], *, lenient: bool) -> None:
+    """Check everything before the first is sent; all of it may wait for each other."""
     problems: list[Problem] = []
     hints: list[str | None] = []
     for part in parts:
-        sent = [*sets, *part]
+        sent = [*owners, *part]
         try:
             client.check([manifest.value for manifest in sent], verb="create", lenient=lenient)
         except HoldfastError as error:

@@ -36,7 +36,7 @@ class Wanted:
 
     def reached(self, state: str | None) -> bool:
         """Whether waiting for a thing in this state is over, for good or ill."""
-        return state is None or state in self.kind.ended or state == self.state
+        return state is None or state in self.kind.ended or self.good(state)
 
     def good(self, state: str | None) -> bool:
         """Whether it is over for good."""

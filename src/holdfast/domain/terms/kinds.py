@@ -48,7 +48,8 @@ class KindInfo(NamedTuple):
     manifest: str = ""
     """Its kind in manifests, if it is written as a whole."""
     package: str = ""
-    """Where its code is, if in one place: ``model`` with ``STORED``, ``rules`` with ``RULES``, ``views``."""
+    """Where its code is, if in one place: ``model`` with ``STORED``, ``rules`` with ``RULES``, ``manifest`` with
+    ``read``, ``operations`` with ``OPERATIONS``, and ``views``."""
 
     @property
     def awaited(self) -> tuple[str, ...]:

@@ -38,15 +38,19 @@ _LIST = "list what there is with: holdfast get jobs"
 
 
 class SubmissionItem(NamedTuple):
-    """A job, an array or a job set of a submission."""
+    """A job, an array or other work of a submission."""
 
     spec: JobSpec | JobSetSpec
     array: ArraySpec | None = None
     """Of an array, what else it is."""
+    kind: str = ""
+    """Its kind, if it is of a further one, of which only the name is known."""
 
     @property
     def target(self) -> str:
         """What it is, for what waits for it."""
+        if self.kind:
+            return self.kind
         if isinstance(self.spec, JobSetSpec):
             return Target.JOB_SET
         return Target.JOB if self.array is None else Target.ARRAY

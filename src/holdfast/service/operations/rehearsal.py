@@ -5,9 +5,11 @@ Each is checked as if those before it in the order of writing had been written.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from enum import StrEnum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from holdfast.dialects.documents import Document
 from holdfast.dialects.manifests import manifest_warnings
@@ -18,31 +20,35 @@ from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms.kinds import JOB_SET, KINDS
 from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import HoldfastError, NotFound, Problem
 from holdfast.service.access.asking import asks
 from holdfast.service.admission.dependencies import Resolver, SubmissionItem
 from holdfast.service.admission.many import problems_of
 from holdfast.service.arrays import array_named
 from holdfast.service.jobsets.sets import SetWriter, cannot_wait, name_of
-from holdfast.service.manifests.reading import catalogue_manifest, has_array, job_item
+from holdfast.service.manifests.reading import catalogue_manifest, job_item
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.catalogue import Categories, Policies, Queues
 from holdfast.service.operations.notifiers import Notifiers
 from holdfast.service.reshape import reshape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.terms.kinds import KindInfo
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Store
-    from holdfast.service.jobsets.sets import Applied
     from holdfast.service.operations.backend import Backend
+    from holdfast.service.operations.catalogue import Entries
     from holdfast.service.submit import Written
 
 Item: TypeAlias = "Document | Mapping[str, Any]"
-_ORDER = ("RetryPolicy", "Notifier", "Queue", "FailureCategory", "JobSet", "Job")
+Check: TypeAlias = "Callable[[_Trial, int, Item], Checked]"
+"""Checks the manifest at a place."""
 
 
 class Verb(StrEnum):
@@ -77,14 +83,86 @@ class _Pretended:
 
     def pretend(self, manifest: RetryPolicy | Queue | FailureCategory | Notifier) -> None:
         known, name = self._catalogue, manifest.name
-        if isinstance(manifest, RetryPolicy):
-            self._catalogue = evolve(known, policies={**known.policies, name: manifest})
-        elif isinstance(manifest, Queue):
-            self._catalogue = evolve(known, queues={**known.queues, name: manifest})
-        elif isinstance(manifest, Notifier):
-            self._catalogue = evolve(known, notifiers={**known.notifiers, name: manifest})
-        else:
+        if isinstance(manifest, FailureCategory):
             self._catalogue = evolve(known, categories=[*known.categories, manifest])
+            return
+        field = {RetryPolicy: "policies", Queue: "queues", Notifier: "notifiers"}[type(manifest)]
+        changed: dict[str, Any] = {field: {**getattr(known, field), name: manifest}}
+        self._catalogue = evolve(known, **changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What is checked together, as far as it is checked."""
+
+    backend: Backend
+    pretended: _Pretended
+    """Its store."""
+    caller: Caller
+    create: bool | None
+    """True: all must be new, false: all must exist."""
+    lenient: bool
+    owners: dict[int, SubmissionItem] = field(default_factory=dict)
+    """Work that is made of jobs, by its place, also what is refused: others may wait for it."""
+
+
+def _entry_of(kind: Callable[[Store], Entries[Any]]) -> Check:
+    """Check an entry of the catalogue."""
+
+    def check(trial: _Trial, _place: int, item: Item) -> Checked:
+        manifest, entries = catalogue_manifest(item), kind(trial.backend.store)
+        try:
+            entries.put(trial.caller, manifest, create=trial.create, dry_run=True)
+        finally:
+            trial.pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
+        warnings = manifest_warnings(manifest)
+        if isinstance(manifest, Queue) and isinstance(entries, Queues):
+            nodes, is_group = trial.backend.nodes, trial.backend.is_group
+            warnings = (*warnings, *entries.warnings(trial.caller, manifest, nodes, is_group))
+        return Checked(manifest.name, warnings)
+
+    return check
+
+
+def _set(trial: _Trial, place: int, item: Item) -> Checked:
+    trial.owners[place] = SubmissionItem(JobSetSpec(name=name_of(item)))
+    server, by = trial.backend, trial.caller
+    sets = SetWriter(server.store, server.clock, server.ids, alone=False, finder=server.seeing(by))
+    applied = (
+        sets.create(item, lenient=trial.lenient, by=by, dry_run=True)
+        if trial.create
+        else sets.put(item, lenient=trial.lenient, create=trial.create, by=by, dry_run=True)
+    )
+    if not applied.job_set.id:  # one that is there waits for what it waited for
+        trial.owners[place] = SubmissionItem(applied.spec)
+    return Checked(applied.spec.name, applied.warnings)
+
+
+def _of_package(kind: KindInfo) -> Check:
+    """Check work of a kind whose code is in one place, which waits for nothing."""
+
+    def check(trial: _Trial, place: int, item: Item) -> Checked:
+        trial.owners[place] = SubmissionItem(JobSpec(name_of(item), command=()), kind=kind.name)
+        operations = import_module(f"{kind.package}.operations").OPERATIONS(trial.backend)
+        found = operations.put(trial.caller, item, create=trial.create, dry_run=True)
+        return Checked(name_of(item), found.warnings)
+
+    return check
+
+
+_ENTRIES: Mapping[str, Check] = {
+    "RetryPolicy": _entry_of(Policies),
+    "Notifier": _entry_of(Notifiers),
+    "Queue": _entry_of(Queues),
+    "FailureCategory": _entry_of(Categories),
+}
+_JOB = "Job"
+
+
+def _kinds() -> Mapping[str, Check]:
+    """Say how each kind of manifest is checked, in the order of writing; jobs come last, and are checked together."""
+    further = {kind.manifest: _of_package(kind) for kind in KINDS.values() if kind.package and kind.manifest}
+    return {**_ENTRIES, JOB_SET.manifest: _set, **further}
 
 
 class Rehearsal(Struct, frozen=True):
@@ -99,35 +177,28 @@ class Rehearsal(Struct, frozen=True):
         Raises:
             HoldfastError: What the first of them to be written would be refused for; with the problems of all.
         """
-        pretended = _Pretended(self.backend.store)
-        found: dict[int, Checked] = {}
-        errors: dict[int, HoldfastError] = {}
-        sets: dict[int, SubmissionItem] = {}
-        names = [_kind(item) for item in items]
-        for place in sorted(range(len(items)), key=lambda one: _ORDER.index(names[one])):
-            try:
-                if names[place] == "JobSet":
-                    sets[place] = SubmissionItem(JobSetSpec(name=name_of(items[place])))
-                    applied = self._check_set(caller, items[place], pretended, verb, lenient=lenient)
-                    found[place] = Checked(applied.spec.name, applied.warnings)
-                    # One that is there waits for what it waited for.
-                    sets[place] = sets[place] if applied.job_set.id else SubmissionItem(applied.spec)
-                elif names[place] != "Job":
-                    found[place] = self._check(caller, items[place], pretended, verb)
-            except HoldfastError as error:
-                errors[place] = error
+        pretended, kinds = _Pretended(self.backend.store), _kinds()
+        create = {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)
+        trial = _Trial(replace(self.backend, store=cast("Store", pretended)), pretended, caller, create, lenient)
+        owners, found, errors = trial.owners, dict[int, Checked](), dict[int, HoldfastError]()
+        names = [_kind(item, kinds) for item in items]
+        for kind, check in kinds.items():
+            for place in (place for place, name in enumerate(names) if name == kind):
+                try:
+                    found[place] = check(trial, place, items[place])
+                except HoldfastError as error:
+                    errors[place] = error
         jobs = {
             place: job_item(one, lenient=lenient, engines=partial(engines_of, self.backend.store))
             for place, one in enumerate(items)
-            if names[place] == "Job"
+            if names[place] == _JOB
         }
         if verb is not Verb.CREATE:
             found |= self._arrays_there(caller, jobs, errors)
-        for place, problems in self._unmet(caller, sets, jobs):
-            errors.setdefault(place, cannot_wait(items[place], sets[place].spec.name, problems))
+        for place, problems in self._unmet(caller, owners, jobs):
+            errors.setdefault(place, cannot_wait(items[place], owners[place].spec.name, problems))
         if jobs:
-            store = cast("Store", pretended)
-            submitter = evolve(self.backend.submitter(caller), store=store, sets=list(sets.values()))
+            submitter = evolve(trial.backend.submitter(caller), sets=list(owners.values()))
             refused = submitter.refusals(list(jobs.values()))
             errors |= {list(jobs)[place]: error for place, error in refused.items()}
             if not errors:
@@ -137,14 +208,14 @@ class Rehearsal(Struct, frozen=True):
         return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
 
     def _unmet(
-        self, caller: Caller, sets: Mapping[int, SubmissionItem], jobs: Mapping[int, Written]
+        self, caller: Caller, owners: Mapping[int, SubmissionItem], jobs: Mapping[int, Written]
     ) -> Iterator[tuple[int, Sequence[Problem]]]:
-        """Say what is wrong with what job sets wait for, which may be among the jobs."""
+        """Say what is wrong with what work that is made of jobs waits for, which may be among the jobs."""
         known = [SubmissionItem(job.spec, job.array) for job in jobs.values()]
-        resolver = Resolver(self.backend.store, [*known, *sets.values()], self.backend.seeing(caller))
+        resolver = Resolver(self.backend.store, [*known, *owners.values()], self.backend.seeing(caller))
         for at, problems in resolver.problems().items():
             if at >= len(known):
-                yield list(sets)[at - len(known)], problems
+                yield list(owners)[at - len(known)], problems
 
     def _arrays_there(
         self, caller: Caller, jobs: dict[int, Written], errors: dict[int, HoldfastError]
@@ -163,36 +234,6 @@ class Rehearsal(Struct, frozen=True):
             del jobs[place]
         return found
 
-    def _check_set(self, caller: Caller, item: Item, pretended: _Pretended, verb: Verb, *, lenient: bool) -> Applied:
-        server, store = self.backend, cast("Store", pretended)
-        sets = SetWriter(store, server.clock, server.ids, alone=False, finder=server.seeing(caller))
-        if verb is Verb.CREATE:
-            return sets.create(item, lenient=lenient, by=caller, dry_run=True)
-        create = False if verb is Verb.UPDATE else None
-        return sets.put(item, lenient=lenient, create=create, by=caller, dry_run=True)
-
-    def _check(self, caller: Caller, item: Item, pretended: _Pretended, verb: Verb) -> Checked:
-        store, create = cast("Store", pretended), {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)
-        manifest = catalogue_manifest(item)
-        try:
-            match manifest:
-                case RetryPolicy():
-                    Policies(store).put(caller, manifest, create=create, dry_run=True)
-                case Queue():
-                    Queues(store).put(caller, manifest, create=create, dry_run=True)
-                case FailureCategory():
-                    Categories(store).put(caller, manifest, create=create, dry_run=True)
-                case Notifier():
-                    Notifiers(store).put(caller, manifest, create=create, dry_run=True)
-                case _:
-                    assert_never(manifest)
-        finally:
-            pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
-        warnings = manifest_warnings(manifest)
-        if isinstance(manifest, Queue):
-            warnings = (*warnings, *Queues(store).warnings(caller, manifest, self.backend.nodes, self.backend.is_group))
-        return Checked(manifest.name, warnings)
-
 
 def _first_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
     """Return the error that writing them would end with, which tells the problems of all."""
@@ -200,10 +241,8 @@ def _first_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:
     return first if count == 1 else type(first)(first.message, problems=problems_of(errors), hint=first.hint)
 
 
-def _kind(item: Item) -> str:
+def _kind(item: Item, kinds: Collection[str]) -> str:
     """Return what a manifest is of; what has no kind that is written under a name is a job, or refused as none."""
     value = item.value if isinstance(item, Document) else item
     kind = value.get("kind")
-    if has_array(item):
-        return "Job"
-    return kind if isinstance(kind, str) and kind in _ORDER else "Job"
+    return kind if isinstance(kind, str) and kind in kinds else _JOB
