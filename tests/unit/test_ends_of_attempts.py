@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from holdfast.compiled.codec import load_manifest
-from holdfast.controller.observations import lost
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Attempt, Run
@@ -53,7 +52,7 @@ def test_what_else_befell_whose_place_was_taken_stays_known(
 
 
 def test_what_was_lost_ended_when_that_was_noticed() -> None:
-    assert lost(run(0, started_at=80.0), 100.0).ended_at == 100.0
+    assert run(0, started_at=80.0).lost(100.0).ended_at == 100.0
 
 
 def test_a_stored_manifest_that_is_none_is_said_to_be_damaged() -> None:

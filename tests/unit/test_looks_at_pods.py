@@ -78,7 +78,6 @@ def looking(
         fresh_uid=lambda rank: f"j-1-{rank}-{next(numbers)}",
         judging=lambda _: Judging(Ruleset(PolicySet.compile(()), NO_CATEGORIES, RetrySettings())),
         useless=lambda _: useless,
-        lost=lambda run, now: RunOutcome(ended_at=now, node=run.node),
     )
     pods = [LivePod(PodRecord(f"p{run.rank}", run.rank, run=run.uid), run) for run in runs]
     record = KubeJobRecord("j", state=state or KubeJobState(started_at=NOW - 10, active=len(runs)))

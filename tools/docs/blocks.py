@@ -30,6 +30,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lifecycle-gang-promotions": lifecycle.gang_promotions,
     "lifecycle-requests": lifecycle.requests,
     "lifecycle-pod-moves": lifecycle.pod_moves,
+    "lifecycle-run-moves": lifecycle.run_moves,
     "attempt-statuses": partial(values, AttemptStatus),
     "run-statuses": partial(values, RunStatus),
     "job-states": partial(enum_table, JobState, title="State"),

@@ -16,9 +16,8 @@ from holdfast.controller.nodes.shortages import Shortages
 from holdfast.controller.progress import ProgressEvents
 from holdfast.controller.state import NODE_WRITTEN_EVERY_S
 from holdfast.domain.evidence import with_evidence
-from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Node, Run
-from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
+from holdfast.domain.lifecycle import RUN_PREPARED, RUN_PULLING, RUN_STARTED, RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.ports.engine import Observation, RunPhase
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.evidence import LogPatterns
+    from holdfast.domain.failure import RunOutcome
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.engine import NodeInfo
     from holdfast.ports.exchange import ExchangeRequest
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 PROGRESS_WRITTEN_EVERY_S = 5.0
 _NEVER = (float("-inf"), 0)
 _TAKING_IN = "taking in what its programs did"
-_STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.SUSPENSION, EndedBy.CASCADE})
+_REPORTS = {RunPhase.PULLING: RUN_PULLING, RunPhase.PREPARED: RUN_PREPARED, RunPhase.RUNNING: RUN_STARTED}
+_HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})
 
 
 class Observations:
@@ -207,7 +208,7 @@ class Observations:
                     self._lose(active, run, now)
 
     def _lose(self, active: Active, run: Run, now: float) -> None:
-        end = partial(self._end, active, run, lost(run, now, restored=run.uid in self._restored), now)
+        end = partial(self._end, active, run, run.lost(now, restored=run.uid in self._restored), now)
         if not self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, _TAKING_IN, end):
             self._expected.setdefault(run.executor, []).append(run.uid)
 
@@ -223,13 +224,14 @@ class Observations:
         if observation.outcome is not None:
             self._end(active, run, observation.outcome, now)
             return
-        seen = _SEEN_AS.get(observation.phase)
         if observation.node and observation.node != run.node:
             run = evolve(run, node=observation.node)
             self._state.put_run(active, run)
-        if seen is not None and run.status in _LEADS_TO[seen]:
-            started = (observation.started_at or now) if seen is RunStatus.RUNNING else None
-            self._state.put_run(active, evolve(run, status=seen, status_since=now, started_at=started))
+        row = _REPORTS.get(observation.phase)
+        status = None if row is None else row.moves.get(run.status)
+        if status is not None:
+            started = (observation.started_at or now) if row is RUN_STARTED else None
+            self._state.put_run(active, evolve(run, status=status, status_since=now, started_at=started))
             if started is not None:
                 self.shortages.heard(active.runs[run.uid], now)
 
@@ -242,28 +244,7 @@ class Observations:
         return active, run
 
     def _end(self, active: Active, run: Run, outcome: RunOutcome, now: float) -> None:
-        # Where an executor's clock is ahead, ends lie in the future; a back-off that counts from there would be longer.
-        ended_at = min(outcome.ended_at or now, now)
-        outcome = evolve(
-            with_evidence(outcome, self._log_patterns(active.spec)),
-            node=outcome.node or run.node,
-            executor=outcome.executor or run.executor,
-            ended_at=ended_at,
-        )
-        status = RunStatus.ERROR
-        if outcome.succeeded:
-            status = RunStatus.TERMINATED
-        elif outcome.ended_by in _STOPPED_BY_US:
-            status = RunStatus.TERMINATED if outcome.started else RunStatus.CANCELLED
-        ended = evolve(
-            run,
-            node=outcome.node or run.node,
-            status=status,
-            status_since=now,
-            started_at=outcome.started_at or run.started_at,
-            ended_at=ended_at,
-            outcome=outcome,
-        )
+        ended = run.ended(with_evidence(outcome, self._log_patterns(active.spec)), now)
         if run.devices and not outcome.succeeded:
             self.cordons.judge(ended, active.job, now)
         if run.started_at is None:
@@ -271,36 +252,3 @@ class Observations:
         self._state.put_run(active, ended)
         if outcome.lost and run.uid not in self._restored:  # which says nothing against the job nor its executor
             self.losses.ended.append(ended)
-
-
-_SEEN_AS = {
-    RunPhase.PULLING: RunStatus.PULLING,
-    RunPhase.PREPARED: RunStatus.PREPARED,
-    RunPhase.RUNNING: RunStatus.RUNNING,
-}
-_LEADS_TO = {
-    RunStatus.PULLING: frozenset({RunStatus.PREPARING}),
-    RunStatus.PREPARED: frozenset({RunStatus.PREPARING, RunStatus.PULLING}),
-    RunStatus.RUNNING: frozenset({RunStatus.CREATING}),
-}
-"""The statuses in which a run is believed to have come to the next."""
-_HANDED_OUT = frozenset({RunStatus.CREATING, RunStatus.RUNNING, RunStatus.TERMINATING})
-
-
-def lost(run: Run, now: float, *, restored: bool = False) -> RunOutcome:
-    """Make the outcome of a run whose executor is gone; one it was to start may have run.
-
-    Of a run that a restored database knows, and its executor does not, nobody here knows the end.
-    """
-    what = f"executor {run.executor} was lost"
-    if restored:
-        what = f"the database was restored, and executor {run.executor} does not have this run: it may run elsewhere"
-    return RunOutcome(
-        conditions=frozenset({FailureCondition.EXECUTOR_LOST}),
-        ended_by=EndedBy.LOST,
-        started_at=run.started_at,
-        ended_at=now,
-        node=run.node,
-        executor=run.executor,
-        message=what if restored or run.started_at is not None else f"{what}; the program may have run",
-    )

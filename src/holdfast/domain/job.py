@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, ClassVar
 from holdfast.domain.access.grants import Permission  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.containers import UNKNOWN, EngineInfo
 from holdfast.domain.devices import Device  # noqa: TC001 - the codec of what is stored looks it up
-from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption, RunStatus
+from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
+from holdfast.domain.lifecycle import (
+    RUN_ENDED,
+    RUN_FAILED,
+    RUN_NEVER_STARTED,
+    AttemptStatus,
+    Ending,
+    Interruption,
+    RunStatus,
+)
 from holdfast.domain.lifecycle.engine import HandlerLimits  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.notifier import Notify  # noqa: TC001 - the codec of what is stored looks it up
 from holdfast.domain.record import Struct, evolve, field
@@ -24,11 +33,12 @@ from holdfast.domain.terms.states import JobState as JobState  # noqa: PLC0414 -
 from holdfast.domain.terms.workload_kinds import GANG
 
 if TYPE_CHECKING:
-    from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.failure import Failure
     from holdfast.domain.policy.model import Decision
 
 
 JOB_TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+_STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.SUSPENSION, EndedBy.CASCADE})
 JOB_WAITING = frozenset({JobState.QUEUED, JobState.BACKOFF, JobState.HELD})
 
 
@@ -190,6 +200,46 @@ class Run(Struct, frozen=True):
     def entered(self, status: RunStatus, at: float) -> Run:
         """Return it in another status."""
         return evolve(self, status=status, status_since=at)
+
+    def ended(self, outcome: RunOutcome, at: float) -> Run:
+        """Return it as it ended, which was noticed at a time."""
+        row = RUN_FAILED
+        if outcome.succeeded:
+            row = RUN_ENDED
+        elif outcome.ended_by in _STOPPED_BY_US:
+            row = RUN_ENDED if outcome.started else RUN_NEVER_STARTED
+        # Where an executor's clock is ahead, ends lie in the future; a back-off that counts from there would be longer.
+        ended_at, node = min(outcome.ended_at or at, at), outcome.node or self.node
+        return evolve(
+            self,
+            node=node,
+            status=row.moves[self.status],
+            status_since=at,
+            started_at=outcome.started_at or self.started_at,
+            ended_at=ended_at,
+            outcome=evolve(outcome, node=node, executor=outcome.executor or self.executor, ended_at=ended_at),
+        )
+
+    def lost(self, at: float, *, restored: bool = False) -> RunOutcome:
+        """Return its outcome when its executor is gone; a program that was to start there may have run.
+
+        Of a run that a restored database knows, and its executor does not, nobody here knows the end.
+        """
+        what = f"executor {self.executor} was lost"
+        if restored:
+            what = f"the database was restored, and executor {self.executor} does not have this run"
+            what += ": it may run elsewhere"
+        elif self.started_at is None:
+            what += "; the program may have run"
+        return RunOutcome(
+            conditions=frozenset({FailureCondition.EXECUTOR_LOST}),
+            ended_by=EndedBy.LOST,
+            started_at=self.started_at,
+            ended_at=at,
+            node=self.node,
+            executor=self.executor,
+            message=what,
+        )
 
 
 def job_of(uid: str) -> str:

@@ -120,8 +120,8 @@ MUTATIONS = (
     Mutation(
         "a run that is being stopped is said to run again",
         "controller/observations.py",
-        "seen is not None and run.status in _LEADS_TO[seen]",
-        "seen is not None",
+        "row.moves.get(run.status)",
+        "row.moves.get(run.status, RunStatus.RUNNING)",
         ("unit/test_controller_repeats.py",),
     ),
     Mutation(
@@ -140,9 +140,9 @@ MUTATIONS = (
     ),
     Mutation(
         "back-offs count from a clock that is ahead",
-        "controller/observations.py",
-        "ended_at = min(outcome.ended_at or now, now)",
-        "ended_at = outcome.ended_at or now",
+        "domain/job.py",
+        "min(outcome.ended_at or at, at)",
+        "outcome.ended_at or at",
         ("unit/test_clock_jumps.py",),
     ),
     Mutation(

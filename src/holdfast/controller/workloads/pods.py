@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from holdfast.controller.observations import lost
 from holdfast.controller.workloads.domains import Domains
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import PROMOTE_TO_RUNNING
@@ -100,7 +99,6 @@ class Pods:
             fresh_uid=partial(self._state.fresh_uid, active),
             judging=lambda run: self._judged(plan, run, now),
             useless=self._useless,
-            lost=lost,
             backoff=self._backoff,
         )
         pods, last = work.pods, work.last_failure

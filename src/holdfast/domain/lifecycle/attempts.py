@@ -158,3 +158,14 @@ ENDING_STATUS: dict[Ending, AttemptStatus] = {
     Ending.NEVER_STARTED: A.CANCELLED,
 }
 """Every ending passes through TERMINATING and then to one of these (semantics 6)."""
+
+RUN_PULLING = RequestRow("ReportPulling", {R.PREPARING: R.PULLING})
+RUN_PREPARED = RequestRow("ReportPrepared", {R.PREPARING: R.PREPARED, R.PULLING: R.PREPARED})
+RUN_STARTED = RequestRow("ReportRunning", {R.CREATING: R.RUNNING})
+RUN_ENDED = RequestRow("ReportEnd", dict.fromkeys(RUN_ACTIVE, R.TERMINATED))
+"""It succeeded, or was stopped because its job was."""
+RUN_NEVER_STARTED = RequestRow("ReportNoStart", dict.fromkeys(RUN_ACTIVE, R.CANCELLED))
+"""It was stopped so before it started."""
+RUN_FAILED = RequestRow("ReportFailure", dict.fromkeys(RUN_ACTIVE, R.ERROR))
+RUNS = (RUN_PULLING, RUN_PREPARED, RUN_STARTED, RUN_ENDED, RUN_NEVER_STARTED, RUN_FAILED)
+"""Where what an executor reports of a run leads: from any other status nowhere, as such a report is late."""

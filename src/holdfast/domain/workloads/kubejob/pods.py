@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.classify import CompiledCategories
-    from holdfast.domain.failure import Failure, RunOutcome
+    from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.policy.model import Decision
@@ -104,8 +104,6 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """Asked once about each program that failed, as the answer is dear."""
     useless: Callable[[Run], bool]
     """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""
-    lost: Callable[[Run, float], RunOutcome]
-    """Returns the outcome of a program that is given up."""
     backoff: Backoff = CRASH_BACKOFF
     """For ``OnFailure``."""
 

@@ -74,8 +74,7 @@ class Programs:
             run = self.facts.runs.get(pod.run.uid, pod.run)
             due = self.given_up_at(run)
             if due is not None and due <= self.now:
-                outcome = self.facts.lost(run, self.now)
-                run = evolve(run, status=RunStatus.ERROR, status_since=self.now, ended_at=self.now, outcome=outcome)
+                run = run.ended(run.lost(self.now), self.now)
                 self.orders.append(PutRun(run))
             run = self._told(pod.record, run)
             if run is not pod.run:
