@@ -48,14 +48,15 @@ def a_new_controller_does_not_know_who_has_which(patch: pytest.MonkeyPatch) -> N
 
 
 def devices_are_given_back_as_soon_as_a_run_is_to_stop(patch: pytest.MonkeyPatch) -> None:
-    put_run = ControllerState.put_run
+    put_runs = ControllerState.put_runs
 
-    def early(self: ControllerState, active: Any, run: Any) -> None:
-        put_run(self, active, run)
-        if run.status is RunStatus.TERMINATING and run.uid in self.capacity.devices.held:
-            self.capacity.devices.release(run.uid)
+    def early(self: ControllerState, active: Any, runs: Any) -> None:
+        put_runs(self, active, changed := list(runs))
+        for run in changed:
+            if run.status is RunStatus.TERMINATING and run.uid in self.capacity.devices.held:
+                self.capacity.devices.release(run.uid)
 
-    patch.setattr(ControllerState, "put_run", early)
+    patch.setattr(ControllerState, "put_runs", early)
 
 
 def an_executor_is_not_told_of_devices(patch: pytest.MonkeyPatch) -> None:

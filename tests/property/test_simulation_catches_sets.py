@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads import jobsets
 from holdfast.controller.workloads.domains import Domains
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
-from holdfast.controller.workloads.pods import Pods
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.dependencies import OnUnmet, look
@@ -100,7 +100,13 @@ def a_domain_is_given_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_kept_place_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Pods, "give_back", lambda *_: None)
+    take = ControllerState._take_places
+
+    def grasping(self: ControllerState, active: Any, orders: Any) -> None:
+        orders.give_back.clear()
+        take(self, active, orders)
+
+    patch.setattr(ControllerState, "_take_places", grasping)
 
 
 def a_pod_is_replaced_before_it_has_gone(patch: pytest.MonkeyPatch) -> None:

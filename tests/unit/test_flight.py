@@ -96,7 +96,7 @@ def worked(row: AttemptHandler, status: AttemptStatus, says: str, options: Handl
 
 
 def first_step(flight: Scripted) -> tuple[str, Outcome]:
-    step = flight.over or flight.back or flight.steps[0][0]
+    step = flight.over or flight.back or flight.orders.steps[0][0]
     return step.phase, step.outcome
 
 
@@ -118,7 +118,7 @@ def test_every_cell_of_the_handler_table_is_reached(
     assert (flight.over is not None) is (expected in ATTEMPT_TERMINAL)
     assert (flight.back is not None) is (target.status is AttemptStatus.PENDING)
     if target.children not in {None, RunStatus.PENDING}:
-        assert {run.status for run in flight.changed.values()} == {target.children}
+        assert {run.status for run in flight.orders.put.values()} == {target.children}
     if flight.back is not None:
         flight.put_back(NOW)
     if flight.over is None:
@@ -155,7 +155,7 @@ def test_every_promotion_is_reached(row: AttemptPromotion, status: AttemptStatus
     if row.success in ATTEMPT_TERMINAL:
         assert flight.over == Step(row.name, Outcome.SUCCESS, NOW)
     else:
-        step, attempt = flight.steps[0]
+        step, attempt = flight.orders.steps[0]
         assert (step, attempt.status) == (Step(row.name, Outcome.SUCCESS, NOW), row.success)
 
 
@@ -164,13 +164,13 @@ def test_a_promotion_that_never_comes_expires(row: AttemptPromotion) -> None:
     flight = standing(min(row.targets), [min(row.check)] * 2)
     assert row.timeout_s is not None
     flight.advance(ENTERED + row.timeout_s + 1)
-    assert flight.steps[0][1].status is row.expired
+    assert flight.orders.steps[0][1].status is row.expired
 
 
 def test_a_phase_that_raises_has_failed_for_its_attempt_only() -> None:
     broken = worked(START, AttemptStatus.PREPARED, "boom", PATIENT)
     fine = worked(START, AttemptStatus.PREPARED, "success", PATIENT)
-    ((step, _),) = broken.steps
+    ((step, _),) = broken.orders.steps
     assert (step.outcome, step.code, step.message) == (Outcome.NEED_RETRY, "RuntimeError", "boom")
     assert isinstance(broken.raised, RuntimeError)
     assert fine.attempt.status is AttemptStatus.CREATING
@@ -181,5 +181,5 @@ def test_a_terminal_run_is_never_moved_by_a_transition() -> None:
     flight.row, flight.says, flight.patience = TERMINATE, "skipped", HASTY
     flight.advance(NOW)
     assert flight.over is not None
-    assert [*flight.changed] == ["j-1-1-1"]
+    assert [*flight.orders.put] == ["j-1-1-1"]
     assert {run.status for run in flight.runs.values()} <= RUN_TERMINAL

@@ -19,20 +19,11 @@ from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec, KubeJobState, RestartPolicy
 from holdfast.domain.workloads.kubejob.plan import PodPlan
 from holdfast.domain.workloads.kubejob.pods import (
-    AskNoMore,
-    AskPlace,
     Barrier,
-    ForgetRun,
-    GiveBack,
     Judging,
-    KeepPlace,
     LivePod,
-    NoteRun,
     Patience,
     PodFacts,
-    PutRun,
-    StartRun,
-    Tell,
 )
 from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
@@ -87,18 +78,17 @@ def looking(
 def test_a_job_without_pods_has_as_many_ask_for_a_place_as_it_may() -> None:
     look = looking([], spec=KubeJobSpec(parallelism=2, completions=5))
     look.look()
-    assert look.orders == [AskPlace("j-0-10"), AskPlace("j-1-11")]
+    assert look.ask == ["j-0-10", "j-1-11"]
     assert [pod.first for pod in look.pods.values()] == ["j-1-0-10", "j-1-1-11"]
 
 
 def test_a_pod_that_failed_is_judged_and_forgotten_and_replaced_later() -> None:
     look = looking([a_run("j-1-0-1", RunStatus.ERROR, CRASHED)])
     look.look()
-    noted, forgotten = look.orders
-    assert isinstance(noted, NoteRun)
-    assert noted.run.decision is not None
-    assert (noted.run.decision.reason, noted.run.decision.delay_s) == ("replaced", 5.0)
-    assert (forgotten, look.pods) == (ForgetRun("j-1-0-1"), {})
+    decision = look.orders.note["j-1-0-1"].decision
+    assert decision is not None
+    assert (decision.reason, decision.delay_s) == ("replaced", 5.0)
+    assert (look.orders.forget, look.pods) == (["j-1-0-1"], {})
     assert look.stand(awaits_domain=False).look_at == NOW + 5.0
 
 
@@ -106,7 +96,7 @@ def test_a_program_that_starts_again_in_its_pod_waits_first_and_its_job_sees_no_
     spec = KubeJobSpec(restart_policy=RestartPolicy.ON_FAILURE)
     look = looking([a_run("j-1-0-1", RunStatus.ERROR, CRASHED)], spec=spec)
     look.look()
-    assert [type(order) for order in look.orders] == [NoteRun, ForgetRun]
+    assert ([*look.orders.note], look.orders.forget) == (["j-1-0-1"], ["j-1-0-1"])
     assert (look.pods["p0"].record.restarts, look.pods["p0"].record.due) == (1, NOW + 10.0)
     assert look.record.state.failed == 0
 
@@ -115,22 +105,23 @@ def test_a_pod_keeps_its_place_at_the_barrier_while_the_others_are_stopped_and_s
     crashed, other = a_run("j-1-0-1", RunStatus.ERROR, CRASHED), a_run("j-1-1-2")
     look = looking([crashed, other], in_place=True)
     look.look()
-    assert [type(order) for order in look.orders] == [Tell, NoteRun, ForgetRun, KeepPlace]
+    assert ([*look.orders.note], look.orders.forget) == (["j-1-0-1"], ["j-1-0-1"])
+    assert [event.reason for event in look.tell] == ["RestartInPlace"]
     kept = look.pods["p0"].kept
     assert kept is not None
-    assert look.orders[-1] == KeepPlace(kept)
+    assert [*look.orders.keep.values()] == [kept]
     assert (kept.uid, look.pods["p0"].record.in_place) == ("j-1-0-1/kept", 1)
 
     behind = looking([crashed, other], in_place=True, barrier=Barrier(previous=0))
     behind.look()
-    assert [order.run.uid for order in behind.orders if isinstance(order, PutRun)] == [other.uid]
+    assert [*behind.orders.put] == [other.uid]
 
     passed = looking([other], in_place=True, barrier=Barrier(previous=0, current=1))
     passed.pods = {"p0": look.pods["p0"]}
     passed.look()
-    start = next(order for order in passed.orders if isinstance(order, StartRun))
-    assert passed.orders[0] == GiveBack("j-1-0-1/kept")
-    assert (start.pod, start.run.executor, start.run.node) == ("p0", *NODE)
+    (start,) = passed.orders.start
+    assert (passed.orders.give_back, passed.orders.keep) == (["j-1-0-1/kept"], {})
+    assert (start.uid, start.executor, start.node) == (passed.pods["p0"].record.run, *NODE)
 
 
 def test_a_kept_place_that_is_of_no_use_is_given_back_and_another_is_asked_for() -> None:
@@ -139,7 +130,7 @@ def test_a_kept_place_that_is_of_no_use_is_given_back_and_another_is_asked_for()
     look.pods["p0"] = LivePod(record, kept=a_run("j-1-0-1"))
     look.record = evolve(look.record, state=evolve(look.record.state, active=1))
     look.look()
-    assert look.orders == [GiveBack("j-1-0-1"), AskPlace("p0")]
+    assert (look.orders.give_back, look.ask) == (["j-1-0-1"], ["p0"])
     assert look.pods["p0"].record.place_given_up
 
 
@@ -147,10 +138,10 @@ def test_a_kept_place_that_is_of_no_use_is_given_back_and_another_is_asked_for()
 def test_a_program_that_nobody_hears_of_is_given_up_in_the_end(status: RunStatus) -> None:
     patient = looking([evolve(a_run("j-1-0-1", status), status_since=NOW - 29.0)])
     patient.look()
-    assert not [order for order in patient.orders if isinstance(order, PutRun)]
+    assert not patient.orders.put
     look = looking([evolve(a_run("j-1-0-1", status), status_since=NOW - 61.0)])
     look.look()
-    assert [order.run.status for order in look.orders if isinstance(order, PutRun)] == [RunStatus.ERROR]
+    assert [run.status for run in look.orders.put.values()] == [RunStatus.ERROR]
 
 
 def test_a_job_that_ends_has_what_waits_for_a_place_ask_no_more_and_is_over_at_once() -> None:
@@ -158,7 +149,7 @@ def test_a_job_that_ends_has_what_waits_for_a_place_ask_no_more_and_is_over_at_o
     look = looking([], spec=late)
     look.pods["p0"] = LivePod(PodRecord("p0", 0), request="j-1-0-1")
     look.look()
-    assert (look.orders, look.pods) == ([AskNoMore("j-1-0-1")], {})
+    assert (look.ask_no_more, look.pods) == (["j-1-0-1"], {})
     over = look.record.state.finished
     assert over is not None
     assert (over.reason, look.record.state.failed, look.record.state.terminating) == ("DeadlineExceeded", 1, 0)
@@ -168,7 +159,7 @@ def test_a_pod_that_is_to_leave_its_place_says_why_and_is_stopped_once() -> None
     look = looking([a_run("j-1-0-1"), a_run("j-1-1-2")])
     for _ in range(2):
         look.evict(Interruption.EVICT, "out of memory", node="", uid="j-1-1-2")
-        runs = [order.run for order in look.orders if isinstance(order, PutRun)]
+        runs = [*look.orders.put.values()]
         assert [(run.uid, run.interrupted) for run in runs] == [("j-1-1-2", Interruption.EVICT)]
         assert look.pods["p1"].record.taken == "out of memory"
         look.facts = evolve(look.facts, runs={run.uid: run for run in runs})

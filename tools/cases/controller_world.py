@@ -59,7 +59,7 @@ def history_after_raising(count: int) -> list[HistoryRow]:
         active = _prepared(state, f"job{number}")
         flight = _Raising(active.spec, active.job, active.attempt, active.runs, _AROUND)
         flight.advance(NOW)
-        state.steps(active, flight.steps)
+        state.steps(active, flight.orders.steps)
     return list(state.changes.history.values())
 
 

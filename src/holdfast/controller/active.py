@@ -32,6 +32,11 @@ class Active(Struct, eq=False, gc=True):
     order: Callable[[Run, float], RunOrder] | None = None
     """Writes the order for one of its runs as of now, where the specification alone is not enough."""
 
+    def fresh_uid(self, rank: int) -> str:
+        """Return a uid that no run of this attempt had before."""
+        self.placed += 1
+        return f"{self.attempt.job_id}-{self.attempt.number}-{rank}-{self.placed}"
+
     @property
     def counts_for(self) -> int:
         """How many jobs it is to the limits of its queue: one, or each of its pods that has not ended."""

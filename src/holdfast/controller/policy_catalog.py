@@ -11,6 +11,8 @@ from holdfast.domain import failure_catalogue
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.configured import Configured
 from holdfast.domain.evidence import LogPatterns, asked_for
+from holdfast.domain.lifecycle import PROMOTE_TO_RUNNING
+from holdfast.domain.lifecycle.engine import resolve_options
 from holdfast.domain.policy.builtin import unknown_end
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.record import evolve
@@ -42,6 +44,7 @@ class PolicyCatalog:
         self._store = store
         self._compiled: BoundedCache[PolicySet] = BoundedCache(_MOST_COMPILED)
         self._log_patterns: BoundedCache[LogPatterns] = BoundedCache(_MOST_COMPILED)
+        self._starts: dict[str, float | None] = {}
         self._read()
 
     def refresh(self) -> bool:
@@ -50,6 +53,7 @@ class PolicyCatalog:
             return False
         self._compiled.forget()
         self._log_patterns.forget()
+        self._starts.clear()
         self._read()
         return True
 
@@ -75,6 +79,12 @@ class PolicyCatalog:
         """Return the handler limits in force in a queue, the queue's own last."""
         found = self.catalogue.queues.get(queue)
         return (self.catalogue.settings.handler_limits, found.handler_limits if found is not None else {})
+
+    def starts_within_s(self, queue: str) -> float | None:
+        """Return how long a program may take to start in a queue, which is asked in each look at pods."""
+        if queue not in self._starts:
+            self._starts[queue] = resolve_options(PROMOTE_TO_RUNNING, *self.handler_limits(queue)).timeout_s
+        return self._starts[queue]
 
     def ruleset(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Ruleset:
         """Return what is in force for a job now."""

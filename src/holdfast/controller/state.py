@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.domain.workloads.orders import RunOrders
     from holdfast.domain.workloads.spec import JobSpec
 
 NODE_WRITTEN_EVERY_S = 30.0
@@ -138,8 +139,7 @@ class ControllerState:
         active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:
             active.job = job
-        if job.id in self.waits.awaited:
-            self.waits.heed(job.id, job)
+        self._heed(job.id, job)
         if job.terminal:
             self.jobs.pop(job.id, None)
             self.unplaced.pop(job.id, None)
@@ -167,7 +167,7 @@ class ControllerState:
         self.changes.runs |= {run.uid: run for run in runs}
         self.changes.jobs[job.id] = ended
         self.outbox.job_changed(self.changes.events, job, ended)
-        self.waits.heed(job.id, ended)
+        self._heed(job.id, ended)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
         """Remember why a job waits; returns whether that is news."""
@@ -198,8 +198,7 @@ class ControllerState:
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.active[job.id] = active
         self.pending.remove(job.id)
-        if job.id in self.waits.awaited:
-            self.waits.heed(job.id, job)
+        self._heed(job.id, job)
         self.changes.attempts[job.id, attempt.number] = attempt
         self.outbox.emit(self.changes.events, started(job, attempt, runs))
         self.capacity.usage[job.queue].jobs += 1
@@ -219,29 +218,11 @@ class ControllerState:
         self.changes.attempts[attempt.key] = attempt
         return active
 
-    @staticmethod
-    def fresh_uid(active: Active, rank: int) -> str:
-        """Return a uid no run of this attempt had before."""
-        active.placed += 1
-        return f"{active.attempt.job_id}-{active.attempt.number}-{rank}-{active.placed}"
-
-    def place_pod(self, active: Active, run: Run) -> None:
-        """Give an attempt one more run, on its place."""
-        if run.dispatch > active.attempt.dispatch:
-            active.attempt = evolve(active.attempt, dispatch=run.dispatch)
-        self.changes.attempts[active.attempt.key] = active.attempt
-        active.runs[run.uid] = run
-        self.owner[run.uid] = run.job_id
-        self.changes.runs[run.uid] = run
-        self.runs_changed[run.uid] = (active, run)
-        self.capacity.charge(run, active.job.queue, active.job.submitted_by)
-        self.capacity.usage[active.job.queue].jobs += 1
-
     def pods_started(self, active: Active, job: Job, runs: Sequence[Run]) -> None:
         """Note that a waiting job is running, with these runs."""
         active.job = self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.outbox.emit(self.changes.events, started(job, active.attempt, runs))
-        self.waits.heed(job.id, job)
+        self._heed(job.id, job)
 
     def wait(self, group: GroupKey, waiting: Waiting, *, job_id: str = "") -> None:
         """Put a job, or a pod of a job, in the queue for a place."""
@@ -255,15 +236,6 @@ class ControllerState:
         self.owner.pop(key, None)
         self.pending.remove(key)
 
-    def keep_place(self, run: Run, job: Job) -> None:
-        """Charge a place for what of a job will run there next."""
-        self.capacity.charge(run, job.queue, job.submitted_by)
-
-    def give_place_back(self, uid: str) -> None:
-        """Give back a place that was kept."""
-        if self.capacity.release(uid):
-            self.schedule_needed = True
-
     def lose_places(self, executor: str, *, but: Collection[str] = ()) -> None:
         """Forget the places of an executor, or those it no longer has."""
         self.capacity.drop_places(executor, but=but)
@@ -272,20 +244,24 @@ class ControllerState:
     def submit(self, job: Job) -> None:
         """Submit a job with this commit; it is there to be taken in after that."""
         self.changes.new_jobs[job.id] = job
-        self.waits.heed(job.id, job)
+        self._heed(job.id, job)
         self.outbox.emit(self.changes.events, submitted(job))
 
     def put_workload(self, record: Workload, told: Iterable[Notification] = ()) -> None:
         """Change the record of a workload, and have people told of it."""
         self.changes.workloads[record.id] = record
         self.changes.notifications += told
-        self.waits.heed(record.id, record)
+        self._heed(record.id, record)
 
     def forget_workload(self, key: str) -> None:
         """Forget a workload with its log."""
         self.changes.workloads.pop(key, None)
         self.changes.forgotten[key] = None
-        self.waits.heed(key, None)
+        self._heed(key, None)
+
+    def _heed(self, key: str, what: Job | Workload | None) -> None:
+        if key in self.waits.awaited:
+            self.waits.heed(key, what)
 
     def log_of_set(self, entries: Sequence[SetLogEntry], records: Iterable[EventRecord]) -> None:
         """Append to the log of a job set, and to the events."""
@@ -306,11 +282,6 @@ class ControllerState:
         """Note that a workload is no longer left alone."""
         self.changes.quarantined[key] = None
 
-    def forget_run(self, active: Active, uid: str) -> None:
-        """Forget a run that has ended while its attempt goes on."""
-        active.runs.pop(uid, None)
-        self.owner.pop(uid, None)
-
     def emit(self, record: EventRecord, told: Iterable[Notification] = ()) -> None:
         """Note an event that changes no job, and have people told of it."""
         self.changes.notifications += told
@@ -325,13 +296,46 @@ class ControllerState:
         """Publish an attempt's runs to their executors once more."""
         self.runs_changed |= {uid: (active, run) for uid, run in active.runs.items()}
 
+    def carry_out(self, active: Active, orders: RunOrders) -> None:
+        """Do what a look at an attempt ordered."""
+        if orders.give_back or orders.keep or orders.start:
+            self._take_places(active, orders)
+        self.put_runs(active, (*orders.start, *orders.put.values()))
+        for run in orders.note.values():
+            self.note_run(active, run)
+        for uid in orders.forget:
+            active.runs.pop(uid, None)
+            self.owner.pop(uid, None)
+        if orders.steps:
+            self.steps(active, orders.steps)
+        if orders.tell_again:
+            self.tell_again(active)
+        if orders.withdraw:
+            self.withdraw(active)
+
+    def _take_places(self, active: Active, orders: RunOrders) -> None:
+        queue, user = active.job.queue, active.job.submitted_by
+        for uid in orders.give_back:
+            self.schedule_needed = self.capacity.release(uid) or self.schedule_needed
+        if orders.grants:
+            self.capacity.grant(orders.grants)
+        for run in (*orders.keep.values(), *orders.start):
+            self.capacity.charge(run, queue, user)
+        for run in orders.start:
+            self.owner[run.uid] = run.job_id
+            self.capacity.usage[queue].jobs += 1
+
+    def note_attempt(self, active: Active, attempt: Attempt) -> None:
+        """Write down what is new of an attempt that takes no step."""
+        active.attempt = self.changes.attempts[attempt.key] = attempt
+
     def steps(self, active: Active, steps: Sequence[tuple[Step, Attempt]], *, kept: bool = True) -> None:
         """Write steps of an attempt, each merged with the last when it repeats it, and what the attempt is after each.
 
         A terminal one is neither in flight nor waiting; of one that is not kept only its history is written.
         """
         before, attempt = active.attempt, steps[-1][1]
-        taken = ((step, after.status) for step, after in steps)
+        taken = [(step, after.status) for step, after in steps]
         for row in all_following(active.last, taken, before.job_id, before.number, before.status):
             active.last = self.changes.history[row.kind, row.id, row.seq] = row
         if attempt is before or not kept:
@@ -341,10 +345,6 @@ class ControllerState:
             self.outbox.attempt_moved(self.changes.events, attempt)
         if attempt.status in ATTEMPT_TERMINAL and self.unplaced.pop(attempt.job_id, None) is None:
             self._close(active)
-
-    def note_attempt(self, active: Active, attempt: Attempt) -> None:
-        """Write down what is new of an attempt that makes no step."""
-        active.attempt = self.changes.attempts[attempt.key] = attempt
 
     def put_run(self, active: Active, run: Run) -> None:
         """Change a run, and have its job looked at."""

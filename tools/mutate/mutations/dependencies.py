@@ -65,7 +65,7 @@ MUTATIONS = (
     Mutation(
         "a task that has just been made is not there for those who wait for it",
         "controller/state.py",
-        "        self.changes.new_jobs[job.id] = job\n        self.waits.heed(job.id, job)\n",
+        "        self.changes.new_jobs[job.id] = job\n        self._heed(job.id, job)\n",
         "        self.changes.new_jobs[job.id] = job\n",
         _TESTS,
     ),

@@ -234,11 +234,13 @@ class Gangs:
     def _carry_out(self, job: Job, active: Active | None, look: Look, now: float) -> None:
         """Store what becomes of a job and its attempt, and have it looked at when time moves it on."""
         state, flight = self._state, look.flight
-        at_last = bool(look.ended) or (flight is not None and flight.back is not None)
+        at_last = bool(look.ended) or (flight is not None and flight.orders.withdraw)
         if not at_last:
             self._put_job(job, look.job)
         if flight is not None and active is not None:
-            self._write(active, flight)
+            if flight.raised is not None:
+                _log.error("moving an attempt at %s on raised", job.id, exc_info=flight.raised)
+            state.carry_out(active, flight.orders)
         for ended, step in look.ended:
             kept = ended.dispatch > 0 or ended.decision is not None  # else it never was more than its history
             state.steps(active or state.waiting_attempt(job), ((step, ended),), kept=kept)
@@ -248,20 +250,6 @@ class Gangs:
             state.queue.wake_at(GANG, job.id, flight.next_look(now, look.wake_at))
         elif look.job is job:
             state.queue.wake_at(GANG, job.id, look.wake_at)
-
-    def _write(self, active: Active, flight: Flight) -> None:
-        """Store what changed of an attempt and its runs, in the order in which it happened."""
-        state = self._state
-        if flight.raised is not None:
-            _log.error("moving an attempt at %s on raised", active.job.id, exc_info=flight.raised)
-        if flight.changed:
-            state.put_runs(active, flight.changed.values())
-        if flight.steps:
-            state.steps(active, flight.steps)
-        if flight.again:
-            state.tell_again(active)
-        if flight.back is not None:
-            state.withdraw(active)
 
     def _put_job(self, before: Job, job: Job) -> None:
         if job is not before:

@@ -217,6 +217,7 @@ class KubeJobs:
             self._state.queue.add(KUBEJOB, job_id)
         else:
             self._stand(active, work, look, now)
+            self.changed(active.job, work)
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
         """Stop a job's pods and keep the job, or let it go on."""
@@ -233,7 +234,7 @@ class KubeJobs:
         look = self._pods.look(active, work, now)
         look.evict(taking.why, taking.reason, node=taking.node, uid=taking.uid)
         self._pods.carry_out(active, work, look, now)
-        self._put(work, evolve(work.record, pods=work.records()))  # with what is given to others in this tick
+        self._put(work, work.record)  # with what is given to others in this tick
         self._state.queue.add(KUBEJOB, job_id)
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
@@ -267,8 +268,10 @@ class KubeJobs:
             look.start(name, request, places[request][0], self._pods.granted(request))
         for active, work, look in looks.values():
             self._pods.carry_out(active, work, look, now)
-            self._put(work, evolve(work.record, pods=work.records()))
+            self._put(work, work.record)
             self._stand(active, work, look, now)
+            if look.facts.plan.in_place:  # its set asks which of its pods have had a program
+                self.changed(active.job, work)
 
     def blocked(self, key: str, now: float, *, never: str = "") -> None:
         """Have a pod that will get no place judged once more; what others wait for, their job's reason says."""
@@ -300,7 +303,7 @@ class KubeJobs:
         look.look()
         self._pods.carry_out(active, work, look, now)
         if work.record.deleting_since is None:
-            self._put(work, evolve(work.record, pods=work.records()))
+            self._put(work, work.record)
             ended = work.record.state.finished
             if ended is not None:
                 self._finished(active, work, ended, now)
@@ -310,6 +313,7 @@ class KubeJobs:
             self._deleted(active, work, now)
         if self._state.active.get(work.record.id) is active:
             self._stand(active, work, look, now)
+            self.changed(active.job, work)
 
     def _stand(self, active: Active, work: JobWork, look: PodLook, now: float) -> None:
         """Note how a job is, and that it needs no look until something happens, or until a time."""
@@ -324,9 +328,7 @@ class KubeJobs:
             self._state.pods_started(active, begun(job, active.attempt.number, now), stand.live)
         if active.job.state is JobState.HELD:
             self._release(work, active.job)  # others may have its topology domain while it waits for a person
-        self._state.queue.discard(KUBEJOB, job_id)
         self._state.queue.wake_at(KUBEJOB, job_id, stand.look_at)
-        self.changed(active.job, work)
 
     def _stands(self, job: Job, found: Standing, now: float) -> None:
         moved = stands(job, found, now)

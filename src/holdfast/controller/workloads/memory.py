@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.children import Child, CreateChild
     from holdfast.domain.workloads.jobset.state import JobSetState
     from holdfast.domain.workloads.kubejob.pods import LivePod
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
+    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 
 R = TypeVar("R", bound=Owner)
@@ -44,10 +44,6 @@ class JobWork(Struct, eq=False, gc=True):
     """Grace for stopping from now on, when that is less than its template's."""
     last_failure: Failure | None = None
     """Of the last run that failed by itself."""
-
-    def records(self) -> tuple[PodRecord, ...]:
-        """Return what must outlive the controller: pods that had a program; the others are made anew."""
-        return tuple([pod.record for pod in self.pods.values() if pod.record.run])
 
 
 class Work(Struct, Generic[R, S], eq=False, gc=True):

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from holdfast.controller.workloads.domains import Domains
 from holdfast.domain.job import JobState
-from holdfast.domain.lifecycle import PROMOTE_TO_RUNNING
-from holdfast.domain.lifecycle.engine import resolve_options
 from holdfast.domain.placement.scheduling import GroupKey, Waiting
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.pods import (
     CRASH_BACKOFF,
-    AskNoMore,
-    AskPlace,
     Barrier,
-    ForgetRun,
-    GiveBack,
     Judging,
-    KeepPlace,
-    NoteRun,
     Patience,
     PodFacts,
-    PutRun,
-    StartRun,
-    Tell,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job, Run
     from holdfast.domain.policy.model import Backoff
     from holdfast.domain.workloads.kubejob.plan import PodPlan
-    from holdfast.domain.workloads.kubejob.pods import LivePod, PodOrder
+    from holdfast.domain.workloads.kubejob.pods import LivePod
 
 _NOTHING_GRANTED: tuple[tuple[str, ...], ...] = ((),)
 
@@ -85,26 +73,25 @@ class Pods:
         """Begin a look at the pods of a job."""
         plan, spec, catalog = self._plans.of(active.job, active.spec), active.spec, self._judging.catalog
         warned_s = 0.0 if spec.warning is None else spec.warning.before_s
-        limits = resolve_options(PROMOTE_TO_RUNNING, *catalog.handler_limits(active.job.queue))
+        patience = Patience(warned_s + spec.grace_s + self._patience_s, catalog.starts_within_s(active.job.queue))
         facts = PodFacts(
             job=active.job,
             attempt=active.attempt,
             plan=plan,
             runs=active.runs,
-            barrier=self._barrier(active.job),
+            barrier=self._barrier(active.job) if plan.in_place else Barrier(),
             categories=catalog.categories,
             cap=catalog.catalogue.settings.global_max_retries,
-            patience=Patience(warned_s + spec.grace_s + self._patience_s, limits.timeout_s),
+            patience=patience,
             since=self._state.since,
-            fresh_uid=partial(self._state.fresh_uid, active),
+            fresh_uid=active.fresh_uid,
             judging=lambda run: self._judged(plan, run, now),
             useless=self._useless,
             backoff=self._backoff,
         )
-        pods, last = work.pods, work.last_failure
-        found = PodLook(facts, work.record, pods, now, last_failure=last)
-        found.wake_at = work.wake_at
-        return found
+        look = PodLook(facts, work.record, work.pods, now, last_failure=work.last_failure)
+        look.wake_at = work.wake_at
+        return look
 
     def _barrier(self, job: Job) -> Barrier:
         state = self._sets.state_of(job)
@@ -139,69 +126,31 @@ class Pods:
 
     def carry_out(self, active: Active, work: JobWork, look: PodLook, now: float) -> None:
         """Do what a look ordered, and keep what it found."""
-        work.last_failure, work.wake_at = look.last_failure, look.wake_at
+        state, orders = self._state, look.orders
         if look.attempt is not active.attempt:
-            self._state.note_attempt(active, look.attempt)
-        for order in look.orders:
-            self._do(order, active, work, look, now)
-        look.orders.clear()
+            state.note_attempt(active, look.attempt)
+        state.carry_out(active, orders)
+        for request in look.ask_no_more:
+            self.waiting.pop(request, None)
+            state.wait_no_more(request)
+        for name in look.ask:
+            self._ask_place(name, active, work, look, now)
+        for told in look.tell:
+            self._sets.tell(active.job, Event(*told), now)
+        if orders.start or orders.forget:
+            work.pod_names = {pod.run.uid: name for name, pod in look.pods.items() if pod.run is not None}
         work.pods, work.record = look.pods, look.record
-
-    def _do(self, order: PodOrder, active: Active, work: JobWork, look: PodLook, now: float) -> None:
-        state = self._state
-        if isinstance(order, KeepPlace | GiveBack | AskPlace | AskNoMore):
-            self._do_about_places(order, active, work, look, now)
-            return
-        match order:
-            case PutRun(run):
-                state.put_run(active, run)
-            case NoteRun(run):
-                state.note_run(active, run)
-            case ForgetRun(uid):
-                state.forget_run(active, uid)
-                work.pod_names.pop(uid, None)
-            case StartRun(pod, run, grant):
-                if grant:
-                    state.capacity.grant({run.uid: (run.devices,)})
-                work.pod_names[run.uid] = pod
-                state.place_pod(active, run)
-                look.attempt = active.attempt
-            case Tell():
-                self._sets.tell(active.job, Event(*order), now)
-            case _:
-                assert_never(order)
-
-    def _do_about_places(
-        self,
-        order: KeepPlace | GiveBack | AskPlace | AskNoMore,
-        active: Active,
-        work: JobWork,
-        look: PodLook,
-        now: float,
-    ) -> None:
-        match order:
-            case KeepPlace(run):
-                self._state.keep_place(run, active.job)
-            case GiveBack(uid):
-                self.give_back(uid)
-            case AskPlace(pod):
-                self._ask_place(pod, active, work, look, now)
-            case AskNoMore(request):
-                self.waiting.pop(request, None)
-                self._state.wait_no_more(request)
-            case _:
-                assert_never(order)
-
-    def give_back(self, uid: str) -> None:
-        """Give back a place that a pod kept."""
-        self._state.give_place_back(uid)
+        work.last_failure, work.wake_at = look.last_failure, look.wake_at
+        if work.record.deleting_since is None:  # of pods that never had a program nothing is kept: they are made anew
+            kept = [pod.record for pod in look.pods.values() if pod.record.run]
+            work.record = evolve(work.record, pods=tuple(kept))
 
     def _ask_place(self, name: str, active: Active, work: JobWork, look: PodLook, now: float) -> None:
         """Put a pod in the pending queue; one whose job has no topology domain yet waits for that first."""
         job, plan, pod = active.job, look.facts.plan, look.pods[name]
         if plan.topology is not None and not self._has_domain(active, look, pod, now):
             return
-        request = self._state.fresh_uid(active, pod.record.rank) if pod.record.run else pod.first
+        request = active.fresh_uid(pod.record.rank) if pod.record.run else pod.first
         look.pods[name] = evolve(pod, request=request)
         self.waiting[request] = (active, work, name)
         retry = pod.record.restarts + pod.record.index_failures > 0

@@ -172,8 +172,8 @@ def gang_of(job: Job) -> Child:
 def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
     """Show a job to its owner; ``first`` is the global index of the first that was made from the same."""
     at, state = job.child, record.state
-    ended = state.finished
-    target = state.condition("FailureTarget") if ended is None else None
+    ended = state.finished if state.conditions else None  # mostly there are none
+    target = state.condition("FailureTarget") if state.conditions and ended is None else None
     told, phase = ended or target, ChildPhase.ACTIVE
     if ended is not None:
         phase = ChildPhase.SUCCEEDED if ended.type == "Complete" else ChildPhase.FAILED

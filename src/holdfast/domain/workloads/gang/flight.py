@@ -26,6 +26,7 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.lifecycle.engine import Report, advance, resolve_options
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.orders import RunOrders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,7 +81,7 @@ def after(attempt: Attempt, outcome: Outcome, to: AttemptStatus | None, at: floa
 
 
 class Flight:
-    """An attempt with its runs, and what of both has changed."""
+    """An attempt with its runs, and what is ordered about both."""
 
     def __init__(
         self, spec: JobSpec, job: Job, attempt: Attempt, runs: Mapping[str, Run], around: Surroundings
@@ -91,18 +92,13 @@ class Flight:
         self.runs = dict(runs)
         self.children = [run.status for run in runs.values()]
         """The statuses of its runs."""
-        self.changed: dict[str, Run] = {}
-        """Runs to be written, by uid."""
-        self.steps: list[tuple[Step, Attempt]] = []
-        """Each step that was taken, and the attempt after it."""
+        self.orders = RunOrders()
         self.raised: Exception | None = None
         """What a phase raised: a defect, which counts as its failure."""
         self.over: Step | None = None
         """The step by which its lifecycle ends it; what that means is concluded from its runs."""
         self.back: Step | None = None
         """The step by which it loses its places, to wait for others."""
-        self.again = False
-        """Whether its executors are to be told once more what to do."""
         self._spec = spec
         self._job = job
         self._around = around
@@ -179,7 +175,7 @@ class Flight:
             attempt = evolve(attempt, started_at=max(run.started_at or now for run in self.runs.values()))
         self.attempt, self.status = attempt, attempt.status
         self.children = [run.status for run in self.runs.values()]
-        self.steps.append((step, attempt))
+        self.orders.steps.append((step, attempt))
         return attempt.status is not before.status
 
     def stop(self, row: RequestRow[AttemptStatus], why: Interruption | None, reason: str, now: float) -> None:
@@ -188,7 +184,7 @@ class Flight:
             for run in [run for run in self.runs.values() if run.status not in RUN_TERMINAL]:
                 self._put(evolve(run, interrupted=why))
         if self.status is AttemptStatus.TERMINATING:
-            self.again = True
+            self.orders.tell_again = True
             return
         self.take(Step(row.name, Outcome.SUCCESS, now, message=reason), TransitionStatus(row.moves[self.status]))
 
@@ -205,7 +201,8 @@ class Flight:
             self.attempt = evolve(
                 self.attempt, status=AttemptStatus.PENDING, status_since=now, tries=0, message=self.back.message
             )
-            self.steps.append((self.back, self.attempt))
+            self.orders.steps.append((self.back, self.attempt))
+            self.orders.withdraw = True
 
     def advance(self, now: float) -> None:
         """Move it on as far as it can go now."""
@@ -229,7 +226,7 @@ class Flight:
         return min(due, default=None)
 
     def _put(self, run: Run) -> None:
-        self.runs[run.uid] = self.changed[run.uid] = run
+        self.runs[run.uid] = self.orders.put[run.uid] = run
 
     def _move_runs(self, status: RunStatus, now: float) -> None:
         """Move what runs to a status."""

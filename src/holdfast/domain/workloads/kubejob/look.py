@@ -17,7 +17,7 @@ from holdfast.domain.workloads.kubejob.decisions import after_its_pod
 from holdfast.domain.workloads.kubejob.model import StopPod
 from holdfast.domain.workloads.kubejob.observed import pod_of
 from holdfast.domain.workloads.kubejob.plan import requested
-from holdfast.domain.workloads.kubejob.pods import AskPlace, ForgetRun, LivePod, NoteRun, StartRun
+from holdfast.domain.workloads.kubejob.pods import LivePod
 from holdfast.domain.workloads.kubejob.programs import Programs
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.standing import PodsAre, made, standing
@@ -49,7 +49,7 @@ class Stand(NamedTuple):
 
 
 class PodLook(Programs):
-    """Collects what follows from the facts about a job's pods; ``orders`` are to be carried out in their order."""
+    """Collects what follows from the facts about a job's pods; what is ordered is carried out together."""
 
     def look(self) -> None:
         """Bring the pods up to date, decide what follows, and order it."""
@@ -96,14 +96,14 @@ class PodLook(Programs):
                 told = decision if declined is None else after_its_pod(decision, declined)
                 run = evolve(run, failure=failure, decision=told)
                 self.pods[name] = evolve(self.pods[name], run=run, shown=None)
-                self.orders.append(NoteRun(run))
+                self.orders.note[run.uid] = run
 
     def _clear(self) -> None:
         """Forget pods that have ended; the look before has counted each."""
         for name, pod in list(self.pods.items()):
             if pod.run is not None and pod.run.status in RUN_TERMINAL:
                 del self.pods[name]
-                self.orders.append(ForgetRun(pod.run.uid))
+                self.orders.forget.append(pod.run.uid)
 
     def _add(self, order: StartPod) -> None:
         """Make a pod; its name is unique in its job as its first run's uid is among all."""
@@ -132,11 +132,13 @@ class PodLook(Programs):
                 self.give_up_place(name)
                 kept = None
             if kept is None:
-                self.orders.append(AskPlace(name))
+                self.ask.append(name)
             else:
                 self.give_back(name)
                 uid = self.facts.fresh_uid(record.rank)
-                self.start(name, uid, (kept.executor, kept.node), kept.devices, grant=bool(kept.devices))
+                self.start(name, uid, (kept.executor, kept.node), kept.devices)
+                if kept.devices:  # which were its predecessor's
+                    self.orders.grants[uid] = (kept.devices,)
 
     def may_start(self, record: PodRecord) -> bool:
         """Whether a pod without a program may have one now; one that restarts in place waits at the barrier."""
@@ -144,7 +146,7 @@ class PodLook(Programs):
             return False
         return not self.facts.plan.in_place or record.in_place in {0, self.facts.barrier.current}
 
-    def start(self, name: str, uid: str, place: PlaceKey, devices: tuple[str, ...], *, grant: bool = False) -> None:
+    def start(self, name: str, uid: str, place: PlaceKey, devices: tuple[str, ...]) -> None:
         """Start a pod's next program on the place it got."""
         pod, attempt = self.pods[name], self.attempt
         run = Run(
@@ -162,7 +164,9 @@ class PodLook(Programs):
         )
         record = evolve(pod.record, run=uid, due=None, waiting=False, place_given_up=False, taken="")
         self.pods[name] = evolve(pod, record=record, run=run, request="", shown=None)
-        self.orders.append(StartRun(name, run, grant))
+        self.orders.start.append(run)
+        if run.dispatch > attempt.dispatch:
+            self.attempt = evolve(attempt, dispatch=run.dispatch)
 
     # how its job stands
 

@@ -1,4 +1,4 @@
-"""The pods of a job as they are, the facts that a look at them depends on, and the orders that come of it.
+"""The pods of a job as they are, and the facts that a look at them depends on.
 
 A pod is a place, and the programs that run in it one after the other. What happens to it is decided in ``look``;
 whoever carries the orders out decides nothing.
@@ -6,7 +6,7 @@ whoever carries the orders out decides nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.policy.model import Backoff
 from holdfast.domain.record import Struct
@@ -108,63 +108,9 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """For ``OnFailure``."""
 
 
-class PutRun(NamedTuple):
-    """A run has another status: it is to stop, or is given up."""
-
-    run: Run
-
-
-class NoteRun(NamedTuple):
-    """Something was found out about a run that has ended."""
-
-    run: Run
-
-
-class ForgetRun(NamedTuple):
-    """A run has ended and is dealt with."""
-
-    uid: str
-
-
-class StartRun(NamedTuple):
-    """Start a pod's next program."""
-
-    pod: str
-    run: Run
-    grant: bool = False
-    """Whether its devices are yet to be given to it: they were its predecessor's."""
-
-
-class KeepPlace(NamedTuple):
-    """Keep a place for a pod's next program, under a name of its own."""
-
-    run: Run
-
-
-class GiveBack(NamedTuple):
-    """Give a kept place back."""
-
-    uid: str
-
-
-class AskPlace(NamedTuple):
-    """Have a pod wait in line for a place."""
-
-    pod: str
-
-
-class AskNoMore(NamedTuple):
-    """Take a request for a place back."""
-
-    request: str
-
-
 class Tell(NamedTuple):
-    """Say something in the log of the job's set that its rules do not see."""
+    """Something to say in the log of the job's set that its rules do not see."""
 
     type: str
     reason: str
     message: str
-
-
-PodOrder: TypeAlias = "PutRun | NoteRun | ForgetRun | StartRun | KeepPlace | GiveBack | AskPlace | AskNoMore | Tell"

@@ -17,8 +17,9 @@ from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
-from holdfast.domain.workloads.kubejob.pods import AskNoMore, ForgetRun, GiveBack, KeepPlace, NoteRun, PutRun, Tell
+from holdfast.domain.workloads.kubejob.pods import Tell
 from holdfast.domain.workloads.kubejob.restarts import RestartContext, after_failure
+from holdfast.domain.workloads.orders import RunOrders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Run
     from holdfast.domain.policy.model import Decision
-    from holdfast.domain.workloads.kubejob.pods import LivePod, PodFacts, PodOrder
+    from holdfast.domain.workloads.kubejob.pods import LivePod, PodFacts
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 
 _STOPPED = frozenset({EndedBy.CASCADE, EndedBy.SUSPENSION})
 
 
 class Programs:
-    """Collects what follows from the facts about the programs of a job's pods, as ``orders`` in their order."""
+    """Collects what follows from the facts about the programs of a job's pods, as orders."""
 
     def __init__(
         self,
@@ -56,7 +57,12 @@ class Programs:
         self.facts = facts
         self.record = record
         self.pods = dict(pods)
-        self.orders: list[PodOrder] = []
+        self.orders = RunOrders()
+        self.ask: list[str] = []
+        """Names of pods that are to wait in line for a place."""
+        self.ask_no_more: list[str] = []
+        """Requests for a place that are taken back."""
+        self.tell: list[Tell] = []
         self.last_failure = last_failure
         self.attempt = facts.attempt
         self.wake_at: float | None = None
@@ -75,7 +81,7 @@ class Programs:
             due = self.given_up_at(run)
             if due is not None and due <= self.now:
                 run = run.ended(run.lost(self.now), self.now)
-                self.orders.append(PutRun(run))
+                self.orders.put[run.uid] = run
             run = self._told(pod.record, run)
             if run is not pod.run:
                 self.pods[name] = evolve(pod, run=run, shown=None)
@@ -94,7 +100,7 @@ class Programs:
         if not record.taken or outcome is None or outcome.message or outcome.ended_by is not EndedBy.EVICTION:
             return run
         told = evolve(run, outcome=evolve(outcome, message=record.taken))
-        self.orders.append(NoteRun(told))
+        self.orders.note[run.uid] = told
         return told
 
     def given_up_at(self, run: Run) -> float | None:
@@ -166,7 +172,7 @@ class Programs:
                 self.pods[name] = evolve(self.pods[name], declined=decision)
             else:
                 run = evolve(run, failure=failure, decision=decision)
-                self.orders.append(NoteRun(run))
+                self.orders.note[run.uid] = run
         if found.record is not None:
             self.change(name, evolve(found.record, waiting=True))
             self.await_next(name, run)
@@ -174,11 +180,12 @@ class Programs:
     def await_next(self, name: str, run: Run) -> None:
         """Let a pod wait for its next program; in place, it keeps its place until it leaves the barrier."""
         pod = evolve(self.pods[name], run=None, last=run, shown=None)
-        self.orders.append(ForgetRun(run.uid))
+        self.orders.forget.append(run.uid)
         keeps = self.facts.plan.in_place and not pod.record.place_given_up
         if keeps and run.outcome is not None and not is_disruption(run.outcome) and not met(run.outcome):
-            pod = evolve(pod, kept=evolve(run, uid=f"{run.uid}/kept"))
-            self.orders.append(KeepPlace(evolve(run, uid=f"{run.uid}/kept")))
+            kept = evolve(run, uid=f"{run.uid}/kept")
+            pod = evolve(pod, kept=kept)
+            self.orders.keep[kept.uid] = kept
         self.pods[name] = pod
 
     def give_up(self, name: str) -> None:
@@ -225,7 +232,7 @@ class Programs:
                 told = Tell("Warning", "HeldByPolicy", f"{what}; release job {self.facts.job.name} to retry")
             elif not decision.grants_retry:
                 told = Tell("Warning", "RetryPolicyGaveUp", what)
-        self.orders.append(told)
+        self.tell.append(told)
 
     # small steps
 
@@ -236,13 +243,13 @@ class Programs:
     def put_run(self, name: str, run: Run) -> None:
         """Give a pod's run another status."""
         self.pods[name] = evolve(self.pods[name], run=run, shown=None)
-        self.orders.append(PutRun(run))
+        self.orders.put[run.uid] = run
 
     def withdraw(self, name: str) -> None:
         """Take a pod out of the pending queue."""
         if request := self.pods[name].request:
             self.pods[name] = evolve(self.pods[name], request="")
-            self.orders.append(AskNoMore(request))
+            self.ask_no_more.append(request)
 
     def give_up_place(self, name: str) -> None:
         """Have a pod wait for any place; the next controller must not take for kept what others may have by then."""
@@ -253,4 +260,5 @@ class Programs:
         """Give back the place a pod kept."""
         if kept := self.pods[name].kept:
             self.pods[name] = evolve(self.pods[name], kept=None)
-            self.orders.append(GiveBack(kept.uid))
+            if self.orders.keep.pop(kept.uid, None) is None:
+                self.orders.give_back.append(kept.uid)

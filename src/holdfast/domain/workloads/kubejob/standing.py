@@ -63,12 +63,9 @@ class _Moving:
 
     def __init__(self, attempt: Attempt, children: Collection[PodsAre]) -> None:
         self.attempt = attempt
+        self.status = attempt.status
         self.children = children
         self.made: list[tuple[Step, Attempt]] = []
-
-    @property
-    def status(self) -> AttemptStatus:
-        return self.attempt.status
 
     def since(self, _: float) -> float:
         return self.attempt.status_since
@@ -83,7 +80,7 @@ class _Moving:
         attempt = self.attempt.entered(to.status or self.status, step.now)
         if to.status is A.RUNNING:
             attempt = evolve(attempt, started_at=attempt.started_at or step.now)
-        self.attempt = attempt
+        self.attempt, self.status = attempt, attempt.status
         self.made.append((step, attempt))
         return True
 
