@@ -24,7 +24,7 @@ from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
 from holdfast.app.embedded import start_embedded
 from holdfast.app.entrance import accounts, issuer, network
-from holdfast.app.entrance.doors import open_doors, visitors
+from holdfast.app.entrance.doors import Opening, open_doors
 from holdfast.app.entrance.listening import listening
 from holdfast.app.loops.telling import sender
 from holdfast.app.readiness import Readiness
@@ -107,7 +107,7 @@ def serve(
         _reread_by_sighup(embedded)
         warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
-        doors = open_doors(stack, settings, visitors(settings, entrance, app.state.backend), probes, shown)
+        doors = open_doors(Opening(stack, settings, entrance, app.state.backend, probes, shown, places.own_url))
         places.publish()
         _announce(stack, directory, ServerAddress(places.own_url, token, os.getpid(), doors))
         if started is not None:

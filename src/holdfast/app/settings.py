@@ -142,7 +142,7 @@ class Settings(ServerReach):
     streams: int = Field(default=100, ge=0)
     """Clients that follow events at a time, of one person at most half of those left; 0: none."""
     doors: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
-    """Other systems' protocols that a server speaks, such as ``armada``; their clients come in by them."""
+    """Other systems' protocols that a server speaks: ``armada``, ``fluster``; their clients come in by them."""
     armada_listen: str = "127.0.0.1:50051"
     """Where Armada's clients come in over gRPC; others by TLS; port 0: any free one, see ``server.json``."""
     armada_config: Path | None = None

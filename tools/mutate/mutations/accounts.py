@@ -216,8 +216,8 @@ MUTATIONS = (
     Mutation(
         "a page in a browser is whoever shows nothing at a door",
         "app/entrance/doors.py",
-        "probes.doors[PREFIX] = HostGate(gateway, hosts=visitors.entrance.hosts or frozenset({LOCAL}))",
-        "probes.doors[PREFIX] = gateway",
+        "self.probes.doors[prefix] = HostGate(app, hosts=self.entrance.hosts or frozenset({LOCAL}))",
+        "self.probes.doors[prefix] = app",
         ("e2e/test_armada_gateway_callers.py::test_a_page_in_a_browser_is_nobody_by_whatever_name_it_comes",),
     ),
 )

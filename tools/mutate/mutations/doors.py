@@ -6,6 +6,28 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "what gzip makes of a message has no bound",
+        "api/connect/compression.py",
+        "one.decompress(rest, largest + 1 - len(found))",
+        "one.decompress(rest)[:largest]",
+        ("e2e/test_fluster_connect.py::test_a_message_is_read_as_it_was_compressed",),
+    ),
+    Mutation(
+        "what zstd makes of a message has no bound",
+        "api/connect/compression.py",
+        "            if len(found) > largest:\n                raise too_large(largest)\n            place",
+        "            place",
+        ("e2e/test_fluster_connect.py::test_a_message_is_read_as_it_was_compressed",),
+    ),
+    Mutation(
+        "a message is read of somebody whom nobody knows",
+        "api/connect/serving.py",
+        "        asked = Asked(self._setup.backend, await self._setup.caller(scope))\n",
+        "        read(method.sent, kind, await self._body(headers, receive))\n"
+        "        asked = Asked(self._setup.backend, await self._setup.caller(scope))\n",
+        ("e2e/test_fluster_connect.py::test_who_shows_nothing_or_a_wrong_token_stays_outside_and_has_nothing_read",),
+    ),
+    Mutation(
         "a lost place is told as a failure alone",
         "api/armada/told.py",
         "if _is_lost(happened):",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import ExitStack
 
-    from starlette.types import Scope
+    from starlette.types import ASGIApp, Scope
 
     from holdfast.api.http.serving.app import Probes
     from holdfast.api.http.serving.gates import Entrance
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
-DOORS = ("armada",)
+ARMADA, FLUSTER = "armada", "fluster"
+DOORS = (ARMADA, FLUSTER)
 ROOT = "root"
 LOCAL = "localhost"
 _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
@@ -118,27 +119,68 @@ def _token_in(authorization: str) -> str:
         return ""
 
 
-def open_doors(
-    stack: ExitStack, settings: Settings, visitors: Visitors, probes: Probes, shown: Certificates | None
-) -> Mapping[str, str]:
-    """Open the doors that the settings name until the stack is left; returns their addresses.
+class Opening(Struct, frozen=True):
+    """What doors are opened with."""
+
+    stack: ExitStack
+    """They are closed when it is left."""
+    settings: Settings
+    entrance: Entrance
+    backend: Backend
+    probes: Probes
+    shown: Certificates | None
+    """What a door shows that others reach."""
+    url: str
+    """Where REST is, and what stands beside it."""
+
+    def mount(self, prefix: str, app: ASGIApp) -> None:
+        """Have paths that begin so answered by a door, on the port of REST."""
+        # Where no token need be shown, a page in a browser of this machine must be nobody, by whatever name it comes.
+        self.probes.doors[prefix] = HostGate(app, hosts=self.entrance.hosts or frozenset({LOCAL}))
+        self.stack.callback(self.probes.doors.pop, prefix)
+
+
+def open_doors(opening: Opening) -> Mapping[str, str]:
+    """Open the doors that the settings name; returns their addresses.
 
     Raises:
         InvalidSetting: There is no such door, or it is not safe to open it there.
         Refused: Others could show nothing but the owner's token.
         Unavailable: A port is taken, or a library is not installed.
     """
-    unknown = [
-        Problem("HOLDFAST_DOORS", f"there is no door {name!r}", DOORS) for name in settings.doors if name not in DOORS
-    ]
+    names = opening.settings.doors
+    unknown = [Problem("HOLDFAST_DOORS", f"there is no door {name!r}", DOORS) for name in names if name not in DOORS]
     if unknown:
         raise InvalidSetting(problems=unknown)
-    return {name: _open_armada(stack, settings, visitors, probes, shown) for name in settings.doors}
+    openers = {ARMADA: _open_armada, FLUSTER: _open_fluster}
+    visitors = Visitors(
+        opening.entrance,
+        opening.backend,
+        WrongTokens(opening.backend.clock.now),
+        _anonymous(opening.settings, opening.entrance),
+    )
+    return {name: openers[name](opening, visitors) for name in names}
 
 
-def _open_armada(
-    stack: ExitStack, settings: Settings, visitors: Visitors, probes: Probes, shown: Certificates | None
-) -> str:
+def _open_fluster(opening: Opening, visitors: Visitors) -> str:
+    try:
+        from holdfast.api.fluster.serving import PREFIX, Door
+    except ImportError as error:
+        raise _lacking(FLUSTER) from error
+    probes = opening.probes
+    door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written)
+    opening.stack.callback(door.close)
+    opening.mount(PREFIX, door.connect)
+    return opening.url
+
+
+def _lacking(name: str) -> Unavailable:
+    msg = f"the door {name!r} needs a library that is not installed"
+    return Unavailable(msg, hint=f"pip install 'holdfast-scheduler[{name}]'")
+
+
+def _open_armada(opening: Opening, visitors: Visitors) -> str:
+    settings, probes, shown = opening.settings, opening.probes, opening.shown
     host, port = place_of(settings)
     secure = shown if is_beyond(host) else None
     if secure is not None:
@@ -148,8 +190,7 @@ def _open_armada(
         from holdfast.api.armada.routes import PREFIX
         from holdfast.api.armada.serving import LARGEST_MESSAGE, Door, DoorSetup
     except ImportError as error:
-        msg = "the door 'armada' needs a library that is not installed"
-        raise Unavailable(msg, hint="pip install 'holdfast-scheduler[armada]'") from error
+        raise _lacking(ARMADA) from error
     setup = DoorSetup(
         visitors.backend,
         visitors.caller,
@@ -163,21 +204,9 @@ def _open_armada(
     )
     door = Door(setup, host, port)
     address = door.open()
-    stack.callback(door.close)
-    gateway = Gateway(door, visitors.by_http, LARGEST_MESSAGE)
-    # Where no token need be shown, a page in a browser of this machine must be nobody, by whatever name it comes.
-    probes.doors[PREFIX] = HostGate(gateway, hosts=visitors.entrance.hosts or frozenset({LOCAL}))
-    stack.callback(probes.doors.clear)
+    opening.stack.callback(door.close)
+    opening.mount(PREFIX, Gateway(door, visitors.by_http, LARGEST_MESSAGE))
     return address
-
-
-def visitors(settings: Settings, entrance: Entrance, backend: Backend) -> Visitors:
-    """Say who comes in by doors.
-
-    Raises:
-        InvalidSetting: Those who show nothing would be root.
-    """
-    return Visitors(entrance, backend, WrongTokens(backend.clock.now), _anonymous(settings, entrance))
 
 
 def _anonymous(settings: Settings, entrance: Entrance) -> Principal | None:

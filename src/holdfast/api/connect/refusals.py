@@ -1,0 +1,157 @@
+"""How a call is refused: a code of Connect's, which are gRPC's, a sentence, and each thing that is wrong."""
+
+from __future__ import annotations
+
+import base64
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from holdfast.api.connect._generated import error_details
+from holdfast.errors import (
+    AlreadyExists,
+    Conflict,
+    Forbidden,
+    HoldfastError,
+    InvalidRequest,
+    NotFound,
+    QueueFull,
+    RateLimited,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.errors import Problem
+
+
+class Code(StrEnum):
+    """Why a call is refused."""
+
+    CANCELED = "canceled"
+    UNKNOWN = "unknown"
+    INVALID_ARGUMENT = "invalid_argument"
+    DEADLINE_EXCEEDED = "deadline_exceeded"
+    NOT_FOUND = "not_found"
+    ALREADY_EXISTS = "already_exists"
+    PERMISSION_DENIED = "permission_denied"
+    RESOURCE_EXHAUSTED = "resource_exhausted"
+    FAILED_PRECONDITION = "failed_precondition"
+    ABORTED = "aborted"
+    OUT_OF_RANGE = "out_of_range"
+    UNIMPLEMENTED = "unimplemented"
+    INTERNAL = "internal"
+    UNAVAILABLE = "unavailable"
+    DATA_LOSS = "data_loss"
+    UNAUTHENTICATED = "unauthenticated"
+
+    @property
+    def http(self) -> int:
+        """The status of HTTP that goes with it."""
+        return _STATUS.get(self, 500)
+
+
+_STATUS = {
+    Code.CANCELED: 499,
+    Code.INVALID_ARGUMENT: 400,
+    Code.DEADLINE_EXCEEDED: 504,
+    Code.NOT_FOUND: 404,
+    Code.ALREADY_EXISTS: 409,
+    Code.PERMISSION_DENIED: 403,
+    Code.RESOURCE_EXHAUSTED: 429,
+    Code.FAILED_PRECONDITION: 400,
+    Code.ABORTED: 409,
+    Code.OUT_OF_RANGE: 400,
+    Code.UNIMPLEMENTED: 501,
+    Code.UNAVAILABLE: 503,
+    Code.UNAUTHENTICATED: 401,
+}
+"""As Connect's specification has them; of all others it is 500."""
+_CODES: tuple[tuple[type[HoldfastError], Code], ...] = (
+    (InvalidRequest, Code.INVALID_ARGUMENT),
+    (Unauthenticated, Code.UNAUTHENTICATED),
+    (Forbidden, Code.PERMISSION_DENIED),
+    (NotFound, Code.NOT_FOUND),
+    (AlreadyExists, Code.ALREADY_EXISTS),
+    (Conflict, Code.FAILED_PRECONDITION),
+    (QueueFull, Code.RESOURCE_EXHAUSTED),
+    (RateLimited, Code.RESOURCE_EXHAUSTED),
+    (Refused, Code.FAILED_PRECONDITION),
+    (Unavailable, Code.UNAVAILABLE),
+)
+"""The first that fits counts; anything else is internal. Clients of these systems send again what is exhausted or
+unavailable, for up to half an hour: nothing is that which only its sender can mend."""
+_MOST_DETAILS = 1_000
+"""Problems that are told one by one; the sentence says how many there are."""
+_LONGEST_SENTENCE = 20_000
+"""Characters."""
+
+
+class Rejected(Exception):
+    """A call is refused."""
+
+    def __init__(self, code: Code, message: str, problems: Sequence[Problem] = ()) -> None:
+        """Remember the code, the sentence, and what else is wrong."""
+        super().__init__(message)
+        self.code, self.message, self.problems = code, message, tuple(problems)
+        self.retry_after_s: float | None = None
+
+    @classmethod
+    def of(cls, error: HoldfastError) -> Rejected:
+        """Return what an error of ours is here."""
+        found = cls(code_of(error), _sentence(error), error.problems)
+        if isinstance(error, RateLimited):
+            found.retry_after_s = error.retry_after_s
+        return found
+
+    def told(self) -> dict[str, Any]:
+        """Return it in the form in which Connect's clients read it."""
+        told: dict[str, Any] = {"code": self.code.value, "message": self.message}
+        if self.problems:
+            told["details"] = [self._detail()]
+        return told
+
+    def _detail(self) -> dict[str, Any]:
+        request = error_details.BadRequest()
+        for problem in self.problems[:_MOST_DETAILS]:
+            request.field_violations.add(field=_sound(problem.path), description=_sound(_described(problem)))
+        value = base64.b64encode(request.SerializeToString()).decode().rstrip("=")
+        violations = [{"field": one.field, "description": one.description} for one in request.field_violations]
+        return {"type": request.DESCRIPTOR.full_name, "value": value, "debug": {"fieldViolations": violations}}
+
+
+def code_of(error: HoldfastError) -> Code:
+    """Return the code of an error of ours."""
+    if isinstance(error, RateLimited) and error.retry_after_s is None:
+        return Code.FAILED_PRECONDITION  # more than ever fits at once
+    return next((code for kind, code in _CODES if isinstance(error, kind)), Code.INTERNAL)
+
+
+def _described(problem: Problem) -> str:
+    allowed = f"; allowed: {', '.join(problem.allowed)}" if problem.allowed else ""
+    hint = "" if problem.hint is None else f"; {problem.hint}"
+    return f"{problem.message}{allowed}{hint}"
+
+
+def _sentence(error: HoldfastError) -> str:
+    said = [error.message.rstrip("."), *map(str, error.problems[:_MOST_DETAILS])]
+    if error.hint is not None and not error.problems:
+        said.append(error.hint)
+    text = _sound("; ".join(said))
+    return text if len(text) <= _LONGEST_SENTENCE else f"{text[:_LONGEST_SENTENCE]}... ({len(error.problems)} in all)"
+
+
+def _sound(text: str) -> str:
+    """Return a text that can be sent, whatever was quoted in it."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def refuse(message: str, problems: Sequence[Problem] = ()) -> NoReturn:
+    """Refuse what cannot be accepted.
+
+    Raises:
+        Rejected: With the sentence and what else is wrong.
+    """
+    raise Rejected(Code.INVALID_ARGUMENT, message, problems)

@@ -1,0 +1,241 @@
+"""Answers a door's calls by Connect: a message is posted, and one is answered, over HTTP/1.1 beside REST.
+
+A call is answered in a thread, until its time is over. Who calls is known before anything of a message is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+from starlette.datastructures import Headers
+
+from holdfast.api.connect import compression
+from holdfast.api.connect.calls import Asked
+from holdfast.api.connect.refusals import Code, Rejected, refuse
+from holdfast.domain.record import Struct
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from concurrent.futures import ThreadPoolExecutor
+
+    from google.protobuf.message import Message
+    from starlette.types import Receive, Scope, Send
+
+    from holdfast.api.connect.calls import Calls, Method
+    from holdfast.domain.audit import Caller
+    from holdfast.service.operations.backend import Backend
+
+PROTO, JSON = "application/proto", "application/json"
+LARGEST_MESSAGE = 64 * 1024 * 1024
+"""Bytes, as sent and when it is decompressed: clients bring the files of a workspace in one."""
+_ROOM = 256 * 1024 * 1024
+"""Bytes of all messages that are being read."""
+_VERSION = "1"
+_LONGEST_TIMEOUT = 10
+"""Digits of milliseconds."""
+_log = logging.getLogger(__name__)
+
+
+class Setup(Struct, frozen=True):
+    """What a door works with."""
+
+    backend: Backend
+    caller: Callable[[Scope], Awaitable[Caller]]
+    """Says who sent a request; refuses strangers."""
+    threads: ThreadPoolExecutor
+    """Where calls are answered."""
+    refusal: Callable[[], HoldfastError | None] = lambda: None
+    """Says why nothing may be taken in, if so."""
+    written: Callable[[], None] = lambda: None
+    """Told after each call that may have written something."""
+
+    def answer(self, method: Method, asked: Asked, sent: Message) -> Message | Future[Message]:
+        """Answer a call.
+
+        Raises:
+            Rejected, HoldfastError: It is refused.
+        """
+        if method.call is None:
+            raise Rejected(Code.UNIMPLEMENTED, method.why_not or f"{method.name} is not implemented here")
+        refused = None if method.reads else self.refusal()
+        if refused is not None:
+            raise refused
+        found = method.call(asked, sent)
+        if isinstance(found, Future):
+            return found
+        if not method.reads:
+            self.written()
+        return method.answered() if found is None else found
+
+
+class Connect:
+    """The calls of a door as an ASGI application."""
+
+    def __init__(self, calls: Calls, setup: Setup, *, largest: int = LARGEST_MESSAGE) -> None:
+        """Answer these calls; a message has so many bytes at most."""
+        self._calls = calls
+        self._setup = setup
+        self._largest = largest
+        self._reading = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        try:
+            body, headers = await self._answer(scope, receive)
+        except _UnlikeError as error:
+            await _send(send, error.http, b"", error.headers)
+        except (Rejected, HoldfastError) as error:
+            await _refuse(send, rejected(error))
+        except Exception:  # noqa: BLE001 - what nobody foresaw ends this call alone
+            _log.exception("%s %r failed", scope["method"], scope["path"])
+            await _refuse(send, Rejected(Code.INTERNAL, "An unexpected error inside Holdfast."))
+        else:
+            await _send(send, 200, body, headers)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+        method, headers = self._calls.methods.get(scope["path"]), Headers(scope=scope)
+        if method is None:
+            known = ", ".join(self._calls.services)
+            raise Rejected(Code.UNIMPLEMENTED, f"there is no method {scope['path']!r} in the services {known}")
+        scope["route"] = method  # for the metrics, which count by its path
+        if scope["method"] != "POST":
+            raise _UnlikeError(405, (b"allow", b"POST"))
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in {PROTO, JSON}:
+            raise _UnlikeError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
+        timeout_s = _timeout_of(headers)
+        asked = Asked(self._setup.backend, await self._setup.caller(scope))
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await self._called(method, asked, kind, headers, receive)
+        except TimeoutError as error:
+            raise Rejected(Code.DEADLINE_EXCEEDED, f"{method.name} took longer than its caller waits") from error
+        return answer
+
+    async def _called(
+        self, method: Method, asked: Asked, kind: str, headers: Headers, receive: Receive
+    ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+        body = await self._body(headers, receive)
+        encoding = headers.get("content-encoding", compression.IDENTITY).strip().lower()
+        wanted = compression.chosen(headers.get("accept-encoding", ""))
+        loop = asyncio.get_running_loop()
+
+        def answered() -> Message | Future[Message]:
+            whole = compression.decompress(encoding, body, self._largest)
+            return self._setup.answer(method, asked, read(method.sent, kind, whole))
+
+        found = await loop.run_in_executor(self._setup.threads, answered)
+        if isinstance(found, Future):
+            found = await asyncio.wrap_future(found)
+            self._setup.written()
+        told = written(found, kind)
+        told_of = [(b"content-type", kind.encode()), (b"accept-encoding", ", ".join(compression.NAMES).encode())]
+        if wanted != compression.IDENTITY and len(told) >= compression.LEAST:
+            told = await loop.run_in_executor(self._setup.threads, compression.compress, wanted, told)
+            told_of.append((b"content-encoding", wanted.encode()))
+        return told, told_of
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        """Read a body, as far as it may go.
+
+        Raises:
+            Rejected: It is too large, or the client has left.
+        """
+        announced = headers.get("content-length", "")
+        if announced.isdecimal() and int(announced) > self._largest:
+            raise compression.too_large(self._largest)
+        body, more = bytearray(), True
+        try:
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Rejected(Code.CANCELED, "the client has left")
+                part = message.get("body", b"")
+                body += part
+                self._reading += len(part)
+                more = message.get("more_body", False)
+                if len(body) > self._largest:
+                    raise compression.too_large(self._largest)
+                if self._reading > _ROOM:
+                    raise Rejected(Code.UNAVAILABLE, "too much is being sent at the moment")
+        finally:
+            self._reading -= len(body)
+        return bytes(body)
+
+
+class _UnlikeError(Exception):
+    """A request is none of Connect's; it is answered by the status of HTTP alone."""
+
+    def __init__(self, http: int, *headers: tuple[bytes, bytes]) -> None:
+        """Remember how."""
+        super().__init__(http)
+        self.http, self.headers = http, [*headers]
+
+
+def _timeout_of(headers: Headers) -> float | None:
+    """Return how many seconds a caller waits; ``None``: it does not say.
+
+    Raises:
+        Rejected: It says so in another way, or speaks another version.
+    """
+    version, timeout = headers.get("connect-protocol-version", _VERSION), headers.get("connect-timeout-ms")
+    if version != _VERSION:
+        refuse(f"connect-protocol-version must be {_VERSION!r}, not {version!r}")
+    if timeout is None:
+        return None
+    if not (timeout.isascii() and timeout.isdecimal() and len(timeout) <= _LONGEST_TIMEOUT):
+        refuse(f"connect-timeout-ms must be a number of at most {_LONGEST_TIMEOUT} digits, not {timeout!r}")
+    return int(timeout) / 1000
+
+
+def read(sent: type[Message], kind: str, body: bytes) -> Message:
+    """Read a message.
+
+    Raises:
+        Rejected: It is none.
+    """
+    try:
+        if kind == PROTO:
+            return sent.FromString(body)
+        return json_format.Parse(body or b"{}", sent())
+    except (DecodeError, json_format.ParseError, ValueError, TypeError, RecursionError) as error:
+        told = str(error).encode("utf-8", "replace").decode()
+        raise Rejected(Code.INVALID_ARGUMENT, f"the message is no {sent.DESCRIPTOR.full_name}: {told}") from error
+
+
+def written(message: Message, kind: str) -> bytes:
+    """Write a message."""
+    return message.SerializeToString() if kind == PROTO else json_format.MessageToJson(message, indent=None).encode()
+
+
+def rejected(error: Rejected | HoldfastError) -> Rejected:
+    """Return what is told of an error; what is a fault of ours is logged."""
+    found = error if isinstance(error, Rejected) else Rejected.of(error)
+    if found.code is Code.INTERNAL:
+        _log.error("a call failed: %s", found.message)
+    return found
+
+
+async def _refuse(send: Send, error: Rejected) -> None:
+    headers = [(b"content-type", JSON.encode())]
+    if error.code is Code.UNAUTHENTICATED:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if error.code is Code.UNAVAILABLE:
+        headers.append((b"retry-after", b"1"))
+    elif error.retry_after_s is not None:
+        headers.append((b"retry-after", str(max(1, round(error.retry_after_s))).encode()))
+    await _send(send, error.code.http, json.dumps(error.told()).encode(), headers)
+
+
+async def _send(send: Send, http: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    start: dict[str, Any] = {"type": "http.response.start", "status": http}
+    length = (b"content-length", str(len(body)).encode())
+    await send({**start, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,1 @@
+"""Fluster's door: its own clients, unmodified, come in here."""

@@ -1,0 +1,48 @@
+"""Opens Fluster's door: its calls by Connect, on the port of REST."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from holdfast.api.connect.serving import Connect, Setup
+from holdfast.api.fluster import workers  # noqa: F401 - each registers its calls
+from holdfast.api.fluster.calls import CALLS, PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.types import Scope
+
+    from holdfast.domain.audit import Caller
+    from holdfast.errors import HoldfastError
+    from holdfast.service.operations.backend import Backend
+
+__all__ = ["PREFIX", "Door"]
+_WORKERS = 8
+
+
+class Door:
+    """The door while it is open."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        caller: Callable[[Scope], Awaitable[Caller]],
+        refusal: Callable[[], HoldfastError | None],
+        written: Callable[[], None],
+    ) -> None:
+        """Open it.
+
+        Args:
+            backend: What answers.
+            caller: Says who sent a request; refuses strangers.
+            refusal: Says why nothing may be taken in, if so.
+            written: Told after each call that may have written something.
+        """
+        self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
+        self.connect = Connect(CALLS, Setup(backend, caller, self._threads, refusal, written))
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

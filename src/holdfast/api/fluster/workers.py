@@ -1,0 +1,34 @@
+"""Workers: the nodes on which jobs run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.api.fluster._generated import cluster
+from holdfast.api.fluster.calls import CALLS, CONTROLLER, WORKER
+from holdfast.service.operations.nodes import Nodes
+
+if TYPE_CHECKING:
+    from holdfast.api.connect.calls import Asked
+
+
+@CALLS.answers("ListWorkers", CONTROLLER)
+def list_workers(asked: Asked, _sent: cluster.Controller.ListWorkersRequest) -> cluster.Controller.ListWorkersResponse:
+    """List the nodes; one that is cordoned or short of something gets no work, and is not healthy."""
+    standing = Nodes(asked.backend.store, asked.backend.clock).list(asked.caller)
+    answer = cluster.Controller.ListWorkersResponse()
+    for node in standing.nodes:
+        running = {run.job_id for run in standing.running if (run.executor, run.node) == (node.executor, node.name)}
+        answer.workers.add(
+            worker_id=node.name,
+            healthy=node.short is None and node.name not in standing.cordons,
+            last_heartbeat_ms=round(node.seen_at * 1000),
+            running_job_ids=sorted(running),
+        )
+    return answer
+
+
+@CALLS.answers("HealthCheck", WORKER)
+def healthy(_asked: Asked, _sent: cluster.Empty) -> cluster.Worker.HealthResponse:
+    """Say that the door works."""
+    return cluster.Worker.HealthResponse(healthy=True)
