@@ -41,3 +41,11 @@ def test_what_is_too_long_for_headers_is_cut_and_counted(message: str, problem: 
     assert message.startswith(told.removesuffix("..."))
     assert len(violations) > 1
     assert violations[-1] == ("", f"and {3_001 - len(violations)} more")
+
+
+def test_a_few_long_messages_are_too_long_for_headers_as_many_long_paths_are() -> None:
+    problems = [Problem(f"items[{n}].x", "w" * 1_000) for n in range(9)]
+    _, violations, size = sent(Rejected(grpc.StatusCode.INVALID_ARGUMENT, "no", problems))
+    assert size < ROOM - 500
+    assert violations[0] == ("items[0].x", "w" * 200)
+    assert len(violations) == 9
