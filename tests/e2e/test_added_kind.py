@@ -138,6 +138,26 @@ def test_a_dry_run_checks_it_with_what_waits_for_it_and_stores_nothing(rollouts:
 
 
 @pytest.mark.slow
+def test_what_its_description_says_can_be_asked_of_it_by_commands(rollouts: RolloutServer) -> None:
+    rollouts.said("submit", "-f", "-", "--wait", "--timeout", "50s", text=manifest(1))
+    assert rollouts.said("suspend", "rollout/web") == "rollout web suspend requested\n"
+    wait_until(lambda: rollouts.programs() == [], "a rollout of which nothing runs")
+    assert rollouts.json("get", "rollout", "web")["manifest"]["spec"]["suspend"] is True
+    assert "holdfast resume rollout web" in rollouts.run("wait", "rollout", "web", "--timeout", "1s").stderr
+    assert rollouts.said("resume", "rollout", "web") == "rollout web resume requested\n"
+    assert rollouts.said("wait", "rollout", "web", "--for", "Available", "--timeout", "50s") == ""
+    refused = rollouts.run("hold", "rollout/web")
+    assert (refused.returncode, "`hold` is for jobs and arrays." in refused.stderr) == (2, True)
+    assert rollouts.run("restart", "rollout", "web").returncode == 2
+    assert rollouts.run("cancel", "array/web", "other").returncode == 3
+    assert rollouts.said("cancel", "web").endswith(" web cancel requested\n")
+    with rollouts.client() as client:
+        wait_until(lambda: not list(client.of(ROLLOUT).list()), "a rollout that is gone")
+        told = [entry.action for entry in client.audit() if entry.kind == "rollout" and entry.outcome == "accepted"]
+    assert told == ["create", "suspend", "resume", "cancel"]
+
+
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_when_the_server_is_killed(rollouts: RolloutServer) -> None:
     said = rollouts.said("submit", "-f", "-", "-o", "name", "--wait", "--timeout", "50s", text=manifest(2))
     assert said == "rollout/web\n"

@@ -110,11 +110,14 @@ def test_a_cancelled_array_leaves_no_program_and_makes_no_more_tasks(shell: Shel
     assert shell.run("get", "arrays", "--state", "held", "-o", "name").stdout == "array/long\n"
     assert shell.run("wait", "array", "long", "--for", "held", "--timeout", "30s").returncode == 0
     assert "long release requested" in shell.run("release", "--all").stdout
-    assert "long cancel requested" in shell.run("cancel", "long", "--reason", "wrong data").stdout
+    assert shell.run("run", "-d", "--name", "long", "--", "sleep", "300").returncode == 0  # a job of the same name
+    assert "long cancel requested" in shell.run("cancel", "array/long", "--reason", "wrong data").stdout
     ended = shell.run("wait", "array", "long", "--timeout", "30s")
     assert (ended.returncode, "long: Cancelled: wrong data" in ended.stderr) == (1, True), ended.stderr
+    assert shell.run("cancel", "job/long").returncode == 0
+    assert shell.run("wait", "long", "--for", "Cancelled", "--timeout", "30s").returncode == 0
     assert shell.programs() == []
-    assert shell.run("cancel", "long").returncode != 0
+    assert shell.run("cancel", "array/long").returncode != 0
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.slow)])

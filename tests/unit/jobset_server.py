@@ -165,11 +165,8 @@ class Server:
         self.asked.append(("delete", reference))
         return JobSetView.model_validate({**SET, "state": "Deleting"})
 
-    def suspend_job_set(self, reference: str, *, reason: str) -> None:
-        self._answer("suspend", reference, reason, result="")
-
-    def resume_job_set(self, reference: str, *, reason: str) -> None:
-        self._answer("resume", reference, reason, result="")
+    def ask(self, reference: str, act: str, *, reason: str) -> None:
+        self._answer(act, reference, reason, result="")
 
     def restart_job_set(
         self, reference: str, *, reason: str, replicated_job: str = "", index: int | None = None

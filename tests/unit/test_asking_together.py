@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.cli.commands.steering.steer import ask_together
+from holdfast.cli.nouns import Noun
 from holdfast.cli.selection import Selected
 from holdfast.errors import Forbidden, InvalidRequest
 
@@ -30,7 +31,7 @@ def test_twelve_thousand_jobs_are_three_requests() -> None:
 
 
 def test_arrays_jobs_of_sets_named_ones_and_those_that_had_ended_are_asked_alone() -> None:
-    array, of_set = Selected("a", "a", is_array=True), Selected("s", "s", of_set=True, is_chosen=True)
+    array, of_set = Selected("a", "a", Noun.ARRAY), Selected("s", "s", of_set=True, is_chosen=True)
     named = Selected("n", "n")
     found = [*JOBS[:3], array, of_set, named]
     assert ask_together(found, lambda ids: ids[:2]) == ([JOBS[2], array, of_set, named], JOBS[:2])

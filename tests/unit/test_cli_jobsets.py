@@ -278,7 +278,7 @@ def test_a_set_is_suspended_and_resumed(verb: str) -> None:
 @pytest.mark.parametrize(
     ("line", "asked"),
     [
-        ("restart jobset train", [("restart", "train", "", None, "")]),
+        ("restart jobset train", [("restart", "train", "")]),
         ("restart replicatedjob train workers", [("restart", "train", "workers", None, "")]),
         ("restart rj train/a train/b", [("restart", "train", "a", None, ""), ("restart", "train", "b", None, "")]),
         ("restart job train-workers-0 --reason stuck", [("restart", "01s", "workers", 0, "stuck")]),

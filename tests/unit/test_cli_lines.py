@@ -88,9 +88,8 @@ def test_the_documented_lines_parse(line: str) -> None:
         ("describe job/a", "describe job a"),
         ("wait jobset/a jobset/b", "wait jobset a b"),
         ("why js/train", "why js train"),
-        ("cancel job/a b", "cancel a b"),
-        ("cancel job/a array/b", "cancel a b"),
-        ("hold array sweep", "hold sweep"),
+        ("cancel jobs a b", "cancel job/a j/b"),
+        ("hold array sweep", "hold arrays/sweep"),
         ("retry jobs a b", "retry a b"),
         ("logs array/a --index 7", "logs a --index 7"),
         ("logs array a --index 7", "logs a --index 7"),
@@ -108,6 +107,11 @@ def test_what_is_printed_as_a_name_is_taken_as_one(line: str, same: str) -> None
     found, meant = parse(line.split()), parse(same.split())
     assert found is not None
     assert found == meant
+
+
+def test_what_may_be_of_several_kinds_keeps_the_kind_that_was_said() -> None:
+    parsed = parse(["cancel", "arrays/a", "b"]), parse(["retry", "job/a", "b"])
+    assert [found[1].jobs for found in parsed if found is not None] == [["array/a", "b"], ["a", "b"]]
 
 
 def test_a_name_that_is_a_kind_is_a_name_where_it_stands_alone() -> None:
@@ -136,9 +140,10 @@ def test_names_of_other_kinds_than_is_meant_are_refused(line: str) -> None:
             "holdfast delete jobset a, or to keep it: holdfast suspend",
         ),
         ("attempts js/a", "`attempts` is for jobs and arrays.", "holdfast describe jobset a lists its jobs, then:"),
+        ("retry array/a", "`retry` is for jobs.", "holdfast rerun a\n"),
         ("hold jobset/a", "`hold` is for jobs and arrays.", "holdfast suspend jobset a\n"),
         ("release jobset/a", "`release` is for jobs and arrays.", "holdfast resume jobset a\n"),
-        ("retry jobset/a", "`retry` is for jobs and arrays.", "holdfast restart jobset a\n"),
+        ("retry jobset/a", "`retry` is for jobs.", "holdfast restart jobset a\n"),
         ("rerun jobset/a --failed", "`rerun` is for arrays.", "holdfast restart jobset a\n"),
         ("rerun job/a --failed", "`rerun` is for arrays.", "holdfast retry a\n"),
     ],

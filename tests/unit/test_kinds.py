@@ -173,7 +173,7 @@ def test_who_may_ask_what_of_it_is_decided_recorded_and_done_as_of_any_kind(lab:
     )
     with pytest.raises(Forbidden):
         rollouts.ask(vera, Act.DELETE, "web")
-    with pytest.raises(Conflict, match="can only be deleted"):
+    with pytest.raises(Conflict, match="cannot be asked to hold: it is Available"):
         rollouts.ask(ada, Act.HOLD, "web")
     assert rollouts.ask(ada, Act.DELETE, "web", "no longer needed").phase(None) == "Available"
     assert rollouts.ask(ada, Act.DELETE, "web").phase(None) == "Deleting"

@@ -6,7 +6,9 @@ from itertools import product
 
 import pytest
 
+from holdfast.api.http.endpoints.endpoint import groups
 from holdfast.cli.nouns import OF_WORK, SINGULAR, find_noun
+from holdfast.domain.audit import Act
 from holdfast.domain.events import OperatorActed, StoredEvent
 from holdfast.domain.rights import WORK
 from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, KINDS, KindInfo
@@ -15,6 +17,7 @@ from holdfast.domain.workloads.dependencies import Dependency
 from holdfast.domain.workloads.jobset.model import CONTROLLER, JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetCondition, Terminal
 from holdfast.domain.workloads.spec import JobSpec
+from holdfast.wire.base import API
 from holdfast.wire.render_events import event_view
 
 AFTER = (Dependency("first"),)
@@ -30,6 +33,7 @@ def test_what_is_said_of_the_states_of_a_kind_is_about_states_it_has(kind: KindI
         *(one for each in kind.steered.values() for one in each),
     }
     assert named <= {*kind.states}
+    assert {*kind.steered} <= {*kind.acts} <= {*Act}
     assert kind.success in kind.ended
     assert {*kind.moving, *kind.paused, *kind.ended} == {*kind.states}
 
@@ -42,6 +46,13 @@ def test_a_kind_is_called_the_same_everywhere(kind: KindInfo) -> None:
     assert kind.subject in WORK
     asked = StoredEvent(1, None, None, 0.0, OperatorActed("ann", "hold", kind.subject, "train"))
     assert event_view(asked).subject == f"{kind.plural}/train"
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_there_is_an_address_for_everything_that_can_be_asked_of_one_of_a_kind(kind: KindInfo) -> None:
+    paths = {endpoint.path for group in groups() for endpoint in group if endpoint.method == "POST"}
+    named = f"{API}/{kind.plural}/{{ref}}/"
+    assert {act for act in Act if f"{named}{act}" in paths} == {*kind.acts}
 
 
 def test_an_array_is_in_every_state_of_its_kind_at_some_time_and_in_no_other() -> None:

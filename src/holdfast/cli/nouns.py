@@ -49,6 +49,13 @@ OF_WORK = {NounName(kind.plural): kind for kind in kinds.KINDS.values()}
 OWNERS = {noun: kind for noun, kind in OF_WORK.items() if kind.parts}
 """Those of them that are made of others."""
 NOUNS = tuple(_SPELLINGS)
+
+
+def asked_of(verb: str) -> Sequence[NounName]:
+    """Return the kinds of work of which something can be asked."""
+    return tuple(noun for noun, kind in OF_WORK.items() if verb in kind.acts)
+
+
 SINGULAR = {noun: spellings[0] for noun, spellings in _SPELLINGS.items()}
 
 

@@ -1,13 +1,15 @@
-"""Chooses the jobs and arrays a command is about: by their names, or by what is true of them."""
+"""Chooses the work a command is about: by their names, or by what is true of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from holdfast.cli.nouns import OF_WORK, Noun, NounName, find_noun
 from holdfast.cli.options import GroupOption  # noqa: TC001 - the options are read from it
 from holdfast.domain.terms.kinds import JOB
 from holdfast.errors import InvalidRequest, NotFound
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.client.jobs import JobsWanted
     from holdfast.wire.jobs import JobSummary, JobView
 
+NO_OTHERS: Mapping[NounName, Sequence[str]] = MappingProxyType({})
 AllOption = Annotated[bool, typer.Option("--all", help="All jobs that the command applies to.")]
 _EXAMPLE = "name jobs, or choose them: -l team=vision"
 _MOST_NAMED = 5
@@ -66,11 +69,12 @@ class SelectOptions(ChooseOptions):
 
 
 class Selected(NamedTuple):
-    """A job or an array."""
+    """A piece of work."""
 
     id: str
     name: str
-    is_array: bool = False
+    noun: NounName | None = None
+    """Of which kind; ``None``: a person did not say."""
     of_set: bool = False
     """Whether it is a job of a job set."""
     is_chosen: bool = False
@@ -85,8 +89,8 @@ class Chosen(NamedTuple):
     queue: str | None
     causes: frozenset[str]
     since_s: float | None
-    array_states: Sequence[str]
-    """In which arrays are among them; none if a command is never about an array."""
+    others: Mapping[NounName, Sequence[str]]
+    """Kinds of work other than jobs that are among them, and in which states."""
     group: str | None = None
 
 
@@ -97,7 +101,7 @@ def read_choice(
     names: Sequence[str],
     every: bool,
     states: Sequence[str],
-    array_states: Sequence[str] = (),
+    others: Mapping[NounName, Sequence[str]] = NO_OTHERS,
 ) -> Chosen | None:
     """Read what tells which jobs are meant; ``None`` if they are named.
 
@@ -107,7 +111,7 @@ def read_choice(
         names: Of jobs.
         every: Whether all are meant.
         states: In which a job can be meant where none is given.
-        array_states: Likewise of arrays; none if the command is never about one.
+        others: Likewise of other kinds of work that the command is about.
     """
     given = {**_given(options), "--all": every}
     used = [flag for flag, value in given.items() if value]
@@ -119,8 +123,10 @@ def read_choice(
     labels = flags.pairs("--label", options.label)
     since_s = flags.duration("--since", options.since)
     causes = frozenset(flags.names(options.cause))
-    arrays = array_states if not wanted else [state for state in array_states if state in wanted]
-    found = Chosen(wanted or states, labels, options.queue, causes, since_s, () if causes else arrays, options.group)
+    if wanted:
+        others = {noun: [state for state in its if state in wanted] for noun, its in others.items()}
+    others = NO_OTHERS if causes else others
+    found = Chosen(wanted or states, labels, options.queue, causes, since_s, others, options.group)
     return None if names else found
 
 
@@ -141,22 +147,22 @@ def chooses(options: ChooseOptions) -> bool:
 
 
 def select(client: Client, wanted: Chosen, cli: Cli) -> list[Selected]:
-    """Return the jobs and arrays that are meant, without the tasks of arrays, in order of submission.
+    """Return the work that is meant, without the tasks of arrays: jobs in order of submission, then other kinds.
 
     Raises:
         NotFound: There are none.
     """
     jobs = [
-        Selected(job.id, job.name, of_set=job.job_set is not None, is_chosen=True)
+        Selected(job.id, job.name, Noun.JOB, of_set=job.job_set is not None, is_chosen=True)
         for job in _jobs(client, wanted)
         if _is_recent(job.submitted_at, job.ended_at, wanted, cli)
     ]
-    labels, states = dict(wanted.labels), wanted.array_states
-    arrays = client.arrays(labels=labels, states=states, group=wanted.group) if states else ()
     found = [
-        Selected(one.id, one.name, is_array=True)
-        for one in arrays
-        if wanted.queue in {None, one.queue} and _is_recent(one.created_at, one.ended_at, wanted, cli)
+        Selected(one.id, one.name, noun)
+        for noun, states in wanted.others.items()
+        if states
+        for one in client.of(OF_WORK[noun]).list(labels=dict(wanted.labels), states=states, group=wanted.group)
+        if wanted.queue in {None, one.queue} and _is_recent(one.created_at, getattr(one, "ended_at", None), wanted, cli)
     ]
     if not jobs and not found:
         msg = "no job matches"
@@ -203,6 +209,12 @@ def confirm(verb: str, found: Sequence[Selected], cli: Cli, *, yes: bool) -> Non
         raise InvalidRequest(msg)
 
 
-def named(found: Iterable[str]) -> list[Selected]:
-    """Return jobs that are named by the person."""
-    return [Selected(reference, reference) for reference in found]
+def named(words: Iterable[str]) -> list[Selected]:
+    """Return work that is named by the person, as ``KIND/NAME`` or by its name alone."""
+    return [_named(word) for word in words]
+
+
+def _named(word: str) -> Selected:
+    kind, slash, name = word.partition("/")
+    noun = find_noun(kind) if slash else None
+    return Selected(word, word) if noun is None else Selected(name, name, noun)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.cli import exit_codes
-from holdfast.cli.nouns import OF_WORK, Noun, find_noun, read_noun
+from holdfast.cli.nouns import OF_WORK, SINGULAR, Noun, asked_of, find_noun, read_noun
 from holdfast.errors import HoldfastError, InvalidRequest, NotFound, Problem
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ def spread(values: Mapping[str, object], command: str = "") -> dict[str, object]
         read["what"] = _spread(_words(what))
     if (job_set := _set_among(values)) is not None:
         read["jobs"], read["jobset"] = [], job_set
-    for field, nouns in _NAMED.items():
-        value = read.get(field)
+    several = asked_of(command)
+    for field, its in _NAMED.items():
+        value, nouns = read.get(field), (several if field == "jobs" else ()) or its
         if isinstance(value, str):
             read[field] = _meant(value, nouns, command if field in _POSITIONAL else "")
         elif isinstance(value, list | tuple):
@@ -46,7 +47,10 @@ def spread(values: Mapping[str, object], command: str = "") -> dict[str, object]
             said = find_noun(words[0]) if words[1:] and words[0][1:] else None  # j is a name, too
             if said == Noun.JOB_SET and said not in nouns:  # a job of that name would be taken for the set
                 raise _not_for(said, words[0], words[1], nouns, command)
-            read[field] = [_meant(one, nouns, command) for one in (words[1:] if said in nouns else words)]
+            if said is not None and said in nouns:
+                words = [f"{words[0]}/{_plain(one, said)}" for one in words[1:]]
+            kept = field == "jobs" and len(several) > 1
+            read[field] = [_meant(one, nouns, command, kept=kept) for one in words]
     return read
 
 
@@ -57,7 +61,7 @@ _NAMED = {
     "queue": (Noun.QUEUE,),
     "jobset": (Noun.JOB_SET,),
 }
-"""Fields of options that name things, and of which kinds these may be."""
+"""Fields of options that name things, and of which kinds these may be; ``jobs`` of all of which that can be asked."""
 _POSITIONAL = ("job", "jobs", "array")
 """Those that name what a command is about."""
 _REPLICATED_JOB = "replicatedjob"
@@ -67,6 +71,7 @@ _INSTEAD = {
     ("hold", Noun.JOB_SET): "holdfast suspend jobset {0}",
     ("release", Noun.JOB_SET): "holdfast resume jobset {0}",
     ("rerun", Noun.JOB): "holdfast retry {0}",
+    ("retry", Noun.ARRAY): "holdfast rerun {0}",
     ("rerun", Noun.JOB_SET): "holdfast restart jobset {0}",
     ("retry", Noun.JOB_SET): "holdfast restart jobset {0}",
 }
@@ -97,17 +102,17 @@ def _spread(words: list[str]) -> list[str]:
     return [kind, *(_plain(word, noun) for word in words)]
 
 
-def _meant(word: str, nouns: Sequence[NounName], command: str) -> str:
-    """Take the kind off a name that a command of these kinds is given."""
+def _meant(word: str, nouns: Sequence[NounName], command: str, *, kept: bool = False) -> str:
+    """Take the kind off a name that a command of these kinds is given; or if it is ``kept``, spell it one way."""
     kind, slash, name = word.partition("/")
     said = find_noun(kind) if slash else None
     if said is not None and said not in nouns:
         raise _not_for(said, word, name, nouns, command)
-    return word if said is None else name
+    return word if said is None else f"{SINGULAR[said]}/{name}" if kept else name
 
 
 def _not_for(said: NounName, word: str, name: str, nouns: Sequence[NounName], command: str) -> InvalidRequest:
-    kinds = " and ".join(nouns)
+    kinds = " and ".join(nouns) if len(nouns) < len(OF_WORK) else f"{', '.join(nouns[:-1])} and {nouns[-1]}"
     instead = _INSTEAD.get((command, said))
     problem = Problem("NAME", f"{word!r} is none of the {kinds}", hint=instead and instead.format(name))
     msg = f"`{command}` is for {kinds}." if command else f"Only {kinds} can be named here."

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from holdfast.wire.problems import UnreadableView
 
 
+_REPEATABLE = frozenset({"cancel", "hold", "suspend", "resume"})
+"""What does no more when it is asked twice."""
+
+
 class WorkloadsWanted(TypedDict, total=False):
     """Which arrays or job sets a list is of; all that is given must hold."""
 
@@ -95,6 +99,11 @@ class WorkloadCalls:
     def why(self, reference: str) -> WorkloadWhy:
         """Explain why one is where it is."""
         return self._connection.get(self._path(reference, "/why"), WorkloadWhy)
+
+    def ask(self, reference: str, act: str, *, reason: str = "") -> WorkloadView:
+        """Ask for something to be done with one, which must be among the ``acts`` of its kind."""
+        path, repeatable = self._path(reference, f"/{act}"), act in _REPEATABLE
+        return self._connection.call(WorkloadView, "POST", path, repeatable=repeatable, json={"reason": reason})
 
     def delete(self, reference: str, *, reason: str = "") -> WorkloadView:
         """Ask for one to be deleted; its jobs stay as history."""

@@ -14,6 +14,7 @@ from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead,
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
+from holdfast.domain.terms.kinds import info_of
 from holdfast.domain.terms.workload_kinds import GANG, JOBSET
 from holdfast.domain.workloads.jobset.model import clash
 from holdfast.errors import (
@@ -56,7 +57,7 @@ _ACTS = {
     RequestKind.CORDON: Act.CORDON,
     RequestKind.UNCORDON: Act.UNCORDON,
 }
-_ACTS_ON_SETS = {**_ACTS, RequestKind.HOLD: Act.SUSPEND, RequestKind.RELEASE: Act.RESUME}
+_ACTS_WHERE_SUSPENDED = {**_ACTS, RequestKind.HOLD: Act.SUSPEND, RequestKind.RELEASE: Act.RESUME}
 
 
 def no_such_job(reference: str, names: Sequence[str] = ()) -> NotFound:
@@ -282,7 +283,7 @@ def audited_changes(request: Request, by: Caller | None, named: Mapping[str, str
         if kind in OF_DEVICES:
             audited.append(on_device(by, _ACTS[kind], key.rpartition(" ")[2], request.reason))
         elif key in named:
-            act = (_ACTS_ON_SETS if named[key] == JOBSET else _ACTS)[kind]
+            act = (_ACTS_WHERE_SUSPENDED if Act.SUSPEND in info_of(named[key]).acts else _ACTS)[kind]
             audited.append(on_workload(by, act, named[key], key, request.reason))
         else:
             audited.append(on_job(by, _ACTS[kind], key, request.reason))

@@ -31,6 +31,7 @@ def read(value: Mapping[str, Any], notes: ManifestNotes) -> RolloutManifest | No
     written = {name: part for name, part in value.items() if name != "status"}  # as it is shown
     opened = open_envelope(Fields(written, "", notes.problems))
     replicas = opened.spec.integer("replicas", low=0, high=MOST) if opened.spec else None
+    suspended = opened.spec.flag("suspend") if opened.spec else False
     template = opened.spec.raw("template", required=True) if opened.spec else None
     close_envelope(opened)
     if template is None:
@@ -40,4 +41,5 @@ def read(value: Mapping[str, Any], notes: ManifestNotes) -> RolloutManifest | No
     notes.problems += found.problems
     if opened.name is None or not isinstance(found.manifest, JobSpec):
         return None
-    return RolloutManifest(opened.name, RolloutSpec(1 if replicas is None else replicas, dump_spec(found.manifest)))
+    spec = RolloutSpec(1 if replicas is None else replicas, dump_spec(found.manifest), suspended)
+    return RolloutManifest(opened.name, spec)

@@ -15,6 +15,8 @@ class RolloutSpec(Struct, frozen=True):
     replicas: int
     template: str
     """Of the job that each is."""
+    suspended: bool = False
+    """Whether none of it is to run."""
 
 
 class RolloutState(Struct, frozen=True):
@@ -32,7 +34,9 @@ class Rollout(Owner, frozen=True, kw_only=True):
     def phase(self, spec: object) -> str:
         """Say whether all of it is there."""
         del spec
-        return "Deleting" if self.deleting else "Progressing" if self.state.up_since is None else "Available"
+        if self.deleting or spec_of(self).suspended:
+            return "Deleting" if self.deleting else "Suspended"
+        return "Progressing" if self.state.up_since is None else "Available"
 
 
 def spec_of(row: Rollout) -> RolloutSpec:

@@ -33,6 +33,9 @@ def reconcile(
         if name not in newest
     ]
     up_since, wake_at = None, None
+    if spec.suspended:
+        going = [child for child in children if child.deleting_since is None]
+        return Result(state=RolloutState(), orders=tuple(DeleteChild(child.name) for child in going))
     if all(name in newest and newest[name].ready_pods for name in wanted):
         up_since = row.state.up_since or now
         older = [child.name for child in children if child.name not in newest and child.deleting_since is None]

@@ -64,6 +64,9 @@ SHOWN = Shown(
     answer=RolloutView,
 )
 SHOWN.add_list("list_rollouts")
+SHOWN.add_verb(Act.CANCEL, "cancel_rollout", "Cancel a rollout", "Ask for a rollout to be deleted.", 404)
+SHOWN.add_verb(Act.SUSPEND, "suspend_rollout", "Suspend a rollout", "Ask for all of it to be stopped.", 404, 409)
+SHOWN.add_verb(Act.RESUME, "resume_rollout", "Resume a rollout", "Ask for it to be started again.", 404, 409)
 SHOWN.add_verb(Act.DELETE, "delete_rollout", "Delete a rollout", "Ask for a rollout to be deleted.", 404)
 
 

@@ -56,7 +56,7 @@ def wait(options: WaitOptions, cli: Cli) -> int:
         names=options.what,
         every=options.every,
         states=JOB.states,
-        array_states=ARRAY.awaited,
+        others={Noun.ARRAY: ARRAY.awaited},
     )
     target = job_or_set(options.what)
     state = flags.choice("--for", options.until, (TERMINAL, *OF_WORK[target.noun].awaited))
@@ -73,8 +73,8 @@ def wait(options: WaitOptions, cli: Cli) -> int:
 
 
 def _wait_for_chosen(client: "Client", found: Sequence[Selected], wanted: Wanted, cli: Cli) -> int:
-    code = wait_for(client, [one.id for one in found if not one.is_array], wanted, cli)
-    arrays = [one.id for one in found if one.is_array]
+    code = wait_for(client, [one.id for one in found if one.noun == Noun.JOB], wanted, cli)
+    arrays = [one.id for one in found if one.noun == Noun.ARRAY]
     state = wanted.state if wanted.state in ARRAY.awaited else TERMINAL
     return code or wait_for_owners(client, arrays, replace(wanted, state=state, kind=ARRAY), cli)
 

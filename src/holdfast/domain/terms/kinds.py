@@ -43,6 +43,8 @@ class KindInfo(NamedTuple):
     """States that nobody waits for: of what goes away, or is not ours to run."""
     steered: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """What a person can ask of several that nobody named, and of those in which states."""
+    acts: tuple[str, ...] = ()
+    """What can be asked of one that is named, beside to delete it, in the words of addresses and commands."""
     parts: str = ""
     """What it is made of, if of others."""
     manifest: str = ""
@@ -79,6 +81,7 @@ JOB = KindInfo(
         "retry": (JobState.FAILED, JobState.CANCELLED),
         "preempt": (JobState.RUNNING,),
     },
+    acts=("cancel", "hold", "release", "retry", "preempt", "reprioritize"),
     manifest="Job",
 )
 ARRAY = KindInfo(
@@ -97,6 +100,7 @@ ARRAY = KindInfo(
         "hold": ("Queued", "Running", "Waiting"),
         "release": ("Held",),
     },
+    acts=("cancel", "hold", "release", "preempt"),
     parts="tasks",
 )
 JOB_SET = KindInfo(
@@ -116,6 +120,7 @@ JOB_SET = KindInfo(
         "Unmanaged": "{0} is not run by Holdfast: its manifest names another controller (managedBy)",
     },
     aside=("Deleting", "Unmanaged"),
+    acts=("suspend", "resume", "restart"),
     parts="jobs",
     manifest="JobSet",
 )

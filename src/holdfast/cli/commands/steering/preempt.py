@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.command import Command
-from holdfast.cli.commands.steering.steer import SteerOptions, ask_job_or_array, ask_together, chosen_of, each, tell_all
+from holdfast.cli.commands.steering.steer import SteerOptions, ask_any, ask_together, chosen_of, each, tell_all
 from holdfast.cli.flags import Flags
 from holdfast.cli.selection import Selected, chooses, read_choice
 from holdfast.domain.terms.kinds import JOB
@@ -18,7 +18,6 @@ from holdfast.errors import NotFound
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
-    from holdfast.wire.arrays import ArrayView
     from holdfast.wire.jobs import JobSummary
 
 
@@ -44,9 +43,7 @@ def preempt(options: PreemptOptions, cli: Cli) -> int:
     """
     flags, wanted = Flags(), None
     if options.jobs or options.every or chooses(options) or not options.node:
-        wanted = read_choice(
-            options, flags, names=options.jobs, every=options.every, states=JOB.steered["preempt"], array_states=()
-        )
+        wanted = read_choice(options, flags, names=options.jobs, every=options.every, states=JOB.steered["preempt"])
     flags.finish()
     with cli.connect() as client:
         meant = chosen_of(client, options, wanted, "preempt", cli) if options.jobs or wanted is not None else ()
@@ -64,10 +61,9 @@ def _of_node(client: Client, reason: str, cli: Cli, one: Selected) -> list[JobSu
     return found
 
 
-def _of_any(client: Client, reason: str, cli: Cli, one: Selected) -> JobSummary | ArrayView | list[JobSummary]:
-    job, array = partial(client.preempt, reason=reason), partial(client.preempt_array, reason=reason)
+def _of_any(client: Client, reason: str, cli: Cli, one: Selected) -> Selected | list[JobSummary]:
     try:
-        return ask_job_or_array(one, job, array)
+        return ask_any(client, "preempt", reason, one)
     except NotFound as error:
         try:
             return _of_node(client, reason, cli, one)

@@ -1,23 +1,26 @@
 """``holdfast restart``: restart a job set, one of its replicated jobs, or one job by hand."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
+from holdfast.cli.nouns import OWNERS
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.targets import do_each, required
+from holdfast.domain.terms.kinds import KINDS
 from holdfast.errors import InvalidRequest, Problem, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from holdfast.client import Client
+    from holdfast.domain.terms.kinds import KindInfo
 
 _KINDS = {
-    **dict.fromkeys(("jobset", "jobsets", "js"), "jobset"),
     **dict.fromkeys(("replicatedjob", "replicatedjobs", "rj"), "replicatedjob"),
     **dict.fromkeys(("job", "jobs", "j"), "job"),
 }
@@ -40,15 +43,17 @@ def restart(options: RestartOptions, cli: Cli) -> int:
 
     Finished jobs are restarted, too, as long as their set has not ended. This counts against no limit.
     """
-    kind = _KINDS.get(options.kind.lower().replace("-", "").replace("_", ""))
+    words = {spelling: kind.name for kind in OWNERS.values() if "restart" in kind.acts for spelling in kind.spellings}
+    words |= _KINDS
+    kind = words.get(options.kind.lower().replace("-", "").replace("_", ""))
     if kind is None:
-        problem = Problem("KIND", f"{options.kind!r} is unknown", allowed=tuple(dict.fromkeys(_KINDS.values())))
+        problem = Problem("KIND", f"{options.kind!r} is unknown", allowed=tuple(dict.fromkeys(words.values())))
         msg = "The KIND is wrong."
         raise InvalidRequest(msg, problems=[problem])
     names = required(options.names, "holdfast restart jobset NAME")
     names = _groups(names) if kind == "replicatedjob" else names
-    way = _WAYS[kind]
     with cli.connect() as client:
+        way = _WAYS.get(kind) or partial(_restart, KINDS[kind])
         return do_each(names, lambda name: way(client, name, options.reason), cli, what=kind, done="restart requested")
 
 
@@ -66,8 +71,8 @@ def _groups(words: "Sequence[str]") -> "Sequence[str]":
     return words
 
 
-def _restart_set(client: "Client", name: str, reason: str) -> object:
-    return client.restart_job_set(name, reason=reason)
+def _restart(kind: "KindInfo", client: "Client", name: str, reason: str) -> object:
+    return client.of(kind).ask(name, "restart", reason=reason)
 
 
 def _restart_group(client: "Client", name: str, reason: str) -> object:
@@ -84,7 +89,6 @@ def _restart_job(client: "Client", name: str, reason: str) -> object:
 
 
 _WAYS: "dict[str, Callable[[Client, str, str], object]]" = {
-    "jobset": _restart_set,
     "replicatedjob": _restart_group,
     "job": _restart_job,
 }

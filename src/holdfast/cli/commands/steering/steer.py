@@ -11,6 +11,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
+from holdfast.cli.nouns import OF_WORK, OWNERS, Noun, NounName, asked_of
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
 from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
@@ -19,10 +20,10 @@ from holdfast.errors import Forbidden, HoldfastError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from holdfast.client import Client
-    from holdfast.wire.arrays import ArrayView
     from holdfast.wire.jobs import JobSummary
+    from holdfast.wire.workloads import WorkloadView
 
-    Act = Callable[[Selected], JobSummary | ArrayView | list[JobSummary]]
+    Act = Callable[[Selected], Selected | JobSummary | list[JobSummary]]
 
 _AT_ONCE = 5000
 """Jobs of one request."""
@@ -67,42 +68,42 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
     flags.finish()
     unserved = cli.is_unserved()
     with cli.connect(drive=unserved, places=False) as client:
-        asked: list[str] = []
-        arrays: list[str] = []
-
-        def ask(one: Selected) -> "JobSummary | ArrayView":
-            found = _cancel(client, one, options.reason)
-            (arrays if one.is_array or hasattr(found, "total") else asked).append(found.id)
-            return found
-
         found = chosen_of(client, options, wanted, "cancel", cli)
-        alone, done = ask_together(found, partial(client.cancel_many, reason=options.reason))
-        asked += [one.id for one in done]
-        tell_all(done, "cancel", cli)
+        alone, asked = ask_together(found, partial(client.cancel_many, reason=options.reason))
+        tell_all(asked, "cancel", cli)
+
+        def ask(one: Selected) -> Selected:
+            asked.append(ask_any(client, "cancel", options.reason, one))
+            return asked[-1]
+
         code = each(alone, ask, "cancel", cli)
         if unserved:
-            code = wait_for(client, asked, Wanted(state="Cancelled"), cli) or code
+            jobs, arrays = ([one.id for one in asked if one.noun == noun] for noun in (Noun.JOB, Noun.ARRAY))
+            code = wait_for(client, jobs, Wanted(state="Cancelled"), cli) or code
             code = wait_for_owners(client, arrays, Wanted("Cancelled", kind=ARRAY), cli) or code
         return code
 
 
-def _cancel(client: "Client", one: Selected, reason: str) -> "JobSummary | ArrayView":
-    return ask_job_or_array(one, partial(client.cancel, reason=reason), partial(client.cancel_array, reason=reason))
+def ask_any(client: "Client", act: str, reason: str, one: Selected) -> Selected:
+    """Ask for something to be done with a piece of work; without its kind, with the first of that name.
 
-
-def ask_job_or_array(
-    one: Selected, job: "Callable[[str], JobSummary]", array: "Callable[[str], ArrayView]"
-) -> "JobSummary | ArrayView":
-    """Ask for something to be done with a job, or else with the array of that name."""
-    if one.is_array:
-        return array(one.id)
-    try:
-        return job(one.id)
-    except NotFound as error:
+    Raises:
+        NotFound: There is none; of what has no kind it is said as of a job.
+    """
+    refused: NotFound | None = None
+    for noun in (one.noun,) if one.noun else asked_of(act):
+        job = {"cancel": client.cancel, "hold": client.hold, "release": client.release, "preempt": client.preempt}[act]
         try:
-            return array(one.id)
-        except NotFound:
-            raise error from None
+            found = job(one.id, reason=reason) if noun == Noun.JOB else _ask(client, noun, act, reason, one)
+        except NotFound as error:
+            refused = refused or error
+        else:
+            return Selected(found.id, found.name, noun)
+    raise refused or NotFound(f"{one.name} does not exist")
+
+
+def _ask(client: "Client", noun: NounName, act: str, reason: str, one: Selected) -> "WorkloadView":
+    return client.of(OF_WORK[noun]).ask(one.id, act, reason=reason)
 
 
 def hold(options: SteerOptions, cli: Cli) -> int:
@@ -122,13 +123,7 @@ def release(options: SteerOptions, cli: Cli) -> int:
 
 
 def _keep(options: SteerOptions, verb: str, cli: Cli) -> int:
-    def act(client: "Client") -> "Act":
-        calls = {"hold": (client.hold, client.hold_array), "release": (client.release, client.release_array)}
-        job, array = calls[verb]
-        about = {"reason": options.reason}
-        return lambda one: ask_job_or_array(one, partial(job, **about), partial(array, **about))
-
-    return _steer(options, verb, act, cli)
+    return _steer(options, verb, lambda client: partial(ask_any, client, verb, options.reason), cli)
 
 
 def retry(options: RetryOptions, cli: Cli) -> int:
@@ -177,16 +172,14 @@ def _steer(
 
 
 def _read(options: SteerOptions, flags: Flags, verb: str) -> Chosen | None:
-    states, array_states = JOB.steered[verb], ARRAY.steered.get(verb, ())
-    return read_choice(
-        options, flags, names=options.jobs, every=options.every, states=states, array_states=array_states
-    )
+    others = {noun: kind.steered[verb] for noun, kind in OWNERS.items() if verb in kind.steered}
+    return read_choice(options, flags, names=options.jobs, every=options.every, states=JOB.steered[verb], others=others)
 
 
 def chosen_of(
     client: "Client", options: SteerOptions, wanted: Chosen | None, verb: str, cli: Cli
 ) -> Sequence[Selected]:
-    """Return the jobs and arrays that are meant, once a person has agreed where nobody named them."""
+    """Return the work that is meant, once a person has agreed where nobody named them."""
     if wanted is None:
         return named(options.jobs)
     found: Sequence[Selected] = select(client, wanted, cli)
@@ -213,7 +206,7 @@ def ask_together(
     Alone are arrays, jobs of sets, jobs that a person named, and all where the server takes no request for many or the
     caller may not do it to one of them: each is refused with its own words then, and the others are not.
     """
-    many = [one for one in found if one.is_chosen and not one.is_array and not one.of_set]
+    many = [one for one in found if one.is_chosen and not one.of_set]
     if len(many) <= 1:
         return list(found), []
     done: set[str] = set()

@@ -1,21 +1,19 @@
 """``holdfast suspend`` and ``resume``: stop the pods of a job set or a Job and keep it, and start them again."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
-from holdfast.cli.nouns import SINGULAR, Noun, NounName, read_noun
+from holdfast.cli.nouns import OF_WORK, SINGULAR, Noun, asked_of, read_noun
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.targets import do_each, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-_KINDS = (Noun.JOB_SET, Noun.JOB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,24 +33,24 @@ def suspend(options: SuspendOptions, cli: Cli) -> int:
     Programs get the warning they asked for, SIGTERM and, after their grace period, SIGKILL. The job set or job remains,
     and no restart or retry is counted. For jobs this is the same as hold.
     """
-    noun = read_noun(options.kind, _KINDS)
-    with cli.connect() as client:
-        ask = client.hold if noun == Noun.JOB else client.suspend_job_set
-        return _each(options, noun, lambda name: ask(name, reason=options.reason), "suspend", cli)
+    return _each(options, "suspend", cli)
 
 
 def resume(options: SuspendOptions, cli: Cli) -> int:
     """Resume suspended job sets or jobs; for jobs this is the same as release."""
-    noun = read_noun(options.kind, _KINDS)
+    return _each(options, "resume", cli)
+
+
+def _each(options: SuspendOptions, verb: str, cli: Cli) -> int:
+    noun = read_noun(options.kind, (*asked_of(verb), Noun.JOB))
+    names = required(options.names, "holdfast suspend jobset NAME")
     with cli.connect() as client:
-        ask = client.release if noun == Noun.JOB else client.resume_job_set
-        return _each(options, noun, lambda name: ask(name, reason=options.reason), "resume", cli)
-
-
-def _each(options: SuspendOptions, noun: NounName, act: "Callable[[str], object]", verb: str, cli: Cli) -> int:
-    return do_each(
-        required(options.names, "holdfast suspend jobset NAME"), act, cli, what=SINGULAR[noun], done=f"{verb} requested"
-    )
+        if noun == Noun.JOB:
+            ask: Callable[..., object] = client.hold if verb == "suspend" else client.release
+        else:
+            ask = partial(client.of(OF_WORK[noun]).ask, act=verb)
+        act = partial(ask, reason=options.reason)
+        return do_each(names, act, cli, what=SINGULAR[noun], done=f"{verb} requested")
 
 
 SUSPEND = Command(
