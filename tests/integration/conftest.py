@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
     from holdfast.domain.failure import RunOutcome
+    from holdfast.domain.workloads.preparing import Preparation
     from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
     from holdfast.ports.logs import LogPart
 
@@ -64,6 +65,7 @@ class Fields(TypedDict, total=False):
     stall: StallLimits | None
     warning: EarlyWarning | None
     checkpointed_exit_code: int | None
+    preparation: Preparation | None
     ports: tuple[str, ...]
     separate_logs: bool
     checkpoints_of: tuple[str, ...]
@@ -112,6 +114,7 @@ class Machine:
             stall=fields.get("stall"),
             warning=fields.get("warning"),
             checkpointed_exit_code=fields.get("checkpointed_exit_code"),
+            preparation=fields.get("preparation"),
             ports=fields.get("ports", ()),
             separate_logs=fields.get("separate_logs", False),
             checkpoints_of=fields.get("checkpoints_of", ()),

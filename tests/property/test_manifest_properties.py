@@ -134,6 +134,7 @@ jobs = st.fixed_dictionaries(
         "grace": durations,
         "stall": st.fixed_dictionaries({"noOutput": st.integers(1, 9999)}, optional={"noProgress": st.just("1h")}),
         "checkpointedExitCode": st.integers(1, 255),
+        "prepare": st.fixed_dictionaries({"command": st.just(["make", "ready"])}, optional={"timeout": st.just("5m")}),
         "onUnknownEnd": st.sampled_from(["Retry", "Hold", "Fail"]),
         "workingDir": st.just("/srv"),
         "retryPolicies": st.lists(names, max_size=3),

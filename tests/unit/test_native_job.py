@@ -13,6 +13,7 @@ from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import Action, JitterMode, MemoryGrowth, UnknownEnd
 from holdfast.domain.units import parse_cpu, parse_memory
+from holdfast.domain.workloads.preparing import Preparation
 from holdfast.domain.workloads.spec import JobSpec, Streams
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.errors import InvalidManifest, Problem
@@ -39,6 +40,7 @@ spec:
   stall: {noOutput: 10m, noProgress: 30m}
   signal: {name: SIGUSR2, before: 2m}
   checkpointedExitCode: 99
+  prepare: {shell: pip install -r requirements.txt, timeout: 5m}
   onUnknownEnd: Hold
   retryPolicies: [infra, ml, infra]
   retry:
@@ -70,6 +72,7 @@ def test_every_field_of_a_manifest_reaches_the_specification() -> None:
     assert (spec.deadline_s, spec.total_deadline_s, spec.scheduling_timeout_s) == (3600.0, 86400.0, 600.0)
     assert spec.stall == StallLimits(600.0, 1800.0)
     assert (spec.warning, spec.checkpointed_exit_code) == (EarlyWarning(120.0, "USR2"), 99)
+    assert spec.prepare == Preparation(("/bin/sh", "-c", "pip install -r requirements.txt"), 300.0)
     assert spec.on_unknown_end is UnknownEnd.HOLD
     assert spec.retry_policies == ("infra", "ml"), "a repeated name counts at its first place"
     assert (policy.name, policy.retry_limit, policy.default_action) == ("inline", 3, Action.RETRY)
@@ -175,6 +178,9 @@ def test_several_inline_policies_have_names_of_their_own() -> None:
         ({"signal": {"before": "1h"}, "totalDeadline": "9m"}, "spec.signal.before", "the totalDeadline of 9m"),
         ({"signal": "TERM"}, "spec.signal", "must be a mapping"),
         ({"checkpointedExitCode": 0}, "spec.checkpointedExitCode", "out of range"),
+        ({"prepare": {"timeout": "1m"}}, "spec.prepare.command", "is required"),
+        ({"prepare": {"command": ["true"], "timeout": 0}}, "spec.prepare.timeout", "must be more than 0"),
+        ({"prepare": {"command": ["true"], "limit": 1}}, "spec.prepare.limit", "unknown field"),
         ({"checkpointedExitCode": 256}, "spec.checkpointedExitCode", "out of range"),
         ({"onUnknownEnd": "hold"}, "spec.onUnknownEnd", "not one of its values"),
         ({"retryPolicies": ["A"]}, "spec.retryPolicies[0]", "is invalid"),
@@ -249,7 +255,7 @@ def test_all_problems_are_reported_together_with_their_lines() -> None:
     with pytest.raises(InvalidManifest) as caught:
         read_manifests(text)
     found = {problem.path: problem.line for problem in caught.value.problems}
-    assert found == {"spec.gang": 12, "spec.deadline": 15, "spec.retry.rules[0].onConditions[0]": 29}
+    assert found == {"spec.gang": 12, "spec.deadline": 15, "spec.retry.rules[0].onConditions[0]": 30}
 
 
 @pytest.mark.parametrize(("written", "hint"), [("NO", '"NO"'), ("010", '"010"'), ("2024-01-01", '"2024-01-01"')])

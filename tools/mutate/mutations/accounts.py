@@ -46,22 +46,22 @@ MUTATIONS = (
     Mutation(
         "a program that runs as another account keeps root's groups",
         "engines/process/shim/account.py",
-        "        os.setgroups(account.groups)\n        os.setresgid(account.gid, account.gid, account.gid)",
-        "        os.setresgid(account.gid, account.gid, account.gid)",
+        "    os.setgroups(account.groups)\n    os.setresgid(account.gid, account.gid, account.gid)",
+        "    os.setresgid(account.gid, account.gid, account.gid)",
         (f"{_AS}each_program_runs_as_who_submits_it_and_roots_as_root",),
     ),
     Mutation(
         "a program that runs as another account can read the keys of whoever started the server",
         "engines/process/shim/account.py",
-        "            leave_keyring()  # while",
-        "            pass  # while",
+        "        leave_keyring()  # while",
+        "        pass  # while",
         (f"{_TWO}a_program_has_no_right_of_roots_and_no_key_whatever_the_server_was_started_with",),
     ),
     Mutation(
         "a program that runs as another account has root's rights to inherit",
         "engines/process/shim/account.py",
-        "            give_up_capabilities()",
-        "            pass",
+        "        give_up_capabilities()",
+        "        pass",
         (f"{_TWO}a_program_has_no_right_of_roots_and_no_key_whatever_the_server_was_started_with",),
     ),
     Mutation(
@@ -74,7 +74,7 @@ MUTATIONS = (
     Mutation(
         "a program that runs as another account can become root by a setuid program",
         "engines/process/shim/account.py",
-        "        gain_no_privileges()\n",
+        "    gain_no_privileges()\n",
         "",
         (f"{_AS}each_program_runs_as_who_submits_it_and_roots_as_root",),
     ),

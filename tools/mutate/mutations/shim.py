@@ -256,4 +256,25 @@ MUTATIONS = (
         "                    pass",
         ("integration/test_process_resending.py",),
     ),
+    Mutation(
+        "the deadline of a run counts while it is prepared",
+        "engines/process/shim/supervisor/preparing.py",
+        "    program.started_at, program.started_mono = moment.wall() - since_s, moment.monotonic() - since_s\n",
+        "",
+        ("integration/test_process_preparing.py",),
+    ),
+    Mutation(
+        "a run whose preparation failed counts as one that ran",
+        "engines/process/shim/supervisor/execution.py",
+        "outcomes.unprepared if program.preparing else outcomes.ended",
+        "outcomes.ended",
+        ("integration/test_process_preparing.py",),
+    ),
+    Mutation(
+        "a run is told as started while it is prepared",
+        "engines/process/shim/records.py",
+        "unready = self.preparing and self.phase == RUNNING",
+        "unready = False",
+        ("integration/test_process_preparing.py",),
+    ),
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.native.dependencies import FIELD, write_dependencies
 from holdfast.dialects.native.matchers import write_exit_codes, write_signal
 from holdfast.dialects.native.policy import UNCAPPED
+from holdfast.dialects.native.preparing import write_preparing
 from holdfast.dialects.native.resources import write_resources
 from holdfast.dialects.native.watching import write_watching
 from holdfast.domain.policy.model import AntiAffinity, Backoff, RetryPolicy, Rule
@@ -138,7 +139,7 @@ def write_job(spec: JobSpec) -> dict[str, Any]:
         written["logs"] = spec.logs.value
     if spec.after:
         written[FIELD] = write_dependencies(spec.after)
-    written |= write_watching(spec)
+    written |= write_watching(spec) | write_preparing(spec)
     if spec.kube is not None:
         written["kube"] = dict(spec.kube.raw)
     return written

@@ -283,7 +283,14 @@ def launch_message(
         message["env"]["HOLDFAST_CHECKPOINTED_EXIT_CODE"] = str(order.checkpointed_exit_code)
     if order.checkpoints_of:
         message["checkpoints_of"] = [job_directory(directory, other) for other in order.checkpoints_of]
-    return message
+    return message | _preparing(order)
+
+
+def _preparing(order: RunOrder) -> dict[str, Any]:
+    """Write down what is done before its program is started."""
+    if order.preparation is None:
+        return {}
+    return {"prepare": [list(order.preparation.command), order.preparation.timeout_s]}
 
 
 def _add_secrets(message: dict[str, Any], named: Mapping[str, str], secret: Callable[[str], str | None]) -> None:

@@ -103,11 +103,13 @@ def acting(account: Account | None) -> Iterator[None]:
         os.setgroups(groups)
 
 
-def start(account: Account, logs: Sequence[int], *, enter: Callable[[], object], execute: Callable[[], object]) -> int:
+def start(
+    account: Account | None, logs: Sequence[int], *, enter: Callable[[], object], execute: Callable[[], object]
+) -> int:
     """Start a program as an account, in a session of its own; returns its pid.
 
     Args:
-        account: Which one.
+        account: Which one; ``None``: as we do.
         logs: Descriptors of its output; the last is of standard error.
         enter: Goes to its working directory; called with the account's rights, as what follows.
         execute: Becomes the program.
@@ -139,9 +141,21 @@ def start(account: Account, logs: Sequence[int], *, enter: Callable[[], object],
     raise (CannotEnter if step == _ENTERING else OSError)(int(number), os.strerror(int(number)))
 
 
+def _give_up_rights(account: Account) -> None:
+    os.umask(_UMASK)
+    if account.uid != 0:
+        leave_keyring()  # while it still counts as ours: people may have few
+    os.setgroups(account.groups)
+    os.setresgid(account.gid, account.gid, account.gid)
+    os.setresuid(account.uid, account.uid, account.uid)
+    if account.uid != 0:
+        give_up_capabilities()
+    gain_no_privileges()
+
+
 def _become_the_program(
     complaints: int,
-    account: Account,
+    account: Account | None,
     logs: Sequence[int],
     enter: Callable[[], object],
     execute: Callable[[], object],
@@ -155,15 +169,8 @@ def _become_the_program(
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.dup2(logs[0], 1)
         os.dup2(logs[-1], 2)
-        os.umask(_UMASK)
-        if account.uid != 0:
-            leave_keyring()  # while it still counts as ours: people may have few
-        os.setgroups(account.groups)
-        os.setresgid(account.gid, account.gid, account.gid)
-        os.setresuid(account.uid, account.uid, account.uid)
-        if account.uid != 0:
-            give_up_capabilities()
-        gain_no_privileges()
+        if account is not None:
+            _give_up_rights(account)
         step = _ENTERING
         enter()
         step = _STARTING

@@ -35,6 +35,7 @@ LOG = "log"
 TERMINATION = "termination"
 PROGRESS = "progress"
 STOP = "stop"
+PREPARED = "prepared"
 BEGAN = "began"
 STDERR = "stderr"
 """What is in a run's directory; the last only where the streams are kept apart, and then ``LOG`` is of stdout."""
@@ -83,6 +84,7 @@ class ShimRun:
         "outcome",
         "phase",
         "pid",
+        "preparing",
         "progress",
         "started_at",
         "status",
@@ -114,6 +116,8 @@ class ShimRun:
         """The number of the dead one in whose control group the program is, from when it was taken over."""
         self.draining = False
         """Whether its program has ended, and what it left behind is being killed."""
+        self.preparing = False
+        """Whether its process is not yet its program."""
         self.takeovers = 0
         self.tries = 0
         """How often a supervisor was killed that was to start it and had not begun to."""
@@ -128,11 +132,12 @@ class ShimRun:
 
     def report(self) -> Message:
         """Say how far it is, for a client."""
+        unready = self.preparing and self.phase == RUNNING
         return {
             "uid": self.uid,
             "node": self.node,
-            "phase": self.phase,
-            "started_at": self.started_at,
+            "phase": STARTING if unready else self.phase,
+            "started_at": None if unready else self.started_at,
             "progress": self.progress,
             "outcome": self.outcome,
         }
@@ -156,6 +161,7 @@ class SupervisedRun:
         "peak_memory",
         "phase",
         "pid",
+        "preparing",
         "progress",
         "progress_mark",
         "rss_exceeded",
@@ -172,6 +178,8 @@ class SupervisedRun:
         self.order = order
         self.account = Account.of(order)
         """Whose rights it has, and who owns its files; ``None``: ours."""
+        self.preparing = "prepare" in order
+        """Whether its process is not yet its program, as far as was seen."""
         self.phase = STARTING
         self.pid = 0
         self.foreign: int | None = None
@@ -211,6 +219,7 @@ class SupervisedRun:
         return {
             "uid": self.uid,
             "phase": self.phase,
+            "preparing": self.preparing,
             "pid": self.pid,
             "started_at": self.started_at,
             "progress": self.progress,

@@ -308,6 +308,7 @@ class Runs:
         run.phase = report["phase"]
         run.order = None if run.phase in {RUNNING, STOPPING} else run.order
         run.draining = bool(message.get("draining"))
+        run.preparing = bool(report.get("preparing"))
         if run.pid and not handle.child:
             self.begun_apart(run)
         if message.get("watched"):

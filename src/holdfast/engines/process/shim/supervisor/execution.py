@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import socket
+from contextlib import suppress
 
 from .. import moment, processes
 from ..account import acting
-from ..cgroups import V1, Group
 from ..records import FINISHED, RUNNING, STOPPING, Exit, SupervisedRun, exit_of_status
-from . import launch, outcomes
+from . import launch, leftovers, memory, outcomes, preparing
 from .launch import OUT_OF_MEMORY, CannotLaunch
 from .notes import Notes
 from .notice import LEADING, Notice
@@ -22,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..cgroups import Group
     from ..record import Record
     from ..records import Message
     from .surroundings import Surroundings
@@ -50,6 +52,7 @@ class Execution:
         self.notes = Notes(record, surroundings)
         self._group = group
         self._surroundings = surroundings
+        self._beginning: socket.socket | None = None
         self._deadline_at = float("inf")
         self._drain_at = float("inf")
         self._term_at = float("inf")
@@ -103,26 +106,59 @@ class Execution:
         del order["env"], order["argv"]
         self.notes.started(program, before, moment.since_boot())
         self._begin_watching(program, order.get("deadline_s"))
+        if program.preparing and self._beginning is not None:
+            self._let_begin(self._beginning)
 
     def _start(self, program: SupervisedRun) -> int:
         scores = self._surroundings.oom_scores
         try:
             if scores is not None:
                 set_oom_score(scores[1])
-            return launch.launch(program)
+            return self._launch_prepared(program) if program.preparing else launch.launch(program)
         finally:
             if scores is not None:
                 set_oom_score(scores[0])
             os.fchdir(self._surroundings.home)
 
+    def _launch_prepared(self, program: SupervisedRun) -> int:
+        """Start a program that is prepared first, and hear of it when that is done."""
+        self._beginning, theirs = socket.socketpair()
+        with theirs:
+            return launch.launch(program, theirs.fileno())
+
+    def _let_begin(self, beginning: socket.socket) -> None:
+        """Have a run prepared, now that it is written down which process it is."""
+        self.await_end(beginning.fileno(), lambda: self._is_ready(beginning))
+        with suppress(OSError):  # it was killed
+            beginning.send(b".")
+
+    def _is_ready(self, beginning: socket.socket) -> None:
+        self.settled(beginning.fileno())
+        beginning.close()
+        self._see_prepared()
+
+    def _see_prepared(self) -> None:
+        """Have a run that was prepared count as started; it is measured from then on."""
+        program = self.program
+        if program is not None and program.preparing and program.phase != FINISHED and preparing.see(program):
+            self.changed = True
+            if program.exit is None and not program.stop_reason:
+                self._measure(program, program.order.get("deadline_s"))
+
     def _limit(self, program: SupervisedRun, pids: int) -> None:
         """Set the group's limits; where that fails the run's memory is watched instead."""
-        memory = program.order.get("memory") or 0
-        if self._group is not None and self._group.prepare(memory, pids):
+        limit = program.order.get("memory") or 0
+        if self._group is not None and self._group.prepare(limit, pids):
             program.groups = self._group.paths
 
     def _begin_watching(self, program: SupervisedRun, deadline_s: float | None) -> None:
         self.watch.begin(program)
+        if program.preparing:
+            self._see_prepared()  # measures it, if it is
+        else:
+            self._measure(program, deadline_s)
+
+    def _measure(self, program: SupervisedRun, deadline_s: float | None) -> None:
         with acting(program.account):
             self._silence.begin(program, moment.monotonic())
         if deadline_s is not None:
@@ -132,7 +168,7 @@ class Execution:
     def _refuse(self, program: SupervisedRun, error: CannotLaunch) -> None:
         reason, message = error.reason, error.message
         if reason == OUT_OF_MEMORY and self._group is not None and self._group.reached_memory_limit():
-            reason, message = "MemoryLimitTooSmall", f"{message}: it {_too_much_memory(program)}"
+            reason, message = "MemoryLimitTooSmall", f"{message}: it {memory.too_much(program)}"
         self._finish(program, outcomes.not_launched(reason, message, ended_at=moment.wall()))
 
     def foster(self, message: Message) -> None:
@@ -202,7 +238,7 @@ class Execution:
         program.peak_memory = max(program.peak_memory, size)
         if size > program.order["memory"] and program.phase == RUNNING and program.exit is None:
             program.rss_exceeded = True
-            program.note = _too_much_memory(program)
+            program.note = memory.too_much(program)
             self._kill(program)
 
     def _kill(self, program: SupervisedRun) -> bool:
@@ -213,7 +249,7 @@ class Execution:
                 processes.kill(pid)  # ours are only the leader, and orphans of this run
         if self._group is not None and program.groups == self._group.paths:
             return self._group.kill() or left
-        return _kill_in(program.groups) or left
+        return leftovers.kill_in(program.groups) or left
 
     def due(self, now: float) -> None:
         """Act on the deadline, the grace, leftovers and refused lines of the record whose time has come."""
@@ -224,7 +260,7 @@ class Execution:
             return
         if program.exit is None:
             self._end_what_is_late(program, now)
-        if now >= self._drain_at or (program.exit is not None and not program.fostered and _has_no_children()):
+        if now >= self._drain_at or (program.exit is not None and not program.fostered and leftovers.has_no_children()):
             self._drain(program, now)
 
     def _end_what_is_late(self, program: SupervisedRun, now: float) -> None:
@@ -280,6 +316,7 @@ class Execution:
         self._leader_ended(program, Exit(*exit_of_status(status)))
 
     def _leader_ended(self, program: SupervisedRun, end: Exit | None) -> None:
+        self._see_prepared()
         program.exit = end or Exit(None, None, 0)
         program.exited_mono = moment.monotonic()
         if end is not None and program.fostered:
@@ -294,7 +331,7 @@ class Execution:
         """Whether nothing is left of a run whose leader ended; what is left is being killed."""
         if program.fostered:
             return not self._kill(program)
-        if _has_no_children():
+        if leftovers.has_no_children():
             return True  # every orphan of this run is a child of ours
         self._kill(program)
         return False
@@ -317,26 +354,12 @@ class Execution:
                 outcome = outcomes.lost_program(program, ended_at=ended_at)
             self._finish(program, outcome)
             return
-        oom = self._memory_evidence(program, failed=end.signal is not None or end.code != 0)
+        oom = memory.evidence(program, self._group, failed=end.signal is not None or end.code != 0)
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         with acting(program.account):
-            outcome = outcomes.ended(program, end, ended_at=ended_at, oom=oom, own_rss=own)
+            tell = outcomes.unprepared if program.preparing else outcomes.ended
+            outcome = tell(program, end, ended_at=ended_at, oom=oom, own_rss=own)
         self._finish(program, outcome)
-
-    def _memory_evidence(self, program: SupervisedRun, *, failed: bool) -> bool:
-        """Read what the control group saw."""
-        group = self._group
-        if group is None or program.groups != group.paths:
-            return program.rss_exceeded
-        limited = bool(program.order.get("memory"))
-        if limited:
-            program.peak_memory = group.peak()
-        if limited and failed and group.oom_killed():
-            program.note = _too_much_memory(program)
-            return True
-        if failed and group.refused_fork():
-            program.note = program.note or f"reached its limit of {program.order['pids_limit']} processes"
-        return False
 
     def _finish(self, program: SupervisedRun, outcome: Message) -> None:
         self._silence.end()
@@ -356,6 +379,7 @@ class Execution:
         if program is None or not program.pid or program.phase == FINISHED:
             return
         if now >= self.watch.due:
+            self._see_prepared()
             with acting(program.account):
                 self.changed |= self.watch.look(program, now)
         if now >= self._notice.due and program.exit is None:
@@ -369,24 +393,3 @@ class Execution:
 
 def _exit_of(code: int, status: int) -> Exit:
     return Exit(status, None, 0) if code == os.CLD_EXITED else Exit(None, status, 0)
-
-
-def _has_no_children() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return True
-    return False
-
-
-def _kill_in(groups: tuple[str, ...]) -> bool:
-    """Kill what is in the group of a supervisor that is dead, and remove it when it is empty."""
-    group = Group(V1, groups)
-    if not groups or group.kill():
-        return bool(groups)
-    group.remove()
-    return False
-
-
-def _too_much_memory(program: SupervisedRun) -> str:
-    return f"exceeded its memory limit of {round(program.order['memory'] / 2**20, 1):.10g}Mi"

@@ -10,11 +10,11 @@ from pathlib import Path
 from .. import account, files
 from ..account import IGNORED_BY_PYTHON, Account, CannotEnter, NoAccount, acting
 from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, STOP, TERMINATION, TIMES_OF, WORK
-from . import times
+from . import preparing, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..records import Message, SupervisedRun
 
@@ -73,9 +73,10 @@ def unrecorded(number: int) -> CannotLaunch:
     return CannotLaunch(reason, f"cannot start it: its start cannot be recorded: {os.strerror(number)}")
 
 
-def launch(program: SupervisedRun) -> int:
+def launch(program: SupervisedRun, ready: int | None = None) -> int:
     """Start a program in a session of its own; returns its pid.
 
+    With a descriptor in ``ready``, what comes back is the process that prepares the run and becomes the program then.
     Leaves the caller's working directory changed. May take as long as the file systems it needs.
 
     Raises:
@@ -87,9 +88,12 @@ def launch(program: SupervisedRun) -> int:
         raise CannotLaunch(_NOT_THERE, f"there is no secret {', '.join(map(repr, program.order['missing']))}")
     try:
         if program.account is not None:
-            return _start_as(program, program.account, argv, environment)
+            return _start_as(program, program.account, argv, environment, ready)
         logs = _enter(program)
         try:
+            if ready is not None:
+                become = _becoming(program, ready, argv, environment)
+                return account.start(None, logs, enter=lambda: None, execute=become)
             return _spawn(_found(argv, environment), argv, environment, logs)
         finally:
             _close(logs)
@@ -104,20 +108,32 @@ def launch(program: SupervisedRun) -> int:
         raise CannotLaunch(_INVALID, message) from None
 
 
-def _start_as(program: SupervisedRun, who: Account, argv: list[str], environment: Mapping[str, str]) -> int:
+def _becoming(
+    program: SupervisedRun, ready: int, argv: list[str], environment: Mapping[str, str]
+) -> Callable[[], object]:
+    def named(error: OSError, what: str) -> tuple[str, str]:
+        failed = refused(error.errno or 0, repr(what))
+        return failed.reason, failed.message
+
+    return lambda: preparing.become(program, ready, argv, environment, _found, named)
+
+
+def _start_as(
+    program: SupervisedRun, who: Account, argv: list[str], environment: Mapping[str, str], ready: int | None
+) -> int:
     """Start it as another account, in a directory of that account; the files we open for it are that account's."""
     who.look_up()
     _make_directories(program)
     directory, whole = _working_directory(program), {**who.environment, **environment}
     with acting(who):
         logs = _open_logs(program)
+
+    def execute() -> object:
+        return os.execve(_found(argv, whole), argv, whole)  # noqa: S606 - what was ordered
+
+    become = execute if ready is None else _becoming(program, ready, argv, whole)
     try:
-        return account.start(
-            who,
-            logs,
-            enter=lambda: os.chdir(directory),
-            execute=lambda: os.execve(_found(argv, whole), argv, whole),  # noqa: S606 - what was ordered
-        )
+        return account.start(who, logs, enter=lambda: os.chdir(directory), execute=become)
     finally:
         _close(logs)
 
@@ -243,6 +259,7 @@ def _begin_again(program: SupervisedRun) -> None:
         at_ns, size = files.mark(program.path(name))
         if size:
             times.note(program.path(TIMES_OF[name]), size, at_ns)
+    preparing.forget(program)
     for name in (TERMINATION, PROGRESS, STOP):
         with suppress(FileNotFoundError):
             os.unlink(program.path(name))  # noqa: PTH108 - as above

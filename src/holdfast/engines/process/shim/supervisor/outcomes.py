@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import files, moment
 from ..records import BEGAN_OF, PROGRESS, TERMINATION
+from . import preparing
 from .stacks import HEADER
 
 TYPE_CHECKING = False
@@ -84,6 +85,17 @@ def bare(end: Exit, start: Message, *, ended_by: str) -> Message:
         "reason": "Error" if failed else "Completed",
         "note": "its files could not be read",
     }
+
+
+def unprepared(program: SupervisedRun, end: Exit, *, ended_at: float, oom: bool, own_rss: int) -> Message:
+    """Report a run that ended before its process was its program; arguments as of ``ended``."""
+    if program.stop_reason:
+        return {**never_started(program.stop_reason, ended_at=ended_at), **_printed(program)}
+    reason, message = preparing.failure(program)
+    if oom:
+        message = f"its preparation {program.note}"
+    facts = not_launched(reason, message, ended_at=ended_at)
+    return {**facts, "peak_memory": _peak(program, end, own_rss) or None, **_printed(program)}
 
 
 def not_launched(reason: str, message: str, *, ended_at: float) -> Message:

@@ -1,0 +1,144 @@
+"""What a run's process does before it is the program, where its job says so; and how the supervisor sees that it is.
+
+The preparation is run in the process that becomes the program: so it has its account, its control group and its log, is
+stopped and killed with it, and goes on without a supervisor as every program does. It leaves one line in a file when
+that is over, ``done`` or the reason and the message of a failure; who finds no such line of a run that ended knows that
+its program was never started. A socket tells the supervisor sooner, as it closes with that. Nothing at all is done
+before the supervisor has written down which process it is, and said so by that socket: it is not yet marked as a run's.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from contextlib import suppress
+
+from .. import files, moment
+from ..account import acting
+from ..libc import set_name
+from ..records import PREPARED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import NoReturn
+
+    from ..records import SupervisedRun
+
+DONE = "done"
+FAILED = "PreparationFailed"
+_MOST_DESCRIPTORS = 1 << 20
+_COULD_NOT = 127
+
+
+def become(
+    program: SupervisedRun,
+    ready: int,
+    argv: list[str],
+    environment: Mapping[str, str],
+    found: Callable[[list[str], Mapping[str, str]], str],
+    refused: Callable[[OSError, str], tuple[str, str]],
+) -> NoReturn:
+    """Prepare a run, and be its program; called in its process, in its working directory, with its rights.
+
+    Args:
+        program: The run.
+        ready: A socket that is told when to begin, and closes when this is the program; all descriptors above 2 but
+            this one are closed at once.
+        argv: The program.
+        environment: Its variables; it learns only at its start when its deadline is.
+        found: Finds a program in its PATH.
+        refused: Names why one cannot be started: a reason, and a message.
+    """
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.closerange(3, ready)
+        os.closerange(ready + 1, _MOST_DESCRIPTORS)
+        set_name("holdfast-prep")
+        if not os.read(ready, 1):
+            os._exit(_COULD_NOT)  # the supervisor was killed, and nobody knows of this process
+        path = program.path(PREPARED)
+        _leave(path, *_prepared(program.order["prepare"], environment, found, refused))
+        if _left(path) == DONE:
+            limit_s = program.order.get("deadline_s")
+            until = {} if limit_s is None else {"HOLDFAST_STOP_AT": f"{moment.wall() + limit_s:.3f}"}
+            try:
+                os.execve(found(argv, environment), argv, {**environment, **until})  # noqa: S606 - what was ordered
+            except (OSError, ValueError) as error:
+                _leave(path, *_refused(error, argv[0], refused))
+    finally:
+        os._exit(_COULD_NOT)
+
+
+def _prepared(
+    ordered: tuple[list[str], float],
+    environment: Mapping[str, str],
+    found: Callable[[list[str], Mapping[str, str]], str],
+    refused: Callable[[OSError, str], tuple[str, str]],
+) -> tuple[str, str]:
+    """Run the preparation; returns ``done``, or why not."""
+    argv, limit_s = ordered
+    try:
+        pid = os.posix_spawn(found(argv, environment), argv, environment, setsigmask=())
+        with open(os.pidfd_open(pid), "rb") as ended:  # noqa: PTH123 - of a descriptor
+            if not select.select([ended], [], [], limit_s)[0]:
+                return FAILED, f"its preparation took longer than {limit_s:g} s"
+        _, status = os.waitpid(pid, 0)
+    except (OSError, ValueError) as error:
+        return FAILED, f"its preparation failed: {_refused(error, argv[0], refused)[1]}"
+    code = os.waitstatus_to_exitcode(status)
+    if code == 0:
+        return DONE, ""
+    how = f"exit code {code}" if code > 0 else f"signal {-code} ({signal.strsignal(-code)})"
+    return FAILED, f"its preparation failed: {how}, {argv[0]}"
+
+
+def _refused(
+    error: OSError | ValueError, what: str, refused: Callable[[OSError, str], tuple[str, str]]
+) -> tuple[str, str]:
+    return refused(error, what) if isinstance(error, OSError) else ("InvalidCommand", f"cannot start {what!r}: {error}")
+
+
+def _leave(path: str, reason: str, message: str) -> None:
+    """Write down how it went, whole or not at all."""
+    fresh = f"{path}.new"
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.write(fd, f"{reason} {message}".encode("utf-8", "backslashreplace")[: files.MESSAGE_BYTES])
+    os.close(fd)
+    os.rename(fresh, path)  # noqa: PTH104 - beside the calls around it
+
+
+def _left(path: str) -> str:
+    return files.read_head(path).partition(" ")[0]
+
+
+def forget(program: SupervisedRun) -> None:
+    """Drop what an earlier dispatch of the attempt left."""
+    for name in (PREPARED, f"{PREPARED}.new"):
+        with suppress(FileNotFoundError):
+            os.unlink(program.path(name))  # noqa: PTH108 - beside the calls around it
+
+
+def see(program: SupervisedRun) -> bool:
+    """Look whether a run's process is its program by now; returns whether it has become that since.
+
+    What the program is then measured by, its deadline and how long it ran, begins there.
+    """
+    path = program.path(PREPARED)
+    with acting(program.account):
+        if _left(path) != DONE:
+            return False
+        since_s = max(0.0, moment.wall() - files.mark(path)[0] / 1e9)
+    program.preparing = False
+    program.started_at, program.started_mono = moment.wall() - since_s, moment.monotonic() - since_s
+    return True
+
+
+def failure(program: SupervisedRun) -> tuple[str, str]:
+    """Return why a run that has ended never was its program: a reason, and a message."""
+    reason, _, message = files.read_head(program.path(PREPARED)).partition(" ")
+    if reason and message:
+        return reason, message
+    return FAILED, program.note or "its preparation was ended before it was done"
