@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
     from holdfast.domain.failure import RunOutcome
-    from holdfast.domain.workloads.preparing import Preparation
+    from holdfast.domain.workloads.preparing import Input, Preparation
     from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
     from holdfast.ports.logs import LogPart
+    from holdfast.ports.secrets import SecretUser
 
 
 class Settings(TypedDict, total=False):
@@ -47,6 +48,7 @@ class Settings(TypedDict, total=False):
     lease_s: float | None
     memory_limits: str
     environ: Mapping[str, str]
+    blob: Callable[[str, SecretUser], Path]
 
 
 class Fields(TypedDict, total=False):
@@ -66,6 +68,7 @@ class Fields(TypedDict, total=False):
     warning: EarlyWarning | None
     checkpointed_exit_code: int | None
     preparation: Preparation | None
+    inputs: tuple[Input, ...]
     ports: tuple[str, ...]
     separate_logs: bool
     checkpoints_of: tuple[str, ...]
@@ -115,6 +118,7 @@ class Machine:
             warning=fields.get("warning"),
             checkpointed_exit_code=fields.get("checkpointed_exit_code"),
             preparation=fields.get("preparation"),
+            inputs=fields.get("inputs", ()),
             ports=fields.get("ports", ()),
             separate_logs=fields.get("separate_logs", False),
             checkpoints_of=fields.get("checkpoints_of", ()),

@@ -49,6 +49,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/v1/jobs/cancel": {"ids": []},
     "/api/v1/jobs/preempt": {"ids": []},
     "/api/v1/jobs/{ref}/reprioritize": {"priority": 1},
+    "/api/v1/blobs": {"data": "eA=="},
     "/api/v1/secrets": {"value": "s"},
     "/api/v1/dry-run": JOB,
     "/api/v1/arrays": {**JOB, "array": {"indices": "0-1"}},

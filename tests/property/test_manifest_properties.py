@@ -134,13 +134,20 @@ jobs = st.fixed_dictionaries(
         "grace": durations,
         "stall": st.fixed_dictionaries({"noOutput": st.integers(1, 9999)}, optional={"noProgress": st.just("1h")}),
         "checkpointedExitCode": st.integers(1, 255),
+        "inputs": st.lists(
+            st.one_of(
+                st.fixed_dictionaries({"path": st.just("data/x.json"), "text": st.text("ab\u00e9\n", min_size=1)}),
+                st.just({"blob": "0" * 64, "unpack": True}),
+            ),
+            max_size=2,
+        ),
         "prepare": st.fixed_dictionaries({"command": st.just(["make", "ready"])}, optional={"timeout": st.just("5m")}),
         "onUnknownEnd": st.sampled_from(["Retry", "Hold", "Fail"]),
         "workingDir": st.just("/srv"),
         "retryPolicies": st.lists(names, max_size=3),
         "retry": policies,
     },
-)
+).filter(lambda job: not (job.get("inputs") and "workingDir" in job))
 subjects = st.lists(st.sampled_from(["user:ann", "user:oidc:ann@example.org", "group:ops", "user:3"]), max_size=3)
 permissions = st.fixed_dictionaries({"subjects": subjects, "verbs": st.lists(st.sampled_from(Right), max_size=4)})
 queues = st.fixed_dictionaries(

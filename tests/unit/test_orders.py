@@ -10,7 +10,7 @@ from holdfast.domain.job import Job, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program, Variable
-from holdfast.domain.workloads.preparing import Preparation
+from holdfast.domain.workloads.preparing import Input, Preparation
 from holdfast.domain.workloads.spec import JobSpec, KubeJob, PodProgram, Streams
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.engines.simulated.life import SimulatedRun
@@ -58,6 +58,7 @@ def test_an_order_for_a_program_has_all_that_its_job_asks_for(lab: Lab) -> None:
         node_selector={"zone": "a"},
         logs=Streams.SEPARATE,
         checkpointed_exit_code=85,
+        inputs=(Input("data", data="eA=="),),
         prepare=Preparation(("make", "ready")),
         checkpoints_of=("id-0",),
         **WATCHED,
@@ -107,6 +108,7 @@ def test_an_order_for_a_pod_has_all_that_its_template_asks_for(lab: Lab) -> None
     order = ordered(lab, spec)
     assert left_out(order, NO_ORDER) == {
         "checkpointed_exit_code",
+        "inputs",
         "preparation",
         "ports",
         "gpus",

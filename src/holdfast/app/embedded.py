@@ -348,9 +348,9 @@ def start_embedded(
     stack.callback(embedded.stop)
     embedded.start()
     tell.start()
-    kept = wiring.secrets(settings, directory)
-    if kept is not None:
-        sweeping = Loop("holdfast-secrets", Sweeping(kept, store, leadership).step)
+    kept, blobs = wiring.secrets(settings, directory), wiring.blobs(settings, directory)
+    if kept is not None or blobs is not None:
+        sweeping = Loop("holdfast-secrets", Sweeping(kept, blobs, store, leadership).step)
         stack.callback(sweeping.stop)
         sweeping.start()
     keep = directory.reserve.keep

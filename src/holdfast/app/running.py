@@ -29,6 +29,7 @@ from holdfast.engines.process.places import default_nodes
 from holdfast.engines.process.pressure import PressureWatch
 from holdfast.errors import InvalidSetting, Problem
 from holdfast.ports.engine import NodeInfo
+from holdfast.storage.blobs import BlobFiles
 from holdfast.storage.sql import upkeep
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> Proc
         pids_limit=settings.pids_limit,
         lease_s=terms(settings, ownership).programs_s,
         secret=secret_files(settings, directory).value,
+        blob=BlobFiles(directory.blobs).path,
         accounts=accounts_of(settings),
     )
     watch_pressure(opened, directory, settings)

@@ -160,6 +160,7 @@ def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stoppi
         readiness.written,
         sender=lambda: sender(settings, directory),
         secrets=wiring.secrets(settings, directory),
+        blobs=wiring.blobs(settings, directory),
         reload=readiness.reload,
     )
 

@@ -12,6 +12,7 @@ from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.service.operations.backend import Backend
+from holdfast.storage.blobs import BlobFiles
 from holdfast.storage.sql import open_store, upkeep
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def backend(settings: Settings, directory: DataDir, opened: Store) -> Backend:
         metrics=lambda: _metrics(opened),
         sender=lambda: _sender(directory),
         secrets=secrets(settings, directory),
+        blobs=blobs(settings, directory),
         account=named,
         is_group=is_group,
     )
@@ -69,6 +71,11 @@ def secrets(settings: Settings, directory: DataDir) -> SecretFiles | None:
     if settings.secrets is None and upkeep.file_of(database(settings, directory)) is None:
         return None
     return secret_files(settings, directory)
+
+
+def blobs(settings: Settings, directory: DataDir) -> BlobFiles | None:
+    """Return where inputs of jobs are; ``None`` where another machine may run jobs and would not find them."""
+    return BlobFiles(directory.blobs) if upkeep.file_of(database(settings, directory)) is not None else None
 
 
 def _sender(directory: DataDir) -> Sender:

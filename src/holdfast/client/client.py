@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from holdfast.client.arrays import ArrayCalls
+from holdfast.client.blobs import BlobCalls
 from holdfast.client.catalogue import CatalogueCalls
 from holdfast.client.connection import TIMEOUT_S, ServerConnection
 from holdfast.client.events import EventCalls
@@ -35,6 +36,7 @@ class Client(
     FigureCalls,
     NotificationCalls,
     EventCalls,
+    BlobCalls,
     SecretCalls,
     TokenCalls,
 ):

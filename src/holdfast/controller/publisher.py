@@ -108,6 +108,7 @@ def _order(active: Active, run: Run, now: float) -> RunOrder:
         stall=spec.stall,
         warning=spec.warning,
         checkpointed_exit_code=spec.checkpointed_exit_code,
+        inputs=spec.inputs,
         preparation=spec.prepare,
         ports=spec.ports,
         gpus=run.devices,

@@ -13,7 +13,7 @@ from holdfast.domain.containers import ContainerRole, EngineInfo, Mount, Port, V
 from holdfast.domain.devices import Device  # noqa: TC001 - the codec of messages looks it up
 from holdfast.domain.job import Resources
 from holdfast.domain.record import Struct, field
-from holdfast.domain.workloads.preparing import Preparation  # noqa: TC001 - the codec of the exchange looks it up
+from holdfast.domain.workloads.preparing import Input, Preparation  # noqa: TC001 - the codec of the exchange looks it up
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits  # noqa: TC001 - the codec of the exchange looks it up
 
@@ -69,6 +69,8 @@ class RunOrder(Struct, frozen=True):
     """Which warning it gets ahead of its deadline, and before it is stopped for one of the reasons in ``LEADING``."""
     checkpointed_exit_code: int | None = None
     """The code by which it says that it has saved what it has."""
+    inputs: tuple[Input, ...] = ()
+    """What it finds in its work directory; what cannot be put there is a launch that failed."""
     preparation: Preparation | None = None
     """What is run before its program, in its place; what fails there is a launch that failed, and its deadline counts
     from the program's own start."""

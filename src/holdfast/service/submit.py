@@ -17,10 +17,11 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import Submission
 from holdfast.service.admission.dependencies import NOTHING, Resolver, SubmissionItem
+from holdfast.service.admission.inputs import absent
 from holdfast.service.admission.limits import check, check_count, check_key, gate
 from holdfast.service.admission.many import all_of
 from holdfast.service.admission.records import new_array, new_job, rerun_of
-from holdfast.service.admission.secrets import unknown_secrets, withheld_secrets
+from holdfast.service.admission.secrets import withheld_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job, Node
+    from holdfast.ports.blobs import Blobs
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.secrets import Secrets
@@ -91,6 +93,8 @@ class Submitter(Struct, frozen=True):
     """Lists the nodes that jobs can count on; by default those that were reported."""
     secrets: Secrets | None = None
     """Where the values of secret variables are; ``None``: nowhere."""
+    blobs: Blobs | None = None
+    """Where what was sent along with jobs is; ``None``: nowhere."""
     by: Caller | None = None
     """Who submits, and whose it is from then on; ``None`` where nobody is known."""
     finder: Finder | None = None
@@ -228,7 +232,7 @@ class Submitter(Struct, frozen=True):
             error = (
                 item
                 if isinstance(item, HoldfastError)
-                else _error_of(item, catalogue, self._unknown(item, awaited.get(place, ())), nodes, closed)
+                else _error_of(item, catalogue, self._missing(item.spec, awaited.get(place, ())), nodes, closed)
             )
             if error is None and isinstance(item, Written):
                 error = withheld_secrets(item.spec, self.secrets, self.by) if item.spec.secrets else None
@@ -238,9 +242,9 @@ class Submitter(Struct, frozen=True):
                 found[place] = error
         return found
 
-    def _unknown(self, item: Written, awaited: Sequence[Problem]) -> Sequence[Problem]:
-        """Add the secrets that are not there to what is wrong with what an item waits for."""
-        return [*awaited, *unknown_secrets(item.spec, self.secrets)] if item.spec.secrets else awaited
+    def _missing(self, spec: JobSpec, awaited: Sequence[Problem]) -> Sequence[Problem]:
+        """Add what is not there to what is wrong with what an item waits for."""
+        return [*awaited, *absent(spec, self.secrets, self.blobs, self.by)] if spec.secrets or spec.inputs else awaited
 
     def _taken(self, name: str, submitted: set[str]) -> HoldfastError | None:
         """Check that an array's name is free, also among those that are submitted with it."""

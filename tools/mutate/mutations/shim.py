@@ -277,4 +277,25 @@ MUTATIONS = (
         "unready = False",
         ("integration/test_process_preparing.py",),
     ),
+    Mutation(
+        "links in archives are taken",
+        "service/admission/archives.py",
+        "kind not in {0, stat.S_IFREG, stat.S_IFDIR}",
+        "kind not in {0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}",
+        ("unit/test_inputs.py",),
+    ),
+    Mutation(
+        "names in archives may lead upwards",
+        "service/admission/archives.py",
+        'part in {"", ".", ".."}',
+        'part in {"", "."}',
+        ("unit/test_inputs.py",),
+    ),
+    Mutation(
+        "whoever knows its hash may use what somebody sent",
+        "storage/blobs.py",
+        'f"{owner.name}\\0{owner.uid}"',
+        '"everybody"',
+        ("unit/test_inputs.py",),
+    ),
 )

@@ -64,6 +64,11 @@ class DataDir:
         return self.path / "runs"
 
     @property
+    def blobs(self) -> Path:
+        """Where what is sent along with jobs is; made when something is kept there."""
+        return self.path / "blobs"
+
+    @property
     def secrets(self) -> Path:
         """Where secrets are, unless they are elsewhere; made when one is kept there."""
         return self.path / "secrets"

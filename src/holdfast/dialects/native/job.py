@@ -11,7 +11,7 @@ from holdfast.dialects.native.envelope import LABEL_VALUE, read_job_name, take_k
 from holdfast.dialects.native.groups import read_group
 from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.policy import read_policy
-from holdfast.dialects.native.preparing import read_preparation
+from holdfast.dialects.native.preparing import read_inputs, read_preparation
 from holdfast.dialects.native.resources import read_resources
 from holdfast.dialects.native.watching import read_checkpointed, read_stall, read_warning
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
@@ -111,6 +111,7 @@ def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
         "stall": read_stall(spec, gpus=gpus),
         "after": read_dependencies(spec, is_array=spec.has("array")),
         "notify": read_notify(spec),
+        "inputs": read_inputs(spec),
         "prepare": read_preparation(spec, _read_command),
         "warning": warning,
         "checkpointed_exit_code": read_checkpointed(spec, warning),

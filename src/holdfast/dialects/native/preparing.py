@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.workloads.preparing import DEFAULT_TIMEOUT_S, Preparation
+from holdfast.dialects.reading import Fields, shown
+from holdfast.domain.workloads.preparing import DEFAULT_TIMEOUT_S, Input, Preparation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.dialects.reading import Fields
     from holdfast.domain.workloads.spec import JobSpec
+
+
+MOST_INPUTS = 100
+LONGEST_TEXT = 32 << 10
+_BLOB = re.compile(r"[0-9a-f]{64}")
 
 
 def read_preparation(spec: Fields, read_command: Callable[[Fields], tuple[str, ...]]) -> Preparation | None:
@@ -25,8 +32,62 @@ def read_preparation(spec: Fields, read_command: Callable[[Fields], tuple[str, .
     return Preparation(command, DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s)
 
 
+def read_inputs(spec: Fields) -> tuple[Input, ...]:
+    """Read ``inputs``: what was sent before, by its SHA-256, or short texts in place."""
+    value = spec.raw("inputs")
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MOST_INPUTS:
+        spec.mistyped("inputs", value, f"a list of at most {MOST_INPUTS} inputs")
+        return ()
+    if value and spec.has("workingDir"):
+        spec.problem("inputs", "are put into each run's work directory, and workingDir is another", hint="leave it out")
+    found = []
+    for place, each in enumerate(value):
+        if not isinstance(each, dict):
+            spec.mistyped(f"inputs[{place}]", each, "a mapping")
+            continue
+        found.append(_read_input(Fields(each, spec.at(f"inputs[{place}]"), spec.problems)))
+    return tuple(found)
+
+
+def _read_input(part: Fields) -> Input:
+    path, blob = part.text("path"), part.text("blob")
+    text, unpack = part.text("text", longest=LONGEST_TEXT), part.flag("unpack")
+    part.finish()
+    if (blob is None) == (text is None):
+        hint = "blob: the SHA-256 of what was sent; text: what is in the file"
+        part.problem("", "must have one of blob and text", hint=hint)
+    if blob is not None and not _BLOB.fullmatch(blob):
+        part.problem("blob", f"{shown(blob)} is no SHA-256 in hexadecimal")
+    if bool(unpack) == (path is not None) or (unpack and text is not None):
+        part.problem("", "must have a path, or be a blob to unpack", hint="unpack: true takes a zip archive")
+    if path is not None and not _is_below(path):
+        part.problem("path", f"{shown(path)} is no path below the work directory", hint="such as data/settings.json")
+    data = "" if text is None else b64encode(text.encode("utf-8", "replace")).decode()
+    return Input(path or "", blob or "", data, bool(unpack))
+
+
+def _is_below(path: str) -> bool:
+    return path.isprintable() and {"", ".", ".."}.isdisjoint(path.split("/"))
+
+
 def write_preparing(spec: JobSpec) -> dict[str, Any]:
     """Write what a job says about that, durations in seconds."""
-    if spec.prepare is None:
-        return {}
-    return {"prepare": {"command": list(spec.prepare.command), "timeout": spec.prepare.timeout_s}}
+    written: dict[str, Any] = {}
+    if spec.inputs:
+        written["inputs"] = [_write_input(each) for each in spec.inputs]
+    if spec.prepare is not None:
+        written["prepare"] = {"command": list(spec.prepare.command), "timeout": spec.prepare.timeout_s}
+    return written
+
+
+def _write_input(given: Input) -> dict[str, Any]:
+    written: dict[str, Any] = {"unpack": True} if given.unpack else {"path": given.path}
+    if given.blob:
+        return {**written, "blob": given.blob}
+    data = b64decode(given.data)
+    try:
+        return {**written, "text": data.decode()}
+    except UnicodeDecodeError:
+        return {**written, "bytes": len(data)}

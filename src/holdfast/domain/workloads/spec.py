@@ -15,7 +15,7 @@ from holdfast.domain.terms.workload_kinds import GANG, KUBEJOB
 from holdfast.domain.workloads.dependencies import Dependency
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program
-from holdfast.domain.workloads.preparing import Preparation
+from holdfast.domain.workloads.preparing import Input, Preparation
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 
 DEFAULT_QUEUE = "default"
@@ -115,6 +115,8 @@ class JobSpec(Struct, frozen=True):
     """What happens when nobody knows how a run ended; ``None`` leaves it to its array, then to its policies."""
     array_on_unknown_end: UnknownEnd | None = None
     """What its array says about that."""
+    inputs: tuple[Input, ...] = ()
+    """What is put into the work directory of each run, at each start."""
     prepare: Preparation | None = None
     """What is run before its program, at each start."""
     no_retry: bool = False

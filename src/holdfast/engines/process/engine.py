@@ -75,6 +75,7 @@ class ProcessEngine:
         environ: Mapping[str, str] | None = None,
         secret: Callable[[str, SecretUser], str | None] = lambda *_: None,
         accounts: Mapping[str, str] | None = None,
+        blob: Callable[[str, SecretUser], Path] | None = None,
     ) -> None:
         """Open the directory and connect to its shim, starting one if there is none.
 
@@ -89,6 +90,7 @@ class ProcessEngine:
             shim_idle_s: How long a shim without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
             secret: Returns the value of a secret, by its name, if there is one and its job may have it.
+            blob: Returns where something is that a submitter had kept, by its name; ``None``: nothing is kept.
             accounts: Of submitters that are no accounts, where programs run as who submits them; ``None``: as we do.
 
         Raises:
@@ -100,12 +102,11 @@ class ProcessEngine:
         self._own_environment = self._environment | {n: inherited[n] for n in _OF_LIBRARIES if n in inherited}
         self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
         self._settings |= {"launch_limit_s": launch_limit_s, "lease_s": lease_s}
-        self._limits, self._idle_s, self._secret, self._accounts = memory_limits, shim_idle_s, secret, accounts
-        self._lock = threading.Lock()
+        self._limits, self._idle_s, self._accounts = memory_limits, shim_idle_s, accounts
+        self._secret, self._blob, self._lock = secret, blob, threading.Lock()
         self._observed: dict[str, Observation] = {}
         self._snapshot: Mapping[str, Observation] | None = None
-        self._unacknowledged: dict[int, dict[str, Any]] = {}
-        self._orders: dict[str, dict[str, Any]] = {}
+        self._unacknowledged, self._orders = dict[int, dict[str, Any]](), dict[str, dict[str, Any]]()
         self._stops: dict[str, tuple[str, float, str]] = {}
         """Launch messages of runs not known to run yet, and the last stop of each that has not ended, by uid."""
         self._sequence = 0
@@ -171,7 +172,7 @@ class ProcessEngine:
         for order in orders:
             if order.uid not in self._observed:
                 message = self._orders[order.uid] = files.launch_message(
-                    self._directory, order, self._devices.get(order.node, ()), self._secret, self._accounts
+                    self._directory, order, self._devices.get(order.node, ()), self._secret, self._accounts, self._blob
                 )
                 self._observed[order.uid] = Observation(order.uid, RunPhase.STARTING)
                 messages.append(message)

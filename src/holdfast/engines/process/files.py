@@ -231,6 +231,7 @@ def launch_message(
     devices: Sequence[Device] = (),
     secret: Callable[[str, SecretUser], str | None] = lambda *_: None,
     accounts: Mapping[str, str] | None = None,
+    blob: Callable[[str, SecretUser], Path] | None = None,
 ) -> dict[str, Any]:
     """Build the shim's launch message; ports are the shim's to choose, ``devices`` are all GPUs of the run's node.
 
@@ -283,14 +284,26 @@ def launch_message(
         message["env"]["HOLDFAST_CHECKPOINTED_EXIT_CODE"] = str(order.checkpointed_exit_code)
     if order.checkpoints_of:
         message["checkpoints_of"] = [job_directory(directory, other) for other in order.checkpoints_of]
-    return message | _preparing(order)
+    return message | _preparing(order, blob)
 
 
-def _preparing(order: RunOrder) -> dict[str, Any]:
+def _preparing(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) -> dict[str, Any]:
     """Write down what is done before its program is started."""
-    if order.preparation is None:
-        return {}
-    return {"prepare": [list(order.preparation.command), order.preparation.timeout_s]}
+    message: dict[str, Any] = {}
+    if order.inputs:
+        message["inputs"] = _inputs(order, blob)
+    if order.preparation is not None:
+        message["prepare"] = [list(order.preparation.command), order.preparation.timeout_s]
+    return message
+
+
+def _inputs(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) -> list[tuple[str, str, str]]:
+    """Write down what is put into the work directory: its name, nothing for an archive; itself; or where it is."""
+    user = SecretUser(order.submitted_by, order.submitter_uid, order.queue)
+    return [
+        ("" if one.unpack else one.path, one.data, os.fspath(blob(one.blob, user)) if one.blob and blob else "")
+        for one in order.inputs
+    ]
 
 
 def _add_secrets(message: dict[str, Any], named: Mapping[str, str], secret: Callable[[str], str | None]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access import Principal
     from holdfast.domain.configured import Configured
     from holdfast.domain.job import Node
+    from holdfast.ports.blobs import Blobs
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
     from holdfast.ports.notifications import Sender
@@ -52,6 +53,8 @@ class Backend:
     """Tells people; ``None`` where nobody can be told."""
     secrets: Secrets | None = None
     """Where the values of secret variables are; ``None`` where they cannot be kept safely."""
+    blobs: Blobs | None = None
+    """Where what is sent along with jobs is; ``None`` where their programs would not find it."""
     account: Callable[[str], Principal | None] = lambda _: None
     """Finds the Unix account of a name, with its groups; it may take a while."""
     is_group: Callable[[str], bool] = lambda _: True
@@ -85,7 +88,14 @@ class Backend:
 
         finder = self.seeing(caller)
         return Submitter(
-            self.store, self.clock, self.ids, nodes=self.nodes, secrets=self.secrets, by=caller, finder=finder
+            self.store,
+            self.clock,
+            self.ids,
+            nodes=self.nodes,
+            secrets=self.secrets,
+            blobs=self.blobs,
+            by=caller,
+            finder=finder,
         )
 
     def caller(self, principal: Principal, *, origin: str, request_id: str) -> Caller:

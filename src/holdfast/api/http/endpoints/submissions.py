@@ -9,9 +9,10 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.errors import HoldfastError
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.inputs import Inputs, decoded
 from holdfast.service.operations.submissions import MOST_JOBS, ItemOutcome, Submissions, Verb, Written
 from holdfast.wire.base import API
-from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied, SecretBody, SecretKept
+from holdfast.wire.jobs import BlobBody, BlobKept, BulkItem, BulkResult, JobAccepted, JobApplied, SecretBody, SecretKept
 from holdfast.wire.problems import ProblemEntry, details_of, problem_entry
 from holdfast.wire.render_jobs import job_accepted, job_applied
 
@@ -120,6 +121,14 @@ def _item(outcome: ItemOutcome) -> BulkItem:
         kind="array" if isinstance(outcome.made, Array) else "job",
         warnings=_warnings(outcome),
     )
+
+
+@_JOBS.add(
+    "POST", "/blobs", BlobKept, 403, 413, 422, summary="Store a file or an archive before submitting", status=201
+)
+def keep_blob(backend: Backend, by: Caller, body: BlobBody) -> BlobKept:
+    """Keep what jobs have in `inputs` that are submitted within an hour, for as long as they are there."""
+    return BlobKept(blob=Inputs(backend).blob(by, decoded(body.data), archive=body.unpack))
 
 
 @_JOBS.add("POST", "/secrets", SecretKept, 403, 413, 422, summary="Store a secret before submitting", status=201)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.configured import Configured
     from holdfast.errors import HoldfastError
+    from holdfast.ports.blobs import Blobs
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
     from holdfast.ports.notifications import Sender
@@ -61,6 +62,8 @@ class Probes(Struct, frozen=True):
     """Tells people, to try it."""
     secrets: Secrets | None = None
     """Where the values of secret variables are, if they can be kept."""
+    blobs: Blobs | None = None
+    """Where what is sent along with jobs is, if it can be kept."""
     doors: dict[str, ASGIApp] = field(default_factory=dict)
     """Those doors that answer on this port, by how their paths begin."""
     reload: Callable[[Caller], tuple[Configured, bool] | None] = lambda _: None
@@ -110,6 +113,7 @@ def create_app(
         metrics=metrics.text,
         sender=probes.sender,
         secrets=probes.secrets,
+        blobs=probes.blobs,
         account=entrance.account,
         is_group=entrance.is_group,
         as_submitters=entrance.as_submitters,

@@ -178,7 +178,7 @@ class SupervisedRun:
         self.order = order
         self.account = Account.of(order)
         """Whose rights it has, and who owns its files; ``None``: ours."""
-        self.preparing = "prepare" in order
+        self.preparing = "prepare" in order or "inputs" in order
         """Whether its process is not yet its program, as far as was seen."""
         self.phase = STARTING
         self.pid = 0

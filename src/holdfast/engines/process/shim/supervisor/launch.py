@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import account, files
 from ..account import IGNORED_BY_PYTHON, Account, CannotEnter, NoAccount, acting
 from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, STOP, TERMINATION, TIMES_OF, WORK
-from . import preparing, times
+from . import inputs, preparing, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,13 +87,12 @@ def launch(program: SupervisedRun, ready: int | None = None) -> int:
     if program.order.get("missing"):
         raise CannotLaunch(_NOT_THERE, f"there is no secret {', '.join(map(repr, program.order['missing']))}")
     try:
+        if ready is not None:
+            return _start_prepared(program, ready, argv, environment)
         if program.account is not None:
-            return _start_as(program, program.account, argv, environment, ready)
+            return _start_as(program, program.account, argv, environment)
         logs = _enter(program)
         try:
-            if ready is not None:
-                become = _becoming(program, ready, argv, environment)
-                return account.start(None, logs, enter=lambda: None, execute=become)
             return _spawn(_found(argv, environment), argv, environment, logs)
         finally:
             _close(logs)
@@ -108,18 +107,39 @@ def launch(program: SupervisedRun, ready: int | None = None) -> int:
         raise CannotLaunch(_INVALID, message) from None
 
 
-def _becoming(
-    program: SupervisedRun, ready: int, argv: list[str], environment: Mapping[str, str]
-) -> Callable[[], object]:
+def _start_prepared(program: SupervisedRun, ready: int, argv: list[str], environment: Mapping[str, str]) -> int:
+    """Start the process that prepares a run and becomes its program, as its account where it has one."""
+
     def named(error: OSError, what: str) -> tuple[str, str]:
         failed = refused(error.errno or 0, repr(what))
         return failed.reason, failed.message
 
-    return lambda: preparing.become(program, ready, argv, environment, _found, named)
+    def become(whole: Mapping[str, str]) -> Callable[[], object]:
+        return lambda: preparing.become(program, (ready, *given), argv, whole, _found, named)
+
+    try:
+        given = inputs.opened(program)
+    except OSError as error:
+        msg = f"an input of its job is not there any more: {os.strerror(error.errno or 0)}"
+        raise CannotLaunch(preparing.FAILED, msg) from None
+    try:
+        if program.account is not None:
+            return _start_as(program, program.account, argv, environment, become)
+        logs = _enter(program)
+        try:
+            return account.start(None, logs, enter=lambda: None, execute=become(environment))
+        finally:
+            _close(logs)
+    finally:
+        inputs.close(given)
 
 
 def _start_as(
-    program: SupervisedRun, who: Account, argv: list[str], environment: Mapping[str, str], ready: int | None
+    program: SupervisedRun,
+    who: Account,
+    argv: list[str],
+    environment: Mapping[str, str],
+    become: Callable[[Mapping[str, str]], Callable[[], object]] | None = None,
 ) -> int:
     """Start it as another account, in a directory of that account; the files we open for it are that account's."""
     who.look_up()
@@ -131,9 +151,9 @@ def _start_as(
     def execute() -> object:
         return os.execve(_found(argv, whole), argv, whole)  # noqa: S606 - what was ordered
 
-    become = execute if ready is None else _becoming(program, ready, argv, whole)
+    then = execute if become is None else become(whole)
     try:
-        return account.start(who, logs, enter=lambda: os.chdir(directory), execute=become)
+        return account.start(who, logs, enter=lambda: os.chdir(directory), execute=then)
     finally:
         _close(logs)
 

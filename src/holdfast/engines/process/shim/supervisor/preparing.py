@@ -13,15 +13,17 @@ import os
 import select
 import signal
 from contextlib import suppress
+from pathlib import Path
 
 from .. import files, moment
 from ..account import acting
 from ..libc import set_name
 from ..records import PREPARED
+from . import inputs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
     from ..records import SupervisedRun
@@ -34,7 +36,7 @@ _COULD_NOT = 127
 
 def become(
     program: SupervisedRun,
-    ready: int,
+    descriptors: Sequence[int],
     argv: list[str],
     environment: Mapping[str, str],
     found: Callable[[list[str], Mapping[str, str]], str],
@@ -44,8 +46,8 @@ def become(
 
     Args:
         program: The run.
-        ready: A socket that is told when to begin, and closes when this is the program; all descriptors above 2 but
-            this one are closed at once.
+        descriptors: The first is a socket that is told when to begin, and closes when this is the program; the others
+            are of the files that have its inputs. All else above 2 is closed at once.
         argv: The program.
         environment: Its variables; it learns only at its start when its deadline is.
         found: Finds a program in its PATH.
@@ -54,13 +56,17 @@ def become(
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.closerange(3, ready)
-        os.closerange(ready + 1, _MOST_DESCRIPTORS)
+        kept = 2
+        ready, *given = descriptors
+        for fd in sorted(descriptors):
+            os.closerange(kept + 1, fd)
+            kept = fd
+        os.closerange(kept + 1, _MOST_DESCRIPTORS)
         set_name("holdfast-prep")
         if not os.read(ready, 1):
             os._exit(_COULD_NOT)  # the supervisor was killed, and nobody knows of this process
         path = program.path(PREPARED)
-        _leave(path, *_prepared(program.order["prepare"], environment, found, refused))
+        _leave(path, *_prepared(program, given, environment, found, refused))
         if _left(path) == DONE:
             limit_s = program.order.get("deadline_s")
             until = {} if limit_s is None else {"HOLDFAST_STOP_AT": f"{moment.wall() + limit_s:.3f}"}
@@ -73,16 +79,23 @@ def become(
 
 
 def _prepared(
-    ordered: tuple[list[str], float],
+    program: SupervisedRun,
+    given: Sequence[int],
     environment: Mapping[str, str],
     found: Callable[[list[str], Mapping[str, str]], str],
     refused: Callable[[OSError, str], tuple[str, str]],
 ) -> tuple[str, str]:
-    """Run the preparation; returns ``done``, or why not."""
-    argv, limit_s = ordered
+    """Put the inputs there and run the preparation; returns ``done``, or why not."""
+    try:
+        inputs.put(program.order.get("inputs", ()), given)
+    except inputs.Unusable as error:
+        return FAILED, str(error)
+    if "prepare" not in program.order:
+        return DONE, ""
+    argv, limit_s = program.order["prepare"]
     try:
         pid = os.posix_spawn(found(argv, environment), argv, environment, setsigmask=())
-        with open(os.pidfd_open(pid), "rb") as ended:  # noqa: PTH123 - of a descriptor
+        with os.fdopen(os.pidfd_open(pid), "rb") as ended:
             if not select.select([ended], [], [], limit_s)[0]:
                 return FAILED, f"its preparation took longer than {limit_s:g} s"
         _, status = os.waitpid(pid, 0)
@@ -107,7 +120,7 @@ def _leave(path: str, reason: str, message: str) -> None:
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     os.write(fd, f"{reason} {message}".encode("utf-8", "backslashreplace")[: files.MESSAGE_BYTES])
     os.close(fd)
-    os.rename(fresh, path)  # noqa: PTH104 - beside the calls around it
+    Path(fresh).rename(path)
 
 
 def _left(path: str) -> str:
@@ -118,7 +131,7 @@ def forget(program: SupervisedRun) -> None:
     """Drop what an earlier dispatch of the attempt left."""
     for name in (PREPARED, f"{PREPARED}.new"):
         with suppress(FileNotFoundError):
-            os.unlink(program.path(name))  # noqa: PTH108 - beside the calls around it
+            Path(program.path(name)).unlink()
 
 
 def see(program: SupervisedRun) -> bool:

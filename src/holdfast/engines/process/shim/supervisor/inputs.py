@@ -1,0 +1,102 @@
+"""Puts what was sent along with a run's job into its work directory, with the rights of its account.
+
+Archives were checked when they came in. They are unpacked into a directory that nobody else has been in, each file made
+new, so that nothing in them leads anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import shutil
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO, TypeAlias
+
+    from ..records import SupervisedRun
+
+    Given: TypeAlias = tuple[str, str, str]
+    """A name, nothing for an archive; the bytes as base64; else the file that has them."""
+
+_EXECUTABLE = 0o100
+
+
+class Unusable(Exception):
+    """Something cannot be put there."""
+
+
+def opened(program: SupervisedRun) -> list[int]:
+    """Open the files that have inputs, with our own rights, which a run's account may not have.
+
+    Raises:
+        OSError: One is not there any more.
+    """
+    import zipfile  # noqa: F401, PLC0415 - now, as the account of the run may not be able to read it
+
+    found: list[int] = []
+    try:
+        for _, _, file in program.order.get("inputs", ()):
+            if file:
+                found.append(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW))
+    except OSError:
+        close(found)
+        raise
+    return found
+
+
+def close(descriptors: Sequence[int]) -> None:
+    """Close what was opened."""
+    for fd in descriptors:
+        os.close(fd)
+
+
+def put(given: Sequence[Given], descriptors: Sequence[int]) -> None:
+    """Put everything into the working directory; called with the rights of the run's account.
+
+    Raises:
+        Unusable: Something cannot be put there, with the reason.
+    """
+    left = list(descriptors)
+    for name, data, file in given:
+        try:
+            _put(name, os.fdopen(left.pop(0), "rb") if file else io.BytesIO(base64.b64decode(data)))
+        except Exception as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            msg = f"{name or 'its archive'} cannot be put into its work directory: {why}"
+            raise Unusable(msg) from error
+
+
+def _put(name: str, source: IO[bytes]) -> None:
+    with source:
+        if name:
+            _write(name, source)
+        else:
+            _unpack(source)
+
+
+def _unpack(source: IO[bytes]) -> None:
+    import zipfile  # noqa: PLC0415 - few runs need it
+
+    with zipfile.ZipFile(source) as archive:
+        for entry in archive.infolist():
+            name = entry.orig_filename
+            if name.startswith("/") or not {"", ".", ".."}.isdisjoint(name.removesuffix("/").split("/")):
+                msg = f"{name!r} is outside"
+                raise Unusable(msg)
+            if name.endswith("/"):
+                Path(name).mkdir(parents=True, exist_ok=True)
+                continue
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(entry) as packed:
+                _write(name, packed, executable=bool(entry.external_attr >> 16 & _EXECUTABLE))
+
+
+def _write(name: str, source: IO[bytes], *, executable: bool = False) -> None:
+    mode = 0o755 if executable else 0o644
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    with os.fdopen(fd, "wb") as file:
+        shutil.copyfileobj(source, file)

@@ -1,0 +1,129 @@
+"""Keeps what is sent along with jobs in files: a folder for each person, a file for each thing, named by its hash."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from hashlib import sha256
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Refused, Unavailable
+from holdfast.ports.blobs import MOST_BLOBS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from holdfast.ports.secrets import SecretUser
+
+_PRIVATE_FOLDER, _PRIVATE = 0o700, 0o600
+_UNFINISHED = ".new"
+_FOLDER_LETTERS = 32
+
+
+class BlobFiles:
+    """The files of a folder, which is made when it is needed."""
+
+    def __init__(self, folder: Path, *, most: int = MOST_BLOBS) -> None:
+        """Remember the folder, and how many bytes may be kept in all."""
+        self._folder = folder
+        self._most = most
+        self._lock = threading.Lock()
+        self._size: int | None = None
+        """Of all of them, once somebody has looked."""
+
+    def keep(self, data: bytes, owner: SecretUser) -> str:
+        """Keep something under its hash; whole or not at all, and on the disk when this returns.
+
+        Raises:
+            Refused: There is no room among all that is kept.
+            Unavailable: It cannot be written.
+        """
+        name = sha256(data).hexdigest()
+        if name in self.known([name], owner):
+            return name
+        self._take_room(len(data))
+        path = self.path(name, owner)
+        try:
+            path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            fresh = path.with_name(f"{name}.{token_hex(6)}{_UNFINISHED}")
+            fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _PRIVATE)
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(fd)
+            fresh.rename(path)
+            _settle(path.parent)
+        except OSError as error:
+            msg = f"cannot keep what was sent in {path.parent}: {error.strerror}"
+            raise Unavailable(msg) from error
+        return name
+
+    def _take_room(self, size: int) -> None:
+        with self._lock:
+            if self._size is None:
+                self._size = sum(found.stat().st_size for found in self._files())
+            if self._size + size > self._most:
+                msg = f"there is no room: what was sent along with jobs already takes {self._size} bytes"
+                hint = f"at most {self._most} are kept; delete jobs that have ended, whose inputs go within the hour"
+                raise Refused(msg, hint=hint)
+            self._size += size
+
+    def known(self, names: Iterable[str], owner: SecretUser) -> frozenset[str]:
+        """Return those that somebody has here, and make them fresh."""
+        found = set()
+        for name in names:
+            with suppress(OSError):
+                os.utime(self.path(name, owner))
+                found.add(name)
+        return frozenset(found)
+
+    def path(self, name: str, owner: SecretUser) -> Path:
+        """Return where one is, if it is there."""
+        whose = sha256(f"{owner.name}\0{owner.uid}".encode()).hexdigest()[:_FOLDER_LETTERS]
+        return self._folder / whose / name
+
+    def kept(self, *, before: float) -> Collection[str]:
+        """Name those that have not been fresh since; also what a writer that was killed left."""
+        return sorted({found.name for found in self._files() if _is_older(found, before)})
+
+    def discard(self, names: Collection[str], *, before: float) -> None:
+        """Delete those that have not been fresh since.
+
+        Raises:
+            Unavailable: One cannot be deleted.
+        """
+        wanted = frozenset(names)
+        try:
+            for found in self._files():
+                if found.name in wanted and _is_older(found, before):
+                    found.unlink(missing_ok=True)
+        except OSError as error:
+            msg = f"cannot delete what was sent along with jobs in {self._folder}: {error.strerror}"
+            raise Unavailable(msg) from error
+        finally:
+            with self._lock:
+                self._size = None
+
+    def _files(self) -> Iterator[Path]:
+        with suppress(FileNotFoundError):
+            for person in self._folder.iterdir():
+                yield from person.iterdir()
+
+
+def _is_older(path: Path, than: float) -> bool:
+    try:
+        return path.stat().st_mtime < than
+    except OSError:
+        return False
+
+
+def _settle(folder: Path) -> None:
+    """Have a folder's new entry on the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
