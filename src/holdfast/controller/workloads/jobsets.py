@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from holdfast.controller.policy_catalog import PolicyCatalog
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.kubejobs import KubeJobs
-    from holdfast.controller.workloads.memory import JobWork, KnownSets, SetWork
+    from holdfast.controller.workloads.memory import JobWork, SetWork
     from holdfast.controller.workloads.plans import Plans
+    from holdfast.domain.events import JobSetEvent
     from holdfast.domain.job import Job
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.jobset.reconcile import SetResult
@@ -49,15 +50,14 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         pods: KubeJobs,
         store: ControllerStore,
         *,
-        known: KnownSets,
+        works: dict[str, SetWork],
         plans: Plans,
         catalog: PolicyCatalog,
     ) -> None:
         """Remember what it works with."""
         super().__init__(RULES, state, store)
         self._pods = pods
-        self.works = known.works
-        self._known = known
+        self.works = works
         self._plans = plans
         self._catalog = catalog
 
@@ -157,25 +157,28 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         except (Conflict, NotFound):
             return
         self.put(work, evolve(row, state=turned.state, updated_at=now))
-        self._known.log(row, turned.events, now)
+        self.log(row, turned.events, now)
         detail = "/".join(str(part) for part in (group, index) if part is not None)
-        self._known.emit(row, now, JobSetChanged(row.id, row.name, "restarted", detail))
+        self._emit(row, JobSetChanged(row.id, row.name, "restarted", detail), now)
 
     def log(self, row: JobSet, what: Sequence[Any], now: float) -> None:
         """Keep decisions and events in the set's log and in the events."""
-        self._known.log(row, what, now)
+        self._state.log_of_set(row, what, now)
 
     def tell(self, row: JobSet, what: str, now: float) -> None:
         """Emit the event of a set that has changed, has ended or is deleted."""
         if what == "deleted":
-            self._known.emit(row, now, JobSetDeleted(row.id, row.name))
+            self._emit(row, JobSetDeleted(row.id, row.name), now)
         elif what == "ended":
             condition = row.state.condition(row.ended)
             reason, message = (condition.reason, condition.message) if condition is not None else ("", "")
             event = JobSetEnded(row.id, row.name, row.ended, reason, message)
-            self._state.emit(EventRecord(None, now, event, row.group, row), self._told_of(row, now))
+            self._emit(row, event, now, self._told_of(row, now))
         else:
-            self._known.emit(row, now, JobSetChanged(row.id, row.name, what))
+            self._emit(row, JobSetChanged(row.id, row.name, what), now)
+
+    def _emit(self, row: JobSet, event: JobSetEvent, now: float, told: Sequence[Notification] = ()) -> None:
+        self._state.emit(EventRecord(None, now, event, row.group, row), told)
 
     def _told_of(self, row: JobSet, now: float) -> Sequence[Notification]:
         spec = set_spec_of(row)

@@ -11,11 +11,9 @@ from holdfast.controller.workloads.arrays import Arrays
 from holdfast.controller.workloads.gangs import Gangs
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
-from holdfast.controller.workloads.memory import KnownSets
 from holdfast.controller.workloads.owners import Owners, show
 from holdfast.controller.workloads.plans import Plans
 from holdfast.controller.workloads.pods import Pods
-from holdfast.controller.workloads.waiting import WaitingJobs
 from holdfast.domain.record import Struct
 from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from holdfast.controller.kind import JobKind, OwnerKind, Pace
     from holdfast.controller.policy_catalog import Judging
     from holdfast.controller.state import ControllerState
+    from holdfast.controller.workloads.memory import SetWork
     from holdfast.controller.workloads.owners import OwnerRules
     from holdfast.domain.policy.model import Backoff
     from holdfast.ports.store import ControllerStore
@@ -71,12 +70,12 @@ def all_kinds(wiring: Wiring) -> Kinds:
     """Make every kind."""
     state, catalog, settings = wiring.state, wiring.judging.catalog, wiring.pods
     gangs = Gangs(state, wiring.store, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
-    known = KnownSets(state)
-    plans = Plans(known.works, settings.backoff)
+    works: dict[str, SetWork] = {}
+    plans = Plans(works, settings.backoff)
     crash, patience_s = settings.crash_backoff, settings.patience_s
-    pods = Pods(state, wiring.judging, known, plans, backoff=crash, patience_s=patience_s)
-    jobs = KubeJobs(state, plans, pods, WaitingJobs(state, wiring.store), pace=wiring.kube_jobs)
-    sets = JobSets(state, jobs, wiring.store, known=known, plans=plans, catalog=catalog)
+    pods = Pods(state, wiring.judging, works, plans, backoff=crash, patience_s=patience_s)
+    jobs = KubeJobs(state, wiring.store, plans, pods, pace=wiring.kube_jobs)
+    sets = JobSets(state, jobs, wiring.store, works=works, plans=plans, catalog=catalog)
     others = (Owners(rules, state, wiring.store) for rules in _rules_in_packages())
     owners: tuple[Owners[Any, Any], ...] = (sets, Arrays(ARRAYS, state, wiring.store), *others)
     jobs.changed = gangs.changed = partial(show, owners)

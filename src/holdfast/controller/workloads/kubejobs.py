@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, assert_never
 from holdfast.controller.kind import Taking
 from holdfast.controller.workloads.memory import JobWork
 from holdfast.domain.job import Attempt, JobState
-from holdfast.domain.lifecycle import Ending, Interruption
+from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
+from holdfast.domain.workloads.dependencies import advanced
+from holdfast.domain.workloads.gang.pending import held, released
 from holdfast.domain.workloads.kubejob.model import KubeJobState
-from holdfast.domain.workloads.kubejob.standing import begun, ended, final, standing, stands, why_failed
+from holdfast.domain.workloads.kubejob.standing import begun, last_step, over, standing, stands
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.requests import RequestKind
 
@@ -24,17 +26,16 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.plans import Plans
     from holdfast.controller.workloads.pods import Pods
-    from holdfast.controller.workloads.waiting import WaitingJobs
     from holdfast.domain.job import Job
     from holdfast.domain.placement.fit import PlaceKey
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.children import CreateChild
+    from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.kubejob.look import PodLook
-    from holdfast.domain.workloads.kubejob.model import JobCondition
     from holdfast.domain.workloads.kubejob.plan import PodPlan
     from holdfast.domain.workloads.kubejob.standing import Standing
     from holdfast.ports.requests import Request
-    from holdfast.ports.store import Snapshot
+    from holdfast.ports.store import ControllerStore, Snapshot
 
 
 class KubeJobs:
@@ -46,9 +47,9 @@ class KubeJobs:
     def __init__(
         self,
         state: ControllerState,
+        store: ControllerStore,
         plans: Plans,
         pods: Pods,
-        waiting: WaitingJobs,
         *,
         pace: Pace,
     ) -> None:
@@ -56,24 +57,28 @@ class KubeJobs:
 
         Args:
             state: The controller's memory.
+            store: Where what jobs wait for is looked up.
             plans: What pods are made from.
             pods: Places and restarts them.
-            waiting: Those that wait for other work before they have any pods.
             pace: How many jobs a tick works on.
         """
         self.pace = pace
         self._state = state
+        self._store = store
         self._plans = plans
         self._pods = pods
-        self._waiting = waiting
         self.jobs: dict[str, JobWork] = {}
         self.changed: Callable[[Job, JobWork], None] = lambda *_: None
         """Called with a job that may look different to its owner."""
 
     def index(self, job: Job) -> None:
-        """Note what it waits for; for places its pods wait, not the job."""
-        if job.child is None:
-            self._waiting.index(job)
+        """Note what it waits for before it has any pods; for places its pods wait, not the job."""
+        if after := self._awaited(job):
+            self._state.waits.watch(job.id, KUBEJOB, after, job.met)
+
+    def _awaited(self, job: Job) -> tuple[Dependency, ...]:
+        """List what a job without a set waits for; nothing once all of it has happened."""
+        return () if job.child is not None or job.ready_at is not None else self._state.spec(job).after
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore the jobs that were in progress when the last controller stopped."""
@@ -153,11 +158,16 @@ class KubeJobs:
         if job.state is JobState.QUEUED:
             self._begin(job, evolve(work.record, present=True), now)
         elif job.state is JobState.WAITING and work.record.suspended:
-            self._state.put_job(self._waiting.steered(job, now, suspended=True))
+            self._state.put_job(held(job, "suspended", now))
 
     def _look_waiting(self, job: Job, work: JobWork, now: float) -> None:
         """Begin a job once all has happened that it waits for, or end it if that can never be."""
-        found = self._waiting.look(job, now)
+        found, after, waits = job, self._awaited(job), self._state.waits
+        if after:
+            waits.look_up(self._store, self._state.changes)
+            found = advanced(job, after, waits.standings(after, job.met), now)
+        if after and found.ready_at is not None:
+            waits.leave(job.id, after)
         if found.terminal:
             self.finish(job.id, found.reason, now)
             return
@@ -167,23 +177,11 @@ class KubeJobs:
 
     def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
         """Begin a job for its owner."""
-        parallelism, completions = order.size or (None, None)
-        record = KubeJobRecord(
-            job.id,
-            owner=owner.id,
-            created_at=job.submitted_at,
-            generation=owner.generation,
-            restart=order.restart,
-            job_restart=order.job_restart,
-            suspended=order.suspended,
-            parallelism=parallelism,
-            completions=completions,
-        )
-        self._begin(job, record, now)
+        self._begin(job, KubeJobRecord.ordered(job, order, owner), now)
 
     def _begin(self, job: Job, record: KubeJobRecord, now: float) -> None:
-        """Begin an attempt at a job with a fresh record; its number follows from its own and its set's restarts."""
-        number = 1 + record.restart + record.job_restart
+        """Begin an attempt at a job with a fresh record."""
+        number = record.attempt
         work = self.jobs[job.id] = JobWork(record, self.jobs[job.id].stored)
         self._put(work, record)
         queued = job
@@ -225,7 +223,8 @@ class KubeJobs:
         failed = work.record.failed_in_place if suspended else ""  # what resumes begins anew
         self._put(work, evolve(work.record, suspended=suspended, failed_in_place=failed))
         if job.child is None and not work.record.present:
-            self._state.put_job(self._waiting.steered(job, now, suspended=suspended))
+            spec = self._state.spec(job)
+            self._state.put_job(held(job, "suspended", now) if suspended else released(spec, job, now))
         self._state.queue.add(KUBEJOB, job_id)
 
     def take_place(self, job_id: str, taking: Taking, now: float) -> None:
@@ -246,13 +245,9 @@ class KubeJobs:
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
         """End for good a job whose attempt is over or never began."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
-        if job.child is None:
-            self._waiting.leave(job)
-        state, reason, _ = final(work.record.state if work.record.present else KubeJobState(), otherwise)
-        if work.record.failed_in_place:
-            state, reason = JobState.FAILED, work.record.failed_in_place
-        ended = evolve(job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now)
-        self._state.put_job(evolve(ended, cancel_requested=job.cancel_requested or state is JobState.CANCELLED))
+        if after := self._awaited(job):
+            self._state.waits.leave(job.id, after)
+        self._state.put_job(over(job, work.record, otherwise, now))
         ttl_s = None if job.child is not None else self._plan(job).spec.ttl_s
         if ttl_s is not None:
             self._put(work, evolve(work.record, expires_at=now + ttl_s))
@@ -304,13 +299,13 @@ class KubeJobs:
         self._pods.carry_out(active, work, look, now)
         if work.record.deleting_since is None:
             self._put(work, work.record)
-            ended = work.record.state.finished
-            if ended is not None:
-                self._finished(active, work, ended, now)
+            if work.record.state.finished is not None:
+                self._finished(active, work, now)
             elif work.record.suspended and not work.pods:
                 self._release(work, active.job)
         elif not work.pods:
-            self._deleted(active, work, now)
+            self._end(active, work, now)
+            self._gone(work, now)
         if self._state.active.get(work.record.id) is active:
             self._stand(active, work, look, now)
             self.changed(active.job, work)
@@ -335,13 +330,15 @@ class KubeJobs:
         if moved is not job:
             self._state.put_job(moved)
 
-    def _finished(self, active: Active, work: JobWork, over: JobCondition, now: float) -> None:
+    def _end(self, active: Active, work: JobWork, now: float) -> None:
+        in_set = active.job.child is not None
+        step = last_step(work.record, active.attempt, work.last_failure, now, in_set=in_set)
+        self._state.steps(active, (step,))
+
+    def _finished(self, active: Active, work: JobWork, now: float) -> None:
         """End the attempt of a job that is complete or has failed, and the job too if it has no set."""
         job_id = active.attempt.job_id
-        if over.type == "Complete":
-            self._state.steps(active, (ended(active.attempt, Ending.SUCCEEDED, over.message, now),))
-        else:
-            self._fail(active, work, f"{over.reason}: {over.message}", now)
+        self._end(active, work, now)
         self._state.queue.wake_at(KUBEJOB, job_id, None)
         self._release(work, active.job)
         if active.job.child is None:
@@ -349,19 +346,6 @@ class KubeJobs:
             return
         self._stands(active.job, standing(work.record, in_set=True), now)
         self.changed(self._state.jobs[job_id], work)
-
-    def _fail(self, active: Active, work: JobWork, message: str, now: float) -> None:
-        failure = why_failed(work.record.state, work.last_failure, message, now)
-        self._state.steps(active, (ended(active.attempt, Ending.FAILED, message, now, failure=failure),))
-
-    def _deleted(self, active: Active, work: JobWork, now: float) -> None:
-        """End the attempt of a job that was deleted, and of which nothing runs any more."""
-        if work.record.failed_in_place:
-            self._fail(active, work, work.record.failed_in_place, now)
-        else:
-            why = "deleted by its job set" if active.job.child is not None else "cancelled"
-            self._state.steps(active, (ended(active.attempt, Ending.CANCELLED, why, now),))
-        self._gone(work, now)
 
     def _gone(self, work: JobWork, now: float) -> None:
         """Forget an attempt of which nothing is left."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from holdfast.domain.events import EventRecord, JobSetDecided, JobSetEvent, JobSetNoted
 from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision, SetLogEntry
+from holdfast.domain.workloads.jobset.state import JobSet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from holdfast.controller.state import ControllerState
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Job
-    from holdfast.domain.workloads.children import Child, CreateChild
-    from holdfast.domain.workloads.jobset.state import JobSetState
+    from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.kubejob.pods import LivePod
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
@@ -36,8 +33,6 @@ class JobWork(Struct, eq=False, gc=True):
     """Those that have not ended, by name."""
     pod_names: dict[str, str] = field(default_factory=dict)
     """The pod of each run that has not ended, by the run's uid."""
-    created: CreateChild | None = None
-    """What its attempt was created by, if a job set did."""
     wake_at: float | None = None
     """When to look at it again although nothing happens."""
     grace_s: float | None = None
@@ -68,50 +63,3 @@ class Work(Struct, Generic[R, S], eq=False, gc=True):
 
 
 SetWork: TypeAlias = Work[JobSet, JobSetSpec]
-
-
-class KnownSets:
-    """The job sets in memory, for those who look after their pods."""
-
-    def __init__(self, state: ControllerState) -> None:
-        """Start with none."""
-        self.works: dict[str, SetWork] = {}
-        self._state = state
-
-    def state_of(self, job: Job) -> JobSetState | None:
-        """Return the state of a job's set, if it has one."""
-        work = self.works.get(job.child.set_id) if job.child is not None else None
-        return None if work is None else work.row.state
-
-    def tell(self, job: Job, event: Event, now: float) -> None:
-        """Note in a job's set's log what the set would not hear of otherwise."""
-        work = self.works.get(job.child.set_id) if job.child is not None else None
-        if work is not None:
-            self.log(work.row, (event,), now)
-
-    def log(self, row: JobSet, what: Sequence[SetDecision | Event], now: float) -> None:
-        """Append to a set's log and to the events."""
-        entries = [SetLogEntry(set_id=row.id, at=now, what=each) for each in what]
-        self._state.log_of_set(entries, [EventRecord(None, now, _event(row, each), row.group, row) for each in what])
-
-    def emit(self, row: JobSet, now: float, event: JobSetEvent) -> None:
-        """Append an event of a set that is about no single job."""
-        self._state.emit(EventRecord(None, now, event, row.group, row))
-
-
-def _event(row: JobSet, what: SetDecision | Event) -> JobSetEvent:
-    if isinstance(what, Event):
-        return JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
-    return JobSetDecided(
-        job_set=row.id,
-        name=row.name,
-        job=what.job,
-        restart=what.attempt[0],
-        job_restart=what.attempt[1],
-        action="" if what.action is None else what.action.value,
-        granted=what.granted,
-        reason=what.reason,
-        message=what.message,
-        rule=what.rule,
-        delay_s=what.delay_s,
-    )

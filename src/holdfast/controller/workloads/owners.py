@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, assert_never
 
-from holdfast.compiled.codec import load_change, load_spec
+from holdfast.compiled.codec import load_change
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.workloads.memory import Work
+from holdfast.controller.workloads.submissions import Submissions
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.base import Owner
@@ -26,9 +27,7 @@ from holdfast.domain.workloads.children import (
     SuspendChild,
     child_of,
     gang_of,
-    job_of,
 )
-from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
 
 if TYPE_CHECKING:
@@ -74,6 +73,7 @@ class Owners(Generic[R, S]):
         self._rules = rules
         self._state = state
         self._store = store
+        self._submissions = Submissions(state, store)
 
     # what a kind may add
 
@@ -240,7 +240,7 @@ class Owners(Generic[R, S]):
             return
         if seen.phase is not ChildPhase.ACTIVE or seen.certain:
             queue.add(self.name, key)
-        elif self.begins_anew and not _is_news(before, seen):
+        elif self.begins_anew and not seen.is_news_after(before):
             queue.linger(self.name, key)
         else:
             queue.defer(self.name, key)
@@ -253,14 +253,10 @@ class Owners(Generic[R, S]):
                 self._look(work, now)
 
     def _look(self, work: Work[R, S], now: float) -> None:
-        self._take_in_submitted(work)
+        if work.submitted:
+            self._submissions.take_in(work)
         if work.row.deleting:
-            why = f"its {work.row.noun} was deleted"
-            self._end_waiting(work, why, now)
-            if self._end_jobs(work, why, now):
-                self._leave(work)
-                self._state.forget_workload(work.row.id)
-                self.tell(work.row, "deleted", now)
+            self._go(work, now)
             return
         for job in work.gone:
             self._end_one(work, job, now)
@@ -276,13 +272,22 @@ class Owners(Generic[R, S]):
             work.children.pop(name, None)
             work.jobs.pop(name, None)
         work.over.clear()
-        self._submit(work, found.orders, now)
+        self._submissions.submit(work, found.orders, now)
         for order in found.orders:
             self._carry_out(work, order, now)
         self._state.queue.wake_at(self.name, row.id, found.wake_at)
         over = f"its {row.noun} has ended: {work.row.ended}"
         if work.row.ended and self._end_jobs(work, over, now) and found.expires_at is None:
             self._leave(work)
+
+    def _go(self, work: Work[R, S], now: float) -> None:
+        """Forget a workload that is deleted, once none of its jobs runs."""
+        why = f"its {work.row.noun} was deleted"
+        self._end_waiting(work, why, now)
+        if self._end_jobs(work, why, now):
+            self._leave(work)
+            self._state.forget_workload(work.row.id)
+            self.tell(work.row, "deleted", now)
 
     def _end_waiting(self, work: Work[R, S], why: str, now: float) -> None:
         """Have no job take a place that becomes free while others stop."""
@@ -338,63 +343,7 @@ class Owners(Generic[R, S]):
         if job_id in self._state.jobs:  # else it was submitted and is not there yet; it is seen to when it is
             self._kind(job_id).suspend(job_id, now, suspended=suspended)
 
-    def _submit(self, work: Work[R, S], orders: Iterable[Order], now: float) -> None:
-        """Submit the jobs that do not exist yet, with this commit; take in those of an earlier one."""
-        state, row, missing = self._state, work.row, self._missing(work, orders)
-        if not missing:
-            return
-        for job in self._store.jobs_by_id(list(missing)):
-            if job.terminal:
-                message = f"{row.noun} {row.name} has used the name {job.name} before"
-                raise Internal(message)
-            del missing[job.id]
-            work.jobs[job.name] = job.id
-            state.take_in(job)
-        for key, order in missing.items():
-            if key not in state.changes.new_jobs:
-                self._submit_one(work, key, order, now)
-        if missing:
-            state.queue.defer(self.name, row.id)
-
-    def _missing(self, work: Work[R, S], orders: Iterable[Order]) -> dict[str, CreateChild]:
-        """Return what is to be created and is not in memory, by id of the job that will be."""
-        missing = {}
-        for each in orders:
-            if not isinstance(each, CreateChild) or each.name in work.submitted:
-                continue
-            known = work.jobs.get(each.name)
-            if known is None:
-                missing[f"{work.row.id}-{each.name}"] = each
-            elif known not in self._state.jobs:
-                message = f"its job {each.name} is quarantined"
-                raise Internal(message)
-        return missing
-
-    def _submit_one(self, work: Work[R, S], key: str, order: CreateChild, now: float) -> None:
-        job = job_of(order, load_spec(order.spec), work.row, key, now)
-        self._state.submit(job)
-        if job.kind == GANG:
-            work.jobs[job.name], work.children[job.name] = job.id, gang_of(job)
-            work.submitted.add(job.name)
-
-    def _take_in_submitted(self, work: Work[R, S]) -> None:
-        """Take in the jobs that an earlier tick submitted and that wait for a place by themselves."""
-        if not work.submitted:
-            return
-        for job in self._store.jobs_by_id([work.jobs[name] for name in work.submitted]):
-            self._state.take_in(job)  # which shows it to its owner
-        if work.submitted:
-            self._state.queue.defer(self.name, work.row.id)
-
     def _end_one(self, work: Work[R, S], job: Job, now: float) -> None:
         self._kind(job.id).finish(job.id, f"deleted by its {work.row.noun}", now)
         del work.jobs[job.name]
         work.children.pop(job.name, None)
-
-
-def _is_news(before: Child | None, seen: Child) -> bool:
-    """Whether a set has to look at what has become of a job; it has foreseen what follows from its own orders."""
-    if before is None:
-        return seen.suspended
-    figures = (before.ready_pods, before.succeeded_pods, before.suspended, before.size, before.phase, before.certain)
-    return figures != (seen.ready_pods, seen.succeeded_pods, seen.suspended, seen.size, seen.phase, seen.certain)

@@ -75,17 +75,10 @@ class Plans:
         job_set = self._sets.get(job.child.set_id) if job.child is not None else None
         if job.child is None or job_set is None:
             return {**own, "JOB_COMPLETION_INDEX": str(run.rank)}
-        spec, uid = job_set.spec, job_set.row.id
-        if work.created is None:
-            work.created = CreateChild(
-                name=job.name,
-                group=job.child.group,
-                index=job.child.index,
-                global_index=spec.offsets[job.child.group] + job.child.index,
-                restart=work.record.restart,
-                job_restart=work.record.job_restart,
-            )
-        return {**own, **pod_environment(spec, work.created, run.rank, uid=uid)}
+        spec, at, record = job_set.spec, job.child, work.record
+        place = spec.offsets[at.group] + at.index
+        created = CreateChild(job.name, at.group, at.index, place, record.restart, record.job_restart)
+        return {**own, **pod_environment(spec, created, run.rank, uid=job_set.row.id)}
 
     def order(self, active: Active, work: JobWork, run: Run, now: float) -> RunOrder:
         """Write the order for a run of an attempt.

@@ -19,10 +19,12 @@ from holdfast.domain.workloads.kubejob.pods import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from holdfast.controller import policy_catalog
     from holdfast.controller.active import Active
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.memory import JobWork, KnownSets
+    from holdfast.controller.workloads.memory import JobWork, SetWork
     from holdfast.controller.workloads.plans import Plans
     from holdfast.domain.job import Job, Run
     from holdfast.domain.policy.model import Backoff
@@ -39,7 +41,7 @@ class Pods:
         self,
         state: ControllerState,
         judging: policy_catalog.Judging,
-        sets: KnownSets,
+        sets: Mapping[str, SetWork],
         plans: Plans,
         *,
         backoff: Backoff = CRASH_BACKOFF,
@@ -50,7 +52,7 @@ class Pods:
         Args:
             state: The controller's state.
             judging: What a decision about a failed program depends on.
-            sets: The job sets of jobs.
+            sets: The job sets of jobs, by id.
             plans: What pods are made from.
             backoff: For ``OnFailure``.
             patience_s: How long after its grace a stopped program may take to be confirmed gone.
@@ -94,9 +96,10 @@ class Pods:
         return look
 
     def _barrier(self, job: Job) -> Barrier:
-        state = self._sets.state_of(job)
-        if state is None:
+        work = self._sets.get(job.child.set_id) if job.child is not None else None
+        if work is None:
             return Barrier()
+        state = work.row.state
         uncounted = state.restarts - state.restarts_counted
         return Barrier(state.in_place_previous, state.in_place_current, uncounted)
 
@@ -135,8 +138,9 @@ class Pods:
             state.wait_no_more(request)
         for name in look.ask:
             self._ask_place(name, active, work, look, now)
-        for told in look.tell:
-            self._sets.tell(active.job, Event(*told), now)
+        job_set = self._sets.get(active.job.child.set_id) if look.tell and active.job.child is not None else None
+        if job_set is not None:
+            state.log_of_set(job_set.row, [Event(*told) for told in look.tell], now)
         if orders.start or orders.forget:
             work.pod_names = {pod.run.uid: name for name, pod in look.pods.items() if pod.run is not None}
         work.pods, work.record = look.pods, look.record

@@ -66,6 +66,13 @@ class Child(Struct, frozen=True, kw_only=True):
         """Which attempt at this job it is; each is judged once."""
         return (self.restart, self.job_restart)
 
+    def is_news_after(self, before: Child | None) -> bool:
+        """Whether a set has to look at what has become of it; it has foreseen what follows from its own orders."""
+        if before is None:
+            return self.suspended
+        was = (before.ready_pods, before.succeeded_pods, before.suspended, before.size, before.phase, before.certain)
+        return was != (self.ready_pods, self.succeeded_pods, self.suspended, self.size, self.phase, self.certain)
+
 
 class CreateChild(Struct, frozen=True):
     """Create a job, or start it again from scratch."""

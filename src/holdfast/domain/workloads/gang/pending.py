@@ -9,6 +9,7 @@ from holdfast.domain.placement.fit import Shape
 from holdfast.domain.policy.decide import and_tried
 from holdfast.domain.record import evolve
 from holdfast.domain.shortage import met
+from holdfast.domain.workloads.dependencies import kept_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 def held(job: Job, reason: str, now: float) -> Job:
     """Hold a waiting job."""
     return evolve(job, state=JobState.HELD, reason=reason or "held", retry_at=None, updated_at=now)
+
+
+def released(spec: JobSpec, job: Job, now: float) -> Job:
+    """Let a held job go on: it waits for what is left of what it waits for, or is pending."""
+    return kept_waiting(job, spec.after, now) if spec.after and job.ready_at is None else queued(job, now)
 
 
 def retried(job: Job, reason: str, now: float) -> Job:

@@ -25,7 +25,7 @@ from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.dependencies import AwaitedState, advanced, kept_waiting
+from holdfast.domain.workloads.dependencies import AwaitedState, advanced
 from holdfast.domain.workloads.gang import interruption
 from holdfast.domain.workloads.gang.conclude import (
     EndedAttempt,
@@ -36,7 +36,7 @@ from holdfast.domain.workloads.gang.conclude import (
 )
 from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
 from holdfast.domain.workloads.gang.flight import Flight, waiting_attempt
-from holdfast.domain.workloads.gang.pending import held, queued, retried
+from holdfast.domain.workloads.gang.pending import held, queued, released, retried
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -276,8 +276,7 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) ->
         case Asked.HOLD if job.state in JOB_WAITING or job.state is JobState.WAITING:
             job = held(job, seen.reason or HELD_BY_USER, now)
         case Asked.RELEASE if job.state is JobState.HELD:
-            waits = spec.after and job.ready_at is None
-            job = kept_waiting(job, spec.after, now) if waits else queued(job, now)
+            job = released(spec, job, now)
         case Asked.HOLD | Asked.RELEASE | Asked.DRAIN | Asked.PREEMPT | Asked.EVICT | Asked.EVICT_NOW:
             job, orders = _interrupt(job, seen, asked, now)
         case Asked.RETRY:

@@ -110,6 +110,27 @@ def ended(
     return Step(END_PODS.name, Outcome.SUCCESS, now, message=message), over
 
 
+def last_step(
+    record: KubeJobRecord, attempt: Attempt, last: Failure | None, now: float, *, in_set: bool
+) -> tuple[Step, Attempt]:
+    """Return the last step of an attempt that is complete, has failed, or was deleted, and of which nothing runs.
+
+    Args:
+        record: What is remembered of its job.
+        attempt: The attempt.
+        last: How the last of its programs failed that did so by itself.
+        now: The time.
+        in_set: Whether its job belongs to a job set.
+    """
+    how = record.state.finished if record.deleting_since is None else None
+    if how is not None and how.type == "Complete":
+        return ended(attempt, Ending.SUCCEEDED, how.message, now)
+    message = record.failed_in_place if how is None else f"{how.reason}: {how.message}"
+    if not message:
+        return ended(attempt, Ending.CANCELLED, "deleted by its job set" if in_set else "cancelled", now)
+    return ended(attempt, Ending.FAILED, message, now, failure=why_failed(record.state, last, message, now))
+
+
 def why_failed(state: KubeJobState, last: Failure | None, message: str, now: float) -> Failure:
     """Return the failure of an attempt: that of the last pod that failed by itself, unless time was over."""
     over = state.finished
@@ -174,14 +195,20 @@ def _held_back(record: KubeJobRecord, wake_at: float | None, parallelism: int | 
     return Standing(JobState.QUEUED, NO_PODS if parallelism == 0 else "")
 
 
-def final(state: KubeJobState, otherwise: str) -> Standing:
-    """Return how a job ends for good: as its attempt did, or cancelled if that never ended."""
-    ended = state.finished
-    if ended is None:
-        return Standing(JobState.CANCELLED, otherwise)
-    if ended.type == "Complete":
-        return Standing(JobState.SUCCEEDED)
-    return Standing(JobState.FAILED, f"{ended.reason}: {ended.message}")
+def over(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Job:
+    """Return a job that ends for good: as its attempt did, or cancelled if that never ended."""
+    how = record.state.finished if record.present else None
+    state, reason = JobState.CANCELLED, otherwise
+    if record.failed_in_place:
+        state, reason = JobState.FAILED, record.failed_in_place
+    elif how is not None:
+        state, reason = JobState.SUCCEEDED, ""
+        if how.type != "Complete":
+            state, reason = JobState.FAILED, f"{how.reason}: {how.message}"
+    requested = job.cancel_requested or state is JobState.CANCELLED
+    return evolve(
+        job, state=state, reason=reason, retry_at=None, ended_at=now, updated_at=now, cancel_requested=requested
+    )
 
 
 def stands(job: Job, found: Standing, now: float) -> Job:
