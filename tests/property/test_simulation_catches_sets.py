@@ -17,7 +17,7 @@ from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.domain.workloads.jobset import children, reconcile
-from holdfast.domain.workloads.jobset.rules import Budget, LimitReached
+from holdfast.domain.workloads.jobset.failure import Budget, LimitReached
 from holdfast.domain.workloads.jobset.state import Transition
 from holdfast.domain.workloads.kubejob.look import PodLook
 from tools.simulate.run import simulate

@@ -12,7 +12,6 @@ from holdfast.domain.failure import ContainerResult
 from holdfast.domain.policy.model import Action, ContainerScope, DecisionCode, ExitCodeOperator, ExitCodes
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.kubejob.failure_policy import judge
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes
 from holdfast.domain.workloads.kubejob.model import (
     POD_BACKOFF,
@@ -29,6 +28,7 @@ from holdfast.domain.workloads.kubejob.model import (
     SuccessRule,
 )
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
+from holdfast.domain.workloads.kubejob.rulesets import judge
 from holdfast.domain.workloads.kubejob.tally import remaining_s, updated
 from tools.cases.podjob import started_by, stopped_by
 

@@ -177,7 +177,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a job set restarts once too often",
-        "domain/workloads/jobset/rules.py",
+        "domain/workloads/jobset/failure.py",
         "limit.used >= limit.limit",
         "limit.used > limit.limit",
         ("unit/test_jobset.py",),

@@ -11,6 +11,7 @@ from holdfast.domain.job import Attempt, JobState
 from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
+from holdfast.domain.workloads.children import begun_as
 from holdfast.domain.workloads.dependencies import advanced
 from holdfast.domain.workloads.gang.pending import held, released
 from holdfast.domain.workloads.kubejob.model import KubeJobState
@@ -177,11 +178,11 @@ class KubeJobs:
 
     def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
         """Begin a job for its owner."""
-        self._begin(job, KubeJobRecord.ordered(job, order, owner), now)
+        self._begin(job, begun_as(order, job, owner), now)
 
     def _begin(self, job: Job, record: KubeJobRecord, now: float) -> None:
-        """Begin an attempt at a job with a fresh record."""
-        number = record.attempt
+        """Begin an attempt at a job with a fresh record; its number follows from its own and its set's restarts."""
+        number = 1 + record.restart + record.job_restart
         work = self.jobs[job.id] = JobWork(record, self.jobs[job.id].stored)
         self._put(work, record)
         queued = job
@@ -299,7 +300,7 @@ class KubeJobs:
         self._pods.carry_out(active, work, look, now)
         if work.record.deleting_since is None:
             self._put(work, work.record)
-            if work.record.state.finished is not None:
+            if work.record.state.finished_at is not None:
                 self._finished(active, work, now)
             elif work.record.suspended and not work.pods:
                 self._release(work, active.job)

@@ -266,7 +266,8 @@ class Owners(Generic[R, S]):
             self.log(row, (*found.decisions, *found.events), now)
         if found.state != row.state or found.expires_at != row.expires_at:
             self.put(work, evolve(row, state=found.state, expires_at=found.expires_at, updated_at=now))
-        if work.row.ended and not row.ended:
+        ended = work.row.ended
+        if ended and not row.ended:
             self.tell(work.row, "ended", now)
         for name in work.over:
             work.children.pop(name, None)
@@ -276,8 +277,7 @@ class Owners(Generic[R, S]):
         for order in found.orders:
             self._carry_out(work, order, now)
         self._state.queue.wake_at(self.name, row.id, found.wake_at)
-        over = f"its {row.noun} has ended: {work.row.ended}"
-        if work.row.ended and self._end_jobs(work, over, now) and found.expires_at is None:
+        if ended and self._end_jobs(work, f"its {row.noun} has ended: {ended}", now) and found.expires_at is None:
             self._leave(work)
 
     def _go(self, work: Work[R, S], now: float) -> None:

@@ -9,10 +9,10 @@ from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.record import Struct
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.dependencies import waits_for
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 if TYPE_CHECKING:
-    from holdfast.domain.workloads.base import Owner
-    from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
+    from holdfast.domain.workloads.base import Owner, Workload
     from holdfast.domain.workloads.spec import JobSpec
 
 
@@ -147,6 +147,22 @@ def job_of(order: CreateChild, spec: JobSpec, owner: Owner, key: str, now: float
         submitter_uid=owner.submitter_uid,
         group=owner.group,
         kind=spec.kind,
+    )
+
+
+def begun_as(order: CreateChild, job: Job, owner: Workload) -> KubeJobRecord:
+    """Return the record of a new attempt at a job made of pods, as its owner orders it."""
+    parallelism, completions = order.size or (None, None)
+    return KubeJobRecord(
+        job.id,
+        owner=owner.id,
+        created_at=job.submitted_at,
+        generation=owner.generation,
+        restart=order.restart,
+        job_restart=order.job_restart,
+        suspended=order.suspended,
+        parallelism=parallelism,
+        completions=completions,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.jobset.failure import Budget
 from holdfast.domain.workloads.jobset.model import CONTROLLER, RestartStrategy, StartupOrder
-from holdfast.domain.workloads.jobset.rules import Budget
 from holdfast.domain.workloads.jobset.state import FAILED_JOBS, Terminal
 
 if TYPE_CHECKING:

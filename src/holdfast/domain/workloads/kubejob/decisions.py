@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from holdfast.domain.policy.model import Decision
-    from holdfast.domain.workloads.kubejob.failure_policy import PodVerdict
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec, KubeJobState, Pod
+    from holdfast.domain.workloads.kubejob.rulesets import PodVerdict
     from holdfast.domain.workloads.kubejob.tally import Tally
 
 

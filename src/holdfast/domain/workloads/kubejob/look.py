@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt
     from holdfast.domain.lifecycle import Step
     from holdfast.domain.placement.fit import PlaceKey
-    from holdfast.domain.workloads.kubejob.model import Pod, PodDecision, StartPod
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Pod, PodDecision, StartPod
     from holdfast.domain.workloads.kubejob.standing import Standing
 
 
@@ -66,7 +66,7 @@ class PodLook(Programs):
 
     def _sync(self) -> None:
         spec, state = self.facts.plan.current(self.record), self.record.state
-        found = reconcile(spec, state, list(self._as_seen(indexed=spec.indexed)), self.now, cap=self.facts.cap)
+        found = reconcile(spec, state, list(self._as_seen(spec)), self.now, cap=self.facts.cap)
         self._decided(found.decisions)
         self._clear()
         for order in found.orders:
@@ -77,13 +77,13 @@ class PodLook(Programs):
         self._start_idle()
         self.record, self.wake_at = evolve(self.record, state=found.state), found.wake_at
 
-    def _as_seen(self, *, indexed: bool) -> Iterable[Pod]:
+    def _as_seen(self, spec: KubeJobSpec) -> Iterable[Pod]:
         """Show the pods as the Job controller would see them; those that have not changed as before."""
         counted, container = self.record.state.counted, self.facts.plan.program.container
         for name, pod in self.pods.items():
             told, shown = name in counted, pod.shown
             if shown is None or shown[0] is not told:
-                shown = (told, pod_of(pod.record, pod.run, container=container, indexed=indexed, told=told))
+                shown = (told, pod_of(pod.record, pod.run, container=container, indexed=spec.indexed, told=told))
                 self.pods[name] = evolve(pod, shown=shown)
             yield shown[1]
 

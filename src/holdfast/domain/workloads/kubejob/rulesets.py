@@ -2,7 +2,9 @@
 
 They count what upstream counts: a Job its failed pods against ``backoffLimit``, or those of an index against
 ``backoffLimitPerIndex``; a set its restarts in place against ``maxRestarts``; ``OnFailure`` nothing, as its Job counts
-restarts only once they have happened.
+restarts only once they have happened. What a podFailurePolicy says of a failed pod is said as upstream says it: exit
+codes are looked up in app containers first, then in init containers; any failed container counts, and a code of 0 never
+matches.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, Failure
 from holdfast.domain.policy.compiled import CompiledRule, PolicySet, RuleIndex
-from holdfast.domain.policy.model import Action, Backoff, ContainerScope, RetryPolicy, Rule
-from holdfast.domain.record import evolve
+from holdfast.domain.policy.matchers import ContainerSelector
+from holdfast.domain.policy.model import Action, Backoff, ContainerScope, ExitCodeOperator, RetryPolicy, Rule
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.kubejob.model import PodAction, PodPhase, RestartPolicy
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ INDEX_BACKOFF = "backoffLimitPerIndex"
 MAX_RESTARTS = "maxRestarts"
 _NO_WAIT = Backoff(initial_s=0.0)
 """A Job waits before it replaces any of its pods, not for each failure."""
+NAMESPACE = "default"
+"""What stands for the namespace in messages: Holdfast has none."""
 _ACTIONS = {
     PodAction.COUNT: Action.RETRY,
     PodAction.IGNORE: Action.IGNORE,
@@ -70,6 +75,36 @@ def as_seen(pod: Pod) -> Failure:
     if pod.phase is not PodPhase.FAILED:
         return Failure(Cause.UNKNOWN, frozenset())
     return Failure(Cause.UNKNOWN, frozenset(map("=".join, pod.conditions)), pod.containers)
+
+
+class PodVerdict(Struct, frozen=True):
+    """What the policy says about one pod."""
+
+    action: PodAction
+    rule: int | None = None
+    reason: str = ""
+    """Of the Job, when it fails by this."""
+    message: str = ""
+
+
+def judge(spec: KubeJobSpec, pod: Pod) -> PodVerdict:
+    """Judge one failed pod; one still terminating has not failed yet and counts as ``Count``."""
+    index = of_job(spec).first_match(as_seen(pod)).index if spec.failure_rules else None
+    if index is None or spec.failure_rules is None:
+        return PodVerdict(PodAction.COUNT)
+    rule = spec.failure_rules[index]
+    message = f"{_found(rule, pod)} matching {rule.action} rule at index {index}"
+    return PodVerdict(rule.action, index, rule.job_reason, message)
+
+
+def _found(rule: PodRule, pod: Pod) -> str:
+    """Say what a rule matches, word for word as the Job controller does; rules of job sets match these texts."""
+    codes = rule.exit_codes
+    if codes is None:
+        return f"Pod {NAMESPACE}/{pod.name} has condition {min(rule.conditions & pod.conditions)[0]}"
+    failed = ContainerSelector(rule.container_name, init=True).of_containers(pod.containers)
+    one = next(one for one in failed if (one.exit_code in codes.values) is (codes.operator is ExitCodeOperator.IN))
+    return f"Container {one.name} for pod {NAMESPACE}/{pod.name} failed with exit code {one.exit_code}"
 
 
 def _otherwise(counter: str, limit: int | None, reason: str) -> CompiledRule:

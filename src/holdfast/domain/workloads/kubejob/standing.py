@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.lifecycle import TransitionStatus
-    from holdfast.domain.workloads.kubejob.model import KubeJobState
+    from holdfast.domain.workloads.kubejob.model import JobCondition
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 
@@ -128,13 +128,12 @@ def last_step(
     message = record.failed_in_place if how is None else f"{how.reason}: {how.message}"
     if not message:
         return ended(attempt, Ending.CANCELLED, "deleted by its job set" if in_set else "cancelled", now)
-    return ended(attempt, Ending.FAILED, message, now, failure=why_failed(record.state, last, message, now))
+    return ended(attempt, Ending.FAILED, message, now, failure=_why_failed(how, last, message, now))
 
 
-def why_failed(state: KubeJobState, last: Failure | None, message: str, now: float) -> Failure:
+def _why_failed(how: JobCondition | None, last: Failure | None, message: str, now: float) -> Failure:
     """Return the failure of an attempt: that of the last pod that failed by itself, unless time was over."""
-    over = state.finished
-    if over is not None and over.reason == DEADLINE.reason:
+    if how is not None and how.reason == DEADLINE.reason:
         # All pods were stopped; an earlier failure is not what ended the job.
         late = frozenset({FailureCondition.DEADLINE_EXCEEDED})
         return Failure(Cause.EXECUTION_TIMEOUT, late, message=message, failed_at=now, ended_by=EndedBy.DEADLINE)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct, field
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.kubejob.model import KubeJobState
-
-if TYPE_CHECKING:
-    from holdfast.domain.job import Job
-    from holdfast.domain.workloads.children import CreateChild
 
 
 class PodRecord(Struct, frozen=True):
@@ -75,27 +70,6 @@ class KubeJobRecord(Workload, frozen=True):
     state: KubeJobState = field(default_factory=KubeJobState)
     pods: tuple[PodRecord, ...] = ()
     """Pods that have not ended."""
-
-    @classmethod
-    def ordered(cls, job: Job, order: CreateChild, owner: Workload) -> KubeJobRecord:
-        """Return the record of a new attempt at a job, as its owner orders it."""
-        parallelism, completions = order.size or (None, None)
-        return cls(
-            job.id,
-            owner=owner.id,
-            created_at=job.submitted_at,
-            generation=owner.generation,
-            restart=order.restart,
-            job_restart=order.job_restart,
-            suspended=order.suspended,
-            parallelism=parallelism,
-            completions=completions,
-        )
-
-    @property
-    def attempt(self) -> int:
-        """The number of its attempt: it follows from its own and its set's restarts."""
-        return 1 + self.restart + self.job_restart
 
     kind = KUBEJOB
     noun = "job made of pods"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.policy.decide import delay_s
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.kubejob.failure_policy import PodVerdict, judge
 from holdfast.domain.workloads.kubejob.model import POD_ENDED, BackoffRecord, PodAction, PodPhase, PodReplacement
+from holdfast.domain.workloads.kubejob.rulesets import PodVerdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
