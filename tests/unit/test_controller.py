@@ -190,6 +190,20 @@ def test_a_late_failure_report_changes_nothing_after_a_cancel(lab: Lab) -> None:
     assert len(lab.attempts(job)) == 1
 
 
+def test_a_report_of_a_run_that_another_executor_has_changes_nothing(lab: Lab) -> None:
+    job = lab.submit(job_named("mine", retrying(9)), FOREVER)
+    lab.pass_s(1)
+    (run,) = lab.runs(job)
+    over = exits(3).outcome
+    told = Observation(run.uid, RunPhase.FINISHED, outcome=over, progress="all done")
+    for executor in ("other", "another"):
+        lab.controller.tick([ExchangeRequest(executor, 1, (), {run.uid: told})])
+    lab.pass_s(20)
+    (after,) = lab.runs(job)
+    assert (after.status, after.progress, after.outcome) == (RunStatus.RUNNING, "", None)
+    assert lab.job(job).state is JobState.RUNNING
+
+
 def test_a_held_job_is_released_into_a_new_attempt_without_using_budget(lab: Lab) -> None:
     hold = Rule(Action.HOLD, "look", hold_reason="look at the disk")
     job = lab.submit(job_named("job", retrying(0, rules=(hold,))), lambda order: exits(1 if order.attempt == 1 else 0))

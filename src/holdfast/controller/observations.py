@@ -139,10 +139,9 @@ class Observations:
         for uid, observation in request.observed.items():
             # Unchanged is the same object within a process, and an equal one over a wire.
             seen = before.get(uid)
-            if seen is not observation and seen != observation:
-                if not self._take(uid, observation, now):
-                    failed[uid] = None
-                self._progress[uid] = observation.progress
+            new = seen is not observation and seen != observation
+            if new and not self._take(request.executor, uid, observation, now):
+                failed[uid] = None
         self._miss([*before, *self._expected.pop(request.executor, ())], request, now)
         self._seen[request.executor] = {**request.observed, **failed} if failed else request.observed
         if self.losses.ended:
@@ -212,11 +211,15 @@ class Observations:
         if not self._quarantine.attempt_anyway(active.job.kind, run.job_id, now, _TAKING_IN, end):
             self._expected.setdefault(run.executor, []).append(run.uid)
 
-    def _take(self, uid: str, observation: Observation, now: float) -> bool:
-        """Take in what one run was seen doing; returns whether that could be done."""
+    def _take(self, executor: str, uid: str, observation: Observation, now: float) -> bool:
+        """Take in what one run was seen doing; returns whether that could be done.
+
+        Of one that another executor has it says nothing: that may have started it, and this one cannot know it.
+        """
         found = self._find(uid)
-        if found is None:
+        if found is None or found[1].executor != executor:
             return True
+        self._progress[uid] = observation.progress
         report = partial(self._report, *found, observation, now)
         return self._quarantine.attempt_anyway(found[0].job.kind, found[1].job_id, now, _TAKING_IN, report)
 

@@ -54,4 +54,11 @@ MUTATIONS = (
         "(1000 ** _POWERS[match[2].lower()])",
         ("unit/test_fluster_resources.py",),
     ),
+    Mutation(
+        "an executor ends the runs of others",
+        "controller/observations.py",
+        "if found is None or found[1].executor != executor:",
+        "if found is None:",
+        ("unit/test_controller.py::test_a_report_of_a_run_that_another_executor_has_changes_nothing",),
+    ),
 )
