@@ -1,0 +1,95 @@
+"""Fluster's cases: each passes, or is listed as different or as not understood, with the reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.cases.checkers import check
+from tools.cases.fluster_deviations import DEVIATIONS
+from tools.cases.results import Deviates, Skip
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES: list[dict[str, Any]] = json.loads((ROOT / "tests/data/cases/fluster.json").read_text())
+MORE: list[dict[str, Any]] = json.loads((ROOT / "tests/data/cases/fluster-more.json").read_text())
+DIFFERENT = {"FL-056", "FL-065", "FL-089", "FL-091", "FL-092", "FL-107"}
+NOT_UNDERSTOOD = {
+    *("FL-016", "FL-017", "FL-061", "FL-062", "FL-071", "FL-072", "FL-073", "FL-074", "FL-075", "FL-079", "FL-080"),
+    *("FL-087", "FL-101", "FL-112"),
+}
+
+
+def named(name: str) -> dict[str, Any]:
+    return next(case for case in (*CASES, *MORE) if case["id"] == name)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_every_case_passes_or_is_listed(case: dict[str, Any]) -> None:
+    if case["id"] in DIFFERENT:
+        with pytest.raises(Deviates):
+            check(case)
+    elif case["id"] in NOT_UNDERSTOOD:
+        with pytest.raises(Skip, match="not understood"):
+            check(case)
+    else:
+        assert check(case) == []
+
+
+@pytest.mark.parametrize("case", MORE, ids=lambda case: case["id"])
+def test_cases_of_the_same_kinds_with_other_numbers_and_phrases_pass(case: dict[str, Any]) -> None:
+    assert check(case) == []
+
+
+def test_every_case_is_there_once() -> None:
+    names = [case["id"] for case in CASES]
+    assert len(names) == len(set(names)) == 79
+    assert set(names) >= DIFFERENT | NOT_UNDERSTOOD
+
+
+def test_the_page_for_fluster_users_lists_every_deviation_with_its_reason() -> None:
+    page = (ROOT / "docs/fluster.md").read_text()
+    for deviation in DEVIATIONS:
+        assert f"- {deviation.reason[0].upper()}{deviation.reason[1:]}.\n" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("FL-002", {"executions": 2}),
+        ("FL-003", {"worker_id": "w1"}),
+        ("FL-004", {"first": "SHOULD_RETRY, failure_count=2"}),
+        ("FL-004", {"finished_at_ms": 4001}),
+        ("FL-009", {"after_first": {"preemption_count": 2}}),
+        ("FL-010", {"next_worker_failure": "FAILED terminal"}),
+        ("FL-013", {"error": "no more money"}),
+        ("FL-018", {"requeued": True}),
+        ("FL-020", {"worker_receives_stop": False}),
+        ("FL-024", {"not": "RUNNING"}),
+        ("FL-030", {"137": "no retry"}),
+        ("FL-035", {"filters_consulted": True}),
+        ("FL-038", {"delays_s": [1, 2, 4, 8, 16, 32, 64, 64]}),
+        ("FL-041", {"at_10999": "assigned"}),
+        ("FL-050", {"attempts[0]": {"error": "bang"}}),
+        ("FL-058", {"j1": {"preemption_count": 0}}),
+        ("FL-059", {"worker_healthy": False}),
+        ("FL-064", {"job": "unchanged (attempt 2)"}),
+        ("FL-065", {"state": "SUCCEEDED"}),
+        ("FL-066", {"ignored": False}),
+        ("FL-086", {"each": "INVALID_ARGUMENT, all queued"}),
+        ("FL-090", {"preemption_counts": [1, 2]}),
+        ("FL-097", {"workers": ["w1"]}),
+        ("FL-103", {"budget": "preemption"}),
+        ("FL-109", {"old slice reused": True}),
+        ("FL-113", {"last_attempt_state": "KILLED"}),
+    ],
+)
+def test_a_case_that_expects_something_else_does_not_pass(name: str, wrong: dict[str, Any]) -> None:
+    case = named(name)
+    try:
+        mismatches = check({**case, "expect": {**case["expect"], **wrong}})
+    except Skip:
+        return
+    assert mismatches != []

@@ -1,0 +1,125 @@
+"""Checks Fluster's cases: a job is launched as one is given, what the case says happens to it, and it is looked at."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tools.cases import fluster_several as several
+from tools.cases.fluster_deviations import deviations_of
+from tools.cases.fluster_expect import IGNORED, compare
+from tools.cases.fluster_given import read_given
+from tools.cases.fluster_steps import carry_out
+from tools.cases.fluster_story import FINISHED, Story
+from tools.cases.fluster_world import LOST, Refused, exit_of
+from tools.cases.results import Deviates, Mismatch, Skip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools.cases.results import Case
+
+
+def check(case: Case) -> list[Mismatch]:
+    """Check one case; what is different on purpose is left out, and the rest has to be as it says.
+
+    Raises:
+        Skip: Something of it is not understood.
+        Deviates: It comes out differently on purpose.
+    """
+    different = deviations_of(case)
+    if not different:
+        return _checked(case)
+    reason = "; ".join(one.reason for one in different)
+    fields = frozenset[str]().union(*(one.fields for one in different))
+    rest = {name: value for name, value in case["expect"].items() if name not in fields}
+    if all(one.fields for one in different) and rest and (mismatches := _checked({**case, "expect": rest})):
+        return mismatches
+    raise Deviates(reason)
+
+
+def _checked(case: Case) -> list[Mismatch]:
+    when = case["when"]
+    if not case["expect"].keys() - IGNORED:
+        msg = "not understood: it expects nothing"
+        raise Skip(msg)
+    if isinstance(when, str):
+        for pattern, checker in (*SEVERAL, *several.SEVERAL):
+            match = re.fullmatch(pattern, when)
+            if match is not None and not (checker is several.find_assignments and _is_of_one_job(case)):
+                return checker(case, match)
+    story = Story(read_given(case["given"]))
+    carry_out(story, when)
+    expect = dict(case["expect"])
+    nexts = [(name, expect.pop(name)) for name in list(expect) if name in _NEXT]
+    found = compare(story, expect)
+    for name, wanted in nexts:
+        found += _next(case, name, wanted)
+    return found
+
+
+def _is_of_one_job(case: Case) -> bool:
+    return not {"queue", "workers", "job_cpu"} & case["given"].keys()
+
+
+_NEXT = {"next_job_failure": exit_of(1), "next_worker_failure": LOST}
+
+
+def _next(case: Case, name: str, wanted: str) -> list[Mismatch]:
+    """Let it happen all over again, and then one thing more."""
+    match = re.fullmatch(r"([A-Z_]+) terminal", wanted)
+    if match is None:
+        msg = f"not understood: expects {name!r} to be {wanted!r}"
+        raise Skip(msg)
+    story = Story(read_given(case["given"]))
+    carry_out(story, case["when"])
+    story.fail(_NEXT[name])
+    got = story.status["state"]
+    return [] if got == match[1] and got in FINISHED else [Mismatch(name, wanted, got)]
+
+
+def _each_code(case: Case, match: re.Match[str]) -> list[Mismatch]:
+    """End a job of its own with each exit code."""
+    codes = [int(code) for code in re.split(r" ?[/,] ?", match["codes"])]
+    found, expect = [], case["expect"]
+    for code in codes:
+        story = Story(read_given(case["given"]))
+        story.fail(exit_of(code))
+        wanted = str(expect.get(str(code), expect.get("retry", "")))
+        said = re.match(r"no retry|retry|yes for each", wanted)
+        if said is None:
+            msg = f"not understood: expects of exit code {code} {wanted!r}"
+            raise Skip(msg)
+        got = story.status["state"] not in FINISHED
+        if got is (said[0] == "no retry"):
+            found.append(Mismatch(f"exit {code}", wanted, story.status))
+    return found
+
+
+def _launches(case: Case, _: re.Match[str]) -> list[Mismatch]:
+    """Launch each configuration."""
+    given, found, expect = read_given(case["given"]), [], case["expect"]
+    each = expect.get("each")
+    if each is not None and each != "INVALID_ARGUMENT, nothing queued":
+        msg = f"not understood: expects each to be {each!r}"
+        raise Skip(msg)
+    for retry in given.retries or [given.retry]:
+        given.retry = dict(retry or {})
+        try:
+            story = Story(given)
+        except Refused:
+            if each is None:
+                raise
+            continue
+        if each is not None:
+            found.append(Mismatch(f"submit {retry}", each, "it was queued"))
+        else:
+            found += compare(story, expect)
+    return found
+
+
+SEVERAL: tuple[tuple[str, Callable[[Case, re.Match[str]], list[Mismatch]]], ...] = (
+    (r"exits? (?P<codes>\d+(?: ?[/,] ?\d+)+)", _each_code),
+    (r"submit(?: each)?", _launches),
+)
+"""What is about several jobs, each by itself."""

@@ -1,0 +1,269 @@
+"""What cases of Fluster's can be given: a table of names, each with what it may say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.fluster.retry import Defaults
+from tools.cases.results import Skip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_MS = 1000
+NUMBERS = {"once": 1, "twice": 2, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+
+
+def number_of(word: str) -> int:
+    """Read a number, perhaps in words."""
+    return int(word) if word.isdigit() else NUMBERS[word]
+
+
+@dataclass(slots=True)
+class Given:
+    """What a case begins with."""
+
+    retry: dict[str, Any] = field(default_factory=dict)
+    retries: list[Mapping[str, Any] | None] = field(default_factory=list)
+    """Several configurations, each of a job of its own."""
+    defaults: Defaults = Defaults()  # noqa: RUF009 - it is frozen
+    resources: dict[str, Any] = field(default_factory=dict)
+    worker_cpu: int = 64
+    timeout_s: float | None = None
+    """For a place."""
+    worker_timeout_s: float | None = None
+    silent_s: float = 0.0
+    """How long a worker has been silent."""
+    program: Callable[[int], int] | None = None
+    """The exit code of each attempt, which count from 0."""
+    begins: str = "new"
+    """How far the job has come: ``new``, ``pending``, ``running``, ``backoff``, ``killed``, ``failed``, ``lost``."""
+    worker: str = "w1"
+    attempt: int = 0
+    ran_s: float = 0.0
+    failed_at_s: float | None = None
+    waited_s: float = 0.0
+    exit_code: int | None = None
+    oom: bool = False
+    grace_s: float | None = None
+    ignores_sigterm: bool = False
+    loses_a_report: bool = False
+    unknown: bool = False
+    """Whether the job that is told of is one that nobody knows."""
+
+
+def read_given(given: Mapping[str, Any]) -> Given:
+    """Read what a case is given.
+
+    Raises:
+        Skip: Something of it is not understood.
+    """
+    found = Given()
+    for name, value in given.items():
+        reader = READERS.get(name)
+        if reader is None or reader(found, value) is False:
+            msg = f"not understood: given {name!r} of {value!r}"
+            raise Skip(msg)
+    return found
+
+
+Reader = "Callable[[Given, Any], bool | None]"
+
+
+def _config(name: str, factor: int | None = None) -> Callable[[Given, Any], bool | None]:
+    def read(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a case
+        if isinstance(value, (list, str)) and not name.endswith("codes"):
+            return False
+        found.retry[name] = value if factor is None else round(value * factor)
+        return None
+
+    return read
+
+
+_SHORT = {
+    "initial_delay": ("initial_retry_delay_ms", _MS),
+    "initial": ("initial_retry_delay_ms", _MS),
+    "max_delay": ("max_retry_delay_ms", _MS),
+    "max": ("max_retry_delay_ms", _MS),
+    "multiplier": ("backoff_multiplier", None),
+    "max_retries_failure": ("max_retries_failure", None),
+    "max_retries_preemption": ("max_retries_preemption", None),
+    "retry_on_exit_codes": ("retry_on_exit_codes", None),
+    "no_retry_on_exit_codes": ("no_retry_on_exit_codes", None),
+}
+
+
+def config_of(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration in the protocol's names."""
+    found = Given()
+    for name, each in value.items():
+        READERS[name](found, each)
+    return found.retry
+
+
+def _retry(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a case
+    if isinstance(value, list):
+        found.retries = [config_of(one) for one in value]
+    elif isinstance(value, dict):
+        found.retry |= config_of(value)
+    elif value == "message absent, or present with only max_retries_failure set":
+        found.retries = [None, {"max_retries_failure": 1}]
+    else:
+        return bool(value == "absent")
+    return None
+
+
+_FAILS = re.compile(r"fails (\w+)(?: times?)? then (?:succeeds|returns)")
+_ALWAYS = re.compile(r"always exits? (\d+)")
+
+
+def _program(found: Given, value: str) -> bool | None:
+    if match := _FAILS.fullmatch(value):
+        failures = number_of(match[1])
+        found.program = lambda attempt: 1 if attempt < failures else 0
+    elif match := _ALWAYS.fullmatch(value):
+        code = int(match[1])
+        found.program = lambda _: code
+    else:
+        return False
+    return None
+
+
+_STATE = re.compile(r"(PENDING|RUNNING|KILLED)(?: on (w\d+))?")
+
+
+def _state(found: Given, value: str) -> bool | None:
+    match = _STATE.fullmatch(value)
+    if match is None:
+        return False
+    found.begins, found.worker = match[1].lower(), match[2] or found.worker
+    return None
+
+
+def _job(found: Given, value: str) -> bool | None:
+    if value == "unknown":
+        found.unknown, found.begins = True, "running"
+    elif value == "PENDING in back-off":
+        return _in_backoff(found, "now+8000")
+    else:
+        return False
+    return None
+
+
+def _in_backoff(found: Given, value: str) -> bool | None:
+    match = re.fullmatch(r"now\+(\d+)", value)
+    if match is None:
+        return False
+    wait_ms = int(match[1])
+    found.begins = "backoff"
+    found.retry |= {"max_retries_failure": 3, "initial_retry_delay_ms": wait_ms}
+    return None
+
+
+def _defaults(found: Given, value: Mapping[str, int]) -> bool | None:
+    if value.keys() - {"failure", "preemption", "delay_ms"}:
+        return False
+    found.defaults = Defaults(value.get("failure", 0), value.get("preemption", 100), value.get("delay_ms", 1000))
+    return None
+
+
+def _attempt(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a case
+    if isinstance(value, int):
+        found.attempt = value
+    elif value == "FAILED but task re-queued":
+        found.begins = "failed"
+    else:
+        return False
+    return None
+
+
+def _ago(name: str) -> Callable[[Given, Any], bool | None]:
+    def read(found: Given, value: str) -> bool | None:
+        match = re.fullmatch(r"now-(\d+)ms", value)
+        if match is None:
+            return False
+        setattr(found, name, int(match[1]) / _MS)
+        return None
+
+    return read
+
+
+def _set(name: str, factor: float | None = None) -> Callable[[Given, Any], bool | None]:
+    def read(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a case
+        setattr(found, name, value if factor is None else value * factor)
+        return None
+
+    return read
+
+
+def _is(*allowed: object, **sets: object) -> Callable[[Given, Any], bool | None]:
+    """Understand these values alone, and set what they mean."""
+
+    def read(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a case
+        if value not in allowed:
+            return False
+        for name, each in sets.items():
+            setattr(found, name, each)
+        return None
+
+    return read
+
+
+def _worker(found: Given, value: str) -> bool | None:
+    if value in {"free", "no longer lists the attempt"}:
+        return None
+    if re.fullmatch(r"w\d+", value) is None:
+        return False
+    found.worker = value
+    return None
+
+
+def _holder(found: Given, value: str) -> bool | None:
+    """Have it run on a worker."""
+    found.begins = "running"
+    return _worker(found, value)
+
+
+def _resource(name: str) -> Callable[[Given, Any], bool | None]:
+    def read(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a case
+        found.resources[name] = value
+        return None
+
+    return read
+
+
+READERS: dict[str, Callable[[Given, Any], bool | None]] = {
+    **{short: _config(name, factor) for short, (name, factor) in _SHORT.items()},
+    "retry": _retry,
+    "job_retry": _retry,
+    "both_lists": _is("empty"),
+    "controller_defaults": _defaults,
+    "program": _program,
+    "state": _state,
+    "job": _job,
+    "retry_available_at_ms": _in_backoff,
+    "attempt": _attempt,
+    "attempt 0": _is("worker lost", begins="lost"),
+    "task": _is("PENDING for retry; last attempt FAILED", begins="failed"),
+    "worker": _worker,
+    "worker_id": _holder,
+    "current_attempt_id": _set("attempt"),
+    "cpu": _resource("cpu"),
+    "worker_cpu": _set("worker_cpu"),
+    "scheduling_timeout_seconds": _set("timeout_s"),
+    "ran_for_s": _set("ran_s"),
+    "failed_at_ms": _set("failed_at_s", 1 / _MS),
+    "submitted": _ago("waited_s"),
+    "worker_timeout_seconds": _set("worker_timeout_s"),
+    "last_heartbeat": _ago("silent_s"),
+    "running": _is(["j1"], begins="running"),
+    "exit": _set("exit_code"),
+    "oom_killed": _set("oom"),
+    "term_timeout_ms": _set("grace_s", 1 / _MS),
+    "report": _is("terminal report RPC fails once; worker stays healthy", begins="running", loses_a_report=True),
+    "result": _is("attempt SUCCEEDED but report lost", begins="running", loses_a_report=True),
+    "process": _is("ignores SIGTERM", ignores_sigterm=True, begins="running"),
+}
+"""By name: what it sets; ``False`` is a value that is not understood."""
