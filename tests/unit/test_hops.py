@@ -43,6 +43,7 @@ def counting() -> Iterator[Counter[str]]:
         name = COUNTED.get(frame.f_code.co_qualname)
         if event == "call" and name is not None:
             calls[name] += 1
+            calls.update(f"looks at {key}" for key in frame.f_locals.get("keys", ()))
 
     sys.setprofile(count)
     try:
@@ -112,6 +113,7 @@ def test_a_set_is_looked_at_twice_between_the_failure_of_a_pod_and_its_next_star
     assert lab.clock.time < 1_000_010.0
     assert calls["converge"] == 2
     assert 1 <= calls["reconcile of Jobs"] <= 4
+    assert max(calls[f"looks at id-train-w-{index}"] for index in range(3)) <= 3  # one of them hears that it runs
 
 
 def test_how_many_jobs_of_a_set_have_their_places_is_shown_within_a_second_though_no_rule_asks_for_it() -> None:

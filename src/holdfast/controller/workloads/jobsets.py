@@ -17,6 +17,7 @@ from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, 
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, converge, expected_pods
 from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, Event, JobSet, Transition, failed
+from holdfast.domain.workloads.kubejob.pods import told_in_place
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
             # Absent pods do not hold up the barrier: they have succeeded, or wait for resources that those at the
             # barrier may hold, and begin where the others are by then.
             jobs = (self._pods.jobs.get(job_id) for job_id in work.jobs.values())
-            attempts = [told for job in jobs if job is not None for told in _told_in_place(job)]
+            attempts = [told for job in jobs if job is not None for told in told_in_place(job.pods)]
             absent = expected_pods(work.spec) - len(attempts)
             in_place = InPlace((*attempts, *[max(attempts, default=0)] * absent))
         allowed = self._catalog.catalogue.settings.global_max_retries != 0
@@ -133,7 +134,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
 
     def hear(self, owner: SetWork, job: Job, work: JobWork) -> None:
         """Have a set looked at when pods of it report another restart in place."""
-        told = _told_in_place(work)
+        told = told_in_place(work.pods)
         if owner.reports is not None and owner.reports.get(job.name) != told:
             owner.reports[job.name] = told
             self._state.queue.add(self.name, owner.row.id)
@@ -188,9 +189,3 @@ class JobSets(Owners[JobSet, JobSetSpec]):
 
 def _restarts_in_place(spec: JobSetSpec) -> bool:
     return spec.failure is not None and spec.failure.strategy is RestartStrategy.IN_PLACE
-
-
-def _told_in_place(work: JobWork) -> tuple[int, ...]:
-    """List how often pods of a job restarted in place, those that have run or are to go on with the others."""
-    records = (pod.record for pod in work.pods.values())
-    return tuple(record.in_place for record in records if record.run or record.in_place)

@@ -260,8 +260,8 @@ class KubeJobs:
             active, work, name = self._pods.waiting.pop(request)
             if active.attempt.job_id not in looks:
                 looks[active.attempt.job_id] = active, work, self._pods.look(active, work, now)
-            look = looks[active.attempt.job_id][2]
-            look.start(name, request, places[request][0], self._pods.granted(request))
+            (devices,) = self._state.capacity.grants.get(request, ((),))
+            looks[active.attempt.job_id][2].start(name, request, places[request][0], devices)
         for active, work, look in looks.values():
             self._pods.carry_out(active, work, look, now)
             self._put(work, work.record)

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.plan import PodPlan
     from holdfast.domain.workloads.kubejob.pods import LivePod
 
-_NOTHING_GRANTED: tuple[tuple[str, ...], ...] = ((),)
-
 
 class Pods:
     """The pods of all Kubernetes Jobs."""
@@ -176,7 +174,3 @@ class Pods:
         self.awaiting_domain.pop(job_id, None)
         look.record = evolve(look.record, domain=domain)
         return True
-
-    def granted(self, request: str) -> tuple[str, ...]:
-        """Return the devices that a place comes with."""
-        return self._state.capacity.grants.get(request, _NOTHING_GRANTED)[0]

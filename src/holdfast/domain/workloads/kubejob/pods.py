@@ -66,6 +66,12 @@ class Barrier(NamedTuple):
         return 0 if self.previous is None else self.previous + 1
 
 
+def told_in_place(pods: Mapping[str, LivePod]) -> tuple[int, ...]:
+    """List how often pods of a job restarted in place, those that have run or are to go on with the others."""
+    records = (pod.record for pod in pods.values())
+    return tuple(record.in_place for record in records if record.run or record.in_place)
+
+
 class Judging(NamedTuple):
     """What a decision about one failed program depends on, besides its pod and its failure."""
 
