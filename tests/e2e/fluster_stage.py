@@ -11,7 +11,7 @@ import pytest
 from holdfast.api.connect._generated.error_details import BadRequest
 from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER
-from tests.e2e.server import Server
+from tests.e2e.server import Server, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 __all__ = ["cluster"]
+FINISHED = frozenset(
+    {
+        cluster.JOB_STATE_SUCCEEDED,
+        cluster.JOB_STATE_FAILED,
+        cluster.JOB_STATE_KILLED,
+        cluster.JOB_STATE_WORKER_FAILED,
+        cluster.JOB_STATE_UNSCHEDULABLE,
+    }
+)
 
 
 class FlusterServer(Server):
@@ -83,11 +92,31 @@ class Connected:
             raise RefusedError(answer)
         return method.answered.FromString(answer.content)
 
+    def status(self, name: str) -> cluster.JobStatus:
+        """Say how a job does."""
+        sent = cluster.Controller.GetJobStatusRequest(job_id=name)
+        found: cluster.JobStatus = self("GetJobStatus", sent).job
+        return found
+
+    def ended(self, name: str) -> cluster.JobStatus:
+        """Wait until a job has ended, and say how it did."""
+        wait_until(lambda: self.status(name).state in FINISHED, f"the end of {name!r}")
+        return self.status(name)
+
     def refused(self, name: str, sent: Message | None = None, service: str = CONTROLLER) -> RefusedError:
         """Call a method that is refused, and return how."""
         with pytest.raises(RefusedError) as raised:
             self(name, sent, service)
         return raised.value
+
+
+def launch(
+    name: str, script: str, *, retry: cluster.RetryConfig | None = None, cpu: int = 1
+) -> cluster.Controller.LaunchJobRequest:
+    """Return a launch of a script."""
+    sent = cluster.Controller.LaunchJobRequest(name=name, serialized_entrypoint=script.encode(), retry=retry)
+    sent.resources.cpu, sent.resources.memory = cpu, "16m"
+    return sent
 
 
 @pytest.fixture

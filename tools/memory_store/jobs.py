@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined, Workload
+    from holdfast.ports.names import NamedJob
     from holdfast.ports.store import JobFilter
 
 _SHOWN = 5
@@ -42,6 +43,7 @@ class JobTable:
         self.nodes: dict[tuple[str, str], Node] = {}
         self.workloads: dict[str, Workload] = {}
         self.quarantined: dict[str, Quarantined] = {}
+        self.names: dict[str, NamedJob] = {}
 
     def snapshot(self) -> Snapshot:
         """Return all that is still going on."""
@@ -79,12 +81,18 @@ class JobTable:
     def drop(self, job_ids: Container[str]) -> None:
         """Forget jobs and all that belongs to them."""
         self.by_id = {job_id: job for job_id, job in self.by_id.items() if job_id not in job_ids}
+        self.names = {name: one for name, one in self.names.items() if one.job_id not in job_ids}
         self.labels = {job_id: labels for job_id, labels in self.labels.items() if job_id not in job_ids}
         self.attempts = {key: each for key, each in self.attempts.items() if each.job_id not in job_ids}
         self.runs = {uid: each for uid, each in self.runs.items() if each.job_id not in job_ids}
         self.history = {key: row for key, row in self.history.items() if row.job_id not in job_ids}
         self.workloads = {key: each for key, each in self.workloads.items() if key not in job_ids}
         self.quarantined = {key: each for key, each in self.quarantined.items() if key not in job_ids}
+
+    @property
+    def name_of(self) -> Mapping[str, str]:
+        """What other systems call jobs, by their ids."""
+        return {one.job_id: one.name for one in self.names.values()}
 
     def sorted_runs(self) -> list[Run]:
         """List all runs by job, attempt, dispatch and rank."""
@@ -133,6 +141,9 @@ class JobTable:
 
     def _matching(self, where: JobFilter, after: int) -> Iterator[Job]:
         wanted = frozenset(where.labels)
+        names = (
+            None if where.named is None else {one.job_id for one in self.names.values() if where.named.holds(one.name)}
+        )
         for job in self.by_id.values():
             if (
                 job.seq > after
@@ -143,6 +154,7 @@ class JobTable:
                 and (where.ids is None or job.id in where.ids)
                 and where.submitted_by in {None, job.submitted_by}
                 and (where.group is None or where.group.holds(job.group))
+                and (names is None or job.id in names)
                 and is_seen(job, where.seen)
                 and (where.tasks or job.child is None or job.of_set is not None)
                 and (not where.quarantined or job.id in self.quarantined)

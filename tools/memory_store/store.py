@@ -40,6 +40,7 @@ from holdfast.storage.rules import (
 )
 from tools.memory_store.figures import MemoryFigureStore
 from tools.memory_store.jobs import JobTable, in_set
+from tools.memory_store.names import MemoryNameStore
 from tools.memory_store.notifications import MemoryNotificationStore
 from tools.memory_store.overview import MemoryOverviewStore
 from tools.memory_store.retention import MemoryRetentionStore
@@ -58,7 +59,12 @@ if TYPE_CHECKING:
 
 
 class MemoryStore(
-    MemoryNotificationStore, MemoryWorkloadStore, MemoryRetentionStore, MemoryOverviewStore, MemoryFigureStore
+    MemoryNotificationStore,
+    MemoryWorkloadStore,
+    MemoryRetentionStore,
+    MemoryOverviewStore,
+    MemoryFigureStore,
+    MemoryNameStore,
 ):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
@@ -71,6 +77,7 @@ class MemoryStore(
         MemoryRetentionStore.__init__(self, self._lock, self._table)
         MemoryOverviewStore.__init__(self, self._lock, self._table)
         MemoryFigureStore.__init__(self, self._lock, self._table)
+        MemoryNameStore.__init__(self, self._lock, self._table)
         self._requested = 0
         self._submitted = 0
         self._intake: list[tuple[str, str, float, int]] = []
@@ -147,6 +154,7 @@ class MemoryStore(
                 return known
             claims = {job_id: kept_key(key, submission.by) for job_id, key in submission.claims.items()}
             claimed = {job_id: self._keys[key][1][0] for job_id, key in claims.items() if key in self._keys}
+            claimed |= self.taken_names(submission.names)
             ids = tuple(claimed.get(each, each) for each in ids)
             submission = without(submission, claimed.keys())
             if not ids_of(submission) and submission.owner is None:
@@ -169,6 +177,7 @@ class MemoryStore(
                 self._keys[kept] = (submission.fingerprint, ids, request.created_at)
             for job_id, key in claims.items():
                 self._keys.setdefault(key, ("", (job_id,), request.created_at))
+            self.take_names(submission.names, request.created_at)
             self._intake += intake
             self._append(request)
             self.append_events(submission_events(submission))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.domain.record import Struct, field
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.events import AuditStore, EventStore
+from holdfast.ports.names import NameStore
 from holdfast.ports.notifications import NotificationStore
 from holdfast.ports.overview import OverviewStore
 from holdfast.ports.retention import RetentionStore
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError
     from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.names import ExternalName
     from holdfast.ports.requests import Request
 
 
@@ -65,6 +67,10 @@ class Submission(Struct, frozen=True):
     """Who submits, for the audit log."""
     claims: Mapping[str, str] = field(default_factory=dict)
     """Keys of single jobs, by their ids: where one is known, the job it came with first is meant, none appended."""
+    names: Mapping[str, ExternalName] = field(default_factory=dict)
+    """What other systems call jobs, by their ids: where one is taken, the job that has it is meant, none appended."""
+    callers: Mapping[str, Caller] = field(default_factory=dict)
+    """Who asked for single jobs, by their ids, where that was not one request; for the audit log."""
 
 
 class Changes(Struct, gc=True):
@@ -234,7 +240,7 @@ class SubmissionStore(Protocol):
 
         Returns:
             The ids of the jobs and of the workloads beside them; those of the first call when the idempotency key is
-            known, and of the first job of each claimed key.
+            known, and of the first job of each claimed key, or of the one that has a name.
 
         Raises:
             Conflict: The idempotency key is known with another fingerprint, a queue or a policy is gone, or another set
@@ -280,6 +286,8 @@ class JobFilter(Struct, frozen=True):
     submitted_by: str | None = None
     """Only that one's."""
     group: Grouped | None = None
+    named: Grouped | None = None
+    """Only those that another system calls so, or below that."""
     seen: Seen | None = None
     """Only what somebody may know of; ``None``: everything."""
 
@@ -337,6 +345,7 @@ class Store(
     ControllerStore,
     SubmissionStore,
     QueryStore,
+    NameStore,
     WorkloadQueries,
     CatalogueStore,
     EventStore,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.ports.blobs import Blobs
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
+    from holdfast.ports.names import ExternalName
     from holdfast.ports.secrets import Secrets
     from holdfast.ports.store import Store
     from holdfast.service.admission.finding import Finder
@@ -59,6 +60,10 @@ class Written(Struct, frozen=True):
     """Of an array, the ids of those tasks, as far as they are still there."""
     claim: str | None = None
     """Of a job, a key of its own: sent again in any submission, the job it came with first is meant."""
+    external: ExternalName | None = None
+    """Of a job, what another system calls it; where that is taken, the job that has it is meant."""
+    by: Caller | None = None
+    """Who asked for it, where that was not one request with the others."""
     named: Callable[[str], JobSpec] | None = None
     """Of a job whose specification has its id in it: makes that specification of the id."""
 
@@ -175,7 +180,7 @@ class Submitter(Struct, frozen=True):
         key: str | None,
     ) -> list[ItemOutcome]:
         """Store what is not refused, nor waits for what is."""
-        errors = _with_what_waits(items, resolver, errors) if errors else errors
+        errors = resolver.with_what_waits(errors, len(items)) if errors else errors
         accepted = {at: item for at, item in enumerate(items) if at not in errors and isinstance(item, Written)}
         made = self._store(accepted, resolver, key)
         return [
@@ -304,10 +309,12 @@ class Submitter(Struct, frozen=True):
             limited=resolver.catalogue.limiting,
             by=self.by,
             claims={job.id: claim for place, job in jobs.items() if (claim := accepted[place].claim)},
+            names={job.id: name for place, job in jobs.items() if (name := accepted[place].external)},
+            callers={job.id: caller for place, job in jobs.items() if (caller := accepted[place].by)},
             rerun=next(filter(None, (rerun_of(one, accepted[at].taken_over) for at, one in arrays.items())), None),
         )
         stored = self.store.submit(submission)
-        if submission.claims:
+        if submission.claims or submission.names:
             jobs = {place: evolve(job, id=known) for (place, job), known in zip(jobs.items(), stored, strict=False)}
         elif stored[0] != ids[next(iter((*jobs, *arrays)))]:
             return dict(zip((*jobs, *arrays), self._first_time(stored), strict=True))
@@ -318,21 +325,6 @@ class Submitter(Struct, frozen=True):
         found: dict[str, Job | Array] = {job.id: job for job in self.store.jobs_by_id(ids)}
         found |= self.store.workloads_by_id(Array, [one for one in ids if one not in found])
         return [found[one] for one in ids]
-
-
-def _with_what_waits(
-    items: Sequence[Written | HoldfastError], resolver: Resolver, errors: Mapping[int, HoldfastError]
-) -> Mapping[int, HoldfastError]:
-    """Refuse also what waits for something that is refused, and what waits for that."""
-    found, before = dict(errors), -1
-    while before != len(found):
-        before = len(found)
-        for place in range(len(items)):
-            other = None if place in found else resolver.depends_on(place, found.keys())
-            if other is not None:
-                problem = Problem("spec.dependsOn", f"waits for {other!r}, which is refused")
-                found[place] = InvalidManifest(problems=[problem])
-    return found
 
 
 def array_exists(name: str) -> AlreadyExists:

@@ -257,8 +257,15 @@ def submission_events(submission: Submission) -> Iterator[EventRecord]:
 
 
 def audited_submission(submission: Submission) -> list[AuditedChange]:
-    """Return the entry of a submission, if its caller is known: what came first, and how much there is of each kind."""
+    """Return the entries of a submission whose callers are known.
+
+    It is one, with what came first and how much there is of each kind, or one for each job that came by itself.
+    """
     owner = submission.owner
+    if submission.callers:
+        each = ((job.id, submission.callers.get(job.id, submission.by)) for job in submission.jobs)
+        changes = (on_submission(by, GANG, job_id, _counted(1, "job")) for job_id, by in each)
+        return [change for change in changes if change is not None]
     counts = [_counted(len(submission.jobs), "job"), _counted(len(submission.also), "array")]
     key = ids_of(submission)[0] if owner is None else owner.id
     kind = owner.kind if owner is not None else GANG if submission.jobs else submission.also[0].kind

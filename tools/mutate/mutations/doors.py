@@ -6,6 +6,27 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "a launch that is sent again is known for ever",
+        "service/launches.py",
+        " and now - there.taken_at <= self._again_s",
+        "",
+        ("e2e/test_fluster_replays.py::test_a_launch_is_known_again_for_as_long_as_is_set",),
+    ),
+    Mutation(
+        "another's launch of the same bytes is one's own",
+        "service/manifests/fluster.py",
+        "blake2b(who + sent,",
+        "blake2b(sent,",
+        ("e2e/test_fluster_replays.py::test_the_same_bytes_of_somebody_else_are_another_launch",),
+    ),
+    Mutation(
+        "parents end before their children",
+        "service/operations/batches.py",
+        "            found.sort(key=_depth, reverse=True)",
+        "            found.sort(key=_depth)",
+        ("e2e/test_fluster_jobs.py::test_terminating_a_job_ends_all_below_it_the_deepest_first",),
+    ),
+    Mutation(
         "what gzip makes of a message has no bound",
         "api/connect/compression.py",
         "one.decompress(rest, largest + 1 - len(found))",
@@ -22,9 +43,9 @@ MUTATIONS = (
     Mutation(
         "a message is read of somebody whom nobody knows",
         "api/connect/serving.py",
-        "        asked = Asked(self._setup.backend, await self._setup.caller(scope))\n",
+        "        asked = Asked(self._setup.backend, await self._setup.caller(scope), self._setup.door)\n",
         "        read(method.sent, kind, await self._body(headers, receive))\n"
-        "        asked = Asked(self._setup.backend, await self._setup.caller(scope))\n",
+        "        asked = Asked(self._setup.backend, await self._setup.caller(scope), self._setup.door)\n",
         ("e2e/test_fluster_connect.py::test_who_shows_nothing_or_a_wrong_token_stays_outside_and_has_nothing_read",),
     ),
     Mutation(

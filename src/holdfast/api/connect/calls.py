@@ -22,10 +22,12 @@ class Asked(Struct, frozen=True):
 
     backend: Backend
     caller: Caller
+    door: Any = None
+    """What else the door has, of its own kind."""
 
 
-Answer: TypeAlias = "Message | Future[Message] | None"
-"""A message, now or later; ``None`` is an empty one."""
+Answer: TypeAlias = "Message | Future[Any] | None"
+"""A message, now or in a future; ``None`` is an empty one."""
 Call: TypeAlias = Callable[[Asked, Any], Answer]
 C = TypeVar("C", bound=Call)
 _READING = ("Get", "List", "Lookup", "Fetch", "Health")

@@ -55,6 +55,8 @@ class Setup(Struct, frozen=True):
     """Says why nothing may be taken in, if so."""
     written: Callable[[], None] = lambda: None
     """Told after each call that may have written something."""
+    door: object = None
+    """What else the door has for its calls."""
 
     def answer(self, method: Method, asked: Asked, sent: Message) -> Message | Future[Message]:
         """Answer a call.
@@ -111,7 +113,7 @@ class Connect:
         if kind not in {PROTO, JSON}:
             raise _UnlikeError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
         timeout_s = _timeout_of(headers)
-        asked = Asked(self._setup.backend, await self._setup.caller(scope))
+        asked = Asked(self._setup.backend, await self._setup.caller(scope), self._setup.door)
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await self._called(method, asked, kind, headers, receive)

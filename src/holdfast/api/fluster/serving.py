@@ -6,8 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from holdfast.api.connect.serving import Connect, Setup
-from holdfast.api.fluster import workers  # noqa: F401 - each registers its calls
+from holdfast.api.fluster import jobs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
+from holdfast.domain.record import Struct
+from holdfast.service.launches import Launches
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,8 +20,17 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["PREFIX", "Door"]
+__all__ = ["PREFIX", "Door", "Own"]
 _WORKERS = 8
+
+
+class Own(Struct, frozen=True):
+    """What is the door's own."""
+
+    address: str
+    """Where clients find it, as ``HOST:PORT``."""
+    again_s: float
+    """How long a launch that is sent again is answered as the first time."""
 
 
 class Door:
@@ -31,6 +42,7 @@ class Door:
         caller: Callable[[Scope], Awaitable[Caller]],
         refusal: Callable[[], HoldfastError | None],
         written: Callable[[], None],
+        own: Own,
     ) -> None:
         """Open it.
 
@@ -39,10 +51,14 @@ class Door:
             caller: Says who sent a request; refuses strangers.
             refusal: Says why nothing may be taken in, if so.
             written: Told after each call that may have written something.
+            own: What is the door's own.
         """
+        self.launches = Launches(backend, again_s=own.again_s)
+        self.address = own.address
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
-        self.connect = Connect(CALLS, Setup(backend, caller, self._threads, refusal, written))
+        self.connect = Connect(CALLS, Setup(backend, caller, self._threads, refusal, written, self))
 
     def close(self) -> None:
         """Answer no more."""
+        self.launches.close()
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER, WORKER
+from holdfast.service.manifests.fluster import SYSTEM
+from holdfast.service.operations.jobs import NamedJobs
 from holdfast.service.operations.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -17,8 +19,10 @@ def list_workers(asked: Asked, _sent: cluster.Controller.ListWorkersRequest) -> 
     """List the nodes; one that is cordoned or short of something gets no work, and is not healthy."""
     standing = Nodes(asked.backend.store, asked.backend.clock).list(asked.caller)
     answer = cluster.Controller.ListWorkersResponse()
+    names = NamedJobs(asked.backend, SYSTEM).running(asked.caller, standing.running)
     for node in standing.nodes:
-        running = {run.job_id for run in standing.running if (run.executor, run.node) == (node.executor, node.name)}
+        there = (run for run in standing.running if (run.executor, run.node) == (node.executor, node.name))
+        running = {names[run.job_id] for run in there if run.job_id in names}
         answer.workers.add(
             worker_id=node.name,
             healthy=node.short is None and node.name not in standing.cordons,

@@ -9,7 +9,7 @@ import hmac
 import ipaddress
 import secrets
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers
 
@@ -164,11 +164,12 @@ def open_doors(opening: Opening) -> Mapping[str, str]:
 
 def _open_fluster(opening: Opening, visitors: Visitors) -> str:
     try:
-        from holdfast.api.fluster.serving import PREFIX, Door
+        from holdfast.api.fluster.serving import PREFIX, Door, Own
     except ImportError as error:
         raise _lacking(FLUSTER) from error
     probes = opening.probes
-    door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written)
+    own = Own(urlsplit(opening.url).netloc, opening.settings.fluster_replay)
+    door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written, own)
     opening.stack.callback(door.close)
     opening.mount(PREFIX, door.connect)
     return opening.url

@@ -18,7 +18,7 @@ from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.dependencies import AwaitedState, Condition, Target, holds, standing_of, waits_for
 from holdfast.domain.workloads.jobset.model import JobSetSpec
-from holdfast.errors import NotFound, Problem
+from holdfast.errors import InvalidManifest, NotFound, Problem
 from holdfast.service.admission.finding import Everything
 from holdfast.service.naming import MOST_LISTED
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.errors import HoldfastError
     from holdfast.ports.store import Store
     from holdfast.service.admission.finding import Finder
 
@@ -129,6 +130,18 @@ class Resolver:
                     found.setdefault(place, []).append(evolve(wrong, path=f"spec.dependsOn[{at}]"))
         for place, problem in self._cycles(edges):
             found.setdefault(place, []).append(problem)
+        return found
+
+    def with_what_waits(self, errors: Mapping[int, HoldfastError], count: int) -> Mapping[int, HoldfastError]:
+        """Refuse of so many items also what waits for something that is refused, and what waits for that."""
+        found, before = dict(errors), -1
+        while before != len(found):
+            before = len(found)
+            for place in range(count):
+                other = None if place in found else self.depends_on(place, found.keys())
+                if other is not None:
+                    problem = Problem("spec.dependsOn", f"waits for {other!r}, which is refused")
+                    found[place] = InvalidManifest(problems=[problem])
         return found
 
     def depends_on(self, place: int, refused: Collection[int]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
+from holdfast.domain.access.group import BELOW
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve
@@ -36,6 +37,8 @@ class JobBatches(Struct, frozen=True):
     @asks(Right.CANCEL, Subject.JOB)
     def cancel(self, caller: Caller, where: JobFilter, reason: str = "") -> Sequence[Job]:
         """Ask for jobs to be cancelled, but those of job sets, which only end with their set; returns the jobs.
+
+        Those go first whose group is below those of others: what a job made ends before it.
 
         Raises:
             Forbidden: One of them is not for the caller to cancel.
@@ -95,11 +98,17 @@ class JobBatches(Struct, frozen=True):
         meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
         found = [job for job in meant if job.of_set is None] if cancels else meant
         seeing.require(right, found)
+        if cancels:
+            found.sort(key=_depth, reverse=True)
         control = Control(JOBS, store, self.backend.clock, make_room=self.backend.make_room)
         for start in range(0, len(found), MOST_AT_ONCE):
             ids = tuple(job.id for job in found[start : start + MOST_AT_ONCE])
             control.send(kind, ids, reason, by=caller, payload=payload)
         return found
+
+
+def _depth(job: Job) -> int:
+    return job.group.count(BELOW) + 1 if job.group else 0
 
 
 def _in_parts(where: JobFilter) -> Iterator[JobFilter]:

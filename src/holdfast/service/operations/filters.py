@@ -116,6 +116,7 @@ def mark_of(where: JobFilter) -> str:
         where.tasks,
         where.submitted_by,
         where.group,
+        where.named,
     )
     if where.ids is not None:
         parts = (*parts, sorted(where.ids))

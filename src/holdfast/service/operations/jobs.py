@@ -9,11 +9,12 @@ from holdfast.compiled.codec import load_spec
 from holdfast.dialects.native.patch import patched
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.access.grants import Right, Sight
+from holdfast.domain.access.group import Grouped
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, Job, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.pending import retried as retried_by_hand
-from holdfast.errors import InvalidRequest, Problem, UnreadableSpec
+from holdfast.errors import InvalidRequest, NotFound, Problem, UnreadableSpec
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
@@ -30,11 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import Attempt
+    from holdfast.domain.job import Attempt, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.explanation import Explanation
     from holdfast.ports.overview import Latest
+    from holdfast.service.operations.backend import Backend
     from holdfast.service.operations.filters import JobQuery
 
 __all__ = ["LARGEST_PART", "MOST_LINES", "JobDetail", "LogQuery", "LogText"]
@@ -201,6 +203,49 @@ class JobOperations(Steers[Job], frozen=True):
         ref = self.backend.seeing(caller).job(Right.SUBMIT if changes else Right.CHANGE, ref)
         change = partial(patched, patch=changes) if changes else None
         return self._control().ask(Act.RETRY, ref, reason, by=caller, what={"change": change})
+
+
+class NamedJobs(Struct, frozen=True):
+    """The jobs that one other system calls something."""
+
+    backend: Backend
+    system: str
+
+    @asks(Right.WATCH, Subject.JOB)
+    def find(self, caller: Caller, name: str) -> Job:
+        """Return the job of a name.
+
+        Raises:
+            NotFound: There is none.
+        """
+        where = self.backend.seeing(caller).listed(JobFilter(named=self._meant(name)))
+        found = self.backend.store.jobs(where, limit=1)
+        if not found:
+            msg = f"job {name!r} does not exist"
+            raise NotFound(msg)
+        return found[0]
+
+    @asks(Right.WATCH, Subject.JOB)
+    def names(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, str]:
+        """Return what jobs are called, by their ids."""
+        found = self.backend.store.names_of([job.id for job in jobs])
+        begins = self._meant().begins
+        return {job_id: name.removeprefix(begins) for job_id, name in found.items() if name.startswith(begins)}
+
+    @asks(Right.WATCH, Subject.JOB)
+    def running(self, caller: Caller, runs: Sequence[Run]) -> Mapping[str, str]:
+        """Return what the jobs of runs are called, by their ids, as far as the caller may know of them."""
+        ids = frozenset(run.job_id for run in runs)
+        where = self.backend.seeing(caller).listed(JobFilter(ids=ids, named=self._meant()))
+        return self.names(caller, self.backend.store.jobs(where)) if ids else {}
+
+    @asks(Right.WATCH, Subject.JOB)
+    def meant(self, _caller: Caller, name: str | None = None) -> JobFilter:
+        """Return the filter of a job and all below it; without a name, of all."""
+        return JobFilter(named=self._meant(name, below=True))
+
+    def _meant(self, name: str | None = None, *, below: bool = False) -> Grouped:
+        return Grouped(self.system if name is None else f"{self.system}/{name}", below=below or name is None)
 
 
 @lru_cache(maxsize=_MOST_MANIFESTS)  # whoever waits for a job asks for it many times

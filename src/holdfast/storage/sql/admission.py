@@ -30,10 +30,11 @@ from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.query import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection
 
+    from holdfast.ports.names import ExternalName
     from holdfast.ports.requests import Request
     from holdfast.ports.workloads import Rerun
     from holdfast.storage.sql.batch import Batches
@@ -172,3 +173,21 @@ def _lock_name(connection: Connection, name: str) -> None:
     if connection.dialect.name == "postgresql":
         locked = text("SELECT pg_advisory_xact_lock(:lock, hashtext(:name))")
         connection.execute(locked, {"lock": _SPECS_LOCK, "name": name})
+
+
+def take_names(
+    connection: Connection, batches: Batches, names: Mapping[str, ExternalName], now: float
+) -> dict[str, str]:
+    """Take the names of jobs; returns, by its id, the job that has the name of each that is taken already.
+
+    Inserting first lets the database settle a race between two of one name.
+    """
+    rows: list[tuple[Any, ...]] = [(one.name, job_id, one.digest, now) for job_id, one in names.items()]
+    table = declared.names
+    if batches.names.run(connection, rows) == len(rows):
+        return {}
+    found: dict[str, str] = {}
+    for some in chunks([one.name for one in names.values()]):
+        known = connection.execute(select(table.c.name, table.c.job_id).where(table.c.name.in_(some)))
+        found.update({row.name: row.job_id for row in known})
+    return {job_id: found[one.name] for job_id, one in names.items() if found[one.name] != job_id}

@@ -13,7 +13,7 @@ from sqlalchemy import Float, Text, bindparam, case, column, func, insert, liter
 from sqlalchemy.dialects import sqlite
 
 from holdfast.errors import Internal
-from holdfast.storage.sql import tables
+from holdfast.storage.sql import declared, tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -182,6 +182,7 @@ class Batches:
         self.new_jobs = _insert(job, tables.JOB_NEW, dialect)
         self.new_labels = _insert(tables.job_labels, ("job_id", "key", "value"), dialect)
         self.keys = _insert_new(tables.idempotency, tables.idempotency.columns.keys(), dialect)
+        self.names = _insert_new(declared.names, declared.names.columns.keys(), dialect)
         self.new_workloads = _insert_new(tables.workloads, tables.workloads.columns.keys(), dialect)
         self.jobs = _update_by_id(job, tables.JOB_CHANGING, dialect)
         self.priorities = _update_by_id(job, ("priority",), dialect)

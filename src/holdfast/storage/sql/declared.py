@@ -1,8 +1,22 @@
-"""The tables of what operators declare, and of the servers that lead; with those of ``tables`` they are the schema."""
+"""The tables of what operators declare, of what other systems call jobs, and of the servers that lead.
+
+With those of ``tables`` they are the schema.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Double, ForeignKeyConstraint, Index, Integer, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+)
 
 from holdfast.storage.sql import tables
 
@@ -94,3 +108,16 @@ leadership = Table(
     CheckConstraint("id = 1", name="one_row"),
 )
 """One row, there from the beginning; its epoch grows with every change of owner."""
+
+names = Table(
+    "names",
+    metadata,
+    Column("name", tables.Key, primary_key=True),
+    Column("job_id", tables.Key, nullable=False, index=True),
+    Column("digest", LargeBinary, nullable=False),
+    Column("taken_at", Double, nullable=False),
+    # A name is taken first, which settles who has it, and its job appended then.
+    ForeignKeyConstraint(["job_id"], ["jobs.id"], ondelete="CASCADE", deferrable=True, initially="DEFERRED"),
+    sqlite_with_rowid=False,
+)
+"""What other systems call jobs."""

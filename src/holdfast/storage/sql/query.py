@@ -16,11 +16,12 @@ from holdfast.compiled.records import dump_json, storable
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
+from holdfast.ports.names import NamedJob
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Listed
 from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
 from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no_such_job, no_such_workload
-from holdfast.storage.sql import codec, tables
+from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
 from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
@@ -52,6 +53,7 @@ _LAST_CHARACTER = "\U0010ffff"
 _SHOWN = 5
 """How many candidates an ambiguous prefix lists."""
 _TABLE = tables.workloads
+_NAMES = declared.names
 _IN_ORDER = select(_TABLE).order_by(_TABLE.c.name, _TABLE.c.id)
 _GOING_ON = _IN_ORDER.join(tables.jobs, tables.jobs.c.id == _TABLE.c.id, isouter=True).where(
     or_(tables.jobs.c.id.is_(None), STATE_UNINDEXED.in_(ACTIVE_STATES))
@@ -103,7 +105,7 @@ def owners(connection: Connection, *only: ColumnElement[bool]) -> Iterator[Owner
 
 
 class SqlQueryStore(StorePart):
-    """``QueryStore`` and ``WorkloadQueries``: the readers' part of the store."""
+    """``QueryStore``, ``NameStore`` and ``WorkloadQueries``: the readers' part of the store."""
 
     def job(self, reference: str, *, seen: Seen | None = None) -> Job:
         jobs, wanted = tables.jobs, storable(reference)
@@ -180,6 +182,22 @@ class SqlQueryStore(StorePart):
     def quarantined(self) -> Mapping[str, Quarantined]:
         with self._database.reading() as connection:
             return read_quarantined(connection)
+
+    def named(self, names: Sequence[str]) -> Mapping[str, NamedJob]:
+        found: dict[str, NamedJob] = {}
+        with self._database.reading() as connection:
+            for some in chunks([storable(name) for name in names]):
+                rows = connection.execute(select(_NAMES).where(_NAMES.c.name.in_(some)))
+                found.update({row.name: NamedJob(*row) for row in rows})
+        return found
+
+    def names_of(self, job_ids: Sequence[str]) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        with self._database.reading() as connection:
+            for some in chunks(job_ids):
+                rows = connection.execute(select(_NAMES.c.job_id, _NAMES.c.name).where(_NAMES.c.job_id.in_(some)))
+                found.update({row.job_id: row.name for row in rows})
+        return found
 
     def workload(self, kind: type[W], reference: str) -> W:
         with self._database.reading() as connection:

@@ -36,6 +36,7 @@ from holdfast.storage.sql.admission import (
     require_queues,
     require_retriable,
     share_specs,
+    take_names,
 )
 from holdfast.storage.sql.catalogue.intake import look, take_in
 from holdfast.storage.sql.damage import left_of_owner
@@ -77,8 +78,7 @@ class SqlSubmissionStore(StorePart):
             known = self._claim_key(connection, submission, ids, now)
             if known is not None:
                 return known
-            claims = {job_id: kept_key(key, submission.by) for job_id, key in submission.claims.items()}
-            claimed = self._claim_each(connection, claims, now) if claims else {}
+            claimed = self._claimed(connection, submission, now)
             ids = tuple(claimed.get(each, each) for each in ids)
             submission = without(submission, claimed.keys())
             if not ids_of(submission) and owner is None:
@@ -130,6 +130,14 @@ class SqlSubmissionStore(StorePart):
         if known.fingerprint != submission.fingerprint:
             raise reused_key(key)
         return tuple(load_json(known.job_ids))
+
+    def _claimed(self, connection: Connection, submission: Submission, now: float) -> dict[str, str]:
+        """Take the keys and the names of jobs; returns, by its id, the job of each that was taken before."""
+        claims = {job_id: kept_key(key, submission.by) for job_id, key in submission.claims.items()}
+        claimed = self._claim_each(connection, claims, now) if claims else {}
+        if submission.names:
+            claimed |= take_names(connection, self._batches, submission.names, now)
+        return claimed
 
     def _claim_each(self, connection: Connection, claims: Mapping[str, str], now: float) -> dict[str, str]:
         """Take the keys of single jobs; returns, by its id, the job that each key was taken for before."""

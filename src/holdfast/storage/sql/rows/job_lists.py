@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, or_, select
 
 from holdfast.compiled.records import storable
-from holdfast.storage.sql import tables
+from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ def _filtered(where: JobFilter) -> Select[Any]:
         query = query.where(jobs.c.submitted_by == storable(where.submitted_by))
     if where.group is not None:
         query = query.where(in_group(jobs.c.group_name, where.group))
+    if where.named is not None:
+        names = declared.names.c
+        query = query.where(jobs.c.id.in_(select(names.job_id).where(in_group(names.name, where.named))))
     if where.seen is not None:
         query = query.where(seen_by(where.seen))
     if where.ids is not None:

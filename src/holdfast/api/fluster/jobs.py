@@ -1,0 +1,97 @@
+"""Jobs: launch, look at, list and terminate them."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from holdfast.api.connect.plain import plain
+from holdfast.api.connect.refusals import refuse
+from holdfast.api.fluster._generated import cluster
+from holdfast.api.fluster.calls import CALLS, CONTROLLER
+from holdfast.errors import Problem
+from holdfast.service.manifests.fluster import SYSTEM, external_name, told_status, written_launch
+from holdfast.service.operations.batches import JobBatches
+from holdfast.service.operations.jobs import JobOperations, NamedJobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.api.connect.calls import Asked
+    from holdfast.domain.job import Job
+
+TERMINATED = "Terminated by user"
+"""The reason, as upstream records it."""
+
+
+@CALLS.answers("LaunchJob", CONTROLLER)
+def launch_job(asked: Asked, sent: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
+    """Submit a job; what comes at about the same time is stored together."""
+    store = asked.backend.store
+    name, written = written_launch(plain(sent), store.catalogue(), store.nodes())
+    external = external_name(name, asked.caller, sent.SerializeToString(deterministic=True))
+    answer: Future[cluster.Controller.LaunchJobResponse] = Future()
+
+    def launched(stored: Future[str]) -> None:
+        error = stored.exception()
+        if not answer.set_running_or_notify_cancel():
+            return
+        if error is None:
+            answer.set_result(cluster.Controller.LaunchJobResponse(job_id=name))
+        else:
+            answer.set_exception(error)
+
+    asked.door.launches.launch(asked.caller, written, external).add_done_callback(launched)
+    return answer
+
+
+@CALLS.answers("GetJobStatus", CONTROLLER)
+def get_job_status(
+    asked: Asked, sent: cluster.Controller.GetJobStatusRequest
+) -> cluster.Controller.GetJobStatusResponse:
+    """Say how a job does."""
+    job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, _name(sent.job_id))
+    return cluster.Controller.GetJobStatusResponse(job=_status(asked, sent.job_id, job))
+
+
+@CALLS.answers("ListJobs", CONTROLLER)
+def list_jobs(asked: Asked, _sent: cluster.Controller.ListJobsRequest) -> cluster.Controller.ListJobsResponse:
+    """Say how all jobs do that came in by this door, in the order in which they came."""
+    named, answer = NamedJobs(asked.backend, SYSTEM), cluster.Controller.ListJobsResponse()
+    for page in _pages(asked, named):
+        names = named.names(asked.caller, page)
+        answer.jobs.extend(_status(asked, names[job.id], job) for job in page if job.id in names)
+    return answer
+
+
+@CALLS.answers("TerminateJob", CONTROLLER)
+def terminate_job(asked: Asked, sent: cluster.Controller.TerminateJobRequest) -> None:
+    """End a job and all below it, the deepest first; what has ended stays as it ended."""
+    named, name = NamedJobs(asked.backend, SYSTEM), _name(sent.job_id)
+    named.find(asked.caller, name)
+    JobBatches(asked.backend).cancel(asked.caller, named.meant(asked.caller, name), TERMINATED)
+
+
+def _name(job_id: str) -> str:
+    if not job_id:
+        refuse("job_id must not be empty", [Problem("job_id", "is required", hint="the full name of a job")])
+    return job_id
+
+
+def _pages(asked: Asked, named: NamedJobs) -> Iterator[Sequence[Job]]:
+    jobs, after, where = JobOperations(asked.backend), 0, named.meant(asked.caller)
+    while True:
+        page = jobs.page(asked.caller, where, after=after)
+        yield page.jobs
+        if page.next_after is None:
+            return
+        after = page.next_after
+
+
+def _status(asked: Asked, name: str, job: Job) -> cluster.JobStatus:
+    detail = JobOperations(asked.backend).detail(asked.caller, job)
+    settings = asked.backend.store.catalogue().settings
+    told: dict[str, Any] = told_status(detail, asked.backend.clock.now(), settings)
+    if told.get("worker_id"):
+        told["worker_address"] = asked.door.address
+    return cluster.JobStatus(job_id=name, **told)

@@ -1,0 +1,139 @@
+"""Launches: jobs that come one by one, each in a request of its own, and are stored together.
+
+What came while the last ones were stored is stored next, in one transaction: a commit costs as much for a hundred jobs
+as for one.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct, evolve
+from holdfast.errors import AlreadyExists, HoldfastError, Unavailable
+from holdfast.service.operations.submissions import Submissions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.ports.names import ExternalName, NamedJob
+    from holdfast.service.operations.backend import Backend
+    from holdfast.service.submit import ItemOutcome, Written
+
+MOST_TOGETHER = 1_000
+"""Jobs in one transaction."""
+_log = logging.getLogger(__name__)
+
+
+class _Launch(Struct, frozen=True):
+    """Somebody who waits for the job of a request."""
+
+    caller: Caller
+    written: Written
+    external: ExternalName
+    answer: Future[str]
+
+
+class Launches:
+    """Stores what is launched, in a thread of its own."""
+
+    def __init__(self, backend: Backend, *, again_s: float) -> None:
+        """Begin to wait for launches.
+
+        Args:
+            backend: What stores them.
+            again_s: How long a launch that is sent again is answered as the first time, in place of a name that is
+                taken: its caller may have lost the answer.
+        """
+        self._backend = backend
+        self._again_s = again_s
+        self._waiting: SimpleQueue[_Launch | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="launches", daemon=True)
+        self._thread.start()
+
+    def launch(self, caller: Caller, written: Written, external: ExternalName) -> Future[str]:
+        """Submit a job under a name of its own, and answer with its id once it is stored.
+
+        The answer raises what ``Submissions.submit`` does, and ``AlreadyExists`` where the name is taken.
+        """
+        found = _Launch(caller, evolve(written, external=external, by=caller), external, Future())
+        self._waiting.put(found)
+        return found.answer
+
+    def close(self) -> None:
+        """Store what waits, and nothing after that."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        going_on = True
+        while going_on:
+            together = [self._waiting.get()]
+            while not self._waiting.empty() and len(together) < MOST_TOGETHER and together[-1] is not None:
+                together.append(self._waiting.get())
+            going_on = together[-1] is not None
+            launched = [one for one in together if one is not None]
+            for some in _by_caller(launched):
+                self._store(some)
+        while not self._waiting.empty():
+            left = self._waiting.get()
+            if left is not None:
+                left.answer.set_exception(Unavailable("the server is about to stop"))
+
+    def _store(self, launched: Sequence[_Launch]) -> None:
+        """Store what one caller launched, and answer."""
+        try:
+            outcomes = Submissions(self._backend).submit_many(
+                launched[0].caller, [one.written for one in launched], atomic=False
+            )
+            taken = self._backend.store.named([one.external.name for one in launched])
+        except HoldfastError as error:
+            if len(launched) == 1:
+                _answer(launched[0], error)
+            else:
+                for one in launched:  # what is wrong with one of them is not the others'
+                    self._store([one])
+        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it
+            _log.exception("launches failed")
+            for one in launched:
+                _answer(one, error)
+        else:
+            for one, outcome in zip(launched, outcomes, strict=True):
+                _answer(one, self._became(one, outcome, taken))
+
+    def _became(self, one: _Launch, outcome: ItemOutcome, taken: Mapping[str, NamedJob]) -> str | HoldfastError:
+        """Say what became of a launch: the id of its job, maybe from an earlier time, or why it has none."""
+        there = taken.get(one.external.name)
+        now = self._backend.clock.now()
+        if there is not None and there.digest == one.external.digest and now - there.taken_at <= self._again_s:
+            return there.job_id
+        if outcome.error is not None:
+            return outcome.error
+        name = one.external.name.partition("/")[2]
+        hint = "names of jobs that have ended stay theirs until they are deleted; choose another"
+        return AlreadyExists(f"job {name!r} exists already", hint=hint)
+
+
+def _by_caller(launched: Iterable[_Launch]) -> Iterable[Sequence[_Launch]]:
+    """Divide what is stored together by whose it is."""
+    found: list[list[_Launch]] = []
+    for one in launched:
+        same = next((some for some in found if some[0].caller.principal == one.caller.principal), None)
+        if same is None:
+            found.append([one])
+        else:
+            same.append(one)
+    return found
+
+
+def _answer(one: _Launch, answer: str | BaseException) -> None:
+    if not one.answer.set_running_or_notify_cancel():
+        return  # nobody waits any more
+    if isinstance(answer, str):
+        one.answer.set_result(answer)
+    else:
+        one.answer.set_exception(answer)

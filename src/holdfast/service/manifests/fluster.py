@@ -1,0 +1,144 @@
+"""Reads what Fluster's clients launch, and tells of jobs in its words."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from holdfast.compiled.codec import load_spec
+from holdfast.dialects.fluster.names import JobName, read_name
+from holdfast.dialects.fluster.resources import Offers, read_resources
+from holdfast.dialects.fluster.retry import Defaults, read_retry, retry_warnings
+from holdfast.dialects.fluster.status import status_of
+from holdfast.domain.policy.model import BuiltIn
+from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
+from holdfast.errors import InvalidManifest, Problem
+from holdfast.ports.names import ExternalName
+from holdfast.service.submit import Written
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Node
+    from holdfast.domain.policy.model import RetrySettings
+    from holdfast.ports.catalogue import Catalogue
+    from holdfast.service.detail import JobDetail
+
+SYSTEM = "fluster"
+"""What the names of its jobs begin with, and the queue in which they are, if there is one."""
+_SCRIPT = b"#!"
+_LONGEST_TIMEOUT_S = 100 * 365 * 86_400
+_DIGEST_BYTES = 24
+_NOT_YET = ("bundle_gcs_path", "bundle_hash", "bundle_blob")
+
+
+def external_name(name: str, caller: Caller, sent: bytes) -> ExternalName:
+    """Return what a job is called that somebody launches with a message."""
+    who = f"{caller.principal.name}\0{caller.principal.uid}\0".encode()
+    return ExternalName(f"{SYSTEM}/{name}", blake2b(who + sent, digest_size=_DIGEST_BYTES).digest())
+
+
+def written_launch(given: Mapping[str, Any], catalogue: Catalogue, nodes: Sequence[Node]) -> tuple[str, Written]:
+    """Read a launch; returns the full name of its job, and the job.
+
+    Args:
+        given: The fields of a ``LaunchJobRequest`` that are set.
+        catalogue: What there is.
+        nodes: Where jobs run.
+
+    Raises:
+        InvalidManifest: It is not valid; with every problem found.
+    """
+    problems: list[Problem] = []
+    name = read_name(given.get("name", ""), given.get("parent_job_id", ""), problems)
+    asked = read_resources(given.get("resources"), problems, _offers(catalogue, nodes))
+    policy = read_retry(given.get("retry"), Defaults(), problems)
+    script = _script(given, problems)
+    timeout_s = _timeout(given, problems)
+    ports = _ports(given, problems)
+    env = _environment(given, problems)
+    if problems or name is None or policy is None:
+        message = f"job {given.get('name', '')!r} is not valid"
+        raise InvalidManifest(message, problems=problems)
+    spec = JobSpec(
+        name=name.label,
+        command=("/bin/sh", "-c", script),
+        queue=SYSTEM if SYSTEM in catalogue.queues else DEFAULT_QUEUE,
+        group=name.parent,
+        env=env | _told(name),
+        resources=asked.resources,
+        gpus=asked.gpus,
+        gang=asked.gang,
+        node_selector=asked.node_selector,
+        ports=ports,
+        scheduling_timeout_s=timeout_s,
+        inline_policies=(policy,),
+        builtin=BuiltIn.NONE,
+    )
+    return name.full, Written(spec, flat=True, warnings=(*asked.warnings, *retry_warnings(given.get("retry"))))
+
+
+def _told(name: JobName) -> dict[str, str]:
+    return {"FLUSTER_JOB_ID": name.full}
+
+
+def _offers(catalogue: Catalogue, nodes: Sequence[Node]) -> Offers:
+    counted = {name for name, _ in catalogue.settings.resources}
+    counted.update(name for node in nodes for name, _ in node.capacity.named)
+    labels = {pair for node in nodes for pair in node.labels.items()}
+    return Offers(frozenset(counted), frozenset(labels))
+
+
+def _script(given: Mapping[str, Any], problems: list[Problem]) -> str:
+    """Read what is run: so far a script, which begins with its interpreter."""
+    sent: bytes = given.get("serialized_entrypoint", b"")
+    problems += [Problem(one, "bundles are not unpacked here yet") for one in _NOT_YET if given.get(one)]
+    if not sent.startswith(_SCRIPT):
+        told = "must be a script that begins with #!; callables are not run here yet" if sent else "is required"
+        problems.append(Problem("serialized_entrypoint", told))
+        return ""
+    try:
+        return sent.decode()
+    except UnicodeDecodeError as error:
+        problems.append(Problem("serialized_entrypoint", f"is no UTF-8: {error.reason}"))
+        return ""
+
+
+def _timeout(given: Mapping[str, Any], problems: list[Problem]) -> float | None:
+    """Read how long each attempt may wait for a place; 0 is forever."""
+    timeout_s: int = given.get("scheduling_timeout_seconds", 0)
+    if not 0 <= timeout_s <= _LONGEST_TIMEOUT_S:
+        allowed = (f"0 to {_LONGEST_TIMEOUT_S}",)
+        problems.append(Problem("scheduling_timeout_seconds", f"{timeout_s} is out of range", allowed=allowed))
+    return float(timeout_s) or None
+
+
+def _ports(given: Mapping[str, Any], problems: list[Problem]) -> tuple[str, ...]:
+    ports: Sequence[str] = given.get("ports", ())
+    for place, port in enumerate(ports):
+        path = f"ports[{place}]"
+        if not (port.isascii() and port.replace("-", "").replace("_", "").isalnum()):
+            problems.append(Problem(path, f"{port!r} is no name of a port", allowed=("a-z, 0-9, - and _",)))
+        elif port in ports[:place]:
+            problems.append(Problem(path, f"{port!r} is there twice"))
+    return tuple(ports)
+
+
+def _environment(given: Mapping[str, Any], problems: list[Problem]) -> dict[str, str]:
+    environment: Mapping[str, Any] = given.get("environment", {})
+    unprepared = (one for one in ("workspace", "pip_packages", "extras") if environment.get(one))
+    problems += [Problem(f"environment.{one}", "environments are not prepared here yet") for one in unprepared]
+    found = dict(environment.get("env_vars", {}))
+    for name, value in found.items():
+        if not name or "=" in name or "\0" in name or "\0" in value:
+            problems.append(Problem(f"environment.env_vars.{name}", "cannot be a variable", allowed=("NAME: text",)))
+    return found
+
+
+def told_status(detail: JobDetail, now: float, settings: RetrySettings) -> dict[str, Any]:
+    """Return what ``JobStatus`` says of a job, apart from its name, addresses and result."""
+    spec, job = load_spec(detail.job.spec), detail.job
+    number = detail.attempts[-1].number if detail.attempts else 0
+    runs = [run for run in detail.runs if run.attempt == number]
+    return {**status_of(job, spec, detail.attempts, runs, now, settings), "parent_job_id": job.group}

@@ -1,0 +1,84 @@
+"""What every store promises about what other systems call jobs."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.domain.access.group import Grouped
+from holdfast.domain.job import Job, JobState
+from holdfast.domain.record import evolve
+from holdfast.errors import Conflict
+from holdfast.ports.names import ExternalName, NamedJob
+from holdfast.ports.store import Changes, JobFilter, Submission
+
+if TYPE_CHECKING:
+    from holdfast.ports.store import Store
+
+
+def job(job_id: str, at: float = 100.0) -> Job:
+    return Job(job_id, "a", "default", 0, at, f'{{"name":"{job_id}"}}', queued_at=at, updated_at=at)
+
+
+def submit(store: Store, names: dict[str, str], at: float = 100.0, digest: bytes = b"d") -> tuple[str, ...]:
+    external = {job_id: ExternalName(name, digest) for job_id, name in names.items()}
+    return store.submit(Submission([job(job_id, at) for job_id in names], names=external))
+
+
+def ids(store: Store, name: str, *, below: bool) -> list[str]:
+    return [one.id for one in store.jobs(JobFilter(named=Grouped(name, below=below)))]
+
+
+def test_a_name_is_whose_it_was_first_and_the_others_of_a_submission_are_appended(store: Store) -> None:
+    assert submit(store, {"j1": "x/a", "j2": "x/b"}) == ("j1", "j2")
+    assert submit(store, {"j3": "x/b", "j4": "x/c", "j5": "x/c"}, 200.0, b"e") == ("j2", "j4", "j4")
+    assert [one.id for one in store.jobs(JobFilter())] == ["j1", "j2", "j4"]
+    assert store.named(["x/b", "x/c", "x/nobody"]) == {
+        "x/b": NamedJob("x/b", "j2", b"d", 100.0),
+        "x/c": NamedJob("x/c", "j4", b"e", 200.0),
+    }
+    assert store.names_of(["j1", "j3", "j4"]) == {"j1": "x/a", "j4": "x/c"}
+    assert submit(store, {"j6": "x/a"}) == ("j1",), "all of it may be known"
+    assert store.names_of(["j6"]) == {}
+
+
+def test_jobs_are_listed_by_a_name_and_by_those_below_it_and_never_by_how_a_text_begins(store: Store) -> None:
+    names = ["x/a", "x/a/b", "x/a/b/c", "x/ab", "x/a-b", "x/a0", "y/a", "x/a/\U0010ffff", "x/\u65e5\u672c/%_"]
+    submit(store, {f"j{at}": name for at, name in enumerate(names)})
+    store.submit(Submission([job("nameless")]))
+    assert ids(store, "x/a", below=False) == ["j0"]
+    assert ids(store, "x/a", below=True) == ["j0", "j1", "j2", "j7"]
+    assert ids(store, "x", below=True) == ["j0", "j1", "j2", "j3", "j4", "j5", "j7", "j8"]
+    assert ids(store, "x/\u65e5\u672c", below=True) == ["j8"]
+    assert ids(store, "x/a%", below=True) == []
+
+
+def test_a_name_is_free_again_when_its_job_is_deleted(store: Store) -> None:
+    submit(store, {"j1": "x/a"})
+    ended = evolve(store.job("j1"), state=JobState.SUCCEEDED, ended_at=2.0)
+    store.commit(Changes(jobs={"j1": ended}, handled=[1]))
+    assert store.delete_finished(["j1"]) == 1
+    assert store.named(["x/a"]) == {}
+    assert submit(store, {"j2": "x/a"}) == ("j2",)
+
+
+def test_a_submission_that_is_refused_takes_no_name(store: Store) -> None:
+    external = {"j1": ExternalName("x/a")}
+    with pytest.raises(Conflict):
+        store.submit(Submission([evolve(job("j1"), queue="gone")], names=external))
+    assert store.named(["x/a"]) == {}
+    assert submit(store, {"j1": "x/a"}) == ("j1",)
+
+
+def test_of_many_who_want_a_name_at_one_moment_one_has_it(store: Store) -> None:
+    def want(at: int) -> tuple[str, ...]:
+        return submit(store, {f"a{at}": "x/one", f"b{at}": f"x/{at}"})
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(want, range(24)))
+    [winner] = {first for first, _ in answers}
+    assert [second for _, second in answers] == [f"b{at}" for at in range(24)]
+    assert len(store.jobs(JobFilter())) == 25
+    assert store.named(["x/one"])["x/one"].job_id == winner

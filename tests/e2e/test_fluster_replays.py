@@ -1,0 +1,68 @@
+"""Launches by Fluster's door that are sent again: by whom, for how long, and what else can be wrong meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.e2e.fluster_stage import Connected, FlusterServer, cluster, fluster, launch
+from tests.e2e.server import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["fluster"]
+TRUE = "#!/bin/sh\ntrue\n"
+
+
+def test_a_launch_is_known_again_for_as_long_as_is_set(tmp_path: Path) -> None:
+    server = FlusterServer(tmp_path, HOLDFAST_FLUSTER_REPLAY="1s")
+    try:
+        door = server.open()
+        sent = launch("once", TRUE)
+        assert [door("LaunchJob", sent).job_id for _ in range(2)] == ["once", "once"]
+
+        def refused() -> bool:
+            answer = door.post("/fluster.cluster.ControllerService/LaunchJob", sent.SerializeToString())
+            return answer.status_code == 409
+
+        wait_until(refused, "a launch that is another one by now")
+    finally:
+        server.clean_up()
+
+
+def test_the_same_bytes_of_somebody_else_are_another_launch(fluster: FlusterServer) -> None:
+    with fluster.start() as admin:
+        admin.put_settings({"access": {"user": ["user:ann", "user:bob"]}})
+        tokens = [admin.create_token(name, role="user", user=name).token for name in ("ann", "bob")]
+    ann, bob = (Connected(fluster, token) for token in tokens)
+    sent = launch("ours", TRUE)
+    assert ann("LaunchJob", sent).job_id == ann("LaunchJob", sent).job_id == "ours"
+    assert bob.refused("LaunchJob", sent).code == "already_exists"
+
+
+def test_who_may_not_submit_launches_nothing_and_others_launches_go_on(fluster: FlusterServer) -> None:
+    with fluster.start() as admin:
+        admin.put_settings({"access": {"operator": ["user:ann"]}})
+        viewer = admin.create_token("looks", role="viewer").token
+    door, looks = Connected(fluster), Connected(fluster, viewer)
+    refused = looks.refused("LaunchJob", launch("hers", TRUE))
+    assert (refused.http, refused.code) == (403, "permission_denied")
+    door("LaunchJob", launch("mine", TRUE))
+    assert looks.status("mine").job_id == "mine"
+    assert looks.refused("TerminateJob", cluster.Controller.TerminateJobRequest(job_id="mine")).code == (
+        "permission_denied"
+    )
+
+
+def test_what_a_queue_does_not_take_in_is_refused_alone(fluster: FlusterServer) -> None:
+    with fluster.start() as admin:
+        admin.put_settings({"access": {"operator": ["user:ann"]}})
+        queue = {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "fluster"}}
+        admin.put_queue("fluster", {**queue, "spec": {"paused": True, "maxQueued": 2}})
+    door = Connected(fluster)
+    for at in range(2):
+        door("LaunchJob", launch(f"fits/{at}", TRUE))
+    refused = door.refused("LaunchJob", launch("waits", TRUE))
+    assert (refused.http, refused.code) == (429, "resource_exhausted")
+    assert door.refused("GetJobStatus", cluster.Controller.GetJobStatusRequest(job_id="waits")).code == "not_found"
+    assert door("LaunchJob", launch("fits/0", TRUE)).job_id == "fits/0", "what is known takes no room"
