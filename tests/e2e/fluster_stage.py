@@ -36,11 +36,8 @@ class FlusterServer(Server):
 
     def __init__(self, folder: Path, **environ: str) -> None:
         """Remember the directory."""
-        opened = {
-            "HOLDFAST_DOORS": "fluster",
-            "HOLDFAST_DOOR_ANONYMOUS": "ann",
-            "HOLDFAST_FLUSTER_LISTEN": "127.0.0.1:0",
-        }
+        listening = {"HOLDFAST_FLUSTER_LISTEN": "127.0.0.1:0"}
+        opened = {"HOLDFAST_DOORS": "fluster", "HOLDFAST_DOOR_ANONYMOUS": "ann", **listening}
         super().__init__(folder, **{**opened, **environ})
 
     def open(self, role: str = "admin") -> Connected:

@@ -147,6 +147,8 @@ class Settings(ServerReach):
     """Where Armada's clients come in over gRPC; others by TLS; port 0: any free one, see ``server.json``."""
     armada_config: Path | None = None
     """A file of Armada's with `scheduling.retryPolicy` and `application.errorCategories`; read again if changed."""
+    fluster_listen: str = "127.0.0.1:50052"
+    """Where Fluster's clients on this machine come in over gRPC; port 0: any free one, see ``server.json``."""
     fluster_replay: Annotated[float, BeforeValidator(span)] = Field(default="60s", ge=0, validate_default=True)
     """How long a launch by Fluster's clients that is sent again is answered as the first time."""
     door_anonymous: str | None = None

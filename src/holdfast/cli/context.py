@@ -100,7 +100,8 @@ class Cli:
         socket = f" and unix://{settings.socket.absolute()}" if settings.socket else ""
 
         def tell(url: str, doors: Mapping[str, str], end: str) -> None:
-            places = "".join(f", for {name.capitalize()}'s clients at {address}" for name, address in doors.items())
+            named = ((*name.capitalize().partition("-"), address) for name, address in doors.items())
+            places = "".join(f", for {who}'s clients {'by gRPC ' * bool(how)}at {at}" for who, _, how, at in named)
             self.say(f"holdfast is up at {url}{socket}{places}, API docs at {url}/docs; {end}")
 
         if daemon:

@@ -6,6 +6,13 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "an answer with lines of a log ends in the middle of a moment",
+        "api/fluster/logs.py",
+        "if len(answer.logs) >= most and line.at_ms != last_ms:",
+        "if len(answer.logs) >= most:",
+        ("e2e/test_fluster_logs.py::test_who_polls_from_the_last_lines_time_on_has_each_line_once",),
+    ),
+    Mutation(
         "a launch that is sent again is known for ever",
         "service/launches.py",
         " and now - there.taken_at <= self._again_s",

@@ -1,12 +1,13 @@
-"""Opens Fluster's door: its calls by Connect, on the port of REST."""
+"""Opens Fluster's door: its calls by Connect, on the port of REST, and by gRPC."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from holdfast.api.connect.grpc_serving import GrpcServer
 from holdfast.api.connect.serving import Connect, Setup
-from holdfast.api.fluster import jobs, workers  # noqa: F401 - each registers its calls
+from holdfast.api.fluster import jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
 from holdfast.domain.record import Struct
 from holdfast.service.launches import Launches
@@ -56,9 +57,28 @@ class Door:
         self.launches = Launches(backend, again_s=own.again_s)
         self.address = own.address
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
-        self.connect = Connect(CALLS, Setup(backend, caller, self._threads, refusal, written, self))
+        self._setup = Setup(backend, caller, self._threads, refusal, written, self)
+        self.connect = Connect(CALLS, self._setup)
+        self._grpc: GrpcServer | None = None
+
+    def open(self, caller: Callable[[str | None, str], Awaitable[Caller]], place: tuple[str, int]) -> str:
+        """Listen for gRPC, too, and return the address.
+
+        Args:
+            caller: Says who calls, from the authorization that was sent and the address it came from.
+            place: The address and the port.
+
+        Raises:
+            Unavailable: The port is taken.
+        """
+        server = GrpcServer(CALLS, self._setup, caller, place)
+        address = server.open()
+        self._grpc = server
+        return address
 
     def close(self) -> None:
         """Answer no more."""
+        if self._grpc is not None:
+            self._grpc.close()
         self.launches.close()
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 ARMADA, FLUSTER = "armada", "fluster"
 DOORS = (ARMADA, FLUSTER)
+FLUSTER_BY_GRPC = "fluster-grpc"
+"""What the second address of a door is told under."""
 ROOT = "root"
 LOCAL = "localhost"
 _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
@@ -159,10 +161,11 @@ def open_doors(opening: Opening) -> Mapping[str, str]:
         WrongTokens(opening.backend.clock.now),
         _anonymous(opening.settings, opening.entrance),
     )
-    return {name: openers[name](opening, visitors) for name in names}
+    return {place: address for name in names for place, address in openers[name](opening, visitors).items()}
 
 
-def _open_fluster(opening: Opening, visitors: Visitors) -> str:
+def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
+    place = place_of_fluster(opening.settings)
     try:
         from holdfast.api.fluster.serving import PREFIX, Door, Own
     except ImportError as error:
@@ -171,8 +174,9 @@ def _open_fluster(opening: Opening, visitors: Visitors) -> str:
     own = Own(urlsplit(opening.url).netloc, opening.settings.fluster_replay)
     door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written, own)
     opening.stack.callback(door.close)
+    by_grpc = door.open(visitors.caller, place)
     opening.mount(PREFIX, door.connect)
-    return opening.url
+    return {FLUSTER: opening.url, FLUSTER_BY_GRPC: by_grpc}
 
 
 def _lacking(name: str) -> Unavailable:
@@ -180,7 +184,7 @@ def _lacking(name: str) -> Unavailable:
     return Unavailable(msg, hint=f"pip install 'holdfast-scheduler[{name}]'")
 
 
-def _open_armada(opening: Opening, visitors: Visitors) -> str:
+def _open_armada(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
     settings, probes, shown = opening.settings, opening.probes, opening.shown
     host, port = place_of(settings)
     secure = shown if is_beyond(host) else None
@@ -207,7 +211,7 @@ def _open_armada(opening: Opening, visitors: Visitors) -> str:
     address = door.open()
     opening.stack.callback(door.close)
     opening.mount(PREFIX, Gateway(door, visitors.by_http, LARGEST_MESSAGE))
-    return address
+    return {ARMADA: address}
 
 
 def _anonymous(settings: Settings, entrance: Entrance) -> Principal | None:
@@ -234,17 +238,8 @@ def place_of(settings: Settings) -> tuple[str, int]:
         InvalidSetting: It is no address and port, or others would reach it in clear, or as somebody whom nobody knows.
     """
     written = settings.armada_listen
-    host, _, port = written.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    try:
-        beyond = is_beyond(host)
-        number = int(port)
-    except ValueError:
-        beyond, number = False, -1
-    if not 0 <= number <= HIGHEST_PORT:
-        problem = Problem(_LISTEN, f"{written!r} is not an address and a port", hint="such as 127.0.0.1:50051")
-        raise InvalidSetting(problems=[problem])
-    problems = []
+    host, number = _read_place(written, _LISTEN)
+    beyond, problems = is_beyond(host), list[Problem]()
     if beyond and settings.tls_cert is None:
         hint = "give HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY, or listen on a loopback address"
         problems.append(Problem(_LISTEN, f"{written!r} can be reached by other machines, which takes TLS", hint=hint))
@@ -253,6 +248,35 @@ def place_of(settings: Settings) -> tuple[str, int]:
         problems.append(Problem("HOLDFAST_DOOR_ANONYMOUS", message, hint="have clients show tokens"))
     if problems:
         raise InvalidSetting(problems=problems)
+    return host, number
+
+
+def place_of_fluster(settings: Settings) -> tuple[str, int]:
+    """Read ``HOST:PORT``, which only this machine may reach.
+
+    Raises:
+        InvalidSetting: It is no address and port, or others would reach it.
+    """
+    written, name = settings.fluster_listen, "HOLDFAST_FLUSTER_LISTEN"
+    host, number = _read_place(written, name)
+    if is_beyond(host):
+        hint = "others come in by Connect, at the address of the server; listen on a loopback address"
+        problem = Problem(name, f"{written!r} can be reached by other machines", hint=hint)
+        raise InvalidSetting(problems=[problem])
+    return host, number
+
+
+def _read_place(written: str, name: str) -> tuple[str, int]:
+    host, _, port = written.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    try:
+        is_beyond(host)
+        number = int(port)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= HIGHEST_PORT:
+        problem = Problem(name, f"{written!r} is not an address and a port", hint="such as 127.0.0.1:50051")
+        raise InvalidSetting(problems=[problem])
     return host, number
 
 
