@@ -238,10 +238,12 @@ def test_a_mark_differs_once_anybody_wants_something(place: Place, news: Callabl
     store, other = place.open(), place.open()
     submit(store, "j1")
     store.commit(changes_of(handled=[one.id for one in store.requests(limit=9)]))
-    quiet = store.mark()
-    assert quiet == store.mark()
+    quiet, known = store.mark(), store.news()
+    assert (quiet, known) == (store.mark(), store.news())
+    assert not known.is_asked
     news(other)
-    assert store.mark() != quiet
+    assert quiet is None or store.mark() != quiet
+    assert store.news() != known
 
 
 def test_every_field_of_every_record_is_kept(store: Store) -> None:

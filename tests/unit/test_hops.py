@@ -28,7 +28,7 @@ COUNTED = {
     "classify": "classify",
     "decide": "decide",
     "ControllerState.steps": "steps",
-    "MemoryStore.requests": "requests read",
+    "MemoryStore.news": "news read",
     "converge": "converge",
     "KubeJobs.reconcile": "reconcile of Jobs",
 }
@@ -69,12 +69,12 @@ def test_a_failed_job_is_classified_and_decided_once_and_moved_on_in_one_look(la
     assert calls["steps"] == 3  # on the way to its end, its end, and on the way to its next start
 
 
-def test_requests_are_read_when_something_was_written_and_not_with_each_tick(lab: Lab) -> None:
+def test_news_are_read_when_something_was_written_and_not_with_each_tick(lab: Lab) -> None:
     job = lab.submit(job_named("train"), fails_once)
     lab.pass_s(1)
     with counting() as calls:
         lab.pass_s(0.9, every_s=0.1)
-    assert calls["requests read"] <= 1  # once a second, to find what is damaged
+    assert calls["news read"] <= 1  # once a second, to find what is damaged
     lab.ask(RequestKind.CANCEL, job)
     lab.pass_s(0.1)
     assert lab.job(job).state is JobState.CANCELLED

@@ -22,10 +22,10 @@ from holdfast.errors import Internal, NotLeader
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from holdfast.ports.requests import Request
+    from holdfast.ports.store import News
 
 
 class Moody(MemoryStore):
@@ -33,11 +33,11 @@ class Moody(MemoryStore):
 
     damaged = False
 
-    def requests(self, *, limit: int) -> Sequence[Request]:
+    def news(self) -> News:
         if self.damaged:
             message = "the database is damaged"
             raise Internal(message)
-        return super().requests(limit=limit)
+        return super().news()
 
 
 class Quiet(SimulatedEngine):

@@ -189,12 +189,9 @@ class _Fading(MemoryStore):
     away = False
     broken: tuple[str, ...] = ()
 
-    def catalogue_version(self) -> int:
+    def catalogue(self) -> Catalogue:
         if self.away:
             raise Unavailable
-        return super().catalogue_version()
-
-    def catalogue(self) -> Catalogue:
         return evolve(super().catalogue(), unreadable={f"retry policy {name}": "it is broken" for name in self.broken})
 
 
@@ -218,13 +215,14 @@ def _cached(case: Case, store: _Fading) -> list[Mismatch]:
             msg = f"no checker knows the step {step!r}"
             raise Skip(msg)
         names = [name.strip() for name in (match[1] or "").split(",") if name.strip()]
-        store.away, store.broken = match[2] is not None, tuple(name for name in names if name.startswith("bad"))
+        store.away, store.broken = False, tuple(name for name in names if name.startswith("bad"))
         for name in names:
             if name not in store.broken:
                 store.put_policy(RetryPolicy(name))
         store.put_settings(evolve(store.catalogue().settings, retry_share=1 / (3 + store.catalogue().version)), None)
+        store.away = match[2] is not None
         try:
-            catalog.refresh()
+            catalog.read()
             failed = bool(catalog.catalogue.unreadable)
         except Unavailable:
             failed = True

@@ -14,7 +14,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Internal
 from holdfast.ports.requests import RequestKind
-from holdfast.ports.store import Listed
+from holdfast.ports.store import Listed, News
 from holdfast.storage.intake import incoming_of, not_made, require_room, submitter_of
 from holdfast.storage.references import gone_policy, gone_queue
 from holdfast.storage.rules import (
@@ -93,6 +93,11 @@ class MemoryStore(
         """Return a mark that equals an earlier one only if no request was made and no catalogue changed since."""
         with self._lock:
             return self._version, self._requested
+
+    def news(self) -> News:
+        """Return whether anybody wants something."""
+        with self._lock:
+            return News(self._version, is_asked=bool(self._requests))
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""

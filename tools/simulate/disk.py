@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.requests import Request
-    from holdfast.ports.store import Changes, Snapshot, Store
+    from holdfast.ports.store import Changes, News, Snapshot, Store
     from holdfast.ports.workloads import Left, W
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.trace import FaultTrace, Fuse
@@ -108,6 +108,11 @@ class ControllersStore:
         """Return what equals an earlier mark only if nothing was written."""
         self._point()
         return self._store.mark()
+
+    def news(self) -> News:
+        """Return whether anybody wants something."""
+        self._point()
+        return self._store.news()
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet."""

@@ -251,7 +251,13 @@ class Controller:
     def has_news(self) -> bool:
         """Whether there may be new requests since the last look; cheap."""
         mark = self._store.mark()
-        return mark is None or mark != self._mark
+        if mark is not None and mark == self._mark:
+            return False
+        news = self._store.news()
+        if news.is_asked or news.catalogue_version != self._catalog.catalogue.version:
+            return True
+        self._mark = mark  # it was this controller's own commit, or nothing that it looks at
+        return False
 
     def answer(self, exchange: ExchangeRequest) -> ExchangeResponse:
         """Return what an executor should have, as of the last commit."""
@@ -267,12 +273,14 @@ class Controller:
         if mark is not None and mark == self._mark and now - self._read_at < self._settings.sweep_every_s:
             return False  # nothing was written since; now and then it is read all the same, and found damaged if it is
         self._read_at = now
-        if self._catalog.refresh():
+        news = self._store.news()
+        if news.catalogue_version != self._catalog.catalogue.version:
+            self._catalog.read()
             self.state.schedule_needed, self.state.outbox.queue_notify = True, self._catalog.queue_notify
             self._swept_at = float("-inf")  # a node may be to be drained
         if self.state.changes.handled:
             return False
-        requests = self._store.requests(limit=self._settings.requests_per_tick)
+        requests = self._store.requests(limit=self._settings.requests_per_tick) if news.is_asked else ()
         if requests:
             self._requests.take(requests, now)
         more = len(requests) == self._settings.requests_per_tick

@@ -45,20 +45,14 @@ class PolicyCatalog:
         self._compiled: BoundedCache[PolicySet] = BoundedCache(_MOST_COMPILED)
         self._log_patterns: BoundedCache[LogPatterns] = BoundedCache(_MOST_COMPILED)
         self._starts: dict[str, float | None] = {}
-        self._read()
+        self.read()
 
-    def refresh(self) -> bool:
-        """Read the catalogue again if it changed; returns whether it did."""
-        if self._store.catalogue_version() == self.catalogue.version:
-            return False
+    def read(self) -> None:
+        """Read the catalogue, again if it has changed."""
+        self.catalogue = self._store.catalogue()
         self._compiled.forget()
         self._log_patterns.forget()
         self._starts.clear()
-        self._read()
-        return True
-
-    def _read(self) -> None:
-        self.catalogue = self._store.catalogue()
         queues = self.catalogue.queues.values()
         self.queue_notify = {queue.name: queue.notify for queue in queues if queue.notify}
         configured = self.catalogue.configured or Configured("")

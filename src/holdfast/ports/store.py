@@ -7,7 +7,7 @@ the catalogue. Records are ``domain`` values; no row or session leaves an adapte
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.domain.record import Struct, field
 from holdfast.ports.catalogue import CatalogueStore
@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 RECENT_EVENTS = 50_000
 """How far a starting controller looks back in the event log."""
+
+
+class News(NamedTuple):
+    """Whether anybody wants something of the controller."""
+
+    catalogue_version: int
+    is_asked: bool
+    """Whether there are requests that are not handled yet."""
 
 
 class Submission(Struct, frozen=True):
@@ -154,8 +162,11 @@ class ControllerStore(Protocol):
     def mark(self) -> object:
         """Return, cheaply, a mark that equals an earlier one only if no request was made or catalogue changed since.
 
-        ``None`` means that this is unknown.
+        It may differ after other writes, too; ``None`` means that this is unknown.
         """
+
+    def news(self) -> News:
+        """Return whether anybody wants something, where the mark does not rule it out."""
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         """Return the oldest requests not handled yet, without removing them."""

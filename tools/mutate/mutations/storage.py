@@ -6,6 +6,13 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "what a controller commits itself has it look for requests",
+        "controller/controller.py",
+        "if news.is_asked or news.catalogue_version",
+        "if news or news.catalogue_version",
+        ("contract/test_news.py",),
+    ),
+    Mutation(
         "a list does not know what is quarantined of its jobs",
         "storage/sql/query.py",
         "if any(row.left_alone is not None for row in rows) else {}",

@@ -16,7 +16,7 @@ from holdfast.domain.terms.workload_kinds import UNREAD
 from holdfast.domain.workloads.base import Owner
 from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.ports.store import Snapshot
+from holdfast.ports.store import News, Snapshot
 from holdfast.ports.workloads import Left
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, declared, tables
@@ -112,6 +112,7 @@ class SqlControllerStore(StorePart):
         """Work on an open database whose schema is current."""
         super().__init__(database, batches)
         self._epoch, self._news = database.text_of(_EPOCH), database.text_of(_NEWS)
+        self.mark: Callable[[], object] = database.data_version if database.is_sqlite else _unmarked
 
     def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
         """Become, or stay, the one writer of lifecycle state for ``ttl_s``; a database server has its own ``now``.
@@ -135,23 +136,17 @@ class SqlControllerStore(StorePart):
         with self._database.reading() as connection:
             return _Loading(connection).snapshot()
 
-    def mark(self) -> object:
-        if self._database.is_sqlite:
-            return self._database.data_version()
+    def news(self) -> News:
         with self._database.reading() as connection:
             version, is_asked = connection.exec_driver_sql(self._news).one()
-        return None if is_asked else version
+        return News(version, is_asked=bool(is_asked))
 
     def catalogue_version(self) -> int:
-        with self._database.reading() as connection:
-            version: int = connection.exec_driver_sql(self._news).one()[0]
-        return version
+        return self.news().catalogue_version
 
     def requests(self, *, limit: int) -> Sequence[Request]:
         query = select(tables.requests).order_by(tables.requests.c.id).limit(limit)
         with self._database.reading() as connection:
-            if not connection.exec_driver_sql(self._news).one()[1]:
-                return []
             return [*map(_read_request, connection.execute(query))]
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
@@ -208,6 +203,10 @@ class SqlControllerStore(StorePart):
             if changes.notifications:
                 batches.notifications.run(connection, [*map(notification_row, changes.notifications)])
             append_events(connection, batches, changes.events.values())
+
+
+def _unmarked() -> None:
+    """Say that a server's database has no mark that is cheaper to read than its news."""
 
 
 def _come_to(connection: Connection, place: str, now: float) -> None:
