@@ -8,7 +8,7 @@ from holdfast.domain.lifecycle.table import EntityKind, Outcome
 from holdfast.domain.record import Struct, evolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 
 class SubStep(Struct, frozen=True):
@@ -93,21 +93,15 @@ def recorded(last: HistoryRow | None, row: HistoryRow) -> HistoryRow:
 
 
 def all_following(
-    last: HistoryRow | None, steps: Iterable[tuple[Step, str]], job_id: str, number: int, status: str
+    last: HistoryRow | None, steps: Sequence[tuple[Step, str]], job_id: str, number: int, status: str
 ) -> list[HistoryRow]:
     """Return the rows to write for steps of an attempt at a job, each to a status, from the one it is in."""
-    rows: dict[int, HistoryRow] = {}
-    for step, to in steps:
-        row = following(last, step, job_id, number, status, to)
+    kind, key, rows = EntityKind.ATTEMPT, attempt_id(job_id, number), dict[int, HistoryRow]()
+    for (phase, outcome, now, code, message, parts), to in steps:
+        seq = 0 if last is None else last.seq + 1
+        row = HistoryRow(kind, key, seq, phase, status, to, outcome, now, now, code, message, 1, parts)
+        row = recorded(last, row)
         if row is not last:
             last = rows[row.seq] = row
         status = to
     return list(rows.values())
-
-
-def following(last: HistoryRow | None, step: Step, job_id: str, number: int, status: str, to: str) -> HistoryRow:
-    """Return the row that records one more step of an attempt at a job, from its status to another."""
-    phase, outcome, now, code, message, steps = step
-    seq, key = 0 if last is None else last.seq + 1, attempt_id(job_id, number)
-    row = HistoryRow(EntityKind.ATTEMPT, key, seq, phase, status, to, outcome, now, now, code, message, 1, steps)
-    return recorded(last, row)
