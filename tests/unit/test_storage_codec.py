@@ -46,9 +46,8 @@ from holdfast.domain.workloads.jobset.state import (
 from holdfast.domain.workloads.kubejob.model import BackoffRecord, JobCondition, KubeJobState
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Internal
-from holdfast.storage.sql import codec, submission, tables
+from holdfast.storage.sql import codec, logs, submission, tables
 from holdfast.storage.sql.batch import Batch, Batches, StatementRows
-from holdfast.storage.sql.rows import set_log
 
 if TYPE_CHECKING:
     from sqlalchemy import Dialect, Table
@@ -180,7 +179,7 @@ def test_decisions_come_back_the_same(decision: Decision) -> None:
 @given(SET_DECISIONS | EVENTS)
 def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) -> None:
     entry = SetLogEntry(set_id="s", at=1.0, what=what)
-    assert set_log.read_set_log((0, *set_log.set_log_rows([entry])[0])) == entry
+    assert logs.read_set_log((0, *logs.set_log_row(entry))) == entry
 
 
 @given(SET_STATES)
@@ -201,7 +200,7 @@ def test_a_set_and_pods_nothing_is_known_of_take_little_room() -> None:
 
 def test_what_a_newer_version_logged_of_a_set_is_named_and_refused() -> None:
     with pytest.raises(Internal, match="'dream'"):
-        set_log.read_set_log((1, "s", 1.0, "dream", "{}"))
+        logs.read_set_log((1, "s", 1.0, "dream", "{}"))
 
 
 def test_what_has_its_default_is_not_stored() -> None:
@@ -217,7 +216,6 @@ def test_facts_are_stored_as_ascii_whatever_a_program_printed() -> None:
 
 
 def test_what_is_not_there_stays_not_there() -> None:
-    assert records.dump_record(None) is None
     assert [records.load_record(RunOutcome, None), records.load_record(Failure, None)] == [None] * 2
 
 
@@ -306,7 +304,7 @@ def test_a_row_has_a_value_for_every_column_and_reads_back(record: Any, row: Any
     ("record", "row", "read", "table"),
     [
         (JOB_SET, codec.workload_row, codec.read_workload, tables.workloads),
-        (LOGGED, lambda entry: (entry.seq, *set_log.set_log_rows([entry])[0]), set_log.read_set_log, tables.set_log),
+        (LOGGED, lambda entry: (entry.seq, *logs.set_log_row(entry)), logs.read_set_log, tables.set_log),
         (POD_JOB, codec.workload_row, codec.read_workload, tables.workloads),
     ],
 )

@@ -120,11 +120,11 @@ _DONE = (ContainerResult(exit_code=0),)
 """By far the most common result, one program that ended with 0; written as a bare 0."""
 
 
-def dump_record(record: object) -> str | None:
-    """Write a record, if there is one."""
+def dump_record(record: Struct) -> str:
+    """Write a record."""
     if isinstance(record, RunOutcome) and record.containers == _DONE:
         return dump_json({**non_defaults(record), "containers": 0})
-    return None if record is None else dump_json(record)
+    return dump_json(record)
 
 
 def load_record(kind: type[T], text: str | None) -> T | None:

@@ -132,8 +132,8 @@ def attempt_row(attempt: Attempt) -> tuple[Any, ...]:
         request.gpu,
         named_amounts(request),
         None if attempt.ending is None else attempt.ending._value_,
-        dump_record(attempt.failure),
-        dump_record(attempt.decision),
+        attempt.failure and dump_record(attempt.failure),
+        attempt.decision and dump_record(attempt.decision),
         attempt.retry_at,
         attempt.message and storable(attempt.message),
     )
@@ -158,10 +158,10 @@ def run_row(run: Run) -> tuple[Any, ...]:
         named_amounts(request),
         run.started_at,
         run.ended_at,
-        dump_record(run.outcome),
+        run.outcome and dump_record(run.outcome),
         run.progress and storable(run.progress),
-        dump_record(run.failure),
-        dump_record(run.decision),
+        run.failure and dump_record(run.failure),
+        run.decision and dump_record(run.decision),
         run.generation,
         dump_json(run.devices) if run.devices else None,
         None if run.interrupted is None else run.interrupted._value_,
@@ -204,7 +204,7 @@ def node_row(node: Node) -> tuple[Any, ...]:
         node.engine.name,
         " ".join(sorted(node.engine.capabilities)),
         dump_json(node.devices),
-        dump_record(node.short),
+        node.short and dump_record(node.short),
     )
 
 

@@ -21,7 +21,7 @@ from holdfast.ports.workloads import Left
 from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import UNREADABLE, left_of_job, left_of_owner, refuse, sound
-from holdfast.storage.sql.logs import append_events, recent_losses
+from holdfast.storage.sql.logs import append_events, recent_losses, set_log_row
 from holdfast.storage.sql.notifications import notification_row
 from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import (
@@ -34,7 +34,6 @@ from holdfast.storage.sql.query import (
 )
 from holdfast.storage.sql.rows.job_lists import JOBS
 from holdfast.storage.sql.rows.requests import read_request
-from holdfast.storage.sql.rows.set_log import set_log_rows
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:
@@ -168,8 +167,6 @@ class SqlControllerStore(StorePart):
         return Left(owner if isinstance(owner, Owner) else None, [job for job in found if not job.terminal])
 
     def commit(self, changes: Changes) -> None:
-        if not changes:
-            return
         batches = self._batches
         jobs = [*map(codec.changed_job_row, changes.jobs.values())]
         work = (
@@ -180,7 +177,7 @@ class SqlControllerStore(StorePart):
             (batches.workloads, [*map(codec.workload_row, changes.workloads.values())]),
             (batches.released, [*zip(changes.quarantined)]),
             (batches.quarantined, [*map(astuple, filter(None, changes.quarantined.values()))]),
-            (batches.set_log, set_log_rows(changes.set_log)),
+            (batches.set_log, [*map(set_log_row, changes.set_log)]),
             (batches.forgotten, [*zip(changes.forgotten)]),
             (batches.handled, [*zip(changes.handled)]),
         )

@@ -1,4 +1,4 @@
-"""The event log and the audit log: appending to them in a writer's transaction, and reading them in order.
+"""The event log, the audit log and those of job sets: what a writer's transaction appends, and reading it in order.
 
 Sequence numbers must grow in the order of commits. SQLite has one writer at a time. PostgreSQL assigns a number when a
 row is inserted, and a transaction that commits later may hold the smaller one; so whoever appends takes an advisory
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import func, insert, select, text
 
-from holdfast.compiled.records import dump_json, load_json, read_record, storable
+from holdfast.compiled.records import dump_json, load_json, read_record, record_of, storable
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry
 from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, OperatorActed, StoredEvent
 from holdfast.domain.terms.kinds import SubjectName
+from holdfast.domain.workloads.jobset.state import Event as SetEvent
+from holdfast.domain.workloads.jobset.state import SetDecision, SetLogEntry
 from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
@@ -26,7 +28,7 @@ from holdfast.storage.sql.query import chunks
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection, Row, Select
 
@@ -38,13 +40,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NOBODYS = (None, None, None)
+_OF_SETS: Mapping[str, type[SetDecision | SetEvent]] = {"decision": SetDecision, "event": SetEvent}
+_KIND_OF = {kind: name for name, kind in _OF_SETS.items()}
 _ACTED = BY_KIND[OperatorActed].name
 _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 """Any number but the migrations', as long as every version of Holdfast takes the same one."""
 
 
 class SqlLogStore(StorePart):
-    """``EventStore`` and ``AuditStore``: the readers' part of both logs."""
+    """``EventStore``, ``AuditStore`` and the logs of job sets: the readers' part of all logs."""
 
     def __init__(self, database: Database, batches: Batches) -> None:
         """Work on an open database whose schema is current."""
@@ -61,6 +65,12 @@ class SqlLogStore(StorePart):
         with self._database.reading() as connection:
             last: int | None = connection.execute(select(func.max(tables.events.c.seq))).scalar()
         return last or 0
+
+    def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
+        table = tables.set_log
+        query = select(table).where(table.c.set_id == storable(set_id), table.c.seq > after).order_by(table.c.seq)
+        with self._database.reading() as connection:
+            return [*sound(connection.execute(query.limit(limit)).all(), read_set_log)]
 
     def record(self, entry: AuditEntry) -> None:
         with self._database.writing() as connection:
@@ -130,6 +140,24 @@ def _of_jobs(connection: Connection, records: Sequence[EventRecord]) -> list[Eve
         one._replace(job_id=one.job_id if one.job_id in groups else None, group=groups.get(one.job_id or "") or "")
         for one in records
     ]
+
+
+def set_log_row(entry: SetLogEntry) -> tuple[Any, ...]:
+    """Return the row of an entry in the log of a job set without ``seq``."""
+    return entry.set_id, entry.at, _KIND_OF[type(entry.what)], dump_json(entry.what)
+
+
+def read_set_log(row: Sequence[Any]) -> SetLogEntry:
+    """Build an entry in the log of a job set from its row.
+
+    Raises:
+        Internal: It is of a kind this version does not know.
+    """
+    seq, set_id, at, kind, body = row
+    if kind not in _OF_SETS:
+        message = f"the log of a job set holds {kind!r}, which this version of Holdfast does not know"
+        raise Internal(message, hint="a newer Holdfast wrote it, or the database is damaged")
+    return SetLogEntry(set_id=set_id, at=at, what=record_of(_OF_SETS[kind], load_json(body)), seq=seq)
 
 
 def _take_turn(connection: Connection) -> None:

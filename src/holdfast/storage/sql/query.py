@@ -27,7 +27,6 @@ from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.rows.conditions import in_group, seen_by
 from holdfast.storage.sql.rows.job_lists import JOBS, STATE_UNINDEXED, rows_of
 from holdfast.storage.sql.rows.requests import read_request
-from holdfast.storage.sql.rows.set_log import read_set_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
-    from holdfast.domain.workloads.jobset.state import SetLogEntry
     from holdfast.errors import HoldfastError, Internal
     from holdfast.ports.store import JobFilter
     from holdfast.ports.workloads import Told, W, WorkloadFilter
@@ -252,11 +250,6 @@ class SqlQueryStore(StorePart):
         read = codec.Reader()
         query = JOBS.where(tables.jobs.c.set_id == owner).order_by(tables.jobs.c.seq)
         return [*sound(self._rows(query), read.job, refuse)]
-
-    def set_log(self, set_id: str, *, after: int = 0, limit: int | None = None) -> Sequence[SetLogEntry]:
-        table = tables.set_log
-        query = select(table).where(table.c.set_id == storable(set_id), table.c.seq > after)
-        return [*sound(self._rows(query.order_by(table.c.seq).limit(limit)), read_set_log)]
 
     def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
         with self._database.reading() as connection:
