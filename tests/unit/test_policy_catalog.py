@@ -22,27 +22,13 @@ if TYPE_CHECKING:
     from tests.unit.conftest import Lab
 
 
-def test_an_answer_is_worked_out_once_while_it_is_remembered() -> None:
-    answers: BoundedCache[str] = BoundedCache(2)
-    assert answers.answer("a", lambda: "first") == "first"
-    assert answers.answer("b", lambda: "other") == "other"
-    assert answers.answer("a", lambda: "second") == "first"
-
-
 def test_no_more_than_the_most_are_ever_kept() -> None:
     answers: BoundedCache[str] = BoundedCache(3)
     sizes = []
     for question in range(10):
-        answers.answer(question, lambda: "answer")
+        assert answers.keep(question, "answer") == answers.get(question) == "answer"
         sizes.append(len(answers))
     assert sizes == [1, 2, 3, 1, 2, 3, 1, 2, 3, 1]
-
-
-def test_what_may_have_changed_is_worked_out_anew() -> None:
-    answers: BoundedCache[str] = BoundedCache(3)
-    answers.answer("ruleset", lambda: "old")
-    answers.forget()
-    assert answers.answer("ruleset", lambda: "new") == "new"
 
 
 def test_the_policies_of_a_job_are_compiled_when_it_starts_and_once_for_all_that_have_the_same(
@@ -88,5 +74,5 @@ def test_a_decision_names_the_policies_of_its_job_that_do_not_exist(
 
 
 def test_a_decision_about_a_pod_names_the_policies_of_its_job_that_do_not_exist(lab: Lab) -> None:
-    ruleset = PolicyCatalog(lab.store).named(("gone",), ())
-    assert ruleset.policies.default.reason == "no retry policy applies; retry policy 'gone' does not exist"
+    policies = PolicyCatalog(lab.store).named(("gone",))
+    assert policies.default.reason == "no retry policy applies; retry policy 'gone' does not exist"

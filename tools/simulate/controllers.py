@@ -235,8 +235,8 @@ class ControllerHost:
         return load_spec(text)
 
     def _after(self, ticked: Ticked) -> None:
-        if ticked.quarantined:
-            refuse("nobody-quarantined", f"{self.name} left {ticked.quarantined} workloads alone")
+        if self.controller is not None and (alone := len(self.controller.quarantine)):
+            refuse("nobody-quarantined", f"{self.name} left {alone} workloads alone")
         for executor in sorted(ticked.changed):
             self.hint(executor)
         if ticked.refused is not None:

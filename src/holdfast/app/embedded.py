@@ -206,7 +206,13 @@ class Embedded:
         if ticked.written.notifications:
             self.on_told()
         if self._telemetry is not None:
-            self._telemetry.ticked(ticked, began=began, now=self._clock.now())
+            self._telemetry.ticked(
+                ticked,
+                short=controller.shortages.by_name(),
+                quarantined=len(controller.quarantine),
+                began=began,
+                now=self._clock.now(),
+            )
         if ticked.refused is not None:
             self._due_at = float("-inf")
             self._failed(_AWAY, ticked.refused)

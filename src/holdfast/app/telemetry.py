@@ -67,14 +67,14 @@ class Telemetry:
             registry=self.registry,
         )
 
-    def ticked(self, ticked: Ticked, *, began: float, now: float) -> None:
-        """Take one tick in."""
+    def ticked(self, ticked: Ticked, *, short: Mapping[str, Short], quarantined: int, began: float, now: float) -> None:
+        """Take one tick in, what nodes are short of after it, and how many workloads are left alone."""
         self._ticked_at, self._refused = now, ticked.refused is not None
         self._ticks.observe(now - began)
         if ticked.refused is not None:
             self._refusals.inc()
-        self._quarantined.set(ticked.quarantined)
-        self._see_short(ticked.short)
+        self._quarantined.set(quarantined)
+        self._see_short(short)
         for attempt in ticked.written.attempts.values():
             if attempt.ending is not None:
                 self._ended(attempt, now)

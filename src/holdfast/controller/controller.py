@@ -35,7 +35,6 @@ from holdfast.ports.store import Changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.domain.shortage import Short
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.clock import Dice, SteadyClock
     from holdfast.ports.exchange import ExchangeRequest
@@ -83,10 +82,6 @@ class Ticked(Struct, frozen=True):
     """Whether there is more to do at once."""
     next_due: float | None
     """When the next thing is due."""
-    short: Mapping[str, Short]
-    """What nodes are short of, by name."""
-    quarantined: int
-    """How many workloads are left alone because looking after them failed."""
     written: Changes
     """What was committed, for telemetry; empty when nothing was."""
 
@@ -133,7 +128,7 @@ class Controller:
             steady=clock.steady,
             log_patterns=self._catalog.log_patterns,
         )
-        cordons, shortages = self._observations.cordons, self._observations.shortages
+        cordons, self.shortages = self._observations.cordons, self._observations.shortages
         self._restore_nodes(snapshot)
         self._publisher = Publisher(self.state, self.quarantine)
         made = self._settings.kinds(self._wiring())
@@ -141,10 +136,10 @@ class Controller:
         self._requests = Requests(self.state, store, made.owners, self.quarantine, cordons)
         self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
         self._drains = Drains(self.state, self.quarantine)
-        self._evictions = Evictions(self.state, self.quarantine, shortages, clock.steady)
+        self._evictions = Evictions(self.state, self.quarantine, self.shortages, clock.steady)
         hopeless = Hopeless(self.state, self._settings.hopeless, self._away.places)
         limits = self._settings.round_limits
-        self._placement = Placement(self.state, self._catalog, limits, self.quarantine, shortages, hopeless)
+        self._placement = Placement(self.state, self._catalog, limits, self.quarantine, self.shortages, hopeless)
         self._looked_at = self._read_at = self._swept_at = float("-inf")
         self._mark: object = None
         """The store's mark from before the last look."""
@@ -158,7 +153,7 @@ class Controller:
         self.state.nodes = {(node.executor, node.name): node for node in nodes}
         self._observations.losses.restore(snapshot.losses)
         self._observations.cordons.restore(nodes)
-        self._observations.shortages.restore(nodes, self._clock.now())
+        self.shortages.restore(nodes, self._clock.now())
 
     def _restore(self, snapshot: Snapshot, kinds: Kinds) -> None:
         now = self._clock.now()
@@ -188,7 +183,7 @@ class Controller:
             judging=Judging(
                 self._catalog,
                 self._observations.losses,
-                self._observations.shortages,
+                self.shortages,
                 self._dice.draw,
                 self._away.places,
             ),
@@ -214,12 +209,13 @@ class Controller:
         more = self._look(now) if look or now - self._looked_at >= self._settings.look_every_s else False
         believed = [exchange for exchange in exchanges if self._observations.take(exchange, now)]
         for exchange in believed:
-            self._evictions.take(exchange, now)
+            if exchange.pressure is not None or self._evictions.pressed:
+                self._evictions.take(exchange, now)
         if now - self._swept_at >= self._settings.sweep_every_s:
             self._swept_at = now
             self._observations.lose_silent(now)
             self._observations.write_progress(now)
-            self._observations.shortages.look(now)
+            self.shortages.look(now)
             if self._catalog.catalogue.cordons:
                 self._drains.run(self._catalog.catalogue.cordons, now)
             self.state.schedule_needed = True
@@ -243,8 +239,6 @@ class Controller:
             refused=refused,
             more=more or self.state.queue.has_more() or self.state.schedule_needed,
             next_due=self.state.queue.next_due(),
-            short=self._observations.shortages.by_name(),
-            quarantined=len(self.quarantine),
             written=Changes() if refused else written,
         )
 

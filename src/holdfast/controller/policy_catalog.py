@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.bounded_cache import BoundedCache
@@ -15,7 +16,6 @@ from holdfast.domain.lifecycle import PROMOTE_TO_RUNNING
 from holdfast.domain.lifecycle.engine import resolve_options
 from holdfast.domain.policy.builtin import unknown_end
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.checkpoints import first_policies
 from holdfast.domain.workloads.gang.policies import compiled_for
 from holdfast.domain.workloads.retry import Ruleset
@@ -50,8 +50,8 @@ class PolicyCatalog:
     def read(self) -> None:
         """Read the catalogue, again if it has changed."""
         self.catalogue = self._store.catalogue()
-        self._compiled.forget()
-        self._log_patterns.forget()
+        self._compiled.clear()
+        self._log_patterns.clear()
         self._starts.clear()
         queues = self.catalogue.queues.values()
         self.queue_notify = {queue.name: queue.notify for queue in queues if queue.notify}
@@ -80,10 +80,6 @@ class PolicyCatalog:
             self._starts[queue] = resolve_options(PROMOTE_TO_RUNNING, *self.handler_limits(queue)).timeout_s
         return self._starts[queue]
 
-    def ruleset(self, job: Job, spec: JobSpec, places: Sequence[Place]) -> Ruleset:
-        """Return what is in force for a job now."""
-        return Ruleset(self.compiled(job, spec), self.categories, self.catalogue.settings, places)
-
     def compiled(self, job: Job, spec: JobSpec) -> PolicySet:
         """Return the policies that apply to a job, compiled once for all jobs that have the same."""
         built_in = spec.pod is None if spec.builtin is None else spec.builtin
@@ -92,7 +88,7 @@ class PolicyCatalog:
             question = (question, ends)
         if spec.checkpointed_exit_code is not None:
             question = (question, first_policies(spec))
-        return self._compiled.answer(question, lambda: self._compile(job, spec))
+        return self._compiled.get(question) or self._compiled.keep(question, self._compile(job, spec))
 
     def log_patterns(self, spec: JobSpec) -> LogPatterns:
         """Return what is looked for in the output of a job's failed runs: whatever any policy here could ask about.
@@ -102,17 +98,19 @@ class PolicyCatalog:
         stored, own = self._stored_patterns, spec.inline_policies
         if not own:
             return stored
-        return self._log_patterns.answer(own, lambda: LogPatterns(asked_for(own), beside=stored))
+        found = self._log_patterns.get(own)
+        return found or self._log_patterns.keep(own, LogPatterns(asked_for(own), beside=stored))
 
-    def named(self, names: tuple[str, ...], places: Iterable[Place]) -> Ruleset:
+    def named(self, names: tuple[str, ...]) -> PolicySet:
         """Return named policies alone, in order, without the queue's and the built-in ones."""
-        known = self.catalogue.policies
-        policies = [known[name] for name in names if name in known]
-        missing = [name for name in names if name not in known]
-        compiled = self._compiled.answer(
-            names, lambda: PolicySet.compile(policies, unknown_end=unknown_end(policies), missing=missing)
-        )
-        return Ruleset(compiled, self.categories, self.catalogue.settings, tuple(places) if names else ())
+        found = self._compiled.get(names)
+        if found is None:
+            known = self.catalogue.policies
+            policies = [known[name] for name in names if name in known]
+            missing = [name for name in names if name not in known]
+            compiled = PolicySet.compile(policies, unknown_end=unknown_end(policies), missing=missing)
+            found = self._compiled.keep(names, compiled)
+        return found
 
     def _compile(self, job: Job, spec: JobSpec) -> PolicySet:
         named, missing = self.catalogue.policies_for(job.queue, spec)
@@ -134,8 +132,12 @@ class Judging:
 
     def ruleset(self, job: Job, spec: JobSpec, places: Sequence[Place], now: float) -> Ruleset:
         """Return what is in force for a job now."""
-        return evolve(self.catalog.ruleset(job, spec, places), away=self.away(now))
+        return self._ruleset(self.catalog.compiled(job, spec), places, now)
 
     def named(self, names: tuple[str, ...], places: Iterable[Place], now: float) -> Ruleset:
         """Return named policies alone."""
-        return evolve(self.catalog.named(names, places), away=self.away(now) if names else ())
+        return self._ruleset(self.catalog.named(names), tuple(places) if names else (), now)
+
+    def _ruleset(self, policies: PolicySet, places: Sequence[Place], now: float) -> Ruleset:
+        catalog = self.catalog
+        return Ruleset(policies, catalog.categories, catalog.catalogue.settings, places, partial(self.away, now))

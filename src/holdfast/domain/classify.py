@@ -260,7 +260,7 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     blamed = []
     for index, (rank, outcome) in enumerate(outcomes):
         if not outcome.succeeded and outcome.ended_by not in _STOPPED_BY_US:
-            blamed.append((met(outcome) is None, outcome.ended_at, rank, index))
+            blamed.append((outcome.started or met(outcome) is None, outcome.ended_at, rank, index))
     first = min(blamed, default=None)
     if first is None:
         return None
@@ -272,7 +272,7 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
 def _retried_unasked(outcome: RunOutcome) -> bool:
     """Whether a run came to its end by its place: it was lost, or that was taken, or its program could not start."""
     if outcome.ended_by is EndedBy.ITSELF:
-        return outcome.lost or not outcome.started
+        return not outcome.started or not LOST.isdisjoint(outcome.conditions)
     return outcome.lost or outcome.ended_by in {EndedBy.PREEMPTION, EndedBy.EVICTION}
 
 
@@ -291,7 +291,7 @@ def _conditions(outcome: RunOutcome) -> frozenset[str]:
         found.add(_MEANS[outcome.ended_by])
     if outcome.ended_by is EndedBy.LOST and not found & LOST:
         found.add(FailureCondition.EXECUTOR_LOST)
-    if outcome.end_unknown:
+    if not LOST.isdisjoint(found) and outcome.end_unknown:
         found.add(FailureCondition.END_UNKNOWN)
     reasons = set()
     for container in outcome.containers:

@@ -93,7 +93,7 @@ def with_evidence(outcome: RunOutcome, patterns: LogPatterns = NO_PATTERNS) -> R
     tails: list[str] = []
     containers: list[ContainerResult] = []
     for container in outcome.containers:
-        if not container.failed:
+        if not container.exit_code:
             containers.append(container)
             continue
         said = said or container.message.strip()

@@ -223,8 +223,8 @@ MUTATIONS = (
     Mutation(
         "a shortage under one rank has all of them run again, whatever became of them",
         "domain/classify.py",
-        "return outcome.lost or not outcome.started",
-        "return outcome.lost",
+        "return not outcome.started or not LOST.isdisjoint(outcome.conditions)",
+        "return not LOST.isdisjoint(outcome.conditions)",
         _UNKNOWN,
     ),
     Mutation(

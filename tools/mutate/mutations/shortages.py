@@ -38,7 +38,7 @@ MUTATIONS = (
     Mutation(
         "a gang is judged by those that ran while another could not be started",
         "domain/classify.py",
-        "blamed.append((met(outcome) is None, ",
+        "blamed.append((outcome.started or met(outcome) is None, ",
         "blamed.append((True, ",
         _SHORT,
     ),

@@ -38,21 +38,21 @@ class Evictions:
         self._quarantine = quarantine
         self._shortages = shortages
         self._steady = steady
-        self._pressure: dict[str, Pressure] = {}
+        self.pressed: dict[str, Pressure] = {}
         self._last: dict[str, Last] = {}
 
     def take(self, request: ExchangeRequest, now: float) -> None:
         """Take in what a machine runs out of, and evict a run if one is due."""
         executor, pressure = request.executor, request.pressure
-        before = self._pressure.get(executor)
+        before = self.pressed.get(executor)
         if pressure is None:
             if before is not None:
-                del self._pressure[executor], self._last[executor]
+                del self.pressed[executor], self._last[executor]
                 self._shortages.press(executor, None, now)
             return
         if before is not None and before.look == pressure.look:
             return
-        self._pressure[executor] = pressure
+        self.pressed[executor] = pressure
         self._shortages.press(executor, pressure.lacks[0], now)
         self._evict(executor, pressure, now)
 

@@ -25,7 +25,7 @@ class Losses:
     def __init__(self, state: ControllerState) -> None:
         """Start with none."""
         self._state = state
-        self._losses: dict[str, tuple[Loss, ...]] = {}
+        self.known: dict[str, tuple[Loss, ...]] = {}
         self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
         """Who is to blame for the last of them; nobody else is suspected of it then."""
         self.ended: list[Run] = []
@@ -48,7 +48,7 @@ class Losses:
 
     def suspicion(self, job_id: str, runs: Sequence[Run]) -> Suspicion | None:
         """Return the suspicion against a job whose attempt is over, if it was lost with its place."""
-        for run in runs if self._losses else ():
+        for run in runs:
             if run.outcome is not None and run.outcome.lost:
                 return self._against(job_id, run.executor)
         return None
@@ -56,7 +56,7 @@ class Losses:
     def _against(self, job_id: str, executor: str) -> Suspicion | None:
         found = self._culprits.get(executor)
         if found is None:
-            return blame.suspicion(self._losses.get(executor, ()), job_id)
+            return blame.suspicion(self.known.get(executor, ()), job_id)
         return found[1] if found[0] == job_id else None
 
     def _note(self, executor: str, runs: Sequence[Run], now: float) -> None:
@@ -70,11 +70,11 @@ class Losses:
         self._state.emit(EventRecord(None, now, event))
 
     def _remember(self, lost: Loss) -> None:
-        before = self._losses.get(lost.executor, ())
+        before = self.known.get(lost.executor, ())
         if self._culprits.get(lost.executor) is not None and not blame.is_same(before[-1], lost):
             before = ()  # losses with a culprit say nothing against others, nor twice against it
-        self._losses[lost.executor] = blame.noted(before, lost)
-        self._culprits[lost.executor] = blame.culprit(self._losses[lost.executor])
+        self.known[lost.executor] = blame.noted(before, lost)
+        self._culprits[lost.executor] = blame.culprit(self.known[lost.executor])
 
 
 def _read(at: float, event: NodeLost) -> Loss:

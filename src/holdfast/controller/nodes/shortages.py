@@ -34,7 +34,7 @@ class Shortages:
         self._short: dict[PlaceKey, Short] = {}
         self._pressed: set[str] = set()
         """Executors whose machines run out of something now."""
-        self._refused: dict[tuple[str, int], int] = {}
+        self.refused: dict[tuple[str, int], int] = {}
         """By job and rank, how often in a row its program could not be started; the next controller counts anew."""
 
     def press(self, executor: str, lack: Lack | None, now: float) -> None:
@@ -68,14 +68,14 @@ class Shortages:
     def heard(self, run: Run, now: float) -> None:
         """Take in the first news of a run: its program has been started, or could not be."""
         of = None if run.outcome is None else shortage.met(run.outcome)
-        if of is None and not self._short and not self._refused:
+        if of is None and not self._short and not self.refused:
             return  # as it is for nearly every run
         key = self._state.capacity.home(run.executor, run.node)
         known = self._short.get(key)
         if of is not None:
-            self._refused[run.job_id, run.rank] = self._refused.get((run.job_id, run.rank), 0) + 1
+            self.refused[run.job_id, run.rank] = self.refused.get((run.job_id, run.rank), 0) + 1
         elif run.started_at is not None:
-            self._refused.pop((run.job_id, run.rank), None)
+            self.refused.pop((run.job_id, run.rank), None)
         if of is not None and run.outcome is not None and key in self._state.nodes:
             if known is None or not known.pressed:
                 self._begin(key, shortage.refused(known, of, run.outcome.message, now), now, known)
@@ -84,8 +84,7 @@ class Shortages:
 
     def refusals(self, runs: Iterable[Run]) -> int:
         """Return how often in a row the program of one of these runs could not be started; the highest counts."""
-        refused = self._refused
-        return max((refused.get((run.job_id, run.rank), 0) for run in runs), default=0) if refused else 0
+        return max((self.refused.get((run.job_id, run.rank), 0) for run in runs), default=0)
 
     def tried(self, places: Iterable[PlaceKey], now: float) -> None:
         """Note that a job gets these places, one of which may be of a node that is short."""
@@ -101,7 +100,7 @@ class Shortages:
                 _log.warning(words, key[1], known.of.words, format_duration(round(lasted_s)))
                 self._state.emit(EventRecord(None, now, NodeRecovered(*key, str(known.of), lasted_s)))
                 self._put(key, None)
-                self._refused = {each: count for each, count in self._refused.items() if each[0] in self._state.jobs}
+                self.refused = {each: count for each, count in self.refused.items() if each[0] in self._state.jobs}
 
     def _begin(self, key: PlaceKey, short: Short, now: float, known: Short | None) -> None:
         """Note that a node is short; of what it was not short of yet, tell."""

@@ -129,9 +129,9 @@ class Gangs:
         if job.state is JobState.QUEUED and job.id not in state.active:
             ran = job.attempt > 0
             # Only memory and what is avoided ever differ from the specification.
-            group = self._groups.answer(
-                (job.queue, job.spec, job.request.memory, job.avoid_node, job.avoid_devices, job.avoid_nodes, ran),
-                lambda: GroupKey(job.queue, shape_of(job, spec), ran, of_door=spec.pod is not None),
+            what = (job.queue, job.spec, job.request.memory, job.avoid_node, job.avoid_devices, job.avoid_nodes, ran)
+            group = self._groups.get(what) or self._groups.keep(
+                what, GroupKey(job.queue, shape_of(job, spec), ran, of_door=spec.pod is not None)
             )
             state.wait(group, Waiting(-job.priority, job.seq, job.id, job.queued_at, user=job.submitted_by))
         else:
@@ -148,8 +148,9 @@ class Gangs:
             if job is None or key in state.active:  # begun, by a round of which another job made an error
                 continue
             spec, devices = state.spec(job), state.capacity.grants.get(key)
-            catalog.compiled(job, spec)  # while it starts, not when it fails
-            catalog.log_patterns(spec)
+            if not job.attempt:  # while it starts, not when it fails
+                catalog.compiled(job, spec)
+                catalog.log_patterns(spec)
             waiting, given = state.unplaced.get(key), zip(places[key], devices or repeat(()), strict=False)
             attempt = None if waiting is None else waiting.attempt
             begun, attempt, look = gang.begin(spec, job, attempt, given, self._around, now)
@@ -228,8 +229,9 @@ class Gangs:
         """Find out by what the failure of a job's runs is judged."""
         judging = self._judging
         ruleset = judging.ruleset(job, spec, list(self._state.capacity.places.values()), now)
-        suspicion = judging.losses.suspicion(job.id, runs)
-        return Judgement(ruleset, judging.draw(), suspicion, judging.shortages.refusals(runs))
+        suspicion = judging.losses.suspicion(job.id, runs) if judging.losses.known else None
+        refusals = judging.shortages.refusals(runs) if judging.shortages.refused else 0
+        return Judgement(ruleset, judging.draw(), suspicion, refusals)
 
     def _carry_out(self, job: Job, active: Active | None, look: Look, now: float) -> None:
         """Store what becomes of a job and its attempt, and have it looked at when time moves it on."""

@@ -60,9 +60,11 @@ class Plans:
                 plan = self._plan(group.job, group.program, group.template.get("spec", {}))
                 plans[job.child.group] = plan_of(plan, spec_of_set, group)
             return plans[job.child.group]
-        return self._of_specs.answer(
-            job.spec, lambda: evolve(self._plan(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
-        )
+        found = self._of_specs.get(job.spec)
+        if found is None:
+            made = evolve(self._plan(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
+            found = self._of_specs.keep(job.spec, made)
+        return found
 
     def _plan(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:
         if spec.backoff == POD_BACKOFF:

@@ -359,10 +359,12 @@ class Round(Struct, gc=True):
         if self.refusal:
             return self.refusal
         name, user = key.queue, key.user
-        queue, usage = self.queues.get(name) or Queue(name), self.usage.setdefault(name, Usage())
+        queue = self.queues.get(name)
+        if queue is None:
+            return ""
         if queue.paused:
             return f"queue {name} is paused"
-        full = at_limit(queue, usage, shape)
+        full = at_limit(queue, self.usage.setdefault(name, Usage()), shape)
         return full if full or user is None else user_at_limit(queue, user, self._used_by(name, user), shape)
 
     def _used_by(self, queue: str, user: str) -> Usage:

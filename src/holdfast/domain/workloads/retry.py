@@ -12,7 +12,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.shortage import met, uncounted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.failure import Failure
@@ -28,8 +28,8 @@ class Ruleset(Struct, frozen=True):
     settings: RetrySettings
     places: Sequence[Place] = ()
     """All nodes, to see whether a grown job could ever fit."""
-    away: Sequence[Place] = ()
-    """Nodes that are gone and may come back."""
+    away: Callable[[], Sequence[Place]] = tuple
+    """Finds nodes that are gone and may come back; asked only about what is kept off others."""
 
 
 def decide_retry(
@@ -54,12 +54,13 @@ def decide_retry(
         draw: In [0, 1), for random jitter.
         suspicion: The evidence against the job, if the run was lost with its place.
     """
-    short_of = met(failure)
+    short_of = None if failure.started else met(failure)
     if short_of is not None:
         return uncounted(short_of, failure.node, history.refusals)
-    local = on_nodes(shape, dict(ruleset.settings.resources))
+    of_cluster = ruleset.settings.resources
+    local = on_nodes(shape, dict(of_cluster)) if of_cluster else shape
     waited = failure.cause is Cause.SCHEDULER_TIMEOUT and failure.node is None
-    if waited and nothing_untried(local, ruleset.places, ruleset.away):
+    if waited and local.avoid_nodes and nothing_untried(local, ruleset.places, ruleset.away()):
         return Decision(Action.FAIL, DecisionCode.UNSCHEDULABLE, _nothing_left(shape.avoid_nodes))
     decision = decide(ruleset.policies, failure, history, ruleset.settings, draw=draw)
     if suspicion is not None and decision.grants_retry and failure.conditions & LOST:
@@ -70,7 +71,8 @@ def decide_retry(
     if decision.memory is not None:
         anywhere = evolve(anywhere, request=evolve(local.request, memory=decision.memory))
         decision = _that_still_fits(decision, anywhere, ruleset.places)
-    if nothing_untried(evolve(anywhere, avoid_nodes=frozenset(decision.avoid_nodes)), ruleset.places, ruleset.away):
+    anywhere = evolve(anywhere, avoid_nodes=frozenset(decision.avoid_nodes))
+    if anywhere.avoid_nodes and nothing_untried(anywhere, ruleset.places, ruleset.away()):
         return refused(decision, DecisionCode.UNSCHEDULABLE, _nothing_left(decision.avoid_nodes))
     return decision
 

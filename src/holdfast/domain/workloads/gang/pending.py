@@ -51,7 +51,7 @@ def tried_by(job: Job, runs: Iterable[Run], failure: Failure | None) -> tuple[st
     They are those where a program of it began, or could not be started for another reason than a shortage there.
     """
     nodes = [run.node for run in runs if run.may_have_run]
-    if failure is not None and met(failure) is None:
+    if failure is not None and (failure.started or met(failure) is None):
         nodes.append(failure.node or "")
     return and_tried(job.tried, *nodes)
 
