@@ -12,7 +12,7 @@ from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.controller.workloads.gangs import Gangs
 from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.gang import interruption
+from holdfast.domain.workloads.gang import endings
 from holdfast.domain.workloads.gang.reconcile import Asked
 from holdfast.ports.requests import Request, RequestKind
 from tools.simulate.operators import CORDONS_EVERY, FIRST_WITH_CORDONS, FIRST_WITH_PREEMPTIONS, PREEMPTIONS_EVERY
@@ -45,8 +45,8 @@ def a_new_controller_knows_no_cordons(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_a_drain_stops_is_not_judged(patch: pytest.MonkeyPatch) -> None:
-    interrupted = interruption.interrupted
-    patch.setattr(interruption, "interrupted", lambda *known: evolve(interrupted(*known), decision=None))
+    interrupted = endings.interrupted
+    patch.setattr(endings, "interrupted", lambda *known: evolve(interrupted(*known), decision=None))
 
 
 def a_place_is_taken_again_and_again(patch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from holdfast.controller import hopeless
 from holdfast.domain.placement.fit import Place
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads import retry
-from holdfast.domain.workloads.gang import pending
+from holdfast.domain.workloads.gang import conclude
 from tools.simulate.policies import FIRST_UNTRIED, UNTRIED_EVERY
 from tools.simulate.run import simulate
 
@@ -32,7 +32,7 @@ def a_retry_is_placed_anywhere(patch: pytest.MonkeyPatch) -> None:
 
 
 def only_the_last_node_is_remembered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pending, "and_tried", lambda _, *nodes: tuple(dict.fromkeys(filter(None, nodes))))
+    patch.setattr(conclude, "and_tried", lambda _, *nodes: tuple(dict.fromkeys(filter(None, nodes))))
 
 
 def a_retry_waits_for_an_untried_node_that_will_never_be(patch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,7 @@ from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.failure import EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Attempt, Run
 from holdfast.domain.lifecycle import Interruption
-from holdfast.domain.workloads.gang.endings import never_started
-from holdfast.domain.workloads.gang.interruption import taken
+from holdfast.domain.workloads.gang.endings import never_started, taken
 from holdfast.errors import UnreadableSpec
 
 CONDITION = FailureCondition

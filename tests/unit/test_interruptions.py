@@ -11,8 +11,8 @@ from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, Ru
 from holdfast.domain.job import Attempt, JobState, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption
 from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.workloads.gang.endings import interrupted
 from holdfast.domain.workloads.gang.flight import KILL_ALLOWANCE_S
-from holdfast.domain.workloads.gang.interruption import interrupted
 from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.exchange import ExchangeRequest

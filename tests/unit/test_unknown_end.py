@@ -16,7 +16,7 @@ from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import Action, RetryHistory, RetryPolicy, RetrySettings, Rule, UnknownEnd
-from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
+from holdfast.domain.workloads.gang.policies import unknown_end_policy
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.service.operations.nodes import Nodes
 from tests.unit.conftest import Lab, job_named

@@ -16,8 +16,7 @@ from holdfast.domain.lifecycle import PROMOTE_TO_RUNNING
 from holdfast.domain.lifecycle.engine import resolve_options
 from holdfast.domain.policy.builtin import unknown_end
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.workloads.gang.checkpoints import first_policies
-from holdfast.domain.workloads.gang.policies import compiled_for
+from holdfast.domain.workloads.gang.policies import compiled_for, first_policies
 from holdfast.domain.workloads.retry import Ruleset
 
 if TYPE_CHECKING:

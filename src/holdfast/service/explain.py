@@ -20,8 +20,7 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import RetryHistory
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.explanation import Explanation
-from holdfast.domain.workloads.gang.checkpoints import first_policies
-from holdfast.domain.workloads.gang.policies import compiled_for
+from holdfast.domain.workloads.gang.policies import compiled_for, first_policies
 from holdfast.errors import NotFound, UnreadableSpec
 from holdfast.service.access.hiding import unnamed, unquoted, without_logs
 from holdfast.service.naming import find_attempt

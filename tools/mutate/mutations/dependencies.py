@@ -113,7 +113,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a Kubernetes Job that is resumed waits for nothing",
-        "domain/workloads/gang/pending.py",
+        "domain/workloads/gang/conclude.py",
         "return kept_waiting(job, spec.after, now) if spec.after and job.ready_at is None else queued(job, now)",
         "return queued(job, now)",
         ("unit/test_dependencies_of_pods.py",),

@@ -53,7 +53,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an eviction costs a job nothing",
-        "domain/workloads/gang/interruption.py",
+        "domain/workloads/gang/endings.py",
         "FAILURES = frozenset({Interruption.PREEMPT, *EVICTIONS})",
         "FAILURES = frozenset({Interruption.PREEMPT})",
         ("unit/test_evictions.py",),
@@ -81,7 +81,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a drain is judged like a failure",
-        "domain/workloads/gang/interruption.py",
+        "domain/workloads/gang/endings.py",
         "_NOT_ITS_OWN = _TOLD | {",
         "_NOT_ITS_OWN = {",
         _DRAINED,
@@ -158,7 +158,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a preemption dates from when its programs had stopped",
-        "domain/workloads/gang/interruption.py",
+        "domain/workloads/gang/endings.py",
         "failed_at=attempt.status_since)",
         "failed_at=first.ended_at)",
         _PREEMPTED,

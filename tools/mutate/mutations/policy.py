@@ -236,7 +236,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what onUnknownEnd says is not asked about a drained job",
-        "domain/workloads/gang/interruption.py",
+        "domain/workloads/gang/endings.py",
         "if drained and any(outcome.end_unknown for _, outcome in ended):",
         "if drained and not ended:",
         _UNKNOWN,

@@ -15,14 +15,14 @@ MUTATIONS = (
     ),
     Mutation(
         "only the last node counts as tried",
-        "domain/workloads/gang/pending.py",
+        "domain/workloads/gang/conclude.py",
         "    return and_tried(job.tried, *nodes)\n",
         "    return and_tried((), *nodes)\n",
         _TESTS,
     ),
     Mutation(
         "of a gang only the node of the rank that failed counts as tried",
-        "domain/workloads/gang/pending.py",
+        "domain/workloads/gang/conclude.py",
         "    nodes = [run.node for run in runs if run.may_have_run]\n",
         "    nodes: list[str] = []\n",
         _TESTS,
@@ -64,7 +64,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a retry by hand of a job that has ended is kept off the nodes from before",
-        "domain/workloads/gang/pending.py",
+        "domain/workloads/gang/conclude.py",
         "        job = evolve(job, avoid_nodes=(), tried=())\n",
         "        job = evolve(job)\n",
         _TESTS,

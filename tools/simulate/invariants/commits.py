@@ -15,7 +15,7 @@ from holdfast.domain.policy.decide import GLOBAL_LIMIT
 from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import GANG
-from holdfast.domain.workloads.gang.checkpoints import first_policies
+from holdfast.domain.workloads.gang.policies import first_policies
 from tools.simulate.invariants.watching import WatchChecks
 from tools.simulate.promises import refuse
 

@@ -8,7 +8,7 @@ from holdfast.compiled.codec import load_spec
 from holdfast.domain.job import JobState
 from holdfast.domain.placement.fit import Place, ever_fits, on_nodes
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.gang.pending import shape_of
+from holdfast.domain.workloads.gang.conclude import shape_of
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:

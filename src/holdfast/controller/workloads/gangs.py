@@ -14,9 +14,8 @@ from holdfast.domain.placement.scheduling import GroupKey, Waiting
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
-from holdfast.domain.workloads.gang.conclude import Judgement, next_due
+from holdfast.domain.workloads.gang.conclude import Judgement, next_due, shape_of
 from holdfast.domain.workloads.gang.flight import Flight, Surroundings
-from holdfast.domain.workloads.gang.pending import shape_of
 from holdfast.domain.workloads.gang.reconcile import Asked, Observed
 from holdfast.ports.requests import Request, RequestKind
 

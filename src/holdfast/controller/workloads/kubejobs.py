@@ -13,7 +13,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.children import begun_as
 from holdfast.domain.workloads.dependencies import advanced
-from holdfast.domain.workloads.gang.pending import held, released
+from holdfast.domain.workloads.gang.conclude import held, released
 from holdfast.domain.workloads.kubejob.model import KubeJobState
 from holdfast.domain.workloads.kubejob.standing import begun, last_step, over, standing, stands
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord

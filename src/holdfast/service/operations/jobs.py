@@ -13,7 +13,7 @@ from holdfast.domain.access.group import Grouped
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, Job, JobState
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.gang.pending import retried as retried_by_hand
+from holdfast.domain.workloads.gang.conclude import retried as retried_by_hand
 from holdfast.errors import InvalidRequest, NotFound, Problem, UnreadableSpec
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter

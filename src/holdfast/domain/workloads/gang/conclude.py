@@ -1,4 +1,7 @@
-"""What follows an attempt at a gang that is over, by how its runs ended: a success, a retry, a hold or a failure."""
+"""What follows an attempt at a gang that is over, by how its runs ended: a success, a retry, a hold or a failure.
+
+Also what a gang is that is to run, or to run again, and where its next attempt may be placed.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,26 @@ from holdfast.domain.classify import classify, initiating
 from holdfast.domain.failure import Cause, Failure, in_words
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, AttemptStatus, Ending, Interruption, Step
-from holdfast.domain.policy.decide import in_short
+from holdfast.domain.placement.fit import Shape
+from holdfast.domain.policy.decide import and_tried, in_short
 from holdfast.domain.policy.decide import retry_at as due_at
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory
 from holdfast.domain.record import evolve
+from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.gang import interruption
+from holdfast.domain.workloads.dependencies import kept_waiting
+from holdfast.domain.workloads.gang import endings
 from holdfast.domain.workloads.gang.endings import (
     cancelled,
     cancelled_while_pending,
     ended_by_total_deadline,
     never_started,
 )
-from holdfast.domain.workloads.gang.pending import held, queued, shape_of, tried_by
 from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Run
@@ -98,7 +103,7 @@ def conclude(spec: JobSpec, job: Job, over: Over, now: float) -> Concluded:
         done = cancelled_while_pending(job, job.reason, now)
         return Result(state=done, decisions=(EndedAttempt(last, over.step),))
     over, judged = over._replace(attempt=attempt), over.judging(job, spec, over.runs, now)
-    if why is not None and (why is Interruption.HOLD or not interruption.failed_by_itself(ended)):
+    if why is not None and (why is Interruption.HOLD or not endings.failed_by_itself(ended)):
         return _interrupted(spec, job, over, judged, why, ended)
     return fail(spec, job, over, judged, judged_failure(over, judged, ended, now), now)
 
@@ -113,14 +118,14 @@ def _interrupted(
 ) -> Concluded:
     """Hold a gang that was stopped, or have it wait for a place again; one that failed meanwhile is only held."""
     last, reason, now = over.attempt, job.reason, over.step.now
-    if interruption.failed_by_itself(ended):
+    if endings.failed_by_itself(ended):
         failed = evolve(last, ending=Ending.FAILED, failure=judged_failure(over, judged, ended, now))
         last = evolve(failed, decision=Decision(Action.HOLD, DecisionCode.INTERRUPTED, reason))
-    elif why in interruption.FAILURES:
-        failure = interruption.taken(last, ended, why, reason, judged.ruleset.categories)
+    elif why in endings.FAILURES:
+        failure = endings.taken(last, ended, why, reason, judged.ruleset.categories)
         return fail(spec, job, over, judged, failure, now)
     else:
-        last = interruption.interrupted(last, ended, why, reason, now)
+        last = endings.interrupted(last, ended, why, reason, now)
         if why is Interruption.DRAIN and last.failure is not None:
             asked = judged.ruleset.policies.about_drain(last.failure)
             if asked is not None:
@@ -237,3 +242,53 @@ def next_due(job: Job, spec: JobSpec) -> float | None:
 def counted_from(job: Job) -> float:
     """Return when a job's total deadline begins: at its submission, or when all had happened that it waited for."""
     return job.submitted_at if job.ready_at is None else job.ready_at
+
+
+def held(job: Job, reason: str, now: float) -> Job:
+    """Hold a waiting job."""
+    return evolve(job, state=JobState.HELD, reason=reason or "held", retry_at=None, updated_at=now)
+
+
+def released(spec: JobSpec, job: Job, now: float) -> Job:
+    """Let a held job go on: it waits for what is left of what it waits for, or is pending."""
+    return kept_waiting(job, spec.after, now) if spec.after and job.ready_at is None else queued(job, now)
+
+
+def retried(job: Job, reason: str, now: float) -> Job:
+    """Have a job that has ended or waits make another attempt, which counts against no limit.
+
+    Of one that has ended it is as if no node had been tried; one that waits only waits no longer.
+    """
+    if job.terminal:
+        job = evolve(job, avoid_nodes=(), tried=())
+    job = queued(job, now)
+    return evolve(job, reason=reason or "retried by hand", started_at=None, ended_at=None, cancel_requested=False)
+
+
+def queued(job: Job, now: float) -> Job:
+    """Make a job pending again: its hold was lifted, or its retry is due."""
+    return evolve(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
+
+
+def tried_by(job: Job, runs: Iterable[Run], failure: Failure | None) -> tuple[str, ...]:
+    """Add the nodes of an attempt to those on which a job was tried before.
+
+    They are those where a program of it began, or could not be started for another reason than a shortage there.
+    """
+    nodes = [run.node for run in runs if run.may_have_run]
+    if failure is not None and (failure.started or met(failure) is None):
+        nodes.append(failure.node or "")
+    return and_tried(job.tried, *nodes)
+
+
+def shape_of(job: Job, spec: JobSpec) -> Shape:
+    """Return the shape of the job's next attempt."""
+    return Shape(
+        job.request,
+        job.gang,
+        tuple(sorted(spec.node_selector.items())),
+        job.avoid_node,
+        gpus=spec.gpus,
+        avoid_devices=job.avoid_devices,
+        avoid_nodes=frozenset(job.avoid_nodes),
+    )

@@ -1,14 +1,20 @@
-"""Which policies apply to a job, in the order in which their rules are asked."""
+"""Which policies apply to a job, in the order in which their rules are asked, and those that its own settings mean."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.policy.builtin import INFRASTRUCTURE, LOST_ONLY, NEVER_STARTED, NO_RETRY
+from holdfast.domain.policy.builtin import (
+    INFRASTRUCTURE,
+    LOST_ONLY,
+    NEVER_STARTED,
+    NO_RETRY,
+    WORTH_S,
+    checkpointed,
+    unknown_end,
+)
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import BuiltIn
-from holdfast.domain.workloads.gang.checkpoints import first_policies
-from holdfast.domain.workloads.gang.unknown_end import unknown_end_policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,3 +56,28 @@ def _built_in(spec: JobSpec, named: Sequence[RetryPolicy], builtin: BuiltIn) -> 
     if spec.pod is None:
         return _BUILT_IN.get(builtin)
     return NEVER_STARTED if named else LOST_ONLY
+
+
+def first_policies(spec: JobSpec) -> tuple[RetryPolicy, ...]:
+    """Return what is looked at before the policies of a job and its queue: the one about its checkpoints, if any.
+
+    Where a run is warned of its deadline sooner than a checkpoint is worth it in general, what it saves then is.
+    """
+    if spec.checkpointed_exit_code is None:
+        return ()
+    worth_s = WORTH_S
+    if spec.deadline_s is not None:
+        worth_s = min(worth_s, spec.deadline_s - (0.0 if spec.warning is None else spec.warning.before_s))
+    return (checkpointed(spec.checkpointed_exit_code, worth_s),)
+
+
+def unknown_end_policy(spec: JobSpec, policies: Sequence[RetryPolicy]) -> RetryPolicy | None:
+    """Return what ``onUnknownEnd`` means for a job; ``None`` if it is retried as any that was lost.
+
+    The job itself comes before its array, and that before the first policy that says anything.
+
+    Args:
+        spec: The job.
+        policies: Those that apply to it, in order.
+    """
+    return unknown_end(policies, before=(("job", spec.on_unknown_end), ("array", spec.array_on_unknown_end)))

@@ -26,17 +26,19 @@ from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import AwaitedState, advanced
-from holdfast.domain.workloads.gang import interruption
 from holdfast.domain.workloads.gang.conclude import (
     EndedAttempt,
     Over,
     conclude,
     counted_from,
+    held,
     next_due,
+    queued,
+    released,
+    retried,
 )
-from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
+from holdfast.domain.workloads.gang.endings import ROWS, cancelled, cancelled_while_pending
 from holdfast.domain.workloads.gang.flight import Flight, waiting_attempt
-from holdfast.domain.workloads.gang.pending import held, queued, released, retried
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -297,7 +299,7 @@ def _interrupt(job: Job, seen: Observed, asked: Asked, now: float) -> tuple[Job,
         return job, ()
     if why not in OF_PLACE:
         reason = reason or (HELD_BY_USER if why is Interruption.HOLD else "released by a user")
-    return evolve(job, reason=reason, updated_at=now), (StopAttempt(interruption.ROWS[why], why),)
+    return evolve(job, reason=reason, updated_at=now), (StopAttempt(ROWS[why], why),)
 
 
 def _closed(
