@@ -93,9 +93,11 @@ def capacity_is_not_given_back(patch: pytest.MonkeyPatch) -> None:
 
 def a_retry_does_not_wait(patch: pytest.MonkeyPatch) -> None:
     after = concluding._after
-    patch.setattr(
-        concluding, "_after", lambda *about, now, due, **more: after(*about, now=now, due=min(now, due), **more)
-    )
+
+    def at_once(*about: Any, now: float, due: float | None, **more: Any) -> Any:
+        return after(*about, now=now, due=None if due is None else min(now, due), **more)
+
+    patch.setattr(concluding, "_after", at_once)
 
 
 def a_uid_is_used_for_every_attempt(patch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,8 @@ def an_overtaken_answer_is_acted_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_retry_is_granted_past_the_total_deadline(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclude, "refused", lambda decision, *_: decision)
+    fail = conclude.fail
+    patch.setattr(conclude, "fail", lambda spec, *about: fail(evolve(spec, total_deadline_s=None), *about))
 
 
 def ranks_are_stopped_one_by_one(patch: pytest.MonkeyPatch) -> None:

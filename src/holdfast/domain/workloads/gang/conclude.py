@@ -136,7 +136,7 @@ def _interrupted(
     last = evolve(last, status=status, status_since=now, ended_at=over.ended_at(now))
     job = evolve(job, tried=tried_by(job, over.runs, last.failure))
     job = held(job, reason, now) if why is Interruption.HOLD else evolve(queued(job, now), reason=reason)
-    return Result(state=job, decisions=(EndedAttempt(last, over.step),), wake_at=next_due(job, spec))
+    return Result(state=job, decisions=(EndedAttempt(last, over.step),))
 
 
 def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failure, now: float) -> Concluded:
@@ -151,34 +151,36 @@ def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failur
     else:
         shape = shape_of(job, spec)
         decision = decide_retry(failure, history, judged.ruleset, shape, draw=judged.draw, suspicion=judged.suspicion)
-    due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=now, grace_s=spec.grace_s)
+    due = None
+    if decision.grants_retry:
+        due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=now, grace_s=spec.grace_s)
     lead_s = 0.0 if spec.warning is None else spec.warning.before_s  # later it would be warned as soon as it began
-    if total_s is not None and decision.grants_retry and lead_s + max(now, due) >= counted_from(job) + total_s:
+    if total_s is not None and due is not None and lead_s + max(now, due) >= counted_from(job) + total_s:
         reason = f"total deadline of {format_duration(total_s)} leaves no time for a retry"
-        decision = refused(decision, DecisionCode.TOTAL_DEADLINE, reason)
+        decision, due = refused(decision, DecisionCode.TOTAL_DEADLINE, reason), None
+    ended_at = over.ended_at(now)
     ended = evolve(
         attempt,
         status=ENDING_STATUS[Ending.FAILED if failure.started else Ending.NEVER_STARTED],
         status_since=now,
-        ended_at=over.ended_at(now),
+        ended_at=ended_at,
         ending=Ending.FAILED,
         failure=failure,
         decision=decision,
-        retry_at=due if decision.grants_retry else None,
+        retry_at=due,
     )
-    if decision.grants_retry or decision.action is Action.HOLD:
+    if due is not None or decision.action is Action.HOLD:
         job = evolve(job, tried=tried)
-    job = _after(job, decision, failure, ended_at=over.ended_at(now), now=now, due=due)
-    wake_at = None if job.terminal else next_due(job, spec)
-    return Result(state=job, decisions=(EndedAttempt(ended, over.step),), wake_at=wake_at)
+    job = _after(job, decision, failure, ended_at=ended_at, now=now, due=due)
+    return Result(state=job, decisions=(EndedAttempt(ended, over.step),))
 
 
-def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float) -> Job:
-    """Return the job as it goes on after a decision about its failure."""
+def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, now: float, due: float | None) -> Job:
+    """Return the job as it goes on after a decision about its failure; ``due`` is when it is retried, if it is."""
     what = f"{in_words(failure)}; {in_short(decision)}"
     if decision.action is Action.HOLD:
         return held(job, decision.reason, now)
-    if not decision.grants_retry:
+    if due is None:
         what = f"{what}; hint: {failure.hint}" if failure.hint else what
         return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=ended_at, updated_at=now)
     waits, counters, counter = due > now, job.counters, decision.counter

@@ -215,7 +215,7 @@ def _follow(spec: JobSpec, job: Job, flight: Flight, wake_at: float | None, arou
     if flight.over is not None:
         runs = sorted(flight.runs.values(), key=attrgetter("rank"))
         ended = conclude(spec, job, Over(flight.attempt, flight.over, runs, around.judging), now)
-        return Look(ended.state, flight, ended.decisions, ended.wake_at)
+        return Look(ended.state, flight, ended.decisions)
     if flight.back is not None:
         why = flight.back.message
         flight.put_back(now)
