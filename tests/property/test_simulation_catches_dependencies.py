@@ -16,7 +16,6 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads import dependencies
 from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.gang import conclude
-from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.service.admission.dependencies import Resolved
 from tools.simulate.dependent_people import DEPENDENTS_EVERY, FIRST_WITH_DEPENDENTS
 from tools.simulate.run import simulate
@@ -66,7 +65,7 @@ def the_end_of_an_array_is_not_the_end_of_its_tasks(patch: pytest.MonkeyPatch) -
 
 
 def a_released_job_waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gang, "kept_waiting", lambda job, _, now: evolve(conclude.queued(job, now), ready_at=now, met=()))
+    patch.setattr(conclude, "kept_waiting", lambda job, _, now: evolve(conclude.queued(job, now), ready_at=now, met=()))
 
 
 def an_array_that_is_to_be_held_goes_on(patch: pytest.MonkeyPatch) -> None:

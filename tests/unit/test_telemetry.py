@@ -23,7 +23,7 @@ def _observe(lab: Lab, telemetry: Telemetry, seconds: int) -> None:
     def told(*arguments: object, **options: object) -> object:
         ticked = tick(*arguments, **options)  # type: ignore[arg-type] # passed through as they came
         short, alone, now = lab.controller.shortages.by_name(), len(lab.controller.quarantine), lab.clock.now()
-        telemetry.ticked(ticked, short=short, quarantined=alone, began=now, now=now)
+        telemetry.ticked(ticked, short=short, quarantined=alone, took_s=0.0, now=now)
         return ticked
 
     lab.controller.tick = told  # type: ignore[method-assign,assignment] # a listener, not a stand-in

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -193,7 +192,7 @@ class Embedded:
         controller, self._controller = self._controller, None
         if controller is None or self._epoch != epoch:
             controller = self._loaded()
-        began, asked = self._clock.now(), self._mailbox.take()
+        began, asked = monotonic(), self._mailbox.take()
         hinted, self._hinted = self._hinted, False
         ticked = controller.tick(asked, look=hinted)
         self._controller = controller
@@ -210,7 +209,7 @@ class Embedded:
                 ticked,
                 short=controller.shortages.by_name(),
                 quarantined=len(controller.quarantine),
-                began=began,
+                took_s=monotonic() - began,
                 now=self._clock.now(),
             )
         if ticked.refused is not None:
@@ -220,8 +219,10 @@ class Embedded:
         if self._failure is not None:
             _log.warning("the controller works again")
             self._failure = None
-        due_s = 0.0 if ticked.more else min(ticked.next_due or inf, began + _SWEEP_S) - self._clock.now()
         now = monotonic()
+        due_s = 0.0 if ticked.more else began + _SWEEP_S - now
+        if ticked.next_due is not None:
+            due_s = min(due_s, ticked.next_due - self._clock.now())
         self._due_at = now + due_s
         if hinted or ticked.written:
             self._active_at = now

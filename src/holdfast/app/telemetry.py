@@ -67,10 +67,12 @@ class Telemetry:
             registry=self.registry,
         )
 
-    def ticked(self, ticked: Ticked, *, short: Mapping[str, Short], quarantined: int, began: float, now: float) -> None:
+    def ticked(
+        self, ticked: Ticked, *, short: Mapping[str, Short], quarantined: int, took_s: float, now: float
+    ) -> None:
         """Take one tick in, what nodes are short of after it, and how many workloads are left alone."""
         self._ticked_at, self._refused = now, ticked.refused is not None
-        self._ticks.observe(now - began)
+        self._ticks.observe(took_s)
         if ticked.refused is not None:
             self._refusals.inc()
         self._quarantined.set(quarantined)

@@ -70,11 +70,8 @@ class ControllerState:
         """Who looks after the jobs of each kind."""
         self.outbox = Outbox(load_spec)
         self._nodes_written: dict[PlaceKey, float] = {}
-        self._load_spec = load_spec
-
-    def spec(self, job: Job) -> JobSpec:
-        """Return a job's specification."""
-        return self._load_spec(job.spec)
+        self.load_spec = load_spec
+        """Reads a specification as a job has it."""
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore every job that was in progress when the last controller stopped."""
@@ -106,7 +103,7 @@ class ControllerState:
             waiting = self.waiting_attempt(job)
             waiting.attempt, waiting.last = attempt or waiting.attempt, last
             return
-        active = Active(job, attempt, self.spec(job), last=last, placed=attempt.dispatch, pods=pods)
+        active = Active(job, attempt, self.load_spec(job.spec), last=last, placed=attempt.dispatch, pods=pods)
         self.active[job.id] = active
         self.pending.remove(job.id)
         self.queue.add(job.kind, job.id)
@@ -157,7 +154,7 @@ class ControllerState:
     def change_spec(self, job: Job, spec: str) -> Job:
         """Return a job that is not running with another specification."""
         self.changes.specs[job.id] = spec
-        read, waiting = self._load_spec(spec), self.unplaced.get(job.id)
+        read, waiting = self.load_spec(spec), self.unplaced.get(job.id)
         if waiting is not None:
             waiting.spec, waiting.attempt = read, evolve(waiting.attempt, request=read.resources)
         return evolve(job, spec=spec, request=read.resources)
@@ -187,14 +184,14 @@ class ControllerState:
         """Return the attempt that waits for a place."""
         active = self.unplaced.get(job.id)
         if active is None:
-            active = self.unplaced[job.id] = Active(job, waiting_attempt(job), self.spec(job))
+            active = self.unplaced[job.id] = Active(job, waiting_attempt(job), self.load_spec(job.spec))
         elif active.attempt.status_since != job.queued_at:
             active.attempt = evolve(active.attempt, status_since=job.queued_at)
         return active
 
     def open(self, job: Job, attempt: Attempt, runs: Sequence[Run]) -> Active:
         """Begin an attempt with its runs on their places; its history continues."""
-        active = self.unplaced.pop(job.id, None) or Active(job, attempt, self.spec(job))
+        active = self.unplaced.pop(job.id, None) or Active(job, attempt, self.load_spec(job.spec))
         active.job, active.attempt = job, attempt
         self.jobs[job.id] = self.changes.jobs[job.id] = job
         self.active[job.id] = active
@@ -214,7 +211,7 @@ class ControllerState:
 
     def open_pods(self, job: Job, attempt: Attempt) -> Active:
         """Begin an attempt without runs."""
-        active = Active(job, attempt, self.spec(job), pods=True)
+        active = Active(job, attempt, self.load_spec(job.spec), pods=True)
         self.active[job.id] = active
         self.changes.attempts[attempt.key] = attempt
         return active

@@ -124,7 +124,7 @@ class Gangs:
     def index(self, job: Job) -> None:
         """Put a job that waits for a place in the pending queue, and plan when time moves it on."""
         state = self._state
-        spec = state.spec(job)
+        spec = state.load_spec(job.spec)
         if job.state is JobState.QUEUED and job.id not in state.active:
             ran = job.attempt > 0
             # Only memory and what is avoided ever differ from the specification.
@@ -146,7 +146,7 @@ class Gangs:
             job = state.jobs.get(key)
             if job is None or key in state.active:  # begun, by a round of which another job made an error
                 continue
-            spec, devices = state.spec(job), state.capacity.grants.get(key)
+            spec, devices = state.load_spec(job.spec), state.capacity.grants.get(key)
             if not job.attempt:  # while it starts, not when it fails
                 catalog.compiled(job, spec)
                 catalog.log_patterns(spec)
@@ -206,7 +206,7 @@ class Gangs:
         """Store what becomes of a job and its attempt."""
         state, key = self._state, job.id
         active, waiting = state.active.get(key), state.unplaced.get(key)
-        spec = state.spec(job) if active is None else active.spec
+        spec = state.load_spec(job.spec) if active is None else active.spec
         waits = spec.after and job.ready_at is None
         if waits and seen.asked is None:
             state.waits.look_up(self._store, state.changes)

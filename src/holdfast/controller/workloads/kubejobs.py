@@ -79,7 +79,7 @@ class KubeJobs:
 
     def _awaited(self, job: Job) -> tuple[Dependency, ...]:
         """List what a job without a set waits for; nothing once all of it has happened."""
-        return () if job.child is not None or job.ready_at is not None else self._state.spec(job).after
+        return () if job.child is not None or job.ready_at is not None else self._state.load_spec(job.spec).after
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore the jobs that were in progress when the last controller stopped."""
@@ -224,7 +224,7 @@ class KubeJobs:
         failed = work.record.failed_in_place if suspended else ""  # what resumes begins anew
         self._put(work, evolve(work.record, suspended=suspended, failed_in_place=failed))
         if job.child is None and not work.record.present:
-            spec = self._state.spec(job)
+            spec = self._state.load_spec(job.spec)
             self._state.put_job(held(job, "suspended", now) if suspended else released(spec, job, now))
         self._state.queue.add(KUBEJOB, job_id)
 
@@ -376,4 +376,4 @@ class KubeJobs:
             self._state.put_workload(record)
 
     def _plan(self, job: Job) -> PodPlan:
-        return self._plans.of(job, self._state.spec(job))
+        return self._plans.of(job, self._state.load_spec(job.spec))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.job import Ceiling, Resources
 
 if TYPE_CHECKING:
-    from holdfast.domain.job import Queue
+    from holdfast.domain.job import Queue, UserLimits
     from holdfast.domain.placement.fit import Shape, Usage
 
 _NO_CEILING = Ceiling()
@@ -20,34 +20,15 @@ def whole(shape: Shape) -> Resources:
     return Resources(request.cpu_m * gang, request.memory * gang, request.gpu * gang, request.share_m * gang, named)
 
 
-def at_limit(queue: Queue, usage: Usage, shape: Shape) -> str:
-    """Say which limit of a queue keeps it from running one job more, if any.
+def limit_reached(limits: Queue | UserLimits, usage: Usage, shape: Shape) -> str:
+    """Name the limit that one job more would be beyond, if any.
 
     Args:
-        queue: The queue.
-        usage: What all of its jobs use.
+        limits: Of a queue, or of each user in it.
+        usage: What all jobs there use, or all of that user.
         shape: What the job asks for.
     """
-    limit = _reached(queue.max_running_jobs, queue.max_running, usage, shape)
-    return f"queue {queue.name} is at its {limit}" if limit else ""
-
-
-def user_at_limit(queue: Queue, user: str, usage: Usage, shape: Shape) -> str:
-    """Say which limit that each user has in a queue keeps it from running one job more of this one, if any.
-
-    Args:
-        queue: The queue.
-        user: Whose the job is.
-        usage: What all jobs of that user use in the queue.
-        shape: What the job asks for.
-    """
-    limits = queue.per_user
-    limit = _reached(limits.max_running_jobs, limits.max_running, usage, shape)
-    return f"{user or 'nobody'} is at the {limit} of each user in queue {queue.name}" if limit else ""
-
-
-def _reached(most_jobs: int | None, ceiling: Ceiling, usage: Usage, shape: Shape) -> str:
-    """Name the limit that one job more would be beyond, if any."""
+    most_jobs, ceiling = limits.max_running_jobs, limits.max_running
     if most_jobs is not None and usage.jobs >= most_jobs:
         return f"limit of {most_jobs} running jobs"
     if ceiling == _NO_CEILING:

@@ -26,7 +26,7 @@ from holdfast.domain.placement.fit import (
     why_not,
     without_hopeless_avoidance,
 )
-from holdfast.domain.placement.quota import at_limit, user_at_limit, whole
+from holdfast.domain.placement.quota import limit_reached, whole
 from holdfast.domain.record import Struct, field
 from holdfast.domain.units import format_amount
 
@@ -364,8 +364,10 @@ class Round(Struct, gc=True):
             return ""
         if queue.paused:
             return f"queue {name} is paused"
-        full = at_limit(queue, self.usage.setdefault(name, Usage()), shape)
-        return full if full or user is None else user_at_limit(queue, user, self._used_by(name, user), shape)
+        if limit := limit_reached(queue, self.usage.setdefault(name, Usage()), shape):
+            return f"queue {name} is at its {limit}"
+        limit = "" if user is None else limit_reached(queue.per_user, self._used_by(name, user), shape)
+        return f"{user or 'nobody'} is at the {limit} of each user in queue {name}" if limit else ""
 
     def _used_by(self, queue: str, user: str) -> Usage:
         return self.by_user.setdefault((queue, user), Usage())
