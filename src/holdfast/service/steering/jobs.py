@@ -10,6 +10,8 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.kinds import JOB_SET, info_of
+from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, Internal
 from holdfast.ports.requests import RequestKind
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.job import ChildOf
+    from holdfast.domain.terms.kinds import KindInfo
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import Store
 
@@ -50,15 +54,15 @@ def _cancel(control: Control[Job], job: Job) -> str | None:
     if job.state is JobState.CANCELLED or job.cancel_requested:
         return None
     if not _is_stray(control.store, job):
-        _check_free(job, "cancelled")
+        _check_free(control.store, job, "cancelled")
     _check_not_ended(job)
     return ""
 
 
-def _hold(_: Control[Job], job: Job) -> str | None:
+def _hold(control: Control[Job], job: Job) -> str | None:
     if job.state is JobState.HELD:
         return None
-    _check_free(job, "held")
+    _check_free(control.store, job, "held")
     if job.terminal:
         msg = f"job {job.name!r} ({job.id}) is {job.state} already: it cannot be held"
         raise Conflict(msg)
@@ -70,7 +74,7 @@ def _hold(_: Control[Job], job: Job) -> str | None:
 
 def _release(control: Control[Job], job: Job) -> str | None:
     if job.state is not JobState.HELD:  # a policy holds jobs of sets, too
-        _check_free(job, "released")
+        _check_free(control.store, job, "released")
     if not _may_be_released(control.store, job):
         msg = f"job {job.name!r} ({job.id}) is {job.state}: only a held job can be released"
         raise Conflict(msg)
@@ -79,7 +83,7 @@ def _release(control: Control[Job], job: Job) -> str | None:
 
 def _retry(control: Control[Job], job: Job, *, change: Callable[[JobSpec], JobSpec] | None = None) -> str | None:
     """Say whether a job may be retried; ``change`` makes what it asks for from now on of what it asks for now."""
-    _check_retry(job)
+    _check_retry(control.store, job)
     wanted, payload = load_spec(job.spec), ""
     if change is not None:
         wanted = change(evolve(wanted, resources=job.request))
@@ -126,11 +130,13 @@ def suspend_as(control: Control[Job], job: Job, *, suspend: bool, by: Caller | N
     return True
 
 
-def _check_retry(job: Job) -> None:
+def _check_retry(store: Store, job: Job) -> None:
     """Refuse to retry what is not for a user to start."""
     named = f"job {job.name!r} ({job.id})"
     if job.of_set is not None:
-        msg, hint = f"{named} belongs to a job set, which decides when it runs", "holdfast restart job NAME"
+        kind = _decider(store, job.of_set)
+        hint = "holdfast restart job NAME" if "restart" in kind.acts else _instead(kind)
+        msg = f"{named} belongs to a {kind.noun}, which decides when it runs"
         raise Conflict(msg, hint=hint)
     if job.child is not None and job.terminal:
         msg, hint = (
@@ -162,15 +168,34 @@ def _suspended(store: Store, job: Job) -> bool:
     return kube is not None and kube.spec.suspend
 
 
+def _owner(store: Store, at: ChildOf) -> Workload | None:
+    """Find the work that decides when a job runs, of whatever kind; what cannot be read is none."""
+    try:
+        return store.workloads_by_id(Workload, [at.set_id]).get(at.set_id)
+    except Internal:
+        return None
+
+
+def _decider(store: Store, at: ChildOf) -> KindInfo:
+    """Return its kind; of what cannot be read, a job set."""
+    found = _owner(store, at)
+    return JOB_SET if found is None else info_of(found.kind)
+
+
+def _instead(kind: KindInfo) -> str:
+    return f"{', '.join(kind.acts)} or delete its {kind.noun} instead"
+
+
 def _is_stray(store: Store, job: Job) -> bool:
-    """Whether a job is of a job set that is not there, as its row is damaged: nobody else could end it."""
+    """Whether a job is of work that is not there, as its row is damaged: nobody else could end it."""
     if job.of_set is None:
         return False
     try:
         found = store.workloads_by_id(JobSet, [job.of_set.set_id])
     except Internal:
         return False
-    return not stands_in(found.get(job.of_set.set_id), job.of_set)
+    of_set = found.get(job.of_set.set_id) or _owner(store, job.of_set)
+    return not stands_in(of_set, job.of_set)
 
 
 def _may_be_released(store: Store, job: Job) -> bool:
@@ -200,11 +225,13 @@ def _array_of(task: Job) -> str:
     return task.name.rpartition("-")[0]
 
 
-def _check_free(job: Job, verb: str) -> None:
-    """Refuse to steer a job that is its set's to start and stop."""
+def _check_free(store: Store, job: Job, verb: str) -> None:
+    """Refuse to steer a job that is its owner's to start and stop."""
     if job.of_set is not None and not job.terminal:
-        msg = f"job {job.name!r} ({job.id}) belongs to a job set, which starts and stops it: it cannot be {verb}"
-        raise Conflict(msg, hint="restart the job, or suspend, restart or delete its job set instead")
+        kind = _decider(store, job.of_set)
+        msg = f"job {job.name!r} ({job.id}) belongs to a {kind.noun}, which starts and stops it: it cannot be {verb}"
+        restart = "restart the job, or " if "restart" in kind.acts else ""
+        raise Conflict(msg, hint=f"{restart}{_instead(kind)}")
 
 
 def _check_not_ended(job: Job) -> None:
