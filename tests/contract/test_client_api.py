@@ -21,7 +21,7 @@ from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
 from holdfast.cli.submission.sending import submit_jobs
 from holdfast.client import Client
-from holdfast.client.transport import Answer, HttpTransport, Request
+from holdfast.client.transport import HttpRequest, HttpResponse, HttpTransport
 from holdfast.domain.access import Principal
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Node, Resources, Run
@@ -398,7 +398,7 @@ class Unreliable(HttpTransport):
 
     losses = 0
 
-    def send(self, request: Request, timeout_s: float) -> Answer:
+    def send(self, request: HttpRequest, timeout_s: float) -> HttpResponse:
         answer = super().send(request, timeout_s)
         if self.losses:
             self.losses -= 1
@@ -411,9 +411,9 @@ class Foreign(HttpTransport):
 
     status = 0
 
-    def send(self, request: Request, timeout_s: float) -> Answer:
+    def send(self, request: HttpRequest, timeout_s: float) -> HttpResponse:
         del request, timeout_s
-        return Answer(self.status, b"<html>proxy</html>")
+        return HttpResponse(self.status, b"<html>proxy</html>")
 
 
 def _unreliable(url: str, losses: int, pauses: list[float]) -> Client:
@@ -454,7 +454,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again() -> None:
         transport = HttpTransport(f"http://127.0.0.1:{listening.getsockname()[1]}")
         with contextlib.closing(transport):
             for _ in range(2):
-                assert transport.send(Request("POST", "/"), 10) == Answer(200, b"ok")
+                assert transport.send(HttpRequest("POST", "/"), 10) == HttpResponse(200, b"ok")
                 assert closed.wait(10)
         answering.join()
 

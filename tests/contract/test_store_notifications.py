@@ -12,7 +12,7 @@ from holdfast.domain.events import NotificationDead, NotificationDelivered
 from holdfast.domain.failure import Cause, Failure, FailureCondition
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Queue
 from holdfast.domain.lifecycle import AttemptStatus
-from holdfast.domain.notifications.notification import DeliveryState, Notification, Report
+from holdfast.domain.notifications.notification import DeliveryState, Notification, OutcomeReport
 from holdfast.domain.notifier import Medium, Notifier, Notify, Secret
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
@@ -29,7 +29,7 @@ BY = Caller(Principal("me", roles=(Role.ADMIN,)), 9.0)
 
 
 def told(key: str, to: str = "ops", at: float = 1.0, about: str = "j") -> Notification:
-    report = Report(
+    report = OutcomeReport(
         event="job.failed", kind="job", id=about, name="train", at=at, state="Failed", failure="exit code 3 \0 \ud800",
         exit_code=3, nodes=("n1",), causes={"gpu": 2},
     )  # fmt: skip

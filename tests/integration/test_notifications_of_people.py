@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.access import Principal
-from holdfast.domain.notifications.notification import Notification, Report
+from holdfast.domain.notifications.notification import Notification, OutcomeReport
 from holdfast.errors import Forbidden, NotFound
 from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.store import Changes, Submission
@@ -29,7 +29,7 @@ def _told(people: People, *about: str) -> None:
             id=f"msg_{one}",
             to="ops",
             created_at=1.0,
-            report=Report(event="job.failed", kind="job", id=one, name=one, at=1.0, state="Failed"),
+            report=OutcomeReport(event="job.failed", kind="job", id=one, name=one, at=1.0, state="Failed"),
         )
         for one in about
     ]
@@ -60,7 +60,7 @@ def test_everybody_reads_those_about_their_own_work_and_operators_all(people: Pe
 def test_an_account_that_was_made_again_reads_nothing_of_the_one_before(store: Store) -> None:
     job = new_job(read_job_mapping({"name": "one", "command": ["true"]}), "j1", 1.0, ANN)
     store.submit(Submission([job]))
-    report = Report(event="job.failed", kind="job", id="j1", name="one", at=1.0, state="Failed")
+    report = OutcomeReport(event="job.failed", kind="job", id="j1", name="one", at=1.0, state="Failed")
     store.commit(Changes(notifications=[Notification(id="m", to="ops", created_at=1.0, report=report)]))
     for who, found in ((ANN, 1), (Principal("ann"), 1), (Principal("ann", uid=7), 0), (Principal("ben", uid=1001), 0)):
         assert len(store.notifications(NotificationFilter(of=who), limit=9)) == found
@@ -73,7 +73,7 @@ def test_nobody_reads_in_them_what_a_program_printed_whose_log_they_may_not_read
             id=f"msg_{one}",
             to="ops",
             created_at=1.0,
-            report=Report(
+            report=OutcomeReport(
                 event="job.failed",
                 kind="job",
                 id=one,

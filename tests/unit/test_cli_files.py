@@ -10,7 +10,7 @@ import pytest
 from holdfast.cli.context import Cli
 from holdfast.cli.manifests import located, read_manifests
 from holdfast.cli.nouns import Noun
-from holdfast.cli.writing import Written
+from holdfast.cli.writing import NamedManifest
 from holdfast.errors import InvalidManifest, Problem
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_every_bad_file_is_reported(tmp_path: Path) -> None:
 def test_what_is_written_under_a_name_needs_one() -> None:
     (manifest,) = read("kind: Queue\nspec: {weight: 2}", Noun.QUEUE)
     with pytest.raises(InvalidManifest) as caught:
-        Written.of(manifest)
+        NamedManifest.of(manifest)
     assert [problem.path for problem in caught.value.problems] == ["standard input: metadata.name"]
 
 

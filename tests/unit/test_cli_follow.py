@@ -11,7 +11,7 @@ import pytest
 from holdfast.cli import exit_codes
 from holdfast.cli.context import Cli
 from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, Shown
-from holdfast.cli.watching.pacing import Pace
+from holdfast.cli.watching.pacing import Polling
 from holdfast.cli.watching.waiting import Wanted, wait_for
 from holdfast.errors import NotFound
 from holdfast.wire.events import EventView
@@ -237,7 +237,7 @@ def test_a_job_that_is_gone_is_not_waited_for() -> None:
 
 def test_rests_grow_while_nothing_happens_and_start_over_with_news() -> None:
     rests: list[float] = []
-    pace = Pace(rests.append, first_s=0.1, longest_s=0.2)
+    pace = Polling(rests.append, first_s=0.1, longest_s=0.2)
     for news in (False, False, False, True):
         pace.rest(news=news)
     assert rests == pytest.approx([0.1, 0.15, 0.2, 0.1])
@@ -245,7 +245,7 @@ def test_rests_grow_while_nothing_happens_and_start_over_with_news() -> None:
 
 def test_rests_are_longer_while_much_is_asked_for_at_once() -> None:
     rests: list[float] = []
-    pace = Pace(rests.append, first_s=0.1, longest_s=1.0)
+    pace = Polling(rests.append, first_s=0.1, longest_s=1.0)
     for things in (100_000, 2_000, 100):
         pace.rest(news=True, things=things)
     assert rests == pytest.approx([1.0, 0.6, 0.1])

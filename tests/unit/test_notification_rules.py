@@ -12,7 +12,7 @@ from holdfast.domain.notifications.notification import (
     GIVE_UP_AFTER_S,
     DeliveryState,
     Notification,
-    Report,
+    OutcomeReport,
     delay_s,
     of_array,
     of_job,
@@ -165,7 +165,7 @@ def test_tasks_that_failed_alike_are_counted_together_whatever_they_printed() ->
 
 def test_a_delivery_that_fails_is_tried_for_a_day_ever_more_rarely_and_then_given_up() -> None:
     one = Notification(
-        id="m", to="ops", report=Report(event="e", kind="job", id="j", name="n", at=0, state=""), created_at=0.0
+        id="m", to="ops", report=OutcomeReport(event="e", kind="job", id="j", name="n", at=0, state=""), created_at=0.0
     )
     times = [0.0]
     while one.state is DeliveryState.WAITING:

@@ -22,7 +22,7 @@ from tools.cases.kube_reading import read_kube
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from holdfast.domain.notifications.notification import Report
+    from holdfast.domain.notifications.notification import OutcomeReport
     from holdfast.engines.simulated.life import SimulatedRun
     from holdfast.ports.engine import RunOrder
 
@@ -42,7 +42,7 @@ def annotated(text: str, **spec: object) -> dict[str, Any]:
     return found
 
 
-def told(lab: SetLab) -> Sequence[tuple[str, Report]]:
+def told(lab: SetLab) -> Sequence[tuple[str, OutcomeReport]]:
     return [(one.to, one.report) for one in lab.store.notifications(NotificationFilter(), limit=100)]
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from holdfast.api.http.endpoints.endpoint import Asked, Reply, near
 from holdfast.client.client import Client
 from holdfast.client.connection import Connection, written
-from holdfast.client.transport import Answer
+from holdfast.client.transport import HttpResponse
 from holdfast.domain.audit import Caller
 from holdfast.errors import HoldfastError, Internal, NotFound
 from holdfast.service.manifests.text import Format, Text
@@ -60,7 +60,7 @@ class _InProcess(Connection):
         self._backend, self._principal = backend, principal
         self._before, self._before_writing = before, before_writing
 
-    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - as its parent's
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:  # noqa: ANN401 - as its parent's
         """Call one endpoint and return its answer as it is written."""
         del repeatable  # nothing gets lost on the way
         self._before()
@@ -81,9 +81,9 @@ class _InProcess(Connection):
             _log.exception("%s %s failed", method, path)
             raise Internal from error
         if found is None or isinstance(found, bytes):
-            return Answer(endpoint.status, found or b"")
+            return HttpResponse(endpoint.status, found or b"")
         view = found.view if isinstance(found, Reply) else found
-        return Answer(endpoint.status, view.model_dump_json(by_alias=True).encode())
+        return HttpResponse(endpoint.status, view.model_dump_json(by_alias=True).encode())
 
     def close(self) -> None:
         """Let go of nothing: the store is closed by whoever opened it."""

@@ -26,7 +26,7 @@ _DONE = {"create": "created", "update": "updated", "apply": "applied"}
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NamedManifest:
     """One thing to write."""
 
     noun: NounName
@@ -48,7 +48,7 @@ class Written:
         return cls(noun, manifest.name, manifest.value, manifest)
 
 
-def dry_run_of(written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False) -> int:
+def dry_run_of(written: Sequence[NamedManifest], verb: str, cli: Cli, *, lenient: bool = False) -> int:
     """Have the server check what would be sent, then print it, as YAML documents that can be applied.
 
     Raises:
@@ -86,9 +86,9 @@ def write_manifests(
     if verb != "create":
         require_names(manifests)
     jobs = [manifest for manifest in manifests if manifest.noun == Noun.JOB]
-    written = [Written.of(manifest) for manifest in manifests if manifest.noun != Noun.JOB]
+    written = [NamedManifest.of(manifest) for manifest in manifests if manifest.noun != Noun.JOB]
     if dry_run:
-        everything = [*written, *(Written(Noun.JOB, job.name, job.value, job) for job in jobs)]
+        everything = [*written, *(NamedManifest(Noun.JOB, job.name, job.value, job) for job in jobs)]
         return dry_run_of(everything, verb, cli, lenient=lenient)
     owners = [thing for thing in written if thing.noun in OWNERS]
     with cli.connect() as client:
@@ -177,7 +177,7 @@ def _changed_arrays(
     return there
 
 
-def write_each(client: Client, written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False) -> None:
+def write_each(client: Client, written: Sequence[NamedManifest], verb: str, cli: Cli, *, lenient: bool = False) -> None:
     """Create or update things, policies before the queues that name them, job sets last.
 
     Args:
@@ -201,7 +201,7 @@ def _raise_first(errors: Sequence[HoldfastError], cli: Cli) -> None:
 
 
 def _refusals(
-    client: Client, written: Sequence[Written], verb: str, cli: Cli, *, lenient: bool = False
+    client: Client, written: Sequence[NamedManifest], verb: str, cli: Cli, *, lenient: bool = False
 ) -> list[HoldfastError]:
     """Write things in order, and return what was refused, located in its file."""
     errors: list[HoldfastError] = []
@@ -219,7 +219,7 @@ def _refusals(
     return errors
 
 
-def _located(error: HoldfastError, thing: Written, *, lenient: bool) -> HoldfastError:
+def _located(error: HoldfastError, thing: NamedManifest, *, lenient: bool) -> HoldfastError:
     if thing.source is None:
         return error
     if thing.noun == Noun.JOB_SET:
@@ -227,7 +227,7 @@ def _located(error: HoldfastError, thing: Written, *, lenient: bool) -> Holdfast
     return located(error, [thing.source])
 
 
-def _write(client: Client, thing: Written, verb: str, *, lenient: bool) -> object:
+def _write(client: Client, thing: NamedManifest, verb: str, *, lenient: bool) -> object:
     place = resource_writer(client, thing.noun, lenient=lenient)
     if verb == "create":
         return place.create(thing.manifest)

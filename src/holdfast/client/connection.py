@@ -16,8 +16,8 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import BaseModel, ValidationError
 
 from holdfast.client.errors import difference, error_of, foreign
-from holdfast.client.silence import PATIENCE_S, Silence, log
-from holdfast.client.transport import FAILURES, HttpTransport, Request
+from holdfast.client.silence import PATIENCE_S, Outage, log
+from holdfast.client.transport import FAILURES, HttpRequest, HttpTransport
 from holdfast.client.unix import SCHEME
 from holdfast.errors import HoldfastError, InvalidRequest, InvalidSetting, Problem, Unauthenticated, Unavailable
 from holdfast.wire.base import REVISION, REVISION_HEADER
@@ -25,7 +25,7 @@ from holdfast.wire.base import REVISION, REVISION_HEADER
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from holdfast.client.transport import Answer, Transport
+    from holdfast.client.transport import HttpResponse, Transport
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -134,11 +134,11 @@ class Connection(Protocol):
         self._met(response)
         return read
 
-    def _met(self, response: Answer) -> None:
+    def _met(self, response: HttpResponse) -> None:
         """Compare this program with who answered."""
         del response  # without a server that is the same
 
-    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - of each part's own type
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:  # noqa: ANN401 - of each part's own type
         """Send one request.
 
         Args:
@@ -179,7 +179,7 @@ class ServerConnection(Connection):
         self.address = _checked(base_url)
         self._timeout_s = timeout_s
         self._transport = transport or HttpTransport(base_url)
-        self._silence: Silence | None = None
+        self._silence: Outage | None = None
         self._is_met = False
 
     def close(self) -> None:
@@ -188,9 +188,9 @@ class ServerConnection(Connection):
 
     def be_patient(self, say: Callable[[str], None]) -> None:
         """Ask a server that is ``known`` again for ``patience_s``, for what may be asked twice, and say so."""
-        self._silence = Silence(self.patience_s, say)
+        self._silence = Outage(self.patience_s, say)
 
-    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:  # noqa: ANN401 - as `_request` takes them
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:  # noqa: ANN401 - as `_request` takes them
         """Send one request, again after a lost connection when that is safe.
 
         Raises:
@@ -233,7 +233,7 @@ class ServerConnection(Connection):
         self._place, self.address, self._transport = found, _checked(found[0]), HttpTransport(found[0])
         return True
 
-    def _sent(self, asked: Request, path: str, *, again: bool) -> Answer:
+    def _sent(self, asked: HttpRequest, path: str, *, again: bool) -> HttpResponse:
         for pause in (*PAUSES_S, None) if again else (None,):
             try:
                 answer = self._transport.send(asked, self._timeout_s)
@@ -247,7 +247,7 @@ class ServerConnection(Connection):
                 raise error_of(answer, self.address + path)
         raise AssertionError  # the last round returns or raises
 
-    def _met(self, response: Answer) -> None:
+    def _met(self, response: HttpResponse) -> None:
         if not self._is_met and (said := difference(response.revision or 0)) is not None:
             self.remark(said)
         self._is_met = True
@@ -265,7 +265,7 @@ class ServerConnection(Connection):
         except FAILURES as error:
             raise self._unreachable(error) from error
 
-    def _pieces(self, asked: Request) -> Iterator[bytes]:
+    def _pieces(self, asked: HttpRequest) -> Iterator[bytes]:
         for part in self._transport.stream(asked, SILENCE_S):
             if not part.is_success:
                 raise error_of(part, self.address + asked.target)
@@ -279,15 +279,15 @@ class ServerConnection(Connection):
         params: Mapping[str, Any] | None = None,
         json: object = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Request:
+    ) -> HttpRequest:
         query = urlencode({name: value for name, value in (params or {}).items() if value is not None}, doseq=True)
         target = f"{path}?{query}" if query else path
         token = self._place[1]
         ours = {REVISION_HEADER: str(REVISION), **({"Authorization": f"Bearer {token}"} if token else {})}
         given = _sendable({**ours, **(headers or {})})
         if json is None:
-            return Request(method, target, given)
-        return Request(method, target, {**given, "Content-Type": "application/json"}, written(json))
+            return HttpRequest(method, target, given)
+        return HttpRequest(method, target, {**given, "Content-Type": "application/json"}, written(json))
 
     def _unreachable(self, error: Exception) -> Unavailable:
         why = str(error) or type(error).__name__

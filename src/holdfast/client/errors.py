@@ -20,7 +20,7 @@ from holdfast.wire.base import REVISION
 from holdfast.wire.problems import ProblemDetails, read_problem
 
 if TYPE_CHECKING:
-    from holdfast.client.transport import Answer
+    from holdfast.client.transport import HttpResponse
 
 _FIRST_REFUSAL = 400
 _FIRST_SERVER_ERROR = 500
@@ -28,7 +28,7 @@ _UNAVAILABLE = frozenset({502, 503, 504})
 _LONGEST_EXCERPT = 200
 
 
-def error_of(answer: Answer, url: str) -> HoldfastError:
+def error_of(answer: HttpResponse, url: str) -> HoldfastError:
     """Make the error an answer stands for; one that Holdfast did not write is told from its status alone."""
     try:
         details = ProblemDetails.model_validate_json(answer.content)
@@ -70,7 +70,7 @@ def difference(revision: int) -> str | None:
     return f"the server is {age} than this program (API v1.{revision}, here v1.{REVISION}): upgrade {whose}"
 
 
-def foreign(answer: Answer, url: str) -> HoldfastError:
+def foreign(answer: HttpResponse, url: str) -> HoldfastError:
     """Make the error for an answer that is not one of Holdfast's."""
     if answer.revision not in {None, REVISION}:
         message = f"this program does not understand what {url} answered"

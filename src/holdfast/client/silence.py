@@ -23,7 +23,7 @@ def log(text: str, *, level: str = "WARNING") -> None:
     logging.getLogger(__name__).log(logging.getLevelNamesMapping()[level], text)
 
 
-class Silence:
+class Outage:
     """Waits for a server that has answered before; a new stretch of silence is given all the time again."""
 
     def __init__(self, patience_s: float, say: Callable[[str], None] = log) -> None:

@@ -31,7 +31,7 @@ FAILURES = (OSError, http.client.HTTPException)
 """What a transport raises when it got no answer, or not the whole of one."""
 
 
-class Request(Struct, frozen=True):
+class HttpRequest(Struct, frozen=True):
     """What is asked of a server."""
 
     method: str
@@ -41,7 +41,7 @@ class Request(Struct, frozen=True):
     body: bytes | None = None
 
 
-class Answer(Struct, frozen=True):
+class HttpResponse(Struct, frozen=True):
     """What it answered, or a part of that."""
 
     status: int
@@ -63,11 +63,11 @@ class Answer(Struct, frozen=True):
 class Transport(Protocol):
     """A way to a server; not to be shared between threads."""
 
-    def send(self, request: Request, timeout_s: float) -> Answer:
+    def send(self, request: HttpRequest, timeout_s: float) -> HttpResponse:
         """Send a request and return the whole answer."""
         ...
 
-    def stream(self, request: Request, timeout_s: float) -> Iterator[Answer]:
+    def stream(self, request: HttpRequest, timeout_s: float) -> Iterator[HttpResponse]:
         """Send a request and yield the answer in parts as they come; what is no success comes whole."""
         ...
 
@@ -87,7 +87,7 @@ class HttpTransport(Transport):
         self._path = parts.path.rstrip("/")
         self._connection: http.client.HTTPConnection | None = None
 
-    def send(self, request: Request, timeout_s: float) -> Answer:
+    def send(self, request: HttpRequest, timeout_s: float) -> HttpResponse:
         """Send a request and return the whole answer.
 
         Raises:
@@ -97,12 +97,12 @@ class HttpTransport(Transport):
         connection = self._connected(timeout_s)
         try:
             response = self._asked(connection, request)
-            return Answer(response.status, response.read(), _revision(response))
+            return HttpResponse(response.status, response.read(), _revision(response))
         except BaseException:
             self.close()
             raise
 
-    def stream(self, request: Request, timeout_s: float) -> Iterator[Answer]:
+    def stream(self, request: HttpRequest, timeout_s: float) -> Iterator[HttpResponse]:
         """Send a request and yield the answer in parts as they come; what is no success comes whole.
 
         Raises:
@@ -111,9 +111,9 @@ class HttpTransport(Transport):
         with closing(self._new(timeout_s)) as connection:
             response = self._asked(connection, request)
             if response.status not in _SUCCESS:
-                yield Answer(response.status, response.read(), _revision(response))
+                yield HttpResponse(response.status, response.read(), _revision(response))
             while part := response.read1(_CHUNK):
-                yield Answer(response.status, part)
+                yield HttpResponse(response.status, part)
 
     def close(self) -> None:
         """Let go of the connection; double close is fine."""
@@ -121,7 +121,7 @@ class HttpTransport(Transport):
         if connection is not None:
             connection.close()
 
-    def _asked(self, connection: http.client.HTTPConnection, request: Request) -> http.client.HTTPResponse:
+    def _asked(self, connection: http.client.HTTPConnection, request: HttpRequest) -> http.client.HTTPResponse:
         connection.request(request.method, self._path + request.target, request.body, dict(request.headers))
         return connection.getresponse()
 

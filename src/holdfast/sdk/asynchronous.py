@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 import anyio
 from anyio.to_thread import run_sync
 
-from holdfast.client.silence import Silence
+from holdfast.client.silence import Outage
 from holdfast.errors import Unavailable
 from holdfast.sdk.array import Array
 from holdfast.sdk.client import Client
@@ -133,7 +133,7 @@ class AsyncArray:
 
 async def patiently(api: Api, ids: Sequence[str], *, until: float | None) -> Mapping[str, str]:
     """Read states, also of a server that is away for a while; only the asking is done in a thread."""
-    silence = Silence(api.connection.patience_s)
+    silence = Outage(api.connection.patience_s)
     while True:
         try:
             states = await run_sync(api.states, ids)

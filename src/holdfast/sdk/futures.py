@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.client.connection import new_key
 from holdfast.client.errors import of_details
-from holdfast.client.silence import Silence
+from holdfast.client.silence import Outage
 from holdfast.errors import Conflict, Internal, NotFound, Unavailable
 from holdfast.sdk.job import Job
 from holdfast.sdk.states import ENDED
@@ -122,7 +122,7 @@ class Pump:
         self._key = ""
         self._waiting: dict[str, JobFuture[Any]] = {}
         self._held: set[str] = set()
-        self._silence = Silence(client.api.connection.patience_s)
+        self._silence = Outage(client.api.connection.patience_s)
         self._is_away = False
         """Whether the server did not answer when it was last asked."""
         self.stopping = False
@@ -293,7 +293,7 @@ class Pump:
         try:
             self._silence.failed(error)
         except Unavailable:
-            self._silence = Silence(self._client.api.connection.patience_s)
+            self._silence = Outage(self._client.api.connection.patience_s)
             return self._give_up(error)
         return False
 

@@ -11,7 +11,7 @@ from holdfast.client.connection import Connection
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from holdfast.client.transport import Answer
+    from holdfast.client.transport import HttpResponse
 
 
 class _Shared(Connection):
@@ -23,7 +23,7 @@ class _Shared(Connection):
         self.address, self.streams, self.pause = connection.address, connection.streams, connection.pause
         self.patience_s = connection.patience_s
 
-    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> Answer:
+    def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:
         with self._lock:
             return self._connection.send(method, path, repeatable=repeatable, **request)
 

@@ -7,7 +7,7 @@ from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, FIRST_EXCEPTION
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
-from holdfast.client.silence import Silence
+from holdfast.client.silence import Outage
 from holdfast.errors import Unavailable
 from holdfast.sdk.states import ENDED
 
@@ -79,7 +79,7 @@ def patiently(api: Api, ask: Callable[[], T], *, until: float | None = None) -> 
         TimeoutError: It is away, and the time is over.
         Unavailable: It is away for too long.
     """
-    silence = Silence(api.connection.patience_s)
+    silence = Outage(api.connection.patience_s)
     while True:
         try:
             found = ask()

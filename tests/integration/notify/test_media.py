@@ -20,7 +20,7 @@ import pytest
 from aiosmtpd.controller import Controller
 from standardwebhooks import Webhook
 
-from holdfast.domain.notifications.notification import Notification, Report
+from holdfast.domain.notifications.notification import Notification, OutcomeReport
 from holdfast.domain.notifier import Mail, MailSecurity, Medium, Notifier, Secret
 from holdfast.domain.record import evolve
 from holdfast.notify.guard import Deadline, Guard
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 HERE = Guard((ip_network("127.0.0.0/8"), ip_network("::1/128")))
 SIGNING = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 SECRETS = {"env": SIGNING}
-FAILED = Report(
+FAILED = OutcomeReport(
     event="job.failed",
     kind="job",
     id="01h",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.events import Event, EventRecord
     from holdfast.domain.job import Job
-    from holdfast.domain.notifications.notification import Notification, Report
+    from holdfast.domain.notifications.notification import Notification, OutcomeReport
     from holdfast.ports.store import Changes, Store
     from tools.simulate.invariants.record import Record
 
@@ -42,7 +42,7 @@ class NotificationChecks:
         self._record = record
         self._ids: dict[str, Notification] = {}
         self._held: set[str] = set()
-        self._delivered: dict[str, Report] = {}
+        self._delivered: dict[str, OutcomeReport] = {}
 
     def check(self, changes: Changes) -> None:
         """Check a commit that is part of the record already."""

@@ -85,7 +85,7 @@ def chosen(config: Config, context: str) -> Mapping[str, Any]:
     return found
 
 
-class Connection:
+class DoorConnection:
     """A way to the door."""
 
     def __init__(self, place: DoorPlace, details: Mapping[str, Any]) -> None:

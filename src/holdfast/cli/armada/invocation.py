@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from holdfast.cli.armada.connection import Config, Connection
+    from holdfast.cli.armada.connection import Config, DoorConnection
     from holdfast.cli.armada.line import Parsed
     from holdfast.cli.context import Cli
 
@@ -55,17 +55,17 @@ class Invocation:
         return read_config(self.flags["config"])
 
     @cached_property
-    def connection(self) -> Connection:
+    def connection(self) -> DoorConnection:
         """The way to the door."""
         from holdfast.app import whereabouts
         from holdfast.app.settings import read_settings
-        from holdfast.cli.armada.connection import DEFAULT_ADDRESS, Connection, chosen
+        from holdfast.cli.armada.connection import DEFAULT_ADDRESS, DoorConnection, chosen
 
         details = chosen(self.config, self.flags["context"])
         asked = self.flags["armadaUrl"] or details.get("armadaurl")
         place = whereabouts.door(read_settings(), "armada", DEFAULT_ADDRESS, str(asked) if asked else None)
         self._connected = True
-        return Connection(place, details)
+        return DoorConnection(place, details)
 
     def call(self, service: str, method: str, sent: Message, otherwise: str = "{}") -> Told:
         """Call the door.

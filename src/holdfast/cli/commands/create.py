@@ -10,7 +10,7 @@ from holdfast.cli.edits import EditOptions, check_target, manifest_of, spec_of, 
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import KINDS, read_manifests
 from holdfast.cli.nouns import Noun, read_noun
-from holdfast.cli.writing import Written, dry_run_of, write_each, write_manifests
+from holdfast.cli.writing import NamedManifest, dry_run_of, write_each, write_manifests
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
@@ -36,14 +36,14 @@ def create(options: EditOptions, cli: Cli) -> int:
     return exit_codes.OK
 
 
-def _from_flags(options: EditOptions) -> list[Written]:
+def _from_flags(options: EditOptions) -> list[NamedManifest]:
     noun = read_noun(options.kind or "", (Noun.QUEUE, Noun.RETRY_POLICY))
     flags = Flags()
     spec = spec_of(options, noun, flags)
     if options.handler_limit:
         spec["handlerLimits"] = with_limits({}, options.handler_limit, flags)
     flags.finish()
-    return [Written(noun, name, manifest_of(noun, name, spec)) for name in options.names]
+    return [NamedManifest(noun, name, manifest_of(noun, name, spec)) for name in options.names]
 
 
 CREATE = Command(

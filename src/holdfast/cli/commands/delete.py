@@ -16,7 +16,7 @@ from holdfast.cli.targets import do_each, required
 from holdfast.cli.things import WRITTEN, resource_writer
 from holdfast.cli.watching.follow import ENDED
 from holdfast.cli.watching.waiting import Wanted, wait_until_gone
-from holdfast.cli.writing import Written, require_names
+from holdfast.cli.writing import NamedManifest, require_names
 from holdfast.domain.terms.kinds import JOB_SET
 from holdfast.errors import Internal, NotFound
 
@@ -81,7 +81,7 @@ def _delete_described(options: DeleteOptions, timeout_s: float | None, flags: Fl
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=tuple(KINDS.values()), lenient=options.lenient)
     require_names(manifests)
-    written = [Written.of(manifest) for manifest in manifests]
+    written = [NamedManifest.of(manifest) for manifest in manifests]
     arrays = [one.name for one in manifests if one.is_array]
     codes = [_cancel([one.name for one in written if one.noun == Noun.JOB and one.name not in arrays], cli)]
     codes += [_delete(Noun.ARRAY, arrays, cli)] if arrays else []

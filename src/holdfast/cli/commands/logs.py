@@ -28,7 +28,7 @@ from holdfast.cli.watching.follow import (
     streams_of,
     tell_left_out,
 )
-from holdfast.cli.watching.pacing import Pace
+from holdfast.cli.watching.pacing import Polling
 from holdfast.cli.watching.staleness import note_if_stale
 from holdfast.domain.terms.kinds import JOB
 from holdfast.errors import InvalidRequest, NotFound
@@ -46,7 +46,7 @@ MOST_LINES = 10_000
 """What the API returns at once."""
 
 
-class Asked(NamedTuple):
+class Excerpt(NamedTuple):
     """What part of a job's log."""
 
     attempt: int | None
@@ -128,7 +128,7 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     if options.stdout and options.stderr:
         flags.wrong("--stderr", "with --stdout is both, which is what is printed without them")
     flags.finish()
-    asked = Asked(attempt, rank, tail, since)
+    asked = Excerpt(attempt, rank, tail, since)
     if options.jobset is not None:
         return _logs_of_set(options, options.jobset, asked, cli)
     if chosen is not None:
@@ -170,7 +170,7 @@ def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
     return None
 
 
-def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked: Asked, cli: Cli) -> int:
+def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked: Excerpt, cli: Cli) -> int:
     """Print what one job printed."""
     attempt, rank, tail, since = asked
     with cli.connect(attached=options.follow) as client:
@@ -198,7 +198,7 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
     return exit_codes.OK
 
 
-def _logs_of_set(options: LogsOptions, name: str, asked: Asked, cli: Cli) -> int:
+def _logs_of_set(options: LogsOptions, name: str, asked: Excerpt, cli: Cli) -> int:
     """Print the newest attempts of all jobs of a set; following, until the set has ended, later ones too."""
     with cli.connect(attached=options.follow) as client:
         found = client.job_set(name)
@@ -207,7 +207,7 @@ def _logs_of_set(options: LogsOptions, name: str, asked: Asked, cli: Cli) -> int
     return exit_codes.OK
 
 
-def _logs_of_jobs(options: LogsOptions, names: Sequence[str], asked: Asked, cli: Cli) -> int:
+def _logs_of_jobs(options: LogsOptions, names: Sequence[str], asked: Excerpt, cli: Cli) -> int:
     """Print the newest attempts of several jobs; following, until all have ended, later ones too."""
     with cli.connect(attached=options.follow) as client:
         ids = {job.id: job for job in map(client.job, names)}
@@ -216,7 +216,9 @@ def _logs_of_jobs(options: LogsOptions, names: Sequence[str], asked: Asked, cli:
     return exit_codes.OK
 
 
-def _beside(client: "Client", job: "JobSummary | ChildView", options: LogsOptions, asked: Asked, cli: Cli) -> Follower:
+def _beside(
+    client: "Client", job: "JobSummary | ChildView", options: LogsOptions, asked: Excerpt, cli: Cli
+) -> Follower:
     shown = Shown(
         job.attempt or 1,
         newest=not options.every,
@@ -230,7 +232,7 @@ def _beside(client: "Client", job: "JobSummary | ChildView", options: LogsOption
 
 
 def _print_all(followers: Sequence[Follower], cli: Cli, is_over: "Callable[[], bool]") -> None:
-    pace = Pace(cli.sleep)
+    pace = Polling(cli.sleep)
     while True:
         over = is_over()
         for follower in followers:
@@ -243,7 +245,7 @@ def _print_all(followers: Sequence[Follower], cli: Cli, is_over: "Callable[[], b
 
 
 def _follow_job(follower: Follower, cli: Cli) -> None:
-    pace = Pace(cli.sleep)
+    pace = Polling(cli.sleep)
     while follower.look().state not in ENDED:
         pace.rest(news=follower.news)
 
@@ -276,7 +278,7 @@ def _attempt(job: "JobView", number: int) -> "AttemptView":
 
 def _print(readers: Sequence[RankLog], out: "Mapping[bool, Prefixed]", cli: Cli, *, follow: bool) -> None:
     """Print one attempt, once or until its logs are finished."""
-    pace = Pace(cli.sleep)
+    pace = Polling(cli.sleep)
     news = [reader.print(out[reader.stderr]) for reader in readers]
     tell_left_out(readers, cli)
     while follow and not all(reader.finished for reader in readers):

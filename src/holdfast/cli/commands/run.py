@@ -21,7 +21,7 @@ from holdfast.cli.watching.arrays import watch_array
 from holdfast.cli.watching.follow import ENDED, Follower
 from holdfast.cli.watching.interrupts import Interrupts
 from holdfast.cli.watching.live import live_line
-from holdfast.cli.watching.pacing import Pace
+from holdfast.cli.watching.pacing import Polling
 from holdfast.cli.watching.progress import job_line, waited
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest, Unavailable
@@ -286,7 +286,7 @@ def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> Jo
     """Print the job's progress until it ends or waits for a person."""
     with live_line(cli) as (line, above):
         follower, pending, status = Follower(client, job_id, above), _Pending(above), _Status(client, line, cli.now)
-        pace = Pace(cli.sleep, first_s=0.02, longest_s=0.25)
+        pace = Polling(cli.sleep, first_s=0.02, longest_s=0.25)
         while (job := follower.look()).state not in ENDED:
             if interrupts.wants_cancel():
                 client.cancel(job_id, reason=interrupts.reason)

@@ -17,7 +17,7 @@ from holdfast.cli.printing import plain
 from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.render.catalogue import settings_table
 from holdfast.cli.things import READERS, WRITTEN
-from holdfast.cli.writing import Written, dry_run_of, require_names, write_each
+from holdfast.cli.writing import NamedManifest, dry_run_of, require_names, write_each
 from holdfast.domain.units import parse_amount
 
 if TYPE_CHECKING:
@@ -106,12 +106,12 @@ def update(options: UpdateOptions, cli: Cli) -> int:
     if options.file:
         manifests = read_manifests(options.file, cli, allowed=WRITTEN, lenient=options.lenient)
         require_names(manifests)
-        return _send([Written.of(manifest) for manifest in manifests], options, cli)
+        return _send([NamedManifest.of(manifest) for manifest in manifests], options, cli)
     noun = read_noun(options.kind or "", _UPDATED)
     return _update_settings(options, cli) if noun == Noun.SETTINGS else _update_things(options, noun, cli)
 
 
-def _send(written: list[Written], options: UpdateOptions, cli: Cli) -> int:
+def _send(written: list[NamedManifest], options: UpdateOptions, cli: Cli) -> int:
     if options.dry_run:
         return dry_run_of(written, "update", cli, lenient=options.lenient)
     with cli.connect() as client:
@@ -131,14 +131,16 @@ def _update_things(options: UpdateOptions, noun: NounName, cli: Cli) -> int:
     return _send(written, options, cli)
 
 
-def _changed(client: Client, noun: NounName, name: str, changes: dict[str, Any], options: UpdateOptions) -> Written:
+def _changed(
+    client: Client, noun: NounName, name: str, changes: dict[str, Any], options: UpdateOptions
+) -> NamedManifest:
     before = READERS[noun].fetched(client, name).spec
     spec = {**before, **changes}
     if options.handler_limit:
         spec["handlerLimits"] = with_limits(before.get("handlerLimits", {}), options.handler_limit, Flags())
     if options.per_user:
         spec["perUser"] = limits_of_users(before.get("perUser", {}), options.per_user, Flags())
-    return Written(noun, name, manifest_of(noun, name, spec))
+    return NamedManifest(noun, name, manifest_of(noun, name, spec))
 
 
 def _update_settings(options: UpdateOptions, cli: Cli) -> int:

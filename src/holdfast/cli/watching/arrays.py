@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.render.arrays import progress
 from holdfast.cli.watching.live import live_line
-from holdfast.cli.watching.pacing import Pace
+from holdfast.cli.watching.pacing import Polling
 from holdfast.cli.watching.progress import waited
 from holdfast.domain.terms.kinds import ARRAY
 
@@ -20,7 +20,7 @@ _TELL_EVERY_S = 5.0
 
 def watch_array(client: Client, reference: str, cli: Cli) -> ArrayView:
     """Tell how far an array is until it has ended, in a live line or every few seconds; returns it as it is then."""
-    pace, told, began = Pace(cli.sleep, first_s=0.05), "", cli.now()
+    pace, told, began = Polling(cli.sleep, first_s=0.05), "", cli.now()
     told_at = began
     with live_line(cli) as (live, above):
         while (array := client.array(reference)).state not in ARRAY.ended:

@@ -12,7 +12,7 @@ _FOR_EACH_S = 0.0003
 """For each thing that is asked for at once: so a wait for thousands costs the server a few hundredths of its time."""
 
 
-class Pace:
+class Polling:
     """Rests that grow while nothing happens and start over when something does."""
 
     def __init__(self, sleep: Callable[[float], None], *, first_s: float = 0.1, longest_s: float = 1.0) -> None:

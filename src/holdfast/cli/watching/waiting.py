@@ -9,7 +9,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.render.arrays import progress
 from holdfast.cli.watching.endings import counted, tell_endings
 from holdfast.cli.watching.live import live_line
-from holdfast.cli.watching.pacing import Pace
+from holdfast.cli.watching.pacing import Polling
 from holdfast.cli.watching.progress import job_line, waited
 from holdfast.domain.terms.kinds import ARRAY, JOB
 from holdfast.errors import NotFound, Unavailable
@@ -146,7 +146,7 @@ class _Arrays(_Owners):
 
 def wait_until_gone(there: Callable[[], Sequence[str]], wanted: Wanted, cli: Cli) -> int:
     """Wait until nothing is there any more; says each name that has gone."""
-    pace, deadline = Pace(cli.sleep), _deadline(wanted, cli)
+    pace, deadline = Polling(cli.sleep), _deadline(wanted, cli)
     left = there()
     while left:
         left_s = None if deadline is None else deadline - cli.now()
@@ -174,7 +174,7 @@ def _wait(things: _Looked, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
 def _until_there(things: _Looked, outcome: _Waiting, wanted: Wanted, cli: Cli, line: LiveLine) -> int | None:
     """Look until all are where they should be, which returns ``None``, or the time is over."""
     began = cli.now()
-    pace, deadline = Pace(cli.sleep), _deadline(wanted, cli)
+    pace, deadline = Polling(cli.sleep), _deadline(wanted, cli)
     while waiting := outcome.waiting():
         try:
             news = outcome.note(things.look(waiting, closely=line.able))

@@ -35,7 +35,7 @@ JITTER = 0.2
 _ID_LENGTH = 24
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class OutcomeReport(Struct, frozen=True, kw_only=True):
     """What is reported: exactly what happened, as it was then."""
 
     event: str
@@ -87,7 +87,7 @@ class Notification(Struct, frozen=True, kw_only=True):
     """The same for every try and replay: receivers tell repetitions by it."""
     to: str
     """Name of its notifier."""
-    report: Report
+    report: OutcomeReport
     created_at: float
     state: DeliveryState = DeliveryState.WAITING
     tries: int = 0
@@ -174,7 +174,7 @@ def of_array(array: Array, queue: str, wanted: Iterable[Notify], now: float) -> 
     occasions = {Occasion.END} if state.status else {Occasion.HOLD}
     if state.status == "Failed":
         occasions.add(Occasion.FAILURE)
-    report = Report(
+    report = OutcomeReport(
         event=f"array.{status.lower()}",
         kind=ARRAY,
         id=array.id,
@@ -200,7 +200,7 @@ def of_set(row: JobSet, queue: str, wanted: Iterable[Notify], now: float) -> Seq
     occasions = {Occasion.END, *([Occasion.RECOVERY] * again)}
     if state.terminal is Terminal.FAILED:
         occasions.add(Occasion.FAILURE)
-    report = Report(
+    report = OutcomeReport(
         event="jobset.recovered" if again else f"jobset.{row.ended.lower()}",
         kind=JOBSET,
         id=row.id,
@@ -229,7 +229,7 @@ def what_of(failure: Failure | None) -> str:
 
 
 def _told(
-    report: Report, occasions: set[Occasion], wanted: Iterable[Notify], which: str, now: float
+    report: OutcomeReport, occasions: set[Occasion], wanted: Iterable[Notify], which: str, now: float
 ) -> list[Notification]:
     """Make a notification for each notifier that wants to know of any of the occasions: one, whatever it asked for."""
     names = dict.fromkeys(each.to for each in wanted if not occasions.isdisjoint(each.on))
@@ -244,8 +244,8 @@ def _id(subject: str, which: str, to: str) -> str:
     return f"msg_{hashlib.sha256(f'{subject}/{which}/{to}'.encode()).hexdigest()[:_ID_LENGTH]}"
 
 
-def _report(event: str, job: Job, ended: Attempt | None) -> Report:
-    report = Report(
+def _report(event: str, job: Job, ended: Attempt | None) -> OutcomeReport:
+    report = OutcomeReport(
         event=event,
         kind="job",
         id=job.id,

@@ -9,7 +9,7 @@ from holdfast.domain.terms.kinds import JOB, KINDS
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
-    from holdfast.domain.notifications.notification import Report
+    from holdfast.domain.notifications.notification import OutcomeReport
 
 _WORDS = {
     "job.succeeded": "succeeded",
@@ -30,7 +30,7 @@ _WORDS = {
 _MOST_CAUSES = 10
 
 
-def subject(report: Report) -> str:
+def subject(report: OutcomeReport) -> str:
     """Say in a line what happened: ``job train failed: exit code 3: ValueError: no such key``."""
     noun = KINDS[report.kind].noun if report.kind in KINDS else report.kind
     what = f"{noun} {report.name} {_WORDS.get(report.event, report.event)}"
@@ -38,7 +38,7 @@ def subject(report: Report) -> str:
     return " ".join(f"{what}: {why}".split()) if why else what
 
 
-def _why(report: Report) -> str:
+def _why(report: OutcomeReport) -> str:
     if report.causes:
         causes = ", ".join(f"{count} x {cause}" for cause, count in list(report.causes.items())[:_MOST_CAUSES])
         return f"{report.reason} ({causes})"
@@ -46,14 +46,14 @@ def _why(report: Report) -> str:
     return second or first if report.event == "job.held" else first or second
 
 
-def text(report: Report) -> str:
+def text(report: OutcomeReport) -> str:
     """Say all there is to say, one fact a line."""
     lines = [subject(report), ""]
     lines += [f"{name + ':':<11}{value}" for name, value in facts(report)]
     return "\n".join(lines) + "\n"
 
 
-def facts(report: Report) -> list[tuple[str, str]]:
+def facts(report: OutcomeReport) -> list[tuple[str, str]]:
     """List the facts that are known, by their names."""
     took = format_duration(round(report.at - report.started_at, 1)) if report.started_at is not None else ""
     causes = [f"{count} x {cause}" for cause, count in list(report.causes.items())[:_MOST_CAUSES]]
@@ -76,7 +76,7 @@ def facts(report: Report) -> list[tuple[str, str]]:
     return [(name, value) for name, value in named if value]
 
 
-def why_command(report: Report) -> str:
+def why_command(report: OutcomeReport) -> str:
     """Return the command that explains it."""
     return f"holdfast why {f'{report.kind} ' if KINDS.get(report.kind, JOB).parts else ''}{report.id}"
 
@@ -86,7 +86,7 @@ def stamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def payload(report: Report) -> dict[str, Any]:
+def payload(report: OutcomeReport) -> dict[str, Any]:
     """Return what programs are sent: type, time and data, as Standard Webhooks proposes."""
     data = {
         "kind": report.kind,

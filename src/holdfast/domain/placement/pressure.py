@@ -107,7 +107,7 @@ class Pressure(Struct, frozen=True):
     """Bytes or files, by uid of each run that runs."""
 
 
-class Judged(NamedTuple):
+class PressureVerdict(NamedTuple):
     """What thresholds say of the levels of one look."""
 
     lacks: tuple[Lack, ...]
@@ -120,7 +120,7 @@ _ORDER = {Shortage.MEMORY: 0, Shortage.DISK: 1, Shortage.INODES: 2}
 
 def judge(
     thresholds: Sequence[Threshold], levels: Sequence[Level], since: Mapping[Threshold, float], now: float
-) -> Judged:
+) -> PressureVerdict:
     """Say which thresholds are passed.
 
     Args:
@@ -138,7 +138,7 @@ def judge(
             due = now - passed[threshold] >= threshold.for_s
             lacks.append(Lack(worst.of, worst.available, worst.total, worst.floor, threshold.hard, due, worst.where))
     lacks.sort(key=lambda lack: (not lack.due, not lack.hard, _ORDER[lack.of]))
-    return Judged(tuple(lacks), passed)
+    return PressureVerdict(tuple(lacks), passed)
 
 
 def _lack(threshold: Threshold, level: Level, *, again: bool) -> Lack | None:

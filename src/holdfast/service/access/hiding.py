@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.events import Event, StoredEvent
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.job import Job, Run
-    from holdfast.domain.notifications.notification import Report
+    from holdfast.domain.notifications.notification import OutcomeReport
 
 T = TypeVar("T", Attempt, "Run")
 F = TypeVar("F", "Failure", "RunOutcome")
@@ -63,7 +63,7 @@ def unnamed(text: str) -> str:
     return _NAMES.sub(r"\1other jobs", text)
 
 
-def report_without_logs(told: Report) -> Report:
+def report_without_logs(told: OutcomeReport) -> OutcomeReport:
     """Return what somebody was told without the lines of its log that tell."""
     return evolve(told, reason=unquoted(told.reason), failure=unquoted(told.failure))
 

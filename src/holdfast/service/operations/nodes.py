@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
 
 
-class Standing(Struct, frozen=True):
+class NodesInUse(Struct, frozen=True):
     """Nodes, what runs on any node, and which nodes are cordoned."""
 
     nodes: Sequence[Node]
@@ -36,15 +36,15 @@ class Nodes(Struct, frozen=True):
     clock: Clock
 
     @asks(Right.WATCH, Subject.NODE)
-    def list(self, _caller: Caller) -> Standing:
+    def list(self, _caller: Caller) -> NodesInUse:
         """Read all nodes and what is in use on them."""
         return self._with_what_runs(self.store.nodes())
 
-    def _with_what_runs(self, nodes: Sequence[Node]) -> Standing:
-        return Standing(nodes, [*self.store.running()], self.store.catalogue().cordons)
+    def _with_what_runs(self, nodes: Sequence[Node]) -> NodesInUse:
+        return NodesInUse(nodes, [*self.store.running()], self.store.catalogue().cordons)
 
     @asks(Right.CHANGE, Subject.NODE)
-    def cordon(self, caller: Caller, name: str, reason: str = "", *, drain: bool = False) -> Standing:
+    def cordon(self, caller: Caller, name: str, reason: str = "", *, drain: bool = False) -> NodesInUse:
         """Place nothing on a node any more, and with ``drain`` stop what runs there; returns the nodes of that name.
 
         One that is drained stays so, whatever it is told about a cordon, until it is uncordoned.
@@ -58,7 +58,7 @@ class Nodes(Struct, frozen=True):
             return self._with_what_runs(found)
 
     @asks(Right.CHANGE, Subject.NODE)
-    def uncordon(self, caller: Caller, name: str) -> Standing:
+    def uncordon(self, caller: Caller, name: str) -> NodesInUse:
         """Let work onto a node again; one that is not cordoned is left alone.
 
         Raises:

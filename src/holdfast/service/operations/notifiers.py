@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, AuditEntry, Subject
-from holdfast.domain.notifications.notification import Notification, Report
+from holdfast.domain.notifications.notification import Notification, OutcomeReport
 from holdfast.domain.notifier import Notifier
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Reach, reach
@@ -131,7 +131,7 @@ class Notifications(Struct, frozen=True):
             Unavailable: Nobody can be told from here.
         """
         notifier, now = Notifiers(self.store).get(caller, name), self.clock.now()
-        report = Report(
+        report = OutcomeReport(
             event="notifier.test",
             kind="job",
             id="test",

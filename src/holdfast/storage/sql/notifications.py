@@ -10,7 +10,7 @@ from holdfast.compiled.records import dump_record, load_json, load_record, recor
 from holdfast.domain.audit import Act, on_notification
 from holdfast.domain.failure import Failure
 from holdfast.domain.job import JobState
-from holdfast.domain.notifications.notification import DeliveryState, Notification, Report, what_of
+from holdfast.domain.notifications.notification import DeliveryState, Notification, OutcomeReport, what_of
 from holdfast.storage.rules import no_such_notification, settled_events
 from holdfast.storage.sql import tables
 from holdfast.storage.sql.damage import UNREADABLE, Damaged, sound
@@ -47,10 +47,12 @@ def _changing(one: Notification) -> tuple[Any, ...]:
 
 def _read(row: Row[Any]) -> Notification:
     try:
-        report = record_of(Report, load_json(row.body))
+        report = record_of(OutcomeReport, load_json(row.body))
     except UNREADABLE as error:  # one that cannot be read must not keep the others from being told
         told = f"what was to be told cannot be read: {error}"
-        report = Report(event="unreadable", kind="job", id=row.about, name="", at=row.created_at, state="", reason=told)
+        report = OutcomeReport(
+            event="unreadable", kind="job", id=row.about, name="", at=row.created_at, state="", reason=told
+        )
     return Notification(
         id=row.id,
         to=row.notifier,

@@ -6,7 +6,7 @@ from holdfast.domain.audit import Caller
 from holdfast.errors import Unavailable
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.batches import JobBatches
-from holdfast.service.operations.nodes import Nodes, Standing
+from holdfast.service.operations.nodes import Nodes, NodesInUse
 from holdfast.service.operations.overview import Overview
 from holdfast.wire.base import API, REVISION
 from holdfast.wire.catalogue import Health, MeView, NodePage, VersionView
@@ -59,7 +59,7 @@ def list_nodes(backend: Backend, by: Caller) -> NodePage:
     return _page(_nodes(backend).list(by))
 
 
-def _page(found: Standing) -> NodePage:
+def _page(found: NodesInUse) -> NodePage:
     return NodePage(items=node_views(found.nodes, found.running, found.cordons))
 
 
