@@ -363,9 +363,9 @@ def test_lists_are_cut_by_name(sets: SetWriter, lab: SetLab) -> None:
         sets.create(manifest(name, replicatedJobs=[group("w")]))
     page = partial(JobSetOperations(backend_of(lab.store)).page, ADMIN)
     first = page(limit=2)
-    assert ([one.name for one in first.sets], first.next_after) == (["a", "b"], "b")
+    assert ([one.name for one in first.rows], first.next_after) == (["a", "b"], "b")
     rest = page(after="b", limit=2)
-    assert ([one.name for one in rest.sets], rest.next_after) == (["c"], None)
+    assert ([one.name for one in rest.rows], rest.next_after) == (["c"], None)
 
 
 def test_the_jobs_of_a_set_come_with_what_is_known_of_their_pods(sets: SetWriter, lab: SetLab) -> None:
@@ -408,4 +408,4 @@ class Overtaken(Counting):
 def test_of_two_first_puts_at_once_one_creates_and_the_other_changes_nothing(sets: SetWriter, lab: SetLab) -> None:
     late = SetWriter(lab.store, lab.clock, Overtaken(lambda: sets.put(NATIVE)))
     assert late.put(NATIVE).result == "unchanged"
-    assert [one.name for one in JobSetOperations(backend_of(lab.store)).page(ADMIN).sets] == ["short"]
+    assert [one.name for one in JobSetOperations(backend_of(lab.store)).page(ADMIN).rows] == ["short"]

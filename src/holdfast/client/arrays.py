@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 from holdfast.client.connection import new_key
 from holdfast.client.workloads import WorkloadsWanted, listed
-from holdfast.errors import NotFound
 from holdfast.wire.arrays import ArrayAccepted, ArrayApplied, ArrayPage, ArrayRerun, ArrayView, ArrayWhy
 from holdfast.wire.base import API
 from holdfast.wire.jobs import JobSummary
@@ -57,10 +56,7 @@ class ArrayCalls:
         **wanted: Unpack[WorkloadsWanted],
     ) -> Iterator[ArrayView]:
         """List arrays by name, page by page; without a limit, all. See ``listed``."""
-        try:
-            yield from listed(self._connection, _ARRAYS, ArrayPage, limit, wanted, unreadable)
-        except NotFound:  # the address itself: of an older server, which can have none
-            return
+        return listed(self._connection, _ARRAYS, ArrayPage, limit, wanted, unreadable)
 
     def array_task(self, reference: str, index: int) -> JobSummary:
         """Read the job that is a task of an array."""

@@ -48,12 +48,15 @@ def listed(
     labels = label_params(wanted.get("labels"))
     where = {"state": list(wanted.get("states", ())) or None, "label": labels}
     page: Any
-    for page in connection.pages(
-        path, answer, {**where, "user": wanted.get("user"), "group": wanted.get("group")}, limit
-    ):
-        for one in page.unreadable:
-            unreadable(one)
-        yield from page.items
+    try:
+        for page in connection.pages(
+            path, answer, {**where, "user": wanted.get("user"), "group": wanted.get("group")}, limit
+        ):
+            for one in page.unreadable:
+                unreadable(one)
+            yield from page.items
+    except NotFound:  # the address itself: of an older server, which can have none
+        return
 
 
 class WorkloadCalls:
@@ -74,10 +77,7 @@ class WorkloadCalls:
         **wanted: Unpack[WorkloadsWanted],
     ) -> Iterator[WorkloadView]:
         """List them by name, page by page; without a limit, all. See ``listed``."""
-        try:
-            yield from listed(self._connection, self._plural, WorkloadPage, limit, wanted, unreadable)
-        except NotFound:  # the address itself: of an older server, which can have none
-            return
+        return listed(self._connection, self._plural, WorkloadPage, limit, wanted, unreadable)
 
     def get(self, reference: str) -> WorkloadView:
         """Read one."""

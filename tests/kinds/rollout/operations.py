@@ -16,7 +16,7 @@ from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.ports.workloads import EVERY
 from holdfast.service.access.asking import asks
-from holdfast.service.operations.steering import Steers
+from holdfast.service.operations.steering import OwnerPage, Steers
 from holdfast.service.refusals import audited
 from tests.kinds.rollout.manifest import RolloutManifest
 from tests.kinds.rollout.model import Rollout, RolloutSpec
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from holdfast.ports.workloads import Unreadable, WorkloadFilter
 
 
-class Page(NamedTuple):
-    rows: Sequence[Rollout]
-    next_after: str | None
-    unreadable: Sequence[Unreadable]
-
-
 class Put(NamedTuple):
     row: Rollout
     result: str
@@ -47,12 +41,14 @@ class Rollouts(Steers[Rollout], frozen=True):
     rules = STEERING
 
     @asks(Right.WATCH, ROLLOUT.subject)
-    def page(self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = 1000) -> Page:
+    def page(
+        self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = 1000
+    ) -> OwnerPage[Rollout]:
         """List rollouts by name."""
         told: list[Unreadable] = []
         seen = self.backend.seeing(caller).workloads(Rollout, where)
         found = self.backend.store.workloads(Rollout, seen, after=after, limit=limit + 1, told=told.append)
-        return Page(found[:limit], found[limit - 1].name if len(found) > limit else None, told)
+        return OwnerPage.until(found[limit - 1].name if len(found) > limit else None, found[:limit], told)
 
     @asks(Right.WATCH, ROLLOUT.subject)
     def get(self, caller: Caller, ref: str) -> Rollout:

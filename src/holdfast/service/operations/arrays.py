@@ -22,7 +22,7 @@ from holdfast.service.arrays import array_named, explained, progress_of, submitt
 from holdfast.service.manifests.reading import one_document, written_array
 from holdfast.service.naming import engines_of
 from holdfast.service.operations.batches import JobBatches
-from holdfast.service.operations.steering import Steers
+from holdfast.service.operations.steering import OwnerPage, Steers
 from holdfast.service.quarantined import itself, readable
 from holdfast.service.refusals import audited
 from holdfast.service.reruns import Reran, reruns_of
@@ -48,16 +48,6 @@ __all__ = ["Reran", "TaskChoice"]
 LARGEST_PAGE = 1000
 
 
-class ProgressPage(Struct, frozen=True):
-    """Part of the list of arrays."""
-
-    arrays: Sequence[Progress]
-    next_after: str | None
-    """Where the list continues; ``None`` on the last page."""
-    unreadable: Sequence[Unreadable] = ()
-    """What is left out of this part."""
-
-
 class SubmittedArray(Struct, frozen=True):
     """An array that was submitted, or would be."""
 
@@ -80,15 +70,13 @@ class ArrayOperations(Steers[Array], frozen=True):
     @asks(Right.WATCH, Subject.ARRAY)
     def page(
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
-    ) -> ProgressPage:
+    ) -> OwnerPage[Progress]:
         """List arrays by name."""
         told: list[Unreadable] = []
         where = self.backend.seeing(caller).workloads(Array, where)
         found = self.backend.store.workloads(Array, where, after=after, limit=limit + 1, told=told.append)
         shown, last = found[:limit], None if len(found) <= limit else found[limit - 1].name
-        return ProgressPage(
-            self._readable(shown, told), last, [one for one in told if last is None or one.name <= last]
-        )
+        return OwnerPage.until(last, self._readable(shown, told), told)
 
     def _readable(self, arrays: Iterable[Array], told: list[Unreadable]) -> Sequence[Progress]:
         """Look how far arrays are, but those that are damaged, which are told."""

@@ -19,7 +19,7 @@ from holdfast.service.jobsets.explain import explained, whole_log
 from holdfast.service.jobsets.sets import Applied, SetWriter, set_named
 from holdfast.service.manifests.made_names import with_names
 from holdfast.service.manifests.reading import document_named, one_document
-from holdfast.service.operations.steering import Steers
+from holdfast.service.operations.steering import OwnerPage, Steers
 from holdfast.service.quarantined import known_pods_of, readable, shown_set
 from holdfast.service.steering.jobsets import JOB_SETS
 
@@ -55,16 +55,6 @@ class JobsOfSet(Struct, frozen=True):
     """Where the list continues; ``None`` on the last page."""
 
 
-class SetPage(Struct, frozen=True):
-    """Part of the list of job sets."""
-
-    sets: Sequence[JobSet]
-    next_after: str | None
-    """Where the list continues; ``None`` on the last page."""
-    unreadable: Sequence[Unreadable] = ()
-    """What is left out of this part."""
-
-
 class JobSetOperations(Steers[JobSet], frozen=True):
     """What can be asked of job sets."""
 
@@ -76,7 +66,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
     @asks(Right.WATCH, Subject.JOB_SET)
     def page(
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
-    ) -> SetPage:
+    ) -> OwnerPage[JobSet]:
         """List job sets by name, as they are with all that was asked of them."""
         store = self.backend.store
         where = self.backend.seeing(caller).workloads(JobSet, where)
@@ -91,7 +81,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
 
         last = asked[limit - 1].workload.name if len(asked) > limit else None
         sets = readable(asked[:limit], shown, attrgetter("workload"), told.append)
-        return SetPage(sets, last, [one for one in told if last is None or one.name <= last])
+        return OwnerPage.until(last, sets, told)
 
     @asks(Right.SUBMIT, Subject.JOB_SET)
     def create(

@@ -9,17 +9,34 @@ from holdfast.service.access.asking import RIGHTS, asks_by_act
 from holdfast.service.steering.control import NOTHING, Control
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from holdfast.domain.access.grants import Right
     from holdfast.domain.audit import Act, Caller
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.base import Owner
+    from holdfast.ports.workloads import Unreadable
     from holdfast.service.operations.backend import Backend
     from holdfast.service.steering.control import Steering
     from holdfast.service.turns import Versions
 
 W = TypeVar("W", bound="Job | Owner")
+P = TypeVar("P")
+
+
+class OwnerPage(Struct, Generic[P], frozen=True):
+    """Part of a list of work that is made of jobs."""
+
+    rows: Sequence[P]
+    next_after: str | None
+    """Where the list continues; ``None`` on the last page."""
+    unreadable: Sequence[Unreadable] = ()
+    """What is left out of this part."""
+
+    @classmethod
+    def until(cls, last: str | None, rows: Sequence[P], told: Sequence[Unreadable]) -> OwnerPage[P]:
+        """Return the part that ends with the one named ``last``, or all that is left."""
+        return cls(rows, last, [one for one in told if last is None or one.name <= last])
 
 
 class Steers(Struct, Generic[W], frozen=True):

@@ -81,7 +81,7 @@ _SHOWN = Shown(
     group=_SETS,
     operations=JobSetOperations,
     page=JobSetPage,
-    listed=lambda page: ((one, one.phase(set_spec_of(one)), set_spec_of(one).labels) for one in page.sets),
+    listed=lambda page: ((one, one.phase(set_spec_of(one)), set_spec_of(one).labels) for one in page.rows),
     view=_summary,
     asked=lambda _backend, _by, row: Reply(_summary(row), version=row.resource_version),
     answer=JobSetSummary,
