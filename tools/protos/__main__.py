@@ -12,7 +12,7 @@ from grpc_tools import protoc
 
 ROOT = Path(__file__).resolve().parents[2]
 API = ROOT / "src" / "holdfast" / "api"
-DOORS = ("armada", "connect", "fluster")
+DOORS = ("armada", "connect", "fluster", "iris")
 SOURCES = "protocol"
 STUBS = "_generated"
 _IMPORT = re.compile(r"^from (?P<folder>[\w.]+) import (?P<module>\w+)_pb2 as (?P<alias>\w+)$", re.MULTILINE)

@@ -8,6 +8,7 @@ import binascii
 import hmac
 import ipaddress
 import secrets
+import sys
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -176,7 +177,20 @@ def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
     opening.stack.callback(door.close)
     by_grpc = door.open(visitors.caller, place)
     opening.mount(PREFIX, door.connect)
+    _open_iris(opening, visitors)
     return {FLUSTER: opening.url, FLUSTER_BY_GRPC: by_grpc}
+
+
+def _open_iris(opening: Opening, visitors: Visitors) -> None:
+    """Open the door for clients of Fluster's heir beside it."""
+    from holdfast.api.iris.serving import Door, Place
+
+    probes = opening.probes
+    place = Place(opening.url, sys.executable)
+    door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written, place)
+    opening.stack.callback(door.close)
+    for prefix, app in door.mounts.items():
+        opening.mount(prefix, app)
 
 
 def _lacking(name: str) -> Unavailable:

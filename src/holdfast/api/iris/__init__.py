@@ -1,0 +1,1 @@
+"""The door for clients of Iris, Fluster's heir: its own client and command, unmodified, come in here."""

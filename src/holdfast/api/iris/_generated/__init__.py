@@ -1,0 +1,1 @@
+"""Stubs; written by ``python -m tools.protos``."""

@@ -1,0 +1,5 @@
+"""Messages of ``iris/job.proto``; written by ``python -m tools.protos``."""
+
+from holdfast.api.iris._generated.pool import PROTOCOL
+
+globals().update(PROTOCOL.exported("iris/job.proto"))

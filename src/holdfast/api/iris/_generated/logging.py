@@ -1,0 +1,5 @@
+"""Messages of ``finelog/logging.proto``; written by ``python -m tools.protos``."""
+
+from holdfast.api.iris._generated.pool import PROTOCOL
+
+globals().update(PROTOCOL.exported("finelog/logging.proto"))

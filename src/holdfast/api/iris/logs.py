@@ -1,0 +1,169 @@
+"""What tasks printed, by keys ``/user/job/TASK:ATTEMPT``: of one, or of all whose keys begin so, in order of time.
+
+A line's number is the millisecond in which it was written and its place among those of that millisecond; a reader goes
+on after the last number that it saw. What is younger than a moment waits, so that nothing is written before it later.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from holdfast.api.connect.refusals import refuse
+from holdfast.api.iris._generated import logging as finelog
+from holdfast.api.iris.calls import CALLS, LOGS
+from holdfast.api.iris.family import below
+from holdfast.domain.record import Struct, evolve
+from holdfast.errors import NotFound
+from holdfast.service.operations.jobs import JobOperations, LogQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from holdfast.api.connect.calls import Asked
+    from holdfast.domain.job import Job
+
+DEFAULT_LINES, MOST_LINES = 1_000, 10_000
+MOST_KEYS = 2_000
+"""Attempts of tasks that one call reads."""
+SETTLED_S = 0.3
+"""After which nothing is written before a line any more."""
+_PLACES = 22
+"""Bits of a number for places in a millisecond."""
+_MOST_BYTES = 8 * 1024 * 1024
+"""Of what is read of one attempt in one call."""
+_MS = 1000
+_LEVELS = {"DEBUG": 1, "INFO": 2, "WARNING": 3, "ERROR": 4, "CRITICAL": 5}
+_LETTERS = {"D": 1, "I": 2, "W": 3, "E": 4, "F": 5, "C": 5}
+_MARK = re.compile(r"([DIWEFC])\d{8} |\W{0,2}(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b")
+
+
+class _Key(Struct, frozen=True):
+    """One attempt of a task."""
+
+    job: Job
+    rank: int
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.job.group}/{self.rank}:{self.attempt}"
+
+
+class _Line(Struct, frozen=True):
+    at_ms: int
+    key: _Key
+    text: str
+    seq: int = 0
+
+    @property
+    def level(self) -> int:
+        """What it says of itself; 0: nothing."""
+        found = _MARK.match(self.text)
+        if found is None:
+            return 0
+        return _LETTERS[found[1]] if found[1] else _LEVELS[found[2]]
+
+
+@CALLS.answers("FetchLogs", LOGS)
+def fetch_logs(asked: Asked, sent: finelog.FetchLogsRequest) -> finelog.FetchLogsResponse:
+    """Read the lines after a number, or the last ones."""
+    keys = _keys(asked, sent)
+    most = min(sent.max_lines if sent.max_lines > 0 else DEFAULT_LINES, MOST_LINES)
+    after_ms = max(sent.cursor >> _PLACES, sent.since_ms)
+    lines = [line for line in _numbered(asked, keys, after_ms) if _is_meant(line, sent)]
+    chosen = lines[-most:] if sent.tail else lines[:most]
+    answer = finelog.FetchLogsResponse(cursor=max([sent.cursor, *(line.seq for line in chosen)]))
+    for line in chosen:
+        entry = answer.entries.add(
+            source="stdout",
+            data=line.text,
+            attempt_id=line.key.attempt,
+            level=finelog.LogLevel.Name(line.level),
+            key="" if sent.match_scope == finelog.MATCH_SCOPE_EXACT else str(line.key),
+            seq=line.seq,
+        )
+        entry.timestamp.epoch_ms = line.at_ms
+    return answer
+
+
+def _keys(asked: Asked, sent: finelog.FetchLogsRequest) -> Sequence[_Key]:
+    """Return the attempts whose keys are meant, of the jobs that have their names now.
+
+    Raises:
+        Rejected: There are too many, or they are meant by a pattern.
+    """
+    exact = sent.match_scope == finelog.MATCH_SCOPE_EXACT
+    if not exact and sent.match_scope != finelog.MATCH_SCOPE_PREFIX:
+        refuse("match_scope must be MATCH_SCOPE_EXACT or MATCH_SCOPE_PREFIX: keys are not searched by patterns here")
+    if not sent.source.startswith("/") or sent.source.startswith("/system/") or sent.cluster not in {"", "local"}:
+        return ()
+    found = []
+    for job in below(asked, sent.source.rpartition("/")[0]).values():
+        for attempt in range(job.attempt):
+            keys = (_Key(job, rank, attempt) for rank in range(job.gang))
+            found += [key for key in keys if _begins(str(key), sent.source, exact=exact)]
+        if len(found) > MOST_KEYS:
+            refuse(f"more than {MOST_KEYS} attempts of tasks have keys that begin so: name fewer")
+    return found
+
+
+def _begins(key: str, source: str, *, exact: bool) -> bool:
+    return key == source if exact else key.startswith(source)
+
+
+def _numbered(asked: Asked, keys: Sequence[_Key], after_ms: int) -> Iterator[_Line]:
+    """Yield the lines of all from a millisecond on, in order of time, with their numbers."""
+    settled_ms = (asked.backend.clock.now() - SETTLED_S) * _MS
+    over = all(key.job.terminal for key in keys)
+    lines = [line for key in keys for line in _read(asked, key, after_ms)]
+    lines.sort(key=lambda line: line.at_ms)  # those of one key stay in their order
+    last, place = -1, 0
+    for line in lines:
+        if not over and line.at_ms > settled_ms:
+            return
+        place = place + 1 if line.at_ms == last else 0
+        last = line.at_ms
+        yield evolve(line, seq=(line.at_ms << _PLACES) + min(place + 1, (1 << _PLACES) - 1))
+
+
+def _read(asked: Asked, key: _Key, after_ms: int) -> Iterator[_Line]:
+    """Yield the lines of an attempt from a millisecond on; what was deleted with its job has none."""
+    jobs, size = JobOperations(asked.backend), 0
+    query = LogQuery(attempt=key.attempt + 1, rank=key.rank, since=after_ms / _MS, timestamps=True)
+    try:
+        while size < _MOST_BYTES:
+            part = jobs.logs(asked.caller, key.job.id, query)
+            size += len(part.text)
+            yield from (line for line in _lines_of(key, part.text) if line.at_ms >= after_ms)
+            if part.finished or not part.text:
+                return
+            query = evolve(query, offset=part.next_offset, since=None)
+    except NotFound:
+        return
+
+
+def _lines_of(key: _Key, text: str) -> Iterator[_Line]:
+    for each in text.split("\n"):
+        stamp, is_whole, line = each.partition(" ")
+        at_ms = _moment(stamp) if is_whole else None
+        if at_ms is not None:
+            yield _Line(at_ms, key, line)
+
+
+def _moment(stamp: str) -> int | None:
+    try:
+        return round(datetime.fromisoformat(stamp).timestamp() * _MS)
+    except ValueError:
+        return None
+
+
+def _is_meant(line: _Line, sent: finelog.FetchLogsRequest) -> bool:
+    level = _LEVELS.get(sent.min_level.upper(), 0)
+    return (
+        line.seq > sent.cursor
+        and line.at_ms > sent.since_ms
+        and sent.substring in line.text
+        and (not sent.until_cursor or line.seq < sent.until_cursor)
+        and (not line.level or line.level >= level)
+    )

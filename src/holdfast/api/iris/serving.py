@@ -1,0 +1,69 @@
+"""Opens the door: the calls by Connect, on the port of REST; logs are looked for below a path of their own."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from holdfast.api.connect.calls import Calls
+from holdfast.api.connect.serving import Connect, Setup
+from holdfast.api.iris import jobs, logs, tasks, workers  # noqa: F401 - each registers its calls
+from holdfast.api.iris._generated.pool import PROTOCOL
+from holdfast.api.iris.calls import CALLS, CONTROLLER, LOG_SERVER, PREFIX, Place
+from holdfast.api.iris.launching import launching
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from holdfast.domain.audit import Caller
+    from holdfast.errors import HoldfastError
+    from holdfast.service.operations.backend import Backend
+
+__all__ = ["Door", "Place"]
+_WORKERS = 8
+
+
+class Door:
+    """The door while it is open."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        caller: Callable[[Scope], Awaitable[Caller]],
+        refusal: Callable[[], HoldfastError | None],
+        written: Callable[[], None],
+        place: Place,
+    ) -> None:
+        """Open it.
+
+        Args:
+            backend: What answers.
+            caller: Says who sent a request; refuses strangers.
+            refusal: Says why nothing may be taken in, if so.
+            written: Told after each call that may have written something.
+            place: What tasks are told of the server.
+        """
+        self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="iris")
+        calls = Calls(PROTOCOL, *CALLS.services)
+        calls.methods.update(CALLS.methods)
+        calls.answers("LaunchJob", CONTROLLER)(launching(place))
+        connect = Connect(calls, Setup(backend, caller, self._threads, refusal, written))
+        self.mounts: Mapping[str, ASGIApp] = {PREFIX: connect, f"{LOG_SERVER}/": _Below(connect, LOG_SERVER)}
+        """What answers, by how paths begin."""
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Below:
+    """Answers below a path as without it."""
+
+    def __init__(self, app: ASGIApp, path: str) -> None:
+        self._app = app
+        self._path = path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, "path": scope["path"].removeprefix(self._path)}, receive, send)

@@ -1,0 +1,146 @@
+"""Reads a launch into a job specification: what is not done here is refused, with the reason, and not left undone.
+
+A launch is a mapping of the fields of ``LaunchJobRequest`` that are set. Images are not run, and nothing is isolated
+from the machine's network: who asks for another isolation than Iris' default would not get it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from holdfast.dialects.iris.budgets import policy_of, read_budgets
+from holdfast.dialects.iris.names import JobName, read_new_name
+from holdfast.dialects.iris.placement import read_constraints, read_resources
+from holdfast.dialects.iris.program import program_of
+from holdfast.dialects.reading import Fields
+from holdfast.domain.record import Struct
+from holdfast.domain.workloads.spec import JobSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.errors import Problem
+
+DOOR, IRIS = "door", "iris"
+"""The label that jobs have which came in here."""
+REQUEST = "iris/request"
+"""The annotation that has what was asked for, as JSON."""
+MOST_TASKS = 10_000
+_MS = 1000
+_LONGEST_S = 100 * 365 * 86_400
+_NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
+_LONGEST_NAME = 63
+_PORT = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+_MOST_PORTS = 100
+_KNOWN_POLICIES = range(4)
+_BANDS = {0: 0, 1: 1_000, 2: 0, 3: -1_000, 4: 2_000}
+"""Priorities of ``PRIORITY_BAND_INHERIT``, ``PRODUCTION``, ``INTERACTIVE``, ``BATCH`` and ``SYSTEM``."""
+_DEFAULT_PROFILES = (0, 2)
+_CLUSTER_EGRESS = (0, 1)
+
+
+class Launch(Struct, frozen=True):
+    """What a launch asks for."""
+
+    name: JobName
+    spec: JobSpec
+    existing: int = 0
+    """Which ``ExistingJobPolicy`` it has."""
+    inherits: bool = False
+    """Whether a child has the priority of its parent."""
+
+
+def read_launch(given: Mapping[str, Any], controller: str, python: str, problems: list[Problem]) -> Launch | None:
+    """Read a launch; ``None`` when anything was wrong.
+
+    Args:
+        given: The fields that are set.
+        controller: Where a task finds this server.
+        python: What runs callables.
+        problems: Where to note what is wrong.
+    """
+    fields, before = Fields(given, "", problems), len(problems)
+    name = read_new_name(str(given.get("name") or ""), "name", problems)
+    budgets = read_budgets(fields)
+    tasks = fields.integer("replicas", low=1, high=MOST_TASKS)
+    resources = read_resources(fields)
+    selector = read_constraints(fields)
+    ports = _read_ports(fields)
+    _refuse_what_is_not_done(fields)
+    band = fields.integer("priority_band", low=0, high=max(_BANDS)) or 0
+    program = program_of(fields, controller, python, ports)
+    deadline_s, scheduling_s = _seconds(fields, "timeout"), _seconds(fields, "scheduling_timeout")
+    if name is None or program is None or len(problems) > before:
+        return None
+    spec = JobSpec(
+        name=_NOT_IN_NAME.sub("-", name.local.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or IRIS,
+        command=program.command,
+        priority=_BANDS[band],
+        group=str(name),
+        labels={DOOR: IRIS},
+        annotations={REQUEST: json.dumps(_kept(given), separators=(",", ":"))},
+        env={**program.env, "IRIS_JOB_ID": str(name)},
+        resources=resources.amounts,
+        gpus=resources.gpus,
+        gang=tasks or 1,
+        ports=ports,
+        deadline_s=deadline_s,
+        scheduling_timeout_s=scheduling_s,
+        node_selector=selector,
+        inline_policies=(policy_of(budgets),),
+    )
+    return Launch(name, spec, int(given.get("existing_job_policy") or 0), inherits=not band)
+
+
+def kept_request(annotations: Mapping[str, str]) -> dict[str, Any]:
+    """Return what was asked for, without its files."""
+    found: dict[str, Any] = json.loads(annotations.get(REQUEST, "{}"))
+    return found
+
+
+def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a launch as it is told again: files are payload, and values of secrets and variables are not repeated."""
+    kept = {key: value for key, value in given.items() if key not in {"bundle_blob", "environment", "entrypoint"}}
+    entry = given.get("entrypoint") or {}
+    kept["entrypoint"] = {key: entry[key] for key in ("run_command",) if key in entry}
+    return kept
+
+
+def _read_ports(fields: Fields) -> tuple[str, ...]:
+    names = fields.texts("ports", most=_MOST_PORTS) or []
+    for place, name in enumerate(names):
+        if not _PORT.fullmatch(name):
+            told = f"{name[:80]!r} is no name of a port: letters, digits, - and _, a letter first"
+            fields.problem(f"ports[{place}]", told)
+        elif name.upper().replace("-", "_") in {one.upper().replace("-", "_") for one in names[:place]}:
+            fields.problem(f"ports[{place}]", f"{name!r} is there twice")
+    return tuple(names)
+
+
+def _seconds(fields: Fields, name: str) -> float | None:
+    """Read a duration in milliseconds, of which none is for ever."""
+    part = fields.nested(name)
+    value = None if part is None else part.integer("milliseconds", low=0, high=_LONGEST_S * _MS)
+    return value / _MS if value else None
+
+
+def _refuse_what_is_not_done(fields: Fields) -> None:
+    given = fields.value
+    if given.get("container_profile", 0) not in _DEFAULT_PROFILES:
+        told = "is not there: programs run as processes of this machine, without a container to harden or to open"
+        fields.problem("container_profile", told, allowed=("CONTAINER_PROFILE_DEFAULT",))
+    if given.get("egress_policy", 0) not in _CLUSTER_EGRESS:
+        told = "is not there: programs have the network of their machine"
+        fields.problem("egress_policy", told, allowed=("EGRESS_POLICY_CLUSTER",))
+    if (given.get("environment") or {}).get("secrets"):
+        hint = "keep them by holdfast create secret, and name them in a manifest; or isolate the job from yours"
+        fields.problem("environment.secrets", "cannot be delivered as files here", hint=hint)
+    if "federation" in given:
+        fields.problem("federation", "there are no peers here: jobs of other clusters are not taken over")
+    if "coscheduling" in given and not (given["coscheduling"] or {}).get("group_by"):
+        told = "coscheduling requires a non-empty group_by (the topology level to gang on)"
+        fields.problem("coscheduling.group_by", told)
+    if given.get("existing_job_policy", 0) not in _KNOWN_POLICIES:
+        fields.problem("existing_job_policy", f"{given['existing_job_policy']} is none", allowed=("0 to 3",))

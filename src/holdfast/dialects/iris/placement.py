@@ -1,0 +1,70 @@
+"""Reads where a job can run: what each of its tasks needs, and constraints on the attributes of workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.devices import ANY, GpuSelector
+from holdfast.domain.job import Resources
+from holdfast.domain.record import Struct
+
+if TYPE_CHECKING:
+    from holdfast.dialects.reading import Fields
+
+EQUAL, PREFERRED = 0, 1
+"""``CONSTRAINT_OP_EQ`` and ``CONSTRAINT_MODE_PREFERRED``."""
+_MOST = (1 << 63) - 1
+_MOST_MILLICORES = (1 << 31) - 1
+_MOST_CONSTRAINTS = 100
+_OF_DEVICES = ("device-type", "device-variant", "preemptible")
+"""Attributes of Iris' own: the request says which device, and every machine here is there to stay."""
+_ANY_GPU = ("", "auto")
+
+
+class Needs(Struct, frozen=True):
+    """What each task needs."""
+
+    amounts: Resources
+    gpus: GpuSelector = ANY
+
+
+def read_resources(fields: Fields) -> Needs:
+    """Read what each task needs; disk is not counted here, as all that a machine has is there for everybody."""
+    part = fields.nested("resources")
+    if part is None:
+        return Needs(Resources(cpu_m=0))
+    cpu = part.integer("cpu_millicores", low=0, high=_MOST_MILLICORES)
+    memory = part.integer("memory_bytes", low=0, high=_MOST)
+    part.integer("disk_bytes", low=0, high=_MOST)
+    device: dict[str, Any] = (part.value.get("device") or {}) if isinstance(part.value, dict) else {}
+    if "tpu" in device:
+        part.problem("device.tpu", "there are no TPUs here", allowed=("cpu", "gpu"))
+    gpu = device.get("gpu")
+    count = 0 if gpu is None else gpu.get("count", 0)
+    if gpu is not None and count < 1:
+        part.problem("device.gpu.count", f"must be at least 1, not {count}")
+    variant = str((gpu or {}).get("variant") or "")
+    chosen = ANY if variant in _ANY_GPU else GpuSelector(type=f"*{variant}*")
+    return Needs(Resources(cpu_m=cpu or 0, memory=memory or 0, gpu=max(0, count)), chosen)
+
+
+def read_constraints(fields: Fields) -> dict[str, str]:
+    """Read constraints into labels that a node must have; what is only preferred has no effect."""
+    found: dict[str, str] = {}
+    for one in fields.each("constraints", most=_MOST_CONSTRAINTS):
+        key, wanted = str(one.value.get("key") or ""), one.value.get("value") or {}
+        if one.value.get("mode") == PREFERRED or key in _OF_DEVICES:
+            continue
+        if key == "cluster":
+            one.problem("key", "there are no peers here: a job runs on this cluster alone")
+        elif not key:
+            one.problem("key", "is required")
+        elif one.value.get("op", EQUAL) != EQUAL or one.value.get("values"):
+            one.problem("op", "nodes are chosen by labels that they have: only equality is known", allowed=("EQ",))
+        else:
+            found[key] = _text(next(iter(wanted.values()), ""))
+    return found
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

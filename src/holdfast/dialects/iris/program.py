@@ -1,0 +1,88 @@
+"""What a task runs and finds around it: its command, below a shell that says who it is and activates its environment.
+
+What a callable runs is ``bash -c 'exec $IRIS_PYTHON -u $IRIS_WORKDIR/_callable_runner.py'``, as Iris' client has it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.dialects.reading import Fields
+
+_MOST_ARGUMENTS, _MOST_VARIABLES, _LONGEST = 10_000, 1_000, 120_000
+_NO_FILES = b"PK\x05\x06"
+"""How an archive begins that has no files."""
+_BEGIN = """\
+export IRIS_TASK_ID="$IRIS_JOB_ID/$HOLDFAST_RANK:$((HOLDFAST_ATTEMPT - 1))" IRIS_ATTEMPT_UID="$HOLDFAST_ATTEMPT_UID"
+export IRIS_NUM_TASKS="$HOLDFAST_SIZE" IRIS_WORKER_ID="$(uname -n)" IRIS_WORKDIR="$PWD" IRIS_VENV="$PWD/.venv"
+export IRIS_OUTPUT_DIR="$PWD/.iris-outputs" UV_PROJECT_ENVIRONMENT="$PWD/.venv"
+"""
+_PORT = 'export IRIS_PORT_{name}="$HOLDFAST_PORT_{name}"\n'
+_RUN = """\
+mkdir -p "$IRIS_OUTPUT_DIR"
+if [ -f "$IRIS_VENV/bin/activate" ]; then . "$IRIS_VENV/bin/activate"; export IRIS_PYTHON="$IRIS_VENV/bin/python"; fi
+exec "$@"
+"""
+
+
+class TaskProgram(Struct, frozen=True):
+    """What is started."""
+
+    command: tuple[str, ...]
+    env: dict[str, str]
+
+
+def program_of(fields: Fields, controller: str, python: str, ports: Sequence[str]) -> TaskProgram | None:
+    """Read what each task runs; ``None`` where that is nothing.
+
+    Args:
+        fields: The launch.
+        controller: Where a task finds this server.
+        python: What runs callables.
+        ports: The names of ports.
+    """
+    entry = fields.nested("entrypoint")
+    command = None if entry is None else entry.nested("run_command")
+    argv = None if command is None else command.texts("argv", most=_MOST_ARGUMENTS, longest=_LONGEST)
+    if not argv:
+        fields.problem("entrypoint.run_command.argv", "is required: what each task runs")
+        return None
+    environment = fields.nested("environment")
+    own = {} if environment is None else environment.mapping("env_vars", most=_MOST_VARIABLES, longest=_LONGEST)
+    for name in own:
+        if "=" in name or "\0" in name or name.startswith("HOLDFAST_"):
+            fields.problem(f"environment.env_vars.{name[:80]}", "cannot be the name of a variable here")
+    _refuse_files(fields, entry)
+    setup = [] if environment is None else environment.texts("setup_scripts", most=100, longest=_LONGEST) or []
+    if any(one.strip() for one in setup):
+        told = "nothing is set up before a task here: programs find what their machine has"
+        fields.problem("environment.setup_scripts", told, hint="launch with setup_scripts=[], or job run --no-sync")
+    script = _BEGIN + "".join(_PORT.format(name=each.upper().replace("-", "_")) for each in ports) + _RUN
+    env = {
+        **own,
+        "IRIS_CONTROLLER_URL": controller,
+        "IRIS_CONTROLLER_ADDRESS": controller,
+        "IRIS_BIND_HOST": "127.0.0.1",
+        "IRIS_ADVERTISE_HOST": "127.0.0.1",
+        "IRIS_PYTHON": python,
+        "IRIS_BUNDLE_ID": str(fields.value.get("bundle_id") or ""),
+        "IRIS_JOB_SETUP_SCRIPTS": json.dumps(setup),
+        "IRIS_JOB_ENV": json.dumps(own),
+        "IRIS_TASK_RESOURCES": json.dumps(fields.value.get("resources") or {}),
+    }
+    return TaskProgram(("/bin/sh", "-c", script, "iris", *argv), env)
+
+
+def _refuse_files(fields: Fields, entry: Fields | None) -> None:
+    """Refuse files that would not be there."""
+    told, given = "files are not brought along to tasks here", fields.value
+    if given.get("bundle_id") or not bytes(given.get("bundle_blob") or _NO_FILES).startswith(_NO_FILES):
+        fields.problem("bundle_blob", told, hint="launch from a directory without files")
+    if entry is not None and (entry.value.get("workdir_files") or entry.value.get("workdir_file_refs")):
+        entry.problem("workdir_files", told)

@@ -1,0 +1,146 @@
+"""Launches of Iris' users as job specifications."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from holdfast.dialects.iris.launches import Launch, kept_request, read_launch
+from holdfast.dialects.iris.names import JobName, TaskName, read_name, read_task, target_of
+from holdfast.domain.devices import GpuSelector
+from holdfast.domain.failure import FailureCondition
+from holdfast.domain.job import Resources
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from holdfast.errors import Problem
+
+LEAST = {"name": "/ann/train", "entrypoint": {"run_command": {"argv": ["true"]}}}
+
+
+def read(**given: object) -> Launch:
+    problems: list[Problem] = []
+    found = read_launch({**LEAST, **given}, "http://here:1", "/usr/bin/python3", problems)
+    assert found is not None, problems
+    return found
+
+
+def wrong(**given: object) -> list[str]:
+    problems: list[Problem] = []
+    assert read_launch({**LEAST, **given}, "http://here:1", "python", problems) is None
+    return [problem.path for problem in problems]
+
+
+def test_a_launch_is_a_gang_in_a_group_that_is_called_as_its_job() -> None:
+    resources = {
+        "cpu_millicores": 1500,
+        "memory_bytes": 1 << 30,
+        "disk_bytes": 5 << 30,
+        "device": {"gpu": {"variant": "H100", "count": 2}},
+    }
+    limits = {"timeout": {"milliseconds": 1500}, "scheduling_timeout": {"milliseconds": 0}}
+    spec = read(resources=resources, replicas=3, ports=["http"], priority_band=3, **limits).spec
+    assert (spec.name, spec.group, spec.gang, spec.ports) == ("train", "/ann/train", 3, ("http",))
+    assert spec.resources == Resources(cpu_m=1500, memory=1 << 30, gpu=2)
+    assert spec.gpus == GpuSelector(type="*H100*")
+    assert (spec.deadline_s, spec.scheduling_timeout_s, spec.priority) == (1.5, None, -1000)
+    assert spec.labels == {"door": "iris"}
+    assert kept_request(spec.annotations)["replicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "failures", "preemptions"),
+    [
+        ({}, 0, 1000),
+        ({"max_retries_failure": 2}, 0, 1000),
+        ({"max_task_failures": 5}, 0, 1000),
+        ({"max_retries_failure": 5, "max_task_failures": 2, "max_retries_preemption": 0}, 2, 0),
+        ({"max_retries_failure": 1, "max_task_failures": 7, "max_retries_preemption": 3}, 1, 3),
+    ],
+)
+def test_the_smaller_limit_of_failures_counts_and_preemptions_have_their_own(
+    given: dict[str, int], failures: int, preemptions: int
+) -> None:
+    [policy] = read(**given).spec.inline_policies
+    limits = {rule.name: rule.retry_limit for rule in policy.rules}
+    assert limits == {"unschedulable": None, "preemption": preemptions, "launch-failed": 2, "failure": failures}
+    [lost] = [rule for rule in policy.rules if rule.name == "preemption"]
+    assert lost.conditions is not None
+    assert {FailureCondition.PREEMPTED, FailureCondition.NODE_LOST} <= lost.conditions
+
+
+def test_constraints_are_labels_and_what_is_only_preferred_has_no_effect() -> None:
+    text = {"value": {"string_value": "eu"}}
+    spec = read(
+        constraints=[
+            {"key": "region", **text},
+            {"key": "zone", "mode": 1, **text},
+            {"key": "preemptible", "value": {"string_value": "false"}},
+            {"key": "device-type", "value": {"string_value": "cpu"}},
+        ]
+    ).spec
+    assert spec.node_selector == {"region": "eu"}
+    assert wrong(constraints=[{"key": "region", "op": 8, "values": [text["value"]]}]) == ["constraints[0].op"]
+
+
+def test_all_that_is_wrong_is_told_at_once_by_its_path() -> None:
+    paths = wrong(
+        name="train",
+        replicas=0,
+        max_task_failures=-1,
+        container_profile=6,
+        egress_policy=3,
+        environment={"secrets": {"A": "b"}, "setup_scripts": ["uv sync"], "env_vars": {"HOLDFAST_X": "y"}},
+        entrypoint={"run_command": {"argv": ["a\0b"]}},
+        bundle_blob=b"PK\x03\x04",
+    )
+    assert paths == [
+        "name",
+        "max_task_failures",
+        "replicas",
+        "container_profile",
+        "egress_policy",
+        "environment.secrets",
+        "entrypoint.run_command.argv[0]",
+        "entrypoint.run_command.argv",
+    ]
+
+
+def test_files_and_setup_are_refused_and_not_left_out() -> None:
+    assert wrong(bundle_blob=b"PK\x03\x04rest") == wrong(bundle_id="abc") == ["bundle_blob"]
+    entry = {"run_command": {"argv": ["true"]}, "workdir_files": {"a": b"b"}}
+    assert wrong(entrypoint=entry) == ["entrypoint.workdir_files"]
+    assert wrong(environment={"setup_scripts": ["uv sync"]}) == ["environment.setup_scripts"]
+    read(bundle_blob=b"PK\x05\x06" + bytes(18), environment={"setup_scripts": [" "]})
+
+
+def test_a_task_finds_out_who_it_is_and_what_its_ports_are(tmp_path: Path) -> None:
+    entry = {"run_command": {"argv": ["sh", "-c", 'echo "$0 $@"; env', "a b", "$c"]}}
+    spec = read(entrypoint=entry, ports=["my-port"], environment={"env_vars": {"IRIS_TASK_ID": "mine", "A": "b"}}).spec
+    told = {"HOLDFAST_RANK": "1", "HOLDFAST_ATTEMPT": "3", "HOLDFAST_SIZE": "2", "HOLDFAST_PORT_MY_PORT": "4711"}
+    environ = {"PATH": "/usr/bin:/bin", **spec.env, **told}
+    first, *said = subprocess.run(
+        spec.command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    found = dict(line.partition("=")[::2] for line in said)
+    assert first == "a b $c"
+    assert (found["IRIS_TASK_ID"], found["IRIS_NUM_TASKS"], found["A"]) == ("/ann/train/1:2", "2", "b")
+    assert (found["IRIS_PORT_MY_PORT"], found["IRIS_CONTROLLER_URL"]) == ("4711", "http://here:1")
+    assert (found["IRIS_WORKDIR"], found["IRIS_PYTHON"]) == (str(tmp_path), "/usr/bin/python3")
+    assert (tmp_path / ".iris-outputs").is_dir()
+
+
+def test_names_are_of_jobs_of_tasks_or_of_attempts() -> None:
+    problems: list[Problem] = []
+    job = JobName(("ann", "a b", "kid"))
+    assert read_name("/ann/a b/kid", "name", problems) == job
+    assert target_of("/ann/a b/kid/3:2", "name", problems) == TaskName(job, 3, 2)
+    assert read_task("/ann/a b/kid/3", "name", problems) == TaskName(job, 3)
+    assert target_of("/ann/7", "name", problems) == JobName(("ann", "7"))
+    assert target_of("/ann/x:1", "name", problems) == JobName(("ann", "x:1"))
+    assert problems == []
+    assert read_task("/ann/a b", "task_id", problems) is None
+    assert [problem.message for problem in problems] == ["JobName is not a task: /ann/a b"]
