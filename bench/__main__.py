@@ -8,7 +8,21 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench import armada, decisions, engine, floor, jobs, jobset, latency, memory, peers, scale, standing, storage
+from bench import (
+    armada,
+    decisions,
+    engine,
+    floor,
+    fluster,
+    jobs,
+    jobset,
+    latency,
+    memory,
+    peers,
+    scale,
+    standing,
+    storage,
+)
 from bench.baseline import IN_FLIGHT, directory_s, spawn_rate
 from holdfast.domain.policy.model import SetAction
 
@@ -59,6 +73,14 @@ def _armada(_: float) -> Iterator[Figure]:
     yield Figure(what, door.cpu_s, "s", door.cpu_s / rest.cpu_s)
     yield Figure("their submission by REST", rest.submitted, "/s")
     yield Figure("their submission by SubmitJobs", door.submitted, "/s", door.submitted / rest.submitted)
+
+
+def _fluster(_: float) -> Iterator[Figure]:
+    rest, connect, grpc = fluster.measure()
+    yield Figure("4,000 jobs by REST in bulk, into a queue that is paused", rest, "/s")
+    what = f"the same launched one by one by {fluster.CONNECTIONS} connections of"
+    yield Figure(f"{what} Connect", connect, "/s", None, ">= 800 /s")
+    yield Figure(f"{what} gRPC", grpc, "/s", None, ">= 800 /s")
 
 
 def _peers(_: float) -> Iterator[Figure]:
@@ -155,6 +177,7 @@ PARTS: dict[str, Callable[[float], Iterator[Figure]]] = {
     "storage": _storage,
     "scale": _scale,
     "armada": _armada,
+    "fluster": _fluster,
 }
 
 

@@ -1,7 +1,7 @@
 """Launches: jobs that come one by one, each in a request of its own, and are stored together.
 
 What came while the last ones were stored is stored next, in one transaction: a commit costs as much for a hundred jobs
-as for one.
+as for one. Where several launch at a time, who was just answered is waited for a moment.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import Future
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct, evolve
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.job import Node
+    from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.names import ExternalName, NamedJob
     from holdfast.service.operations.backend import Backend
     from holdfast.service.submit import ItemOutcome, Written
 
 MOST_TOGETHER = 1_000
 """Jobs in one transaction."""
+_LINGER_S = 0.002
+"""How long to wait for the next one of those who launched at about the same time before."""
+_NODES_S = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -70,11 +76,10 @@ class Launches:
         self._thread.join()
 
     def _work(self) -> None:
-        going_on = True
+        going_on, before, last = True, 0, 0
         while going_on:
-            together = [self._waiting.get()]
-            while not self._waiting.empty() and len(together) < MOST_TOGETHER and together[-1] is not None:
-                together.append(self._waiting.get())
+            together = self._next(before + last)
+            before, last = last, len(together)
             going_on = together[-1] is not None
             launched = [one for one in together if one is not None]
             for some in _by_caller(launched):
@@ -83,6 +88,15 @@ class Launches:
             left = self._waiting.get()
             if left is not None:
                 left.answer.set_exception(Unavailable("the server is about to stop"))
+
+    def _next(self, expected: int) -> list[_Launch | None]:
+        """Return what is stored next, waiting a moment for so many as launch at a time."""
+        together = [self._waiting.get()]
+        with suppress(Empty):
+            while together[-1] is not None and len(together) < MOST_TOGETHER:
+                missing = len(together) < expected
+                together.append(self._waiting.get(timeout=_LINGER_S) if missing else self._waiting.get_nowait())
+        return together
 
     def _store(self, launched: Sequence[_Launch]) -> None:
         """Store what one caller launched, and answer."""
@@ -116,6 +130,33 @@ class Launches:
         name = one.external.name.partition("/")[2]
         hint = "names of jobs that have ended stay theirs until they are deleted; choose another"
         return AlreadyExists(f"job {name!r} exists already", hint=hint)
+
+
+class Known:
+    """What launches are read by: what operators wrote, as it is now, and the nodes of about now.
+
+    Reading all of it for each launch would cost more than the launch.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        """Begin with nothing known."""
+        self._backend = backend
+        self._catalogue: Catalogue | None = None
+        self._nodes: tuple[float, Sequence[Node]] | None = None
+
+    def catalogue(self) -> Catalogue:
+        """Return what operators wrote."""
+        known, version = self._catalogue, self._backend.store.catalogue_version()
+        if known is None or known.version != version:
+            known = self._catalogue = self._backend.store.catalogue()
+        return known
+
+    def nodes(self) -> Sequence[Node]:
+        """Return where jobs run, as it was a second ago at most."""
+        known, now = self._nodes, self._backend.clock.now()
+        if known is None or not 0 <= now - known[0] < _NODES_S:
+            known = self._nodes = now, self._backend.store.nodes()
+        return known[1]
 
 
 def _by_caller(launched: Iterable[_Launch]) -> Iterable[Sequence[_Launch]]:

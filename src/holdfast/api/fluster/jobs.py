@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from holdfast.api.connect.calls import Asked
     from holdfast.domain.job import Job
+    from holdfast.service.launches import Known
 
 TERMINATED = "Terminated by user"
 """The reason, as upstream records it."""
@@ -27,8 +28,8 @@ TERMINATED = "Terminated by user"
 @CALLS.answers("LaunchJob", CONTROLLER)
 def launch_job(asked: Asked, sent: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
     """Submit a job; what comes at about the same time is stored together."""
-    store = asked.backend.store
-    name, written = written_launch(plain(sent), store.catalogue(), store.nodes())
+    known: Known = asked.door.known
+    name, written = written_launch(plain(sent), known.catalogue(), known.nodes())
     external = external_name(name, asked.caller, sent.SerializeToString(deterministic=True))
     answer: Future[cluster.Controller.LaunchJobResponse] = Future()
 

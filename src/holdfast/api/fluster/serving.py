@@ -10,7 +10,7 @@ from holdfast.api.connect.serving import Connect, Setup
 from holdfast.api.fluster import jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
 from holdfast.domain.record import Struct
-from holdfast.service.launches import Launches
+from holdfast.service.launches import Known, Launches
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -55,6 +55,7 @@ class Door:
             own: What is the door's own.
         """
         self.launches = Launches(backend, again_s=own.again_s)
+        self.known = Known(backend)
         self.address = own.address
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
         self._setup = Setup(backend, caller, self._threads, refusal, written, self)
