@@ -6,6 +6,13 @@ from tools.mutate.mutation import Mutation
 
 MUTATIONS = (
     Mutation(
+        "the endpoint of an attempt outlives it",
+        "service/endpoints.py",
+        " or jobs[one.job_id].attempt != one.attempt",
+        "",
+        ("e2e/test_fluster_endpoints.py::test_an_endpoint_is_there_while_its_attempt_runs_and_never_after",),
+    ),
+    Mutation(
         "an answer with lines of a log ends in the middle of a moment",
         "api/fluster/logs.py",
         "if len(answer.logs) >= most and line.at_ms != last_ms:",

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.connect.grpc_serving import GrpcServer
 from holdfast.api.connect.serving import Connect, Setup
-from holdfast.api.fluster import jobs, logs, workers  # noqa: F401 - each registers its calls
+from holdfast.api.fluster import endpoints, jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
 from holdfast.domain.record import Struct
+from holdfast.service.endpoints import Endpoints
 from holdfast.service.launches import Known, Launches
 
 if TYPE_CHECKING:
@@ -56,10 +57,11 @@ class Door:
         """
         self.launches = Launches(backend, again_s=own.again_s)
         self.known = Known(backend)
+        self.endpoints = Endpoints(backend)
         self.address = own.address
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
-        self._setup = Setup(backend, caller, self._threads, refusal, written, self)
-        self.connect = Connect(CALLS, self._setup)
+        self.setup = Setup(backend, caller, self._threads, refusal, written, self)
+        self.connect = Connect(CALLS, self.setup)
         self._grpc: GrpcServer | None = None
 
     def open(self, caller: Callable[[str | None, str], Awaitable[Caller]], place: tuple[str, int]) -> str:
@@ -72,7 +74,7 @@ class Door:
         Raises:
             Unavailable: The port is taken.
         """
-        server = GrpcServer(CALLS, self._setup, caller, place)
+        server = GrpcServer(CALLS, self.setup, caller, place)
         address = server.open()
         self._grpc = server
         return address

@@ -1,0 +1,59 @@
+"""Endpoints: where programs of jobs answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.api.connect.refusals import refuse
+from holdfast.api.fluster._generated import cluster
+from holdfast.api.fluster.calls import CALLS, CONTROLLER
+from holdfast.errors import Problem
+from holdfast.service.endpoints import Endpoint
+from holdfast.service.manifests.fluster import SYSTEM
+from holdfast.service.operations.jobs import NamedJobs
+
+if TYPE_CHECKING:
+    from holdfast.api.connect.calls import Asked
+
+
+@CALLS.answers("RegisterEndpoint", CONTROLLER)
+def register_endpoint(
+    asked: Asked, sent: cluster.Controller.RegisterEndpointRequest
+) -> cluster.Controller.RegisterEndpointResponse:
+    """Register an endpoint of the attempt of a job that runs."""
+    if not sent.job_id:
+        refuse("job_id must not be empty", [Problem("job_id", "is required", hint="the full name of a job")])
+    job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, sent.job_id)
+    wanted = Endpoint("", sent.name, sent.address, job.id, sent.job_id, 0, dict(sent.metadata))
+    key = asked.door.endpoints.register(asked.caller, job, wanted)
+    return cluster.Controller.RegisterEndpointResponse(endpoint_id=key)
+
+
+@CALLS.answers("UnregisterEndpoint", CONTROLLER)
+def unregister_endpoint(asked: Asked, sent: cluster.Controller.UnregisterEndpointRequest) -> None:
+    """Forget an endpoint; one that is not there stays so."""
+    asked.door.endpoints.unregister(asked.caller, sent.endpoint_id)
+
+
+@CALLS.answers("LookupEndpoint", CONTROLLER)
+def lookup_endpoint(
+    asked: Asked, sent: cluster.Controller.LookupEndpointRequest
+) -> cluster.Controller.LookupEndpointResponse:
+    """Find the endpoint of a name."""
+    found = asked.door.endpoints.lookup(asked.caller, sent.name)
+    return cluster.Controller.LookupEndpointResponse(endpoint=_told(found))
+
+
+@CALLS.answers("ListEndpoints", CONTROLLER)
+def list_endpoints(
+    asked: Asked, sent: cluster.Controller.ListEndpointsRequest
+) -> cluster.Controller.ListEndpointsResponse:
+    """List the endpoints whose names begin so."""
+    found = asked.door.endpoints.named(asked.caller, sent.prefix)
+    return cluster.Controller.ListEndpointsResponse(endpoints=map(_told, found))
+
+
+def _told(one: Endpoint) -> cluster.Controller.Endpoint:
+    return cluster.Controller.Endpoint(
+        endpoint_id=one.id, name=one.name, address=one.address, job_id=one.job_name, metadata=one.metadata
+    )
