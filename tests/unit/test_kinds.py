@@ -25,6 +25,8 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
 from holdfast.service.admission.dependencies import Resolver, SubmissionItem
 from holdfast.service.operations.backend import Backend
+from holdfast.service.steering.control import Control
+from holdfast.service.steering.jobs import JOBS
 from holdfast.storage.references import names_policy, require_no_owners
 from holdfast.storage.sql import open_store
 from tests import databases
@@ -186,6 +188,25 @@ def test_who_may_ask_what_of_it_is_decided_recorded_and_done_as_of_any_kind(lab:
         ("ada", Act.HOLD, "conflict"),
         ("ada", Act.DELETE, "accepted"),
     ]
+
+
+def test_its_jobs_are_its_own_to_start_and_stop_and_all_of_it_is_suspended_when_that_is_asked(lab: RolloutLab) -> None:
+    lab.roll_out("web", replicas(1))
+    lab.pass_s(3)
+    jobs = Control(JOBS, lab.store, lab.clock)
+    for act in (Act.CANCEL, Act.HOLD):
+        with pytest.raises(Conflict, match="belongs to a rollout, which starts and stops it"):
+            jobs.ask(act, "web-1-0")
+    rollouts = Rollouts(Backend(lab.store, lab.clock, Counting(), NoLogs(), Principal("lab")))
+    ada = Caller(Principal("ada", roles=(Role.ADMIN,)), lab.clock.now())
+    rollouts.ask(ada, Act.SUSPEND, "web")
+    assert rollouts.get(ada, "web").phase(None) == "Suspended"
+    lab.pass_s(3)
+    assert lab.generations() == {}
+    rollouts.ask(ada, Act.RESUME, "web")
+    lab.pass_s(3)
+    assert lab.generations() == {"web-3-0": 3}
+    assert [each.entry.act for each in lab.store.audit(limit=9)] == [Act.SUSPEND, Act.RESUME]
 
 
 def test_other_work_can_wait_for_it_by_its_kind_and_name(lab: RolloutLab) -> None:

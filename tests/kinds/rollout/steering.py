@@ -43,7 +43,7 @@ class RolloutSteering(OwnerSteering[Rollout]):
             message = f"rollout {row.name!r} cannot be asked to {act}: it is {row.phase(None)}"
             raise Conflict(message)
         spec = evolve(spec_of(row), suspended=suspended)
-        change = SetChange(with_suspend(row.manifest, suspend=suspended), dump_spec(spec))
+        change = SetChange(with_suspend(row.manifest or "{}", suspend=suspended), dump_spec(spec))
         return None if spec == spec_of(row) else dump_change(change)
 
 

@@ -161,6 +161,27 @@ MUTATIONS = (
         ("unit/test_kinds.py",),
     ),
     Mutation(
+        "a job of a further kind is taken for one whose owner is gone",
+        "service/steering/jobs.py",
+        "found.get(job.of_set.set_id) or _owner(store, job.of_set)",
+        "found.get(job.of_set.set_id)",
+        ("unit/test_kinds.py",),
+    ),
+    Mutation(
+        "what is named with its kind may be of another",
+        "cli/targets.py",
+        '            kept = field == "jobs" and len(several) > 1',
+        "            kept = False",
+        ("unit/test_cli_lines.py",),
+    ),
+    Mutation(
+        "that work of a further kind is suspended is recorded as held",
+        "storage/rules.py",
+        "if Act.SUSPEND in info_of(named[key]).acts else",
+        "if named[key] == JOBSET else",
+        ("unit/test_kinds.py",),
+    ),
+    Mutation(
         "only the kinds that there were can be waited for",
         "service/admission/dependencies.py",
         "if issubclass(one.record, Owner)}",
