@@ -332,8 +332,7 @@ class KubeJobs:
             self._state.put_job(moved)
 
     def _end(self, active: Active, work: JobWork, now: float) -> None:
-        in_set = active.job.child is not None
-        step = last_step(work.record, active.attempt, work.last_failure, now, in_set=in_set)
+        step = last_step(work.record, active.attempt, work.last_failure, now, in_set=active.job.child is not None)
         self._state.steps(active, (step,))
 
     def _finished(self, active: Active, work: JobWork, now: float) -> None:
