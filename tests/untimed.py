@@ -1,4 +1,4 @@
-"""A reader of logs that does not know when anything was written."""
+"""A reader of logs that does not know when anything was written, and has no results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from holdfast.ports.logs import LogTimes
 
 class Untimed:
     """For readers that only read."""
+
+    def result(self, *_: object, **__: object) -> bytes | None:
+        """Have none."""
+        return None
 
     def times(self, *_: object, **__: object) -> LogTimes:
         """Know nothing."""

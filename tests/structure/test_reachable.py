@@ -22,6 +22,7 @@ WAYS_IN = (
     "holdfast.integrations.joblib",
     "holdfast.integrations.mlflow",
     "holdfast.integrations.submitit",
+    "holdfast.sdk.calls.entrypoint",
     "holdfast.sdk.calls.worker",
     "hydra_plugins.holdfast_launcher",
     f"{SHIM}.__main__",

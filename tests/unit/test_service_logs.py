@@ -11,10 +11,11 @@ from holdfast.errors import InvalidRequest, NotFound
 from holdfast.ports.logs import LogPart, LogTimes
 from holdfast.ports.store import Changes, Submission
 from holdfast.service.logs import LogQuery, Logs, LogText, whole_characters
+from tests.untimed import Untimed
 from tools.memory_store import MemoryStore
 
 
-class Shelf:
+class Shelf(Untimed):
     """Logs by attempt and rank; bytes before ``begins`` were given back."""
 
     def __init__(self) -> None:

@@ -26,6 +26,7 @@ from holdfast.app.embedded import start_embedded
 from holdfast.app.entrance import accounts, issuer, network
 from holdfast.app.entrance.doors import Opening, open_doors
 from holdfast.app.entrance.listening import listening
+from holdfast.app.entrance.pythons import Pythons
 from holdfast.app.loops.telling import sender
 from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
@@ -161,6 +162,7 @@ def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stoppi
         sender=lambda: sender(settings, directory),
         secrets=wiring.secrets(settings, directory),
         blobs=wiring.blobs(settings, directory),
+        calls=Pythons(settings),
         reload=readiness.reload,
     )
 

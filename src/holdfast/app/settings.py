@@ -151,6 +151,10 @@ class Settings(ServerReach):
     """Where Fluster's clients on this machine come in over gRPC; port 0: any free one, see ``server.json``."""
     fluster_replay: Annotated[float, BeforeValidator(span)] = Field(default="60s", ge=0, validate_default=True)
     """How long a launch by Fluster's clients that is sent again is answered as the first time."""
+    fluster_python: Path | None = None
+    """The Python that runs calls of Fluster's clients; it has cloudpickle. Unset: the one that runs the server."""
+    fluster_index: str = ""
+    """Where their packages come from: a URL, or a folder for no network; unset: what pip is set to."""
     door_anonymous: str | None = None
     """Whose calls of a door are that show no token, from this machine; unset: nobody's, and they are refused."""
     door_unschedulable_after: Annotated[float | None, BeforeValidator(_end)] = 10.0

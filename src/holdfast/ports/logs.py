@@ -57,6 +57,13 @@ class LogReader(Protocol):
             Unavailable: It exists and cannot be read now.
         """
 
+    def result(self, job_id: str, attempt: int, rank: int, *, limit: int) -> bytes | None:
+        """Return what a run left as its result; ``None`` where there is nothing, or more than ``limit`` bytes.
+
+        Raises:
+            Unavailable: It is there and cannot be read now.
+        """
+
     def times(self, job_id: str, attempt: int, rank: int, *, stderr: bool = False) -> LogTimes:
         """Return when a log was written; of one that does not exist (yet) nothing is known.
 

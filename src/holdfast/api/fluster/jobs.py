@@ -9,8 +9,10 @@ from holdfast.api.connect.plain import plain
 from holdfast.api.connect.refusals import refuse
 from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER
+from holdfast.domain.job import JobState
 from holdfast.errors import Problem
 from holdfast.service.manifests.fluster import SYSTEM, external_name, told_status, written_launch
+from holdfast.service.manifests.fluster_calls import Along
 from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.jobs import JobOperations, NamedJobs
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.service.launches import Known
 
+LARGEST_RESULT = 16 << 20
+"""Bytes of what a call returned."""
 TERMINATED = "Terminated by user"
 """The reason, as upstream records it."""
 
@@ -29,7 +33,8 @@ TERMINATED = "Terminated by user"
 def launch_job(asked: Asked, sent: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
     """Submit a job; what comes at about the same time is stored together."""
     known: Known = asked.door.known
-    name, written = written_launch(plain(sent), known.catalogue(), known.nodes())
+    along = Along(asked.caller.principal, asked.backend.blobs, asked.backend.calls)
+    name, written = written_launch(plain(sent), known.catalogue(), known.nodes(), along)
     external = external_name(name, asked.caller, sent.SerializeToString(deterministic=True))
     answer: Future[cluster.Controller.LaunchJobResponse] = Future()
 
@@ -52,7 +57,12 @@ def get_job_status(
 ) -> cluster.Controller.GetJobStatusResponse:
     """Say how a job does."""
     job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, _name(sent.job_id))
-    return cluster.Controller.GetJobStatusResponse(job=_status(asked, sent.job_id, job))
+    told = _status(asked, sent.job_id, job)
+    if sent.include_result and job.state is JobState.SUCCEEDED:
+        result = JobOperations(asked.backend).result(asked.caller, job, limit=LARGEST_RESULT)
+        if result is not None:
+            told.serialized_result = result
+    return cluster.Controller.GetJobStatusResponse(job=told)
 
 
 @CALLS.answers("ListJobs", CONTROLLER)

@@ -28,6 +28,7 @@ from holdfast.engines.process.shim.records import (
     CHECKPOINTS,
     LOG,
     PROGRESS,
+    RESULT,
     STDERR,
     STOP,
     TERMINATION,
@@ -161,6 +162,21 @@ class ProcessLogs:
         last = noted[1][known] if noted[0][known : known + 1] == ends[-1:] else now.st_mtime_ns
         return LogTimes(ends, tuple(at / _NANOSECONDS for at in (*noted[1][:known], last)))
 
+    def result(self, job_id: str, attempt: int, rank: int, *, limit: int) -> bytes | None:
+        """Return what a run left as its result.
+
+        Raises:
+            Unavailable: The file is there and cannot be read.
+        """
+        path = self._path(job_id, attempt, rank, stderr=False).with_name(RESULT)
+        try:
+            with _opened(path) as file:
+                return file.read(limit) if os.fstat(file.fileno()).st_size <= limit else None
+        except OSError as error:
+            if error.errno in _NO_LOG:
+                return None
+            raise _unreadable(path, error) from error
+
     def _path(self, job_id: str, attempt: int, rank: int, *, stderr: bool) -> Path:
         path = log_path(self._directory, job_id, attempt, rank)
         return path.with_name(STDERR) if stderr else path
@@ -249,11 +265,12 @@ def launch_message(
         "HOLDFAST_ATTEMPT_UID": order.uid,
         "HOLDFAST_TERMINATION_LOG": f"{run}/{TERMINATION}",
         "HOLDFAST_PROGRESS_FILE": f"{run}/{PROGRESS}",
+        "HOLDFAST_RESULT_FILE": f"{run}/{RESULT}",
+        "HOLDFAST_NODE": order.node,
         "HOLDFAST_CHECKPOINT_DIR": f"{job}/{CHECKPOINTS}",
         "HOLDFAST_MASTER_ADDR": "127.0.0.1",
     }
-    if devices:
-        identity |= visible(devices, order.gpus, share_m=order.resources.share_m)
+    identity |= visible(devices, order.gpus, share_m=order.resources.share_m) if devices else {}
     message: dict[str, Any] = {
         "uid": order.uid,
         "node": order.node,
@@ -271,8 +288,7 @@ def launch_message(
     if accounts is not None:
         message["account"] = (accounts.get(order.submitted_by, order.submitted_by), order.submitter_uid)
     if main.secrets:
-        user = SecretUser(order.submitted_by, order.submitter_uid, order.queue)
-        _add_secrets(message, main.secrets, lambda name: secret(name, user))
+        _add_secrets(message, main.secrets, lambda name: secret(name, _user(order)))
     if order.stall is not None:
         _add_limits(message, order.stall, order.gpus)
         identity["HOLDFAST_STACK_SIGNAL"] = str(STACK_SIGNAL)
@@ -299,11 +315,15 @@ def _preparing(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) 
 
 def _inputs(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) -> list[tuple[str, str, str]]:
     """Write down what is put into the work directory: its name, nothing for an archive; itself; or where it is."""
-    user = SecretUser(order.submitted_by, order.submitter_uid, order.queue)
+    user = _user(order)
     return [
         ("" if one.unpack else one.path, one.data, os.fspath(blob(one.blob, user)) if one.blob and blob else "")
         for one in order.inputs
     ]
+
+
+def _user(order: RunOrder) -> SecretUser:
+    return SecretUser(order.submitted_by, order.submitter_uid, order.queue)
 
 
 def _add_secrets(message: dict[str, Any], named: Mapping[str, str], secret: Callable[[str], str | None]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import TYPE_CHECKING, Protocol
 
+from holdfast.domain.workloads.preparing import Input
 from holdfast.errors import InvalidRequest, Problem, Refused
 from holdfast.ports.blobs import LARGEST_BLOB
 from holdfast.ports.secrets import SecretUser
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from holdfast.ports.blobs import Blobs
     from holdfast.ports.secrets import Secrets
 
+INLINE = 32 << 10
+"""Bytes up to which something is stored with its job: a file for each would cost a job two waits for the disk."""
 SPARED_S = 3600.0
 """How long something may wait for the job it was sent for."""
 _QUOTED = re.compile(r'"blob":"([0-9a-f]{64})"')
@@ -51,6 +55,13 @@ def kept(data: bytes, blobs: Blobs | None, by: Principal, *, field: str, archive
         hint = "its database is on a server, and others that use it may run its jobs: use a shared file system"
         raise Refused(msg, hint=hint)
     return blobs.keep(data, _user(by))
+
+
+def sent(data: bytes, path: str, blobs: Blobs | None, by: Principal, *, field: str) -> Input:
+    """Take in what somebody sent with a job that becomes a file of that name; see ``kept``."""
+    if len(data) <= INLINE:
+        return Input(path, data=base64.b64encode(data).decode())
+    return Input(path, blob=kept(data, blobs, by, field=field))
 
 
 def absent(spec: JobSpec, secrets: Secrets | None, blobs: Blobs | None, by: Caller | None) -> Sequence[Problem]:

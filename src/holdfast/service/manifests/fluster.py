@@ -14,6 +14,7 @@ from holdfast.domain.policy.model import BuiltIn
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import InvalidManifest, Problem
 from holdfast.ports.names import ExternalName
+from holdfast.service.manifests.fluster_calls import program_of
 from holdfast.service.submit import Written
 
 if TYPE_CHECKING:
@@ -24,13 +25,12 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.ports.catalogue import Catalogue
     from holdfast.service.detail import JobDetail
+    from holdfast.service.manifests.fluster_calls import Along
 
 SYSTEM = "fluster"
 """What the names of its jobs begin with, and the queue in which they are, if there is one."""
-_SCRIPT = b"#!"
 _LONGEST_TIMEOUT_S = 100 * 365 * 86_400
 _DIGEST_BYTES = 24
-_NOT_YET = ("bundle_gcs_path", "bundle_hash", "bundle_blob")
 
 
 def external_name(name: str, caller: Caller, sent: bytes) -> ExternalName:
@@ -39,13 +39,16 @@ def external_name(name: str, caller: Caller, sent: bytes) -> ExternalName:
     return ExternalName(f"{SYSTEM}/{name}", blake2b(who + sent, digest_size=_DIGEST_BYTES).digest())
 
 
-def written_launch(given: Mapping[str, Any], catalogue: Catalogue, nodes: Sequence[Node]) -> tuple[str, Written]:
+def written_launch(
+    given: Mapping[str, Any], catalogue: Catalogue, nodes: Sequence[Node], along: Along
+) -> tuple[str, Written]:
     """Read a launch; returns the full name of its job, and the job.
 
     Args:
         given: The fields of a ``LaunchJobRequest`` that are set.
         catalogue: What there is.
         nodes: Where jobs run.
+        along: What takes in what it brings along.
 
     Raises:
         InvalidManifest: It is not valid; with every problem found.
@@ -54,19 +57,21 @@ def written_launch(given: Mapping[str, Any], catalogue: Catalogue, nodes: Sequen
     name = read_name(given.get("name", ""), given.get("parent_job_id", ""), problems)
     asked = read_resources(given.get("resources"), problems, _offers(catalogue, nodes))
     policy = read_retry(given.get("retry"), Defaults(), problems)
-    script = _script(given, problems)
     timeout_s = _timeout(given, problems)
     ports = _ports(given, problems)
     env = _environment(given, problems)
+    runs = program_of(given, along, problems)
     if problems or name is None or policy is None:
         message = f"job {given.get('name', '')!r} is not valid"
         raise InvalidManifest(message, problems=problems)
     spec = JobSpec(
         name=name.label,
-        command=("/bin/sh", "-c", script),
+        command=runs["command"],
+        inputs=runs["inputs"],
+        prepare=runs["prepare"],
         queue=SYSTEM if SYSTEM in catalogue.queues else DEFAULT_QUEUE,
         group=name.parent,
-        env=env | _told(name),
+        env={**env, **runs["env"], **_told(name)},
         resources=asked.resources,
         gpus=asked.gpus,
         gang=asked.gang,
@@ -88,21 +93,6 @@ def _offers(catalogue: Catalogue, nodes: Sequence[Node]) -> Offers:
     counted.update(name for node in nodes for name, _ in node.capacity.named)
     labels = {pair for node in nodes for pair in node.labels.items()}
     return Offers(frozenset(counted), frozenset(labels))
-
-
-def _script(given: Mapping[str, Any], problems: list[Problem]) -> str:
-    """Read what is run: so far a script, which begins with its interpreter."""
-    sent: bytes = given.get("serialized_entrypoint", b"")
-    problems += [Problem(one, "bundles are not unpacked here yet") for one in _NOT_YET if given.get(one)]
-    if not sent.startswith(_SCRIPT):
-        told = "must be a script that begins with #!; callables are not run here yet" if sent else "is required"
-        problems.append(Problem("serialized_entrypoint", told))
-        return ""
-    try:
-        return sent.decode()
-    except UnicodeDecodeError as error:
-        problems.append(Problem("serialized_entrypoint", f"is no UTF-8: {error.reason}"))
-        return ""
 
 
 def _timeout(given: Mapping[str, Any], problems: list[Problem]) -> float | None:
@@ -127,8 +117,6 @@ def _ports(given: Mapping[str, Any], problems: list[Problem]) -> tuple[str, ...]
 
 def _environment(given: Mapping[str, Any], problems: list[Problem]) -> dict[str, str]:
     environment: Mapping[str, Any] = given.get("environment", {})
-    unprepared = (one for one in ("workspace", "pip_packages", "extras") if environment.get(one))
-    problems += [Problem(f"environment.{one}", "environments are not prepared here yet") for one in unprepared]
     found = dict(environment.get("env_vars", {}))
     for name, value in found.items():
         if not name or "=" in name or "\0" in name or "\0" in value:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from holdfast.domain.configured import Configured
     from holdfast.domain.job import Node
     from holdfast.ports.blobs import Blobs
+    from holdfast.ports.calls import CallRunner
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
     from holdfast.ports.notifications import Sender
@@ -55,6 +56,8 @@ class Backend:
     """Where the values of secret variables are; ``None`` where they cannot be kept safely."""
     blobs: Blobs | None = None
     """Where what is sent along with jobs is; ``None`` where their programs would not find it."""
+    calls: CallRunner | None = None
+    """What runs calls that doors are sent; ``None``: nothing."""
     account: Callable[[str], Principal | None] = lambda _: None
     """Finds the Unix account of a name, with its groups; it may take a while."""
     is_group: Callable[[str], bool] = lambda _: True

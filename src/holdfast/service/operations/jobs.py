@@ -171,6 +171,12 @@ class JobOperations(Steers[Job], frozen=True):
         ref = self.backend.seeing(caller).job(Right.LOGS, ref)
         return Logs(self.backend.store, self.backend.logs).read(ref, query)
 
+    @asks(Right.LOGS, Subject.JOB)
+    def result(self, caller: Caller, job: Job, *, limit: int) -> bytes | None:
+        """Return what the last attempt of a job of a list left as its result; ``None``: nothing, or too much."""
+        self.backend.seeing(caller).job(Right.LOGS, job.id)
+        return self.backend.logs.result(job.id, job.attempt, 0, limit=limit)
+
     @asks(Right.WATCH, Subject.JOB)
     def why(self, caller: Caller, ref: str, number: int | None = None) -> Explanation[Job]:
         """Explain why a job is where it is, by its last decision or that of an attempt.

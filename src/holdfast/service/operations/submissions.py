@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
+from holdfast.errors import InvalidRequest, Problem
 from holdfast.service.access.asking import asks
+from holdfast.service.admission.inputs import kept as kept_blob
 from holdfast.service.admission.limits import MOST_JOBS
 from holdfast.service.admission.secrets import kept
 from holdfast.service.apply import AppliedJob, apply_job
@@ -31,6 +34,18 @@ if TYPE_CHECKING:
     from holdfast.service.operations.backend import Backend
 
 __all__ = ["MOST_JOBS", "AppliedJob", "Checked", "ItemOutcome", "Verb", "Written"]
+
+
+def decoded(data: str) -> bytes:
+    """Read bytes that were sent as base64.
+
+    Raises:
+        InvalidRequest: They are none.
+    """
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise InvalidRequest(problems=[Problem("data", f"is not base64: {error}")]) from None
 
 
 class Submissions(Struct, frozen=True):
@@ -108,3 +123,8 @@ class Submissions(Struct, frozen=True):
     def keep_secret(self, caller: Caller, value: str) -> str:
         """Keep a secret for what is submitted within an hour, and return its name; see ``kept``."""
         return kept(value, self.backend.secrets, caller.principal)
+
+    @asks(Right.SUBMIT, Subject.JOB)
+    def keep_blob(self, caller: Caller, data: bytes, *, archive: bool = False) -> str:
+        """Keep something for jobs that are submitted within an hour, and return its name; see ``kept`` of inputs."""
+        return kept_blob(data, self.backend.blobs, caller.principal, field="data", archive=archive)

@@ -9,8 +9,7 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.errors import HoldfastError
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.inputs import Inputs, decoded
-from holdfast.service.operations.submissions import MOST_JOBS, ItemOutcome, Submissions, Verb, Written
+from holdfast.service.operations.submissions import MOST_JOBS, ItemOutcome, Submissions, Verb, Written, decoded
 from holdfast.wire.base import API
 from holdfast.wire.jobs import BlobBody, BlobKept, BulkItem, BulkResult, JobAccepted, JobApplied, SecretBody, SecretKept
 from holdfast.wire.problems import ProblemEntry, details_of, problem_entry
@@ -128,7 +127,7 @@ def _item(outcome: ItemOutcome) -> BulkItem:
 )
 def keep_blob(backend: Backend, by: Caller, body: BlobBody) -> BlobKept:
     """Keep what jobs have in `inputs` that are submitted within an hour, for as long as they are there."""
-    return BlobKept(blob=Inputs(backend).blob(by, decoded(body.data), archive=body.unpack))
+    return BlobKept(blob=Submissions(backend).keep_blob(by, decoded(body.data), archive=body.unpack))
 
 
 @_JOBS.add("POST", "/secrets", SecretKept, 403, 413, 422, summary="Store a secret before submitting", status=201)

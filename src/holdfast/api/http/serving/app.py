@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.configured import Configured
     from holdfast.errors import HoldfastError
     from holdfast.ports.blobs import Blobs
+    from holdfast.ports.calls import CallRunner
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
     from holdfast.ports.notifications import Sender
@@ -64,6 +65,8 @@ class Probes(Struct, frozen=True):
     """Where the values of secret variables are, if they can be kept."""
     blobs: Blobs | None = None
     """Where what is sent along with jobs is, if it can be kept."""
+    calls: CallRunner | None = None
+    """What runs calls that doors are sent, if anything."""
     doors: dict[str, ASGIApp] = field(default_factory=dict)
     """Those doors that answer on this port, by how their paths begin."""
     reload: Callable[[Caller], tuple[Configured, bool] | None] = lambda _: None
@@ -98,8 +101,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         dependencies=[Depends(known_query_only)],
-        # A path with a slash too many is an error like any other, not a redirect that drops the token.
-        redirect_slashes=False,
+        redirect_slashes=False,  # a path with a slash too many is an error, not a redirect that drops the token
     )
     app.state.backend = Backend(
         store,
@@ -114,6 +116,7 @@ def create_app(
         sender=probes.sender,
         secrets=probes.secrets,
         blobs=probes.blobs,
+        calls=probes.calls,
         account=entrance.account,
         is_group=entrance.is_group,
         as_submitters=entrance.as_submitters,

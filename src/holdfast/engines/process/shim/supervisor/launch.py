@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import account, files
 from ..account import IGNORED_BY_PYTHON, Account, CannotEnter, NoAccount, acting
-from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, STOP, TERMINATION, TIMES_OF, WORK
+from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, RESULT, STOP, TERMINATION, TIMES_OF, WORK
 from . import inputs, preparing, times
 
 TYPE_CHECKING = False
@@ -280,7 +280,7 @@ def _begin_again(program: SupervisedRun) -> None:
         if size:
             times.note(program.path(TIMES_OF[name]), size, at_ns)
     preparing.forget(program)
-    for name in (TERMINATION, PROGRESS, STOP):
+    for name in (TERMINATION, PROGRESS, STOP, RESULT):
         with suppress(FileNotFoundError):
             os.unlink(program.path(name))  # noqa: PTH108 - as above
 

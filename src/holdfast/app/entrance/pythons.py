@@ -1,0 +1,65 @@
+"""The Python that runs calls of doors whose clients send them pickled: which one, and whether it will do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from holdfast.app.settings import Settings
+    from holdfast.domain.access import Principal
+
+RUNNER = Path(__file__).parents[2] / "sdk" / "calls" / "entrypoint.py"
+_KNOWN_S, _LIMIT_S = 60.0, 20.0
+_LONGEST = 300
+
+
+class Pythons:
+    """Asks the Python that is set, once a minute for each account that programs run as."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Remember which one, and whether programs run as their submitters."""
+        self.python = str(settings.fluster_python or sys.executable)
+        self.index = settings.fluster_index
+        self._as_submitters = settings.run_as == "submitter"
+        self._known: dict[int | None, tuple[float, str | None]] = {}
+
+    @property
+    def command(self) -> Sequence[str]:
+        """The program that makes the call of a file, whose name follows."""
+        return (self.python, "-u", str(RUNNER))
+
+    def refusal(self, by: Principal) -> str | None:
+        """Say why it cannot run as somebody's account, if so."""
+        uid = by.uid if self._as_submitters else None
+        known = self._known.get(uid)
+        if known is None or not 0 <= time.monotonic() - known[0] < _KNOWN_S:
+            known = self._known[uid] = time.monotonic(), self._asked(uid)
+        return known[1]
+
+    def _asked(self, uid: int | None) -> str | None:
+        as_whom: dict[str, Any] = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+        whose = "" if uid is None else f" as account {uid}"
+        try:
+            found = subprocess.run(  # noqa: S603 - what the operator set
+                [self.python, "-I", str(RUNNER), "--check"],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_LIMIT_S,
+                check=False,
+                cwd="/",
+                env={},
+                **as_whom,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"{self.python} cannot be run{whose}: {error}"
+        if found.returncode == 0:
+            return None
+        last = (found.stderr.strip().splitlines() or [f"exit code {found.returncode}"])[-1][:_LONGEST]
+        return f"{self.python} cannot run calls{whose}: {last}"

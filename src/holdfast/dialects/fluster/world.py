@@ -1,0 +1,99 @@
+"""How a job of Fluster's comes to run: its call, its workspace and its packages, as a program with inputs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from holdfast.domain.record import Struct
+from holdfast.domain.workloads.preparing import Input, Preparation
+from holdfast.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ENTRYPOINT = "entrypoint.pkl"
+"""The file that a call becomes in the work directory."""
+BUNDLE_PATH = "FLUSTER_BUNDLE_GCS_PATH"
+_RUN = 'chmod u+x "$0" && exec "./$0"'
+MOST_PACKAGES = 200
+_PACKAGE = re.compile(r"[A-Za-z0-9][^\x00-\x1f\x7f]{0,499}")
+_EXTRA = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+_KEPT = re.compile(r"(?:file://.*/)?([0-9a-f]{64})")
+
+
+class Setup(Struct, frozen=True):
+    """What the operator chose for calls."""
+
+    command: tuple[str, ...] = ()
+    """The program that makes the call of a file, whose name follows."""
+    index: str = ""
+    """Where packages come from: a URL, a folder, or nothing for what pip is set to."""
+
+
+def known_bundle(given: Mapping[str, Any], problems: list[Problem]) -> Input | None:
+    """Read which bundle that is kept here is named, if one is: by its hash, or by the path that a job was told."""
+    for field in ("bundle_hash", "bundle_gcs_path"):
+        if given.get(field):
+            match = _KEPT.fullmatch(given[field])
+            if match is not None:
+                return Input(blob=match[1], unpack=True)
+            hint = "send bundle_blob, or what a job finds in FLUSTER_BUNDLE_GCS_PATH"
+            problems.append(Problem(field, "names nothing that is kept here", hint=hint))
+    return None
+
+
+class World(Struct, frozen=True):
+    """What a job needs beside what it is sent."""
+
+    command: tuple[str, ...]
+    """The program that makes the call of a file."""
+    prepare: Preparation | None = None
+
+    def of(self, call: Input, bundle: Input | None, *, script: bool) -> dict[str, Any]:
+        """Return which fields of a job make it run something that was sent: a call, or a script that begins with #!."""
+        told = {} if bundle is None else {BUNDLE_PATH: f"file:///bundles/{bundle.blob}"}
+        return {
+            "command": ("sh", "-c", _RUN, call.path) if script else (*self.command, call.path),
+            "env": told,
+            "inputs": (call,) if bundle is None else (bundle, call),
+            "prepare": self.prepare,
+        }
+
+
+def world_of(given: Mapping[str, Any], setup: Setup, problems: list[Problem], *, has_bundle: bool) -> World:
+    """Read what a job needs.
+
+    Args:
+        given: The fields of a ``LaunchJobRequest`` that are set.
+        setup: What the operator chose.
+        problems: Where to note what is wrong.
+        has_bundle: Whether it has a workspace.
+    """
+    environment: Mapping[str, Any] = given.get("environment", {})
+    packages = _packages(environment.get("pip_packages", ()), problems)
+    extras = _extras(environment.get("extras", ()), problems)
+    if extras and not has_bundle:
+        problems.append(Problem("environment.extras", "are of a workspace, and none was sent", hint="send a bundle"))
+    wanted = [*packages, *([f".[{','.join(extras)}]"] if extras else [])]
+    index = ("--index", setup.index) if setup.index else ()
+    prepare = Preparation((*setup.command, "--install", *index, *wanted)) if wanted else None
+    return World(setup.command, prepare)
+
+
+def _packages(named: Sequence[str], problems: list[Problem]) -> Sequence[str]:
+    if len(named) > MOST_PACKAGES:
+        text = f"has {len(named)} entries; at most {MOST_PACKAGES} are allowed"
+        problems.append(Problem("environment.pip_packages", text))
+    for place, package in enumerate(named[:MOST_PACKAGES]):
+        if not _PACKAGE.fullmatch(package):
+            hint = "a name, with a version if that matters: numpy==2.1"
+            problems.append(Problem(f"environment.pip_packages[{place}]", f"{package[:80]!r} is no package", hint=hint))
+    return named
+
+
+def _extras(named: Sequence[str], problems: list[Problem]) -> Sequence[str]:
+    for place, extra in enumerate(named):
+        if not _EXTRA.fullmatch(extra):
+            problems.append(Problem(f"environment.extras[{place}]", f"{extra[:80]!r} is not the name of an extra"))
+    return named
