@@ -18,6 +18,8 @@ COMMANDS = "holdfast.cli.commands"
 MIGRATIONS = "holdfast.storage.sql.migrations"
 WAYS_IN = (
     "holdfast",
+    "holdfast.fluster",
+    "holdfast.fluster.context",
     "holdfast.cli.main",
     "holdfast.integrations.joblib",
     "holdfast.integrations.mlflow",
@@ -36,7 +38,14 @@ LOADED_BY_NAME = (
     f"{MIGRATIONS}.versions",
     "holdfast.api.http.endpoints",
 )
-PYTHON_API = ("holdfast.client", "holdfast.integrations", "holdfast.sdk", "holdfast.simulation", "hydra_plugins")
+PYTHON_API = (
+    "holdfast.client",
+    "holdfast.fluster",
+    "holdfast.integrations",
+    "holdfast.sdk",
+    "holdfast.simulation",
+    "hydra_plugins",
+)
 """For programs: whoever imports it may use all of it."""
 CALLED_BY_LIBRARIES = {
     "holdfast.api.http.serving.metrics",
