@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.api.fluster.calls import WORKER
 from tests.e2e.fluster_stage import Connected, FlusterServer, cluster, fluster, launch
 from tests.e2e.server import wait_until
 
@@ -175,3 +176,10 @@ def test_answers_outlive_a_kill_of_the_server_under_a_client_that_waits(fluster:
     assert door("LaunchJob", sent).job_id == "lives", "what was stored is known over a kill"
     status = door.ended("lives")
     assert (status.state, status.failure_count, status.preemption_count) == (cluster.JOB_STATE_SUCCEEDED, 0, 0)
+
+
+def test_the_workers_service_tells_of_jobs_as_the_controllers_does(door: Connected) -> None:
+    door("LaunchJob", launch("told", "#!/bin/sh\ntrue\n"))
+    told = door.ended("told")
+    assert door("GetJobStatus", cluster.Worker.GetJobStatusRequest(job_id="told"), WORKER) == told
+    assert told in door("ListJobs", None, WORKER).jobs

@@ -101,7 +101,7 @@ def _pages(asked: Asked, named: NamedJobs) -> Iterator[Sequence[Job]]:
 
 def _status(asked: Asked, name: str, job: Job) -> cluster.JobStatus:
     detail = JobOperations(asked.backend).detail(asked.caller, job)
-    settings = asked.backend.store.catalogue().settings
+    settings = asked.door.known.catalogue().settings
     told: dict[str, Any] = told_status(detail, asked.backend.clock.now(), settings)
     if told.get("worker_id"):
         told["worker_address"] = asked.door.address

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.api.fluster import jobs
 from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER, WORKER
 from holdfast.service.manifests.fluster import SYSTEM
@@ -30,6 +31,19 @@ def list_workers(asked: Asked, _sent: cluster.Controller.ListWorkersRequest) -> 
             running_job_ids=sorted(running),
         )
     return answer
+
+
+@CALLS.answers("GetJobStatus", WORKER)
+def get_job_status(asked: Asked, sent: cluster.Worker.GetJobStatusRequest) -> cluster.JobStatus:
+    """Say how a job does, as the controller does."""
+    wanted = cluster.Controller.GetJobStatusRequest(job_id=sent.job_id, include_result=sent.include_result)
+    return jobs.get_job_status(asked, wanted).job
+
+
+@CALLS.answers("ListJobs", WORKER)
+def list_jobs(asked: Asked, _sent: cluster.Worker.ListJobsRequest) -> cluster.Worker.ListJobsResponse:
+    """Say how all jobs do, on whatever node they run."""
+    return cluster.Worker.ListJobsResponse(jobs=jobs.list_jobs(asked, cluster.Controller.ListJobsRequest()).jobs)
 
 
 @CALLS.answers("HealthCheck", WORKER)

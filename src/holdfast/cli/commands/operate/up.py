@@ -53,7 +53,9 @@ class UpOptions:
     ] = None
     door: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Also speak another system's protocol: armada; default HOLDFAST_DOORS."),
+        typer.Option(
+            metavar="NAME", help="Also speak another system's protocol: armada or fluster; default HOLDFAST_DOORS."
+        ),
     ] = None
     daemon: Annotated[
         bool, typer.Option("--daemon", help="Run in the background: return once it serves; holdfast down stops it.")
