@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+from base64 import b64decode
 from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.dialects.iris.files import INLINE, Files
 from holdfast.dialects.iris.launches import Launch, kept_request, read_launch
 from holdfast.dialects.iris.names import JobName, TaskName, read_name, read_task, target_of
 from holdfast.domain.devices import GpuSelector
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.job import Resources
+from holdfast.domain.workloads.preparing import Input
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,9 +96,8 @@ def test_all_that_is_wrong_is_told_at_once_by_its_path() -> None:
         max_task_failures=-1,
         container_profile=6,
         egress_policy=3,
-        environment={"secrets": {"A": "b"}, "setup_scripts": ["uv sync"], "env_vars": {"HOLDFAST_X": "y"}},
+        environment={"secrets": {"A": "b"}, "env_vars": {"HOLDFAST_X": "y"}},
         entrypoint={"run_command": {"argv": ["a\0b"]}},
-        bundle_blob=b"PK\x03\x04",
     )
     assert paths == [
         "name",
@@ -109,12 +111,34 @@ def test_all_that_is_wrong_is_told_at_once_by_its_path() -> None:
     ]
 
 
-def test_files_and_setup_are_refused_and_not_left_out() -> None:
-    assert wrong(bundle_blob=b"PK\x03\x04rest") == wrong(bundle_id="abc") == ["bundle_blob"]
-    entry = {"run_command": {"argv": ["true"]}, "workdir_files": {"a": b"b"}}
-    assert wrong(entrypoint=entry) == ["entrypoint.workdir_files"]
-    assert wrong(environment={"setup_scripts": ["uv sync"]}) == ["environment.setup_scripts"]
-    read(bundle_blob=b"PK\x05\x06" + bytes(18), environment={"setup_scripts": [" "]})
+def test_files_are_put_below_the_work_directory_and_setup_is_run_before(tmp_path: Path) -> None:
+    entry = {
+        "run_command": {"argv": ["true"]},
+        "workdir_files": {"lib/a.py": b"small", "large": bytes(INLINE + 1)},
+        "setup_commands": ["echo one; cd /; exit", 'echo "$PWD $IRIS_WORKDIR"', "no-such-tool", "echo never"],
+    }
+    launch = read(bundle_blob=b"PK\x03\x04rest", entrypoint=entry)
+    assert [(one.path, b64decode(one.data)) for one in launch.spec.inputs] == [("lib/a.py", b"small")]
+    assert (launch.files.bundle, launch.files.large) == (b"PK\x03\x04rest", (("large", bytes(INLINE + 1)),))
+    assert launch.spec.prepare is not None
+    ran = subprocess.run(launch.spec.prepare.command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 127
+    steps = ["[iris setup] step 1/4", "one", "[iris setup] step 2/4", f"{tmp_path} {tmp_path}", "[iris setup] step 3/4"]
+    assert ran.stdout.splitlines() == steps
+    assert "no-such-tool" in ran.stderr
+
+
+def test_an_archive_without_files_is_nothing_and_one_known_is_named_by_its_hash() -> None:
+    assert read(bundle_blob=b"PK\x05\x06" + bytes(18)).files == Files()
+    known = "ab" * 32
+    assert read(bundle_id=known).spec.inputs == (Input(blob=known, unpack=True),)
+    assert wrong(bundle_id="../etc") == ["bundle_id"]
+
+
+@pytest.mark.parametrize("path", ["../up", "/abs", "a//b", "a/./b", "", "a\nb"])
+def test_files_outside_the_work_directory_are_refused(path: str) -> None:
+    entry = {"run_command": {"argv": ["true"]}, "workdir_files": {path: b""}}
+    assert wrong(entrypoint=entry) == [f"entrypoint.workdir_files.{path}"]
 
 
 def test_a_task_finds_out_who_it_is_and_what_its_ports_are(tmp_path: Path) -> None:

@@ -111,7 +111,12 @@ def _submit(asked: Asked, launch: Launch, digest: str, there: Job | None, parent
         Rejected: Another one does at the same moment.
     """
     priority = parent.priority if parent is not None and launch.inherits else None
-    written = iris.written_of(launch, digest, "" if there is None else there.id, priority)
-    [outcome] = Submissions(asked.backend).submit_many(asked.caller, [written])
+    submissions = Submissions(asked.backend)
+
+    def keep(data: bytes, *, archive: bool) -> str:
+        return submissions.keep_blob(asked.caller, data, archive=archive)
+
+    written = iris.written_of(launch, digest, "" if there is None else there.id, priority, keep)
+    [outcome] = submissions.submit_many(asked.caller, [written])
     if outcome.made is not None and digest not in map(iris.digest_of, every(asked, str(launch.name))):
         raise Rejected(Code.ALREADY_EXISTS, f"Job {launch.name} already exists (concurrent submission)")

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.iris.budgets import policy_of, read_budgets
+from holdfast.dialects.iris.files import Files, read_files
 from holdfast.dialects.iris.names import JobName, read_new_name
 from holdfast.dialects.iris.placement import read_constraints, read_resources
 from holdfast.dialects.iris.program import program_of
@@ -50,6 +51,8 @@ class Launch(Struct, frozen=True):
     """Which ``ExistingJobPolicy`` it has."""
     inherits: bool = False
     """Whether a child has the priority of its parent."""
+    files: Files = Files()
+    """What is brought along, beside what the specification has of it."""
 
 
 def read_launch(given: Mapping[str, Any], controller: str, python: str, problems: list[Problem]) -> Launch | None:
@@ -71,6 +74,7 @@ def read_launch(given: Mapping[str, Any], controller: str, python: str, problems
     _refuse_what_is_not_done(fields)
     band = fields.integer("priority_band", low=0, high=max(_BANDS)) or 0
     program = program_of(fields, controller, python, ports)
+    files = read_files(fields)
     deadline_s, scheduling_s = _seconds(fields, "timeout"), _seconds(fields, "scheduling_timeout")
     if name is None or program is None or len(problems) > before:
         return None
@@ -82,6 +86,8 @@ def read_launch(given: Mapping[str, Any], controller: str, python: str, problems
         labels={DOOR: IRIS},
         annotations={REQUEST: json.dumps(_kept(given), separators=(",", ":"))},
         env={**program.env, "IRIS_JOB_ID": str(name)},
+        inputs=files.inputs,
+        prepare=program.prepare,
         resources=resources.amounts,
         gpus=resources.gpus,
         gang=tasks or 1,
@@ -91,7 +97,7 @@ def read_launch(given: Mapping[str, Any], controller: str, python: str, problems
         node_selector=selector,
         inline_policies=(policy_of(budgets),),
     )
-    return Launch(name, spec, int(given.get("existing_job_policy") or 0), inherits=not band)
+    return Launch(name, spec, int(given.get("existing_job_policy") or 0), inherits=not band, files=files)
 
 
 def kept_request(annotations: Mapping[str, str]) -> dict[str, Any]:

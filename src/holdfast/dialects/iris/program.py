@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct
+from holdfast.domain.workloads.preparing import Preparation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,14 +17,22 @@ if TYPE_CHECKING:
     from holdfast.dialects.reading import Fields
 
 _MOST_ARGUMENTS, _MOST_VARIABLES, _LONGEST = 10_000, 1_000, 120_000
-_NO_FILES = b"PK\x05\x06"
-"""How an archive begins that has no files."""
+_MOST_STEPS = 100
 _BEGIN = """\
 export IRIS_TASK_ID="$IRIS_JOB_ID/$HOLDFAST_RANK:$((HOLDFAST_ATTEMPT - 1))" IRIS_ATTEMPT_UID="$HOLDFAST_ATTEMPT_UID"
 export IRIS_NUM_TASKS="$HOLDFAST_SIZE" IRIS_WORKER_ID="$(uname -n)" IRIS_WORKDIR="$PWD" IRIS_VENV="$PWD/.venv"
 export IRIS_OUTPUT_DIR="$PWD/.iris-outputs" UV_PROJECT_ENVIRONMENT="$PWD/.venv"
 """
 _PORT = 'export IRIS_PORT_{name}="$HOLDFAST_PORT_{name}"\n'
+_SET_UP = """\
+step=0
+for script do
+    step=$((step + 1))
+    echo "[iris setup] step $step/$#"
+    bash -c "$script" || { code=$?; echo "[iris setup] step $step/$# failed: exit code $code" >&2; exit $code; }
+done
+"""
+"""Each script by a shell of its own, so that one that ends, or changes its directory, does so alone."""
 _RUN = """\
 mkdir -p "$IRIS_OUTPUT_DIR"
 if [ -f "$IRIS_VENV/bin/activate" ]; then . "$IRIS_VENV/bin/activate"; export IRIS_PYTHON="$IRIS_VENV/bin/python"; fi
@@ -36,6 +45,8 @@ class TaskProgram(Struct, frozen=True):
 
     command: tuple[str, ...]
     env: dict[str, str]
+    prepare: Preparation | None = None
+    """What is run before it, in the same place."""
 
 
 def program_of(fields: Fields, controller: str, python: str, ports: Sequence[str]) -> TaskProgram | None:
@@ -58,12 +69,9 @@ def program_of(fields: Fields, controller: str, python: str, ports: Sequence[str
     for name in own:
         if "=" in name or "\0" in name or name.startswith("HOLDFAST_"):
             fields.problem(f"environment.env_vars.{name[:80]}", "cannot be the name of a variable here")
-    _refuse_files(fields, entry)
-    setup = [] if environment is None else environment.texts("setup_scripts", most=100, longest=_LONGEST) or []
-    if any(one.strip() for one in setup):
-        told = "nothing is set up before a task here: programs find what their machine has"
-        fields.problem("environment.setup_scripts", told, hint="launch with setup_scripts=[], or job run --no-sync")
-    script = _BEGIN + "".join(_PORT.format(name=each.upper().replace("-", "_")) for each in ports) + _RUN
+    setup = [] if environment is None else environment.texts("setup_scripts", most=_MOST_STEPS, longest=_LONGEST) or []
+    steps = [] if entry is None else entry.texts("setup_commands", most=_MOST_STEPS, longest=_LONGEST) or []
+    begin = _BEGIN + "".join(_PORT.format(name=each.upper().replace("-", "_")) for each in ports)
     env = {
         **own,
         "IRIS_CONTROLLER_URL": controller,
@@ -76,13 +84,5 @@ def program_of(fields: Fields, controller: str, python: str, ports: Sequence[str
         "IRIS_JOB_ENV": json.dumps(own),
         "IRIS_TASK_RESOURCES": json.dumps(fields.value.get("resources") or {}),
     }
-    return TaskProgram(("/bin/sh", "-c", script, "iris", *argv), env)
-
-
-def _refuse_files(fields: Fields, entry: Fields | None) -> None:
-    """Refuse files that would not be there."""
-    told, given = "files are not brought along to tasks here", fields.value
-    if given.get("bundle_id") or not bytes(given.get("bundle_blob") or _NO_FILES).startswith(_NO_FILES):
-        fields.problem("bundle_blob", told, hint="launch from a directory without files")
-    if entry is not None and (entry.value.get("workdir_files") or entry.value.get("workdir_file_refs")):
-        entry.problem("workdir_files", told)
+    prepare = Preparation(("bash", "-c", begin + _SET_UP, "iris", *steps)) if steps else None
+    return TaskProgram(("/bin/sh", "-c", begin + _RUN, "iris", *argv), env, prepare)

@@ -213,7 +213,8 @@ def _told(failure: Failure) -> str:
     """Say what went wrong: of a program that ended by itself its exit code, with the message that it left."""
     container = failure.first_failed
     if container is None or not failure.conditions <= {FailureCondition.APP_ERROR}:
-        return in_full(failure)
+        setup = FailureCondition.LAUNCH_FAILED in failure.conditions and failure.error_line
+        return f"{in_full(failure)}: {failure.error_line}" if setup else in_full(failure)
     told = f"Exit code: {_exit_code((container,), EndedBy.ITSELF)}"
     return told if container.message_from_log or not container.message else f"{told}. {container.message}"
 

@@ -9,11 +9,12 @@ from holdfast.dialects.iris.launches import DOOR, IRIS, REQUEST, Launch, kept_re
 from holdfast.dialects.iris.names import JobName, TaskName, read_name, read_task, target_of
 from holdfast.dialects.iris.status import FINISHED, KICKED, State, job_state, job_status, task_status
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.preparing import Input
 from holdfast.errors import InvalidManifest, Problem, UnreadableSpec
 from holdfast.service.submit import Written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.spec import JobSpec
@@ -58,7 +59,7 @@ def launch_of(given: Mapping[str, Any], controller: str, python: str) -> Launch:
     return found
 
 
-def written_of(launch: Launch, digest: str, after: str, priority: int | None) -> Written:
+def written_of(launch: Launch, digest: str, after: str, priority: int | None, keep: Callable[..., str]) -> Written:
     """Return what is submitted of a launch.
 
     Args:
@@ -66,10 +67,18 @@ def written_of(launch: Launch, digest: str, after: str, priority: int | None) ->
         digest: What tells it apart from others of its name.
         after: Id of the job that has had the name before, empty for none: of all that follow it one is made.
         priority: The priority of its parent, where it inherits that.
+        keep: Keeps a file, or with ``archive`` an archive, and returns its name.
     """
     spec = evolve(launch.spec, annotations={**launch.spec.annotations, DIGEST: digest})
     if priority is not None:
         spec = evolve(spec, priority=priority)
+    files = launch.files
+    if files.bundle:
+        bundle = keep(files.bundle, archive=True)
+        archive = Input(blob=bundle, unpack=True)
+        spec = evolve(spec, inputs=(archive, *spec.inputs), env={**spec.env, "IRIS_BUNDLE_ID": bundle})
+    large = tuple(Input(path, blob=keep(data, archive=False)) for path, data in files.large)
+    spec = evolve(spec, inputs=(*spec.inputs, *large))
     return Written(spec, flat=True, claim=_CLAIM.format(name=launch.name, after=after))
 
 

@@ -1,0 +1,73 @@
+"""Reads what is brought along to a job's work directories: the files of a workspace, and single ones above them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING
+
+from holdfast.domain.record import Struct
+from holdfast.domain.workloads.preparing import Input
+
+if TYPE_CHECKING:
+    from holdfast.dialects.reading import Fields
+
+INLINE = 32 << 10
+"""Bytes up to which a file is stored with its job."""
+MOST_FILES = 100
+_NO_FILES = b"PK\x05\x06"
+"""How an archive begins that has none."""
+_SHA_256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Files(Struct, frozen=True):
+    """What is brought along."""
+
+    inputs: tuple[Input, ...] = ()
+    """What is known already, or small."""
+    bundle: bytes = b""
+    """An archive that is to be kept."""
+    large: tuple[tuple[str, bytes], ...] = ()
+    """Files that are to be kept, by their paths."""
+
+
+def read_files(fields: Fields) -> Files:
+    """Read the workspace, by its archive or by the name of one that was brought before, and single files."""
+    given = fields.value
+    bundle, known = bytes(given.get("bundle_blob") or b""), str(given.get("bundle_id") or "")
+    if bundle and known:
+        fields.problem("bundle_id", "cannot be set together with bundle_blob")
+    found = [Input(blob=known, unpack=True)] if known and _is_known(fields, "bundle_id", known) else []
+    entry = given.get("entrypoint") or {}
+    files, named = entry.get("workdir_files") or {}, entry.get("workdir_file_refs") or {}
+    if len(files) + len(named) > MOST_FILES:
+        told = f"has {len(files) + len(named)} files with workdir_file_refs; at most {MOST_FILES} are allowed"
+        fields.problem("entrypoint.workdir_files", told, hint="bring many as the files of a workspace")
+        return Files()
+    for path, blob in named.items():
+        where = f"entrypoint.workdir_file_refs.{path[:80]}"
+        if _is_below(fields, where, path) and _is_known(fields, where, blob):
+            found.append(Input(path, blob=blob))
+    large = []
+    for path, data in files.items():
+        if not _is_below(fields, f"entrypoint.workdir_files.{path[:80]}", path):
+            continue
+        if len(data) > INLINE:
+            large.append((path, bytes(data)))
+        else:
+            found.append(Input(path, data=base64.b64encode(data).decode()))
+    return Files(tuple(found), b"" if bundle.startswith(_NO_FILES) else bundle, tuple(large))
+
+
+def _is_known(fields: Fields, where: str, blob: str) -> bool:
+    if _SHA_256.fullmatch(blob):
+        return True
+    fields.problem(where, f"{blob[:80]!r} is no SHA-256 in hexadecimal")
+    return False
+
+
+def _is_below(fields: Fields, where: str, path: str) -> bool:
+    if path.isprintable() and {"", ".", ".."}.isdisjoint(path.split("/")):
+        return True
+    fields.problem(where, f"{path[:80]!r} is no path below the work directory")
+    return False

@@ -1,0 +1,117 @@
+"""What tasks of Iris' users find around them: their files, their environment and, for callables, a Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.iris_stage import door
+from tools.clients import python_of
+
+if TYPE_CHECKING:
+    from tests.e2e.iris_stage import IrisServer
+
+__all__ = ["door"]
+pytestmark = pytest.mark.slow  # the client alone takes seconds to be imported
+VENV = """
+mkdir -p "$IRIS_VENV/bin"
+printf '#!/bin/sh\\nexec {python} "$@"\\n' > "$IRIS_VENV/bin/python"
+chmod +x "$IRIS_VENV/bin/python"
+touch "$IRIS_VENV/bin/activate"
+"""
+"""An environment as setup scripts leave it: a Python of the client's version, as its functions need."""
+
+
+def test_a_function_is_run_with_its_arguments_after_its_environment_was_set_up(door: IrisServer) -> None:
+    state, printed, failed, trace = door.iris()(
+        """
+def add(one, two=0):
+    import os
+    print("sum", one + two, os.environ["IRIS_TASK_ID"])
+
+def fail():
+    raise ValueError("no such thing")
+
+def submit(name, function, *args, **kwargs):
+    environment = EnvironmentSpec(setup_scripts=[venv]).to_proto()
+    entry = Entrypoint.from_callable(function, *args, **kwargs)
+    client.submit_job(JobName.from_wire(name), entry, needs(memory=512 << 20), environment=environment)
+
+submit("/ann/add", add, 40, two=2)
+submit("/ann/fail", fail)
+state, failed = int(wait("/ann/add").state), wait("/ann/fail")
+done([state, [text for _, text in lines("/ann/add/")], [int(failed.state), failed.error],
+      [text for _, text in lines("/ann/fail/")]])
+""",
+        venv=VENV.format(python=python_of("iris")),
+    )
+    assert (state, failed) == (4, [5, "Exit code: 1"])
+    assert "[iris setup] step 1/2" in printed
+    assert "sum 42 /ann/add/0:0" in printed
+    assert trace[-1] == "ValueError: no such thing"
+
+
+def test_the_files_of_a_workspace_are_there_for_a_job_and_for_its_children(door: IrisServer) -> None:
+    iris, folder = door.iris(), door.folder / "work"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "lib" / "told.txt").write_text("brought along")
+    (folder / "large.bin").write_bytes(bytes(100_000))
+    script = 'cat "$IRIS_WORKDIR/lib/told.txt"; echo; wc -c < large.bin; echo $IRIS_BUNDLE_ID'
+    ran = iris.command(
+        "job", "run", "--no-sync", "--job-name", "files", "--user", "ann", "--", "sh", "-c", script, cwd=folder
+    )
+    assert ran.returncode == 0, ran.stderr
+    printed, again, unknown = iris(
+        """
+printed = [text for _, text in lines("/ann/files/")]
+again = request("/ann/again", bundle_id=printed[-1])
+again.entrypoint.run_command.argv[:] = ["cat", "lib/told.txt"]
+raw.launch_job(again)
+wait("/ann/again")
+done([printed, [text for _, text in lines("/ann/again/")],
+      refused(raw.launch_job, request("/ann/none", bundle_id="0" * 64))[0]])
+"""
+    )
+    assert printed[:2] == ["brought along", "100000"]
+    assert again == ["brought along"]
+    assert unknown == "INVALID_ARGUMENT"
+
+
+def test_a_tool_that_the_machine_lacks_is_a_launch_that_failed_and_is_named(door: IrisServer) -> None:
+    state, failures, error, printed = door.iris()(
+        """
+launch("/ann/tool", "echo", "never", environment=EnvironmentSpec(setup_scripts=["set -e\\nno-such-tool sync"]))
+ended = wait("/ann/tool", timeout=120)
+done([int(ended.state), ended.failure_count, ended.error, [text for _, text in lines("/ann/tool/")]])
+"""
+    )
+    assert (state, failures) == (7, 0)
+    assert "exit code 127" in error
+    assert any("no-such-tool: command not found" in line for line in printed)
+    assert "never" not in printed
+
+
+def test_a_task_launches_and_waits_for_a_child_by_what_it_is_told(door: IrisServer) -> None:
+    ended, family = door.iris()(
+        """
+script = '''
+import os
+from iris.cluster.client.remote_client import RemoteClusterClient
+from iris.cluster.types import Entrypoint, EnvironmentSpec, JobName, TaskAttempt
+from iris.rpc import job_pb2
+client = RemoteClusterClient(os.environ["IRIS_CONTROLLER_URL"], timeout_ms=20000)
+me = TaskAttempt.from_wire(os.environ["IRIS_TASK_ID"]).task_id.parent
+child = client.submit_job(
+    me.child("kid"), Entrypoint.from_command("echo", "from below"),
+    job_pb2.ResourceSpecProto(cpu_millicores=100, memory_bytes=64 << 20),
+    environment=EnvironmentSpec(setup_scripts=[]).to_proto())
+raise SystemExit(client.wait_for_job(child, timeout=60, poll_interval=0.2).state != 4)
+'''
+launch("/ann/top", python, "-c", script, needs=needs(memory=1 << 30))
+ended = int(wait("/ann/top", timeout=120).state)
+done([ended, sorted(text for key, text in lines("/ann/top/") if key.startswith("/ann/top/kid/"))])
+""",
+        python=str(python_of("iris")),
+    )
+    assert (ended, family) == (4, ["from below"])
