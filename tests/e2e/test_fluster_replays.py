@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from tests.e2e.fluster_stage import Connected, FlusterServer, cluster, fluster, launch
-from tests.e2e.server import wait_until
+import httpx
+import pytest
+
+from tests.e2e.fluster_stage import Connected, FlusterServer, RefusedError, cluster, fluster, launch
+from tests.e2e.server import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,3 +72,34 @@ def test_what_a_queue_does_not_take_in_is_refused_alone(fluster: FlusterServer) 
     assert (refused.http, refused.code) == (429, "resource_exhausted")
     assert door.refused("GetJobStatus", cluster.Controller.GetJobStatusRequest(job_id="waits")).code == "not_found"
     assert door("LaunchJob", launch("fits/0", TRUE)).job_id == "fits/0", "what is known takes no room"
+
+
+@pytest.mark.slow
+def test_each_of_many_launches_over_a_kill_of_the_server_is_one_job_however_often_it_is_sent(
+    fluster: FlusterServer,
+) -> None:
+    door = fluster.open()
+    sent, killed = [launch(f"over/{at}", f"#!/bin/sh\n# {at}\n") for at in range(60)], threading.Event()
+    deadline = time.monotonic() + 2 * PATIENCE_S
+
+    def until_answered(one: cluster.Controller.LaunchJobRequest) -> str:
+        while True:
+            try:
+                return str(Connected(fluster)("LaunchJob", one).job_id)
+            except (httpx.HTTPError, RefusedError, OSError, ValueError):
+                if time.monotonic() > deadline:
+                    raise
+                killed.wait(0.05)  # it is down, or its address is not written yet
+
+    def kill() -> None:
+        wait_until(lambda: len(door("ListJobs").jobs) > 10, "some of them")
+        fluster.end()
+        fluster.start().close()
+
+    with ThreadPoolExecutor(9) as threads:
+        killing = threads.submit(kill)
+        answers = list(threads.map(until_answered, sent))
+        killing.result()
+    assert answers == [one.name for one in sent]
+    listed = [one.job_id for one in Connected(fluster)("ListJobs").jobs]
+    assert sorted(listed) == sorted(answers)
