@@ -91,7 +91,6 @@ def test_it_is_applied_shown_waited_for_explained_changed_and_deleted_by_command
         assert "belongs to a rollout, which starts and stops it: it cannot be held" in refused
         assert "cancel, suspend, resume or delete its rollout instead" in refused
         assert rollouts.run("cancel", "web-1-0").returncode == 4
-        assert "Part of" in rollouts.said("describe", "job", "web-1-0")
         assert rollouts.said("get", "rollouts", "--state", "Progressing", "-o", "name") == ""
         written = rollouts.said("get", "rollout", "web", "-o", "yaml")
         assert rollouts.said("apply", "-f", "-", text=written) == "rollout web unchanged\n"

@@ -34,7 +34,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("Resources", _resources(job)),
         ("Secrets", _secrets(job)),
         ("Gang", "" if job.pods else str(job.gang)),
-        ("Job set" if _SET_LABEL in job.labels else "Part of", _place(job)),
+        ("Job set", _place(job)),
         ("After", ", ".join(awaited(job.depends_on))),
         *(pod_facts(job.pods) if job.pods else ()),
         ("Submitted", when(job.submitted_at)),
