@@ -55,6 +55,7 @@ SETTINGS_KEYS = {
     "handlerLimits",
     "retryShare",
     "builtinPolicy",
+    "fluster",
 }
 
 

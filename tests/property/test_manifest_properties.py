@@ -298,6 +298,14 @@ def test_a_failure_category_comes_back_as_it_was_written_and_stored(value: dict[
             "defaultPolicyName": names,
             "retryShare": st.floats(0, 1),
             "builtinPolicy": st.sampled_from(BuiltIn),
+            "fluster": st.fixed_dictionaries(
+                {},
+                optional={
+                    "defaultMaxRetriesFailure": st.integers(0, 9),
+                    "defaultMaxRetriesPreemption": st.integers(0, 9),
+                    "defaultRetryDelay": st.sampled_from(["0s", "250ms", 1.5, 1.001, "1m", "1d"]),
+                },
+            ),
             "access": st.dictionaries(st.sampled_from(["admin", "operator", "user", "viewer"]), subjects),
             "othersSee": st.sampled_from(Sight),
         },

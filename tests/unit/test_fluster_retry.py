@@ -9,12 +9,12 @@ import pytest
 
 from holdfast.compiled.codec import dump_spec
 from holdfast.controller.policy_catalog import PolicyCatalog
-from holdfast.dialects.fluster.retry import Defaults, Limits, limits_of, read_retry, retry_warnings
+from holdfast.dialects.fluster.retry import Limits, limits_of, read_retry, retry_warnings
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Job
 from holdfast.domain.policy.decide import decide
-from holdfast.domain.policy.model import Action, BuiltIn, RetryHistory, RetryPolicy, RetrySettings
+from holdfast.domain.policy.model import Action, BuiltIn, RetryDefaults, RetryHistory, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.policies import compiled_for
 from holdfast.domain.workloads.spec import JobSpec
@@ -42,7 +42,7 @@ def of_condition(condition: FailureCondition) -> RunOutcome:
     return RunOutcome(conditions=frozenset({condition}), started=False)
 
 
-def policy_of(given: Given | None, defaults: Defaults = Defaults()) -> RetryPolicy:  # noqa: B008 - it is frozen
+def policy_of(given: Given | None, defaults: RetryDefaults = RetryDefaults()) -> RetryPolicy:  # noqa: B008 - it is frozen
     problems: list[Problem] = []
     policy = read_retry(given, defaults, problems)
     assert problems == []
@@ -75,7 +75,7 @@ def lived(given: Given | None, outcomes: list[RunOutcome]) -> list[float | None]
 
 
 def test_what_is_absent_has_the_controllers_default_and_zero_is_zero() -> None:
-    defaults = Defaults(2, 50, 4000)
+    defaults = RetryDefaults(2, 50, 4000)
     nothing: list[Given | None] = [None, {}]
     for given in nothing:
         spec = JobSpec("j", ("true",), inline_policies=(policy_of(given, defaults),))
@@ -182,6 +182,15 @@ def test_the_controller_keeps_jobs_with_and_without_the_built_in_policy_apart() 
         assert ("infrastructure" in names) is built_in
 
 
+def test_the_defaults_that_are_set_are_those_of_the_next_launch() -> None:
+    store, found = MemoryStore(), list[Limits | None]()
+    for defaults in (RetryDefaults(), RetryDefaults(2, 50, 4000)):
+        store.put_settings(RetrySettings(fluster=defaults), None)
+        policy = policy_of({"max_retries_preemption": 7}, store.catalogue().settings.fluster)
+        found.append(limits_of(JobSpec("j", ("true",), inline_policies=(policy,))))
+    assert found == [Limits(0, 7), Limits(2, 7)]
+
+
 def test_of_very_many_failures_the_delay_is_the_maximum() -> None:
     policies = compiled({"max_retries_failure": 5000, "backoff_multiplier": 1000.0})
     history = RetryHistory("j", 2000, (("fluster/failure", 1999),), 1999)
@@ -200,7 +209,7 @@ def test_all_problems_are_told_at_once_with_their_paths() -> None:
         "max_retrys": 3,
     }
     problems: list[Problem] = []
-    assert read_retry(given, Defaults(), problems) is None
+    assert read_retry(given, RetryDefaults(), problems) is None
     assert [problem.path for problem in problems] == [
         "retry.max_retries_failure",
         "retry.max_retries_preemption",
@@ -227,12 +236,12 @@ def test_all_problems_are_told_at_once_with_their_paths() -> None:
 )
 def test_delays_that_are_set_have_to_agree(given: Given, *, wrong: bool) -> None:
     problems: list[Problem] = []
-    assert (read_retry(given, Defaults(retry_delay_ms=10), problems) is None) is wrong
+    assert (read_retry(given, RetryDefaults(retry_delay_ms=10), problems) is None) is wrong
     assert bool(problems) is wrong
 
 
 def test_a_default_delay_above_the_jobs_own_maximum_is_cut_and_one_above_the_default_maximum_raises_it() -> None:
-    slow = Defaults(max_retries_failure=9, retry_delay_ms=90_000)
+    slow = RetryDefaults(max_retries_failure=9, retry_delay_ms=90_000)
     delays: list[tuple[Given, float]] = [({}, 90.0), ({"max_retry_delay_ms": 5_000}, 5.0)]
     for given, first in delays:
         backoff = policy_of(given, slow).rules[-1].backoff

@@ -8,11 +8,11 @@ import pytest
 
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.fluster.resources import read_resources
-from holdfast.dialects.fluster.retry import Defaults, read_retry
+from holdfast.dialects.fluster.retry import read_retry
 from holdfast.dialects.fluster.status import FINISHED, State, status_of
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
-from holdfast.domain.policy.model import BuiltIn, RetrySettings
+from holdfast.domain.policy.model import BuiltIn, RetryDefaults, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
@@ -36,7 +36,7 @@ BOOM = SimulatedRun(duration_s=1.0, outcome=RunOutcome((ContainerResult(7, reaso
 def submitted(lab: Lab, runs: Sequence[SimulatedRun], *, timeout_s: float | None = None, **retry: object) -> str:
     """Submit a job whose attempts do these in turn."""
     problems: list[Problem] = []
-    policy = read_retry(retry, Defaults(), problems)
+    policy = read_retry(retry, RetryDefaults(), problems)
     resources = read_resources(None, problems).resources
     assert policy is not None, problems
     spec = JobSpec(

@@ -24,6 +24,7 @@ from holdfast.domain.policy.model import (
     ContainerScope,
     ExitCodeOperator,
     ExitCodes,
+    RetryDefaults,
     RetrySettings,
 )
 from holdfast.errors import InvalidManifest, InvalidRequest, Problem
@@ -165,12 +166,14 @@ def test_settings_are_read_and_written() -> None:
         "defaultPolicyName": "infra",
         "retryShare": 0.2,
         "builtinPolicy": "lost-only",
+        "fluster": {"defaultMaxRetriesFailure": 2, "defaultRetryDelay": "1.5s"},
         "access": {"viewer": ["group:guests"], "admin": ["user:ann", "user:ann"], "user": []},
         "othersSee": "existence",
     }
     settings, name, access = read_settings(value)
     assert (settings.global_max_retries, settings.default_backoff, name) == (0, Backoff(initial_s=0.0), "infra")
     assert (settings.retry_share, settings.builtin) == (0.2, BuiltIn.LOST_ONLY)
+    assert settings.fluster == RetryDefaults(2, 100, 1500)
     roles = ((Role.ADMIN, ("user:ann",)), (Role.VIEWER, ("group:guests",)))
     assert access == Access(roles, Sight.EXISTENCE)
     assert read_settings(write_settings(settings, name, access)) == (settings, name, access)
@@ -194,12 +197,15 @@ def test_wrong_grants_are_refused_together_each_at_its_place() -> None:
 
 
 def test_wrong_settings_are_refused_together() -> None:
+    wrong = {"globalMaxRetries": -1, "defaultBackof": {}, "retryShare": 1.5, "builtinPolicy": "some"}
     with pytest.raises(InvalidRequest) as caught:
-        read_settings({"globalMaxRetries": -1, "defaultBackof": {}, "retryShare": 1.5, "builtinPolicy": "some"})
+        read_settings({**wrong, "fluster": {"defaultMaxRetriesPreemption": -1, "retries": 1}})
     assert [problem.path for problem in caught.value.problems] == [
         "globalMaxRetries",
         "retryShare",
         "builtinPolicy",
+        "fluster.defaultMaxRetriesPreemption",
+        "fluster.retries",
         "defaultBackof",
     ]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.fluster.retry import Defaults
+from holdfast.domain.policy.model import RetryDefaults
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Given:
     retry: dict[str, Any] = field(default_factory=dict)
     retries: list[Mapping[str, Any] | None] = field(default_factory=list)
     """Several configurations, each of a job of its own."""
-    defaults: Defaults = Defaults()  # noqa: RUF009 - it is frozen
+    defaults: RetryDefaults = RetryDefaults()  # noqa: RUF009 - it is frozen
     resources: dict[str, Any] = field(default_factory=dict)
     worker_cpu: int = 64
     timeout_s: float | None = None
@@ -165,7 +165,7 @@ def _in_backoff(found: Given, value: str) -> bool | None:
 def _defaults(found: Given, value: Mapping[str, int]) -> bool | None:
     if value.keys() - {"failure", "preemption", "delay_ms"}:
         return False
-    found.defaults = Defaults(value.get("failure", 0), value.get("preemption", 100), value.get("delay_ms", 1000))
+    found.defaults = RetryDefaults(value.get("failure", 0), value.get("preemption", 100), value.get("delay_ms", 1000))
     return None
 
 

@@ -8,12 +8,12 @@ from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
 from holdfast.dialects.fluster.names import read_name
 from holdfast.dialects.fluster.resources import read_resources
-from holdfast.dialects.fluster.retry import Defaults, read_retry
+from holdfast.dialects.fluster.retry import read_retry
 from holdfast.dialects.fluster.status import State, status_of
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Job, Resources
 from holdfast.domain.placement.cordon import Cordon
-from holdfast.domain.policy.model import BuiltIn
+from holdfast.domain.policy.model import BuiltIn, RetryDefaults
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
@@ -130,7 +130,7 @@ class FlusterWorld:
         self.controller = Controller(
             self.store, clock=self.clock, dice=_Dice(), load_spec=load_spec, controller_epoch="cases", settings=settings
         )
-        self.defaults = Defaults()
+        self.defaults = RetryDefaults()
         self.runs: list[RunOrder] = []
         """Every program that was started."""
         self._names: list[str] = []

@@ -67,6 +67,8 @@ class SettingsView(Response):
     """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
     builtin_policy: str = Field(default="all", alias="builtinPolicy")
     """How much of the built-in policy applies to jobs: all, lost-only or none; a door's follow its system."""
+    fluster: dict[str, Any] = Field(default_factory=dict)
+    """What jobs of Fluster's door have that say nothing of retries themselves."""
     access: dict[str, list[str]] = Field(default_factory=dict)
     """Who has which role: by role, people and groups as ``user:NAME`` and ``group:NAME``."""
     others_see: str = Field(default="details", alias="othersSee")

@@ -30,6 +30,7 @@ _OF_SETTINGS = (
     "--global-max-retries",
     "--default-policy",
     "--retry-share",
+    "--fluster",
     "--builtin-policy",
     "--handler-limit",
     "--resource",
@@ -68,6 +69,14 @@ class UpdateOptions(EditOptions):
             help="Settings: how much of the built-in policy applies to jobs that came in by no door.",
         ),
     ] = None
+    fluster: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Settings: what jobs of Fluster's door have that say nothing of retries, such as "
+            "defaultMaxRetriesFailure=2. Repeat for more.",
+        ),
+    ] = field(default_factory=list)
     resource: Annotated[
         list[str],
         typer.Option(
@@ -155,11 +164,12 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changes["retryShare"] = flags.number("--retry-share", options.retry_share, low=0.0, high=1.0)
     if options.builtin_policy is not None:
         changes["builtinPolicy"] = options.builtin_policy
+    defaults = flags.pairs("--fluster", options.fluster)
     resources = flags.pairs("--resource", options.resource)
     for name, amount in resources.items():
         flags.parsed(f"--resource {name}", amount, parse_amount)
     roles, others_see = _rights(options, flags)
-    if not any((changes, options.handler_limit, resources, roles, others_see)):
+    if not any((changes, options.handler_limit, defaults, resources, roles, others_see)):
         flags.wrong("settings", "no flag says what to change", allowed=_OF_SETTINGS)
     if spec_of(options, Noun.SETTINGS, flags):
         flags.wrong("settings", "only its own flags apply", allowed=_OF_SETTINGS)
@@ -171,6 +181,8 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changed = sent_back(settings) | changes
         changed["handlerLimits"] = with_limits(before["handlerLimits"], options.handler_limit, Flags())
         changed["resources"] = {**before["resources"], **resources}
+        told = {name: int(each) if each.isdecimal() else each for name, each in defaults.items()}
+        changed |= {"fluster": {**before["fluster"], **told}} if told else {}
         changed |= others_see | ({"access": {**before["access"], **roles}} if roles else {})
         if options.dry_run:
             tell_warnings(client.put_settings(changed, dry_run=True).warnings, None, cli)

@@ -155,6 +155,7 @@ def settings_table(settings: SettingsView) -> Table:
         ("defaultPolicyName", _text(settings.default_policy_name, "none")),
         ("retryShare", f"{settings.retry_share:g}"),
         ("builtinPolicy", settings.builtin_policy),
+        *((f"fluster.{name}", str(value)) for name, value in settings.fluster.items()),
         *(
             (f"handlerLimits.{handler}.{name}", _text(value, "unlimited"))
             for handler, limits in settings.handler_limits.items()

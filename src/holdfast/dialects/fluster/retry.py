@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.reading import Fields
 from holdfast.domain.failure import FailureCondition
-from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, Rule
+from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryDefaults, RetryPolicy, Rule
 from holdfast.domain.record import Struct
 from holdfast.errors import Problem
 
@@ -47,14 +47,6 @@ _HIGHEST_CODE, _HIGHEST_SIGNAL = 255, 64
 _MS = 1000
 
 
-class Defaults(Struct, frozen=True):
-    """What the controller's configuration says for jobs that do not say it themselves."""
-
-    max_retries_failure: int = 0
-    max_retries_preemption: int = 100
-    retry_delay_ms: int = 1000
-
-
 class Limits(Struct, frozen=True):
     """How many retries a job can have of each kind."""
 
@@ -62,7 +54,7 @@ class Limits(Struct, frozen=True):
     preemption: int
 
 
-def read_retry(given: Mapping[str, Any] | None, defaults: Defaults, problems: list[Problem]) -> RetryPolicy | None:
+def read_retry(given: Mapping[str, Any] | None, defaults: RetryDefaults, problems: list[Problem]) -> RetryPolicy | None:
     """Read what a launch says of retries; ``None`` when anything was wrong.
 
     Args:
@@ -98,7 +90,7 @@ def _limit(fields: Fields, name: str, default: int) -> int:
     return default if limit is None else limit
 
 
-def _read_backoff(fields: Fields, defaults: Defaults) -> Backoff:
+def _read_backoff(fields: Fields, defaults: RetryDefaults) -> Backoff:
     """Read the delays; those that are set have to agree, with the default of the one that is not."""
     initial_ms = fields.integer("initial_retry_delay_ms", low=0, high=LONGEST_DELAY_MS)
     max_ms = fields.integer("max_retry_delay_ms", low=0, high=LONGEST_DELAY_MS)

@@ -14,8 +14,9 @@ from holdfast.dialects.native.writing import write_backoff
 from holdfast.dialects.reading import Fields
 from holdfast.domain.job import Ceiling, Queue, UserLimits
 from holdfast.domain.lifecycle import ATTEMPTS, SCHEDULE
-from holdfast.domain.policy.model import BuiltIn, RetrySettings
+from holdfast.domain.policy.model import BuiltIn, RetryDefaults, RetrySettings
 from holdfast.domain.suggestion import closest
+from holdfast.domain.units import format_duration
 from holdfast.errors import InvalidRequest, Problem
 
 if TYPE_CHECKING:
@@ -189,6 +190,7 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, 
     resources = () if part is None else read_named(part)
     if part is not None:
         part.finish()
+    fluster = _read_retry_defaults(fields)
     access = read_access(fields)
     fields.raw("warnings")  # what was read can be sent back
     fields.finish()
@@ -198,7 +200,8 @@ def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, 
     d = RetrySettings()
     default_backoff = d.default_backoff if backoff is None else backoff
     retry_share = d.retry_share if share is None else share
-    settings = RetrySettings(limit, default_backoff, handler_limits, resources, retry_share, builtin or d.builtin)
+    builtin = builtin or d.builtin
+    settings = RetrySettings(limit, default_backoff, handler_limits, resources, retry_share, builtin, fluster)
     return settings, policy, access
 
 
@@ -212,5 +215,35 @@ def write_settings(settings: RetrySettings, default_policy: str | None, access: 
         "resources": {name: plain_amount(amount) for name, amount in settings.resources},
         "retryShare": settings.retry_share,
         "builtinPolicy": settings.builtin.value,
+        "fluster": _write_retry_defaults(settings.fluster),
         **write_access(access),
     }
+
+
+_FLUSTER = "fluster"
+_FAILURE, _PREEMPTION, _DELAY = "defaultMaxRetriesFailure", "defaultMaxRetriesPreemption", "defaultRetryDelay"
+_MOST_RETRIES = (1 << 31) - 1
+_LONGEST_S = 86_400.0
+_MS = 1000
+
+
+def _read_retry_defaults(settings: Fields) -> RetryDefaults:
+    """Read the defaults; one that is left out has the design's."""
+    part, default = settings.nested(_FLUSTER), RetryDefaults()
+    if part is None:
+        return default
+    failure, preemption = (part.integer(name, low=0, high=_MOST_RETRIES) for name in (_FAILURE, _PREEMPTION))
+    delay_s = part.duration(_DELAY, high=_LONGEST_S)
+    part.finish()
+    return RetryDefaults(
+        default.max_retries_failure if failure is None else failure,
+        default.max_retries_preemption if preemption is None else preemption,
+        default.retry_delay_ms if delay_s is None else round(delay_s * _MS),
+    )
+
+
+def _write_retry_defaults(defaults: RetryDefaults) -> dict[str, Any]:
+    """Write the defaults in full; they read back equal."""
+    delay_ms = defaults.retry_delay_ms
+    delay = format_duration(delay_ms / _MS) if delay_ms < _MS or delay_ms % _MS == 0 else delay_ms / _MS
+    return {_FAILURE: defaults.max_retries_failure, _PREEMPTION: defaults.max_retries_preemption, _DELAY: delay}

@@ -226,6 +226,14 @@ class BuiltIn(StrEnum):
     NONE = "none"
 
 
+class RetryDefaults(Struct, frozen=True):
+    """What jobs of Fluster's door have that do not say it themselves (its document, "Global Defaults")."""
+
+    max_retries_failure: int = 0
+    max_retries_preemption: int = 100
+    retry_delay_ms: int = 1000
+
+
 class RetrySettings(Struct, frozen=True):
     """What the operator sets for everyone; read again at each decision."""
 
@@ -239,6 +247,8 @@ class RetrySettings(Struct, frozen=True):
     retry_share: float = 0.5
     """Most of the capacity that goes to retries while new jobs of their queue and priority wait; 0 to 1."""
     builtin: BuiltIn = BuiltIn.ALL
+    fluster: RetryDefaults = RetryDefaults()
+    """Read at each launch; a job keeps those it came in with."""
 
 
 class RetryHistory(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.fluster.names import JobName, read_name
 from holdfast.dialects.fluster.resources import Offers, read_resources
-from holdfast.dialects.fluster.retry import Defaults, read_retry, retry_warnings
+from holdfast.dialects.fluster.retry import read_retry, retry_warnings
 from holdfast.dialects.fluster.status import status_of
 from holdfast.domain.policy.model import BuiltIn
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
@@ -56,7 +56,7 @@ def written_launch(
     problems: list[Problem] = []
     name = read_name(given.get("name", ""), given.get("parent_job_id", ""), problems)
     asked = read_resources(given.get("resources"), problems, _offers(catalogue, nodes))
-    policy = read_retry(given.get("retry"), Defaults(), problems)
+    policy = read_retry(given.get("retry"), catalogue.settings.fluster, problems)
     timeout_s = _timeout(given, problems)
     ports = _ports(given, problems)
     env = _environment(given, problems)

@@ -61,6 +61,7 @@ _ALL_SETTINGS = Takes(
             "resources": {"type": ["object", "null"]},
             "retryShare": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
             "builtinPolicy": {"type": ["string", "null"], "enum": [*map(str, BuiltIn), None]},
+            "fluster": {"type": ["object", "null"]},
             "access": {"type": ["object", "null"]},
             "othersSee": {"type": ["string", "null"], "enum": [*map(str, Sight), None]},
         },
