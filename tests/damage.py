@@ -30,6 +30,7 @@ VICTIMS: Mapping[str, Callable[[str], ColumnElement[bool]]] = {
     "specs": lambda key: tables.specs.c.digest == select(_JOBS.spec).where(_JOBS.id == key).scalar_subquery(),
     "workloads": lambda key: tables.workloads.c.id == key,
     "set_log": lambda key: tables.set_log.c.set_id == key,
+    "names": lambda key: tables.metadata.tables["names"].c.job_id == key,
 }
 """Which rows are a workload's, by the tables that have such rows."""
 SHARED = frozenset({
