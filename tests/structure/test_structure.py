@@ -246,6 +246,12 @@ def test_nothing_is_left_to_be_done() -> None:
     assert marked + stubs == []
 
 
+def test_no_merge_is_left_half_done() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.*")]
+    marker = re.compile(rb"^(<{7} |>{7} )", re.MULTILINE)
+    assert [str(path) for path in [*pages, *SOURCES, *TASKS] if marker.search(path.read_bytes())] == []
+
+
 def test_what_is_dispatched_on_is_dispatched_on_in_full() -> None:
     """A member nobody thought of must not fall through: the last case is ``assert_never``, which mypy checks."""
     loose = [
