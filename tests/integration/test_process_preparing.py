@@ -60,7 +60,7 @@ def test_the_deadline_and_the_silence_of_a_program_are_counted_from_its_own_star
         (Preparation(("sh", "-c", "echo no such package; exit 3")), "its preparation failed: exit code 3, sh"),
         (Preparation(("sh", "-c", "kill -SEGV $$")), "signal 11"),
         (Preparation(("no-such-tool", "install")), "cannot start 'no-such-tool'"),
-        (Preparation(("sleep", "1000"), 0.3), "its preparation took longer than 0.3 s"),
+        (Preparation(("sleep", "1000.0625"), 0.3), "its preparation took longer than 0.3 s"),
     ],
     ids=["code", "signal", "missing", "too long"],
 )
@@ -74,7 +74,7 @@ def test_a_preparation_that_fails_is_a_launch_that_failed_and_the_program_is_nev
     assert says in outcome.message
     assert "started" not in machine.log(order)
     assert ("no such package" in outcome.log) == (preparation.command[-1].endswith("exit 3"))
-    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info.get("cmdline") == ["sleep", "1000"]]
+    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info.get("cmdline") == ["sleep", "1000.0625"]]
 
 
 def test_a_program_that_is_missing_after_its_preparation_is_told_as_ever(machine: Machine) -> None:
