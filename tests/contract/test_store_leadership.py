@@ -88,6 +88,7 @@ def test_a_challenger_whose_clock_is_ahead_does_not_get_a_live_lease_of_a_shared
         assert store.lead("one", TTL_S, time.time() + 3600) == epoch
 
 
+@pytest.mark.slow
 def test_a_takeover_waits_no_longer_than_a_moment_for_a_session_that_hangs(postgres_url: str) -> None:
     with closing(open_store(postgres_url)) as store, psycopg.connect(postgres_url) as hanging:
         hanging.execute("SELECT epoch FROM leadership FOR SHARE")

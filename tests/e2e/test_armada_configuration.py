@@ -40,6 +40,7 @@ def cap(client: Client) -> int | None:
     return client.settings().global_max_retries
 
 
+@pytest.mark.slow
 def test_an_edit_counts_within_a_second_and_a_broken_one_changes_nothing_and_is_told(
     server: Server, file: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_files_with_arrays_are_checked_whole_applied_and_deleted(shell: Shell) -
     assert shell.run("delete", "-f", str(path)).stdout == "array some deletion requested\n"
 
 
+@pytest.mark.slow
 def test_a_cancelled_array_leaves_no_program_and_makes_no_more_tasks(shell: Shell) -> None:
     shell.start().close()
     assert shell.run("run", "-d", "--name", "long", "--array", "0-99", "--", "sleep", "300").stdout == "long\n"
@@ -134,6 +135,7 @@ def test_kill_nine_at_any_time_loses_no_task_and_runs_none_twice(shell: Shell, k
     assert sorted(map(int, began)) == list(range(300))
 
 
+@pytest.mark.slow
 def test_what_failed_is_rerun_with_more_memory_and_goes_on_from_its_checkpoints_whatever_is_killed(
     shell: Shell,
 ) -> None:

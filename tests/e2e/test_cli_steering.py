@@ -45,6 +45,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     shell.clean_up()
 
 
+@pytest.mark.slow
 def test_a_failed_job_is_retried_with_changes_once_whatever_is_killed(shell: Shell) -> None:
     with shell.start() as client:
         assert shell.run("run", "--name", "train", "--", "sh", "-c", KEEPS_A_LOG).returncode == 1

@@ -47,6 +47,7 @@ def _lists_by_user(shell: Shell) -> None:
     assert f"{name}" in shell.run("get", "jobs", "-o", "custom-columns=USER:.submittedBy").out
 
 
+@pytest.mark.slow
 def test_with_a_server_work_is_listed_by_whose_it_is(served: Shell) -> None:
     _submit_one_of_each(served)
     _lists_by_user(served)

@@ -97,6 +97,7 @@ def test_the_example_of_idempotency_goes_on_from_its_checkpoint(client: RpcClust
     assert client.result(name) == 3
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_from_its_first_cell_to_its_last() -> None:
     cells = json.loads(NOTEBOOK.read_text())["cells"]
     space: dict[str, Any] = {"__name__": "__main__"}
@@ -166,6 +167,7 @@ def test_what_is_refused_is_raised_at_once_with_its_code(client: RpcClusterClien
         client.submit(Entrypoint.from_callable(threading.Lock().acquire), "lock", SMALL)
 
 
+@pytest.mark.slow
 def test_a_client_rides_out_a_server_that_is_killed_while_it_submits_and_waits(tmp_path: Path) -> None:
     server = FlusterServer(tmp_path)
     server.open()

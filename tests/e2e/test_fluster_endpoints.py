@@ -70,6 +70,7 @@ def test_an_endpoint_is_there_while_its_attempt_runs_and_never_after(
     assert door.refused("RegisterEndpoint", sent).code == "failed_precondition"
 
 
+@pytest.mark.slow
 def test_endpoints_are_bounded_and_what_is_wrong_with_one_is_said_at_once(door: Connected) -> None:
     door("LaunchJob", launch("many", "#!/bin/sh\nsleep 1000\n", cpu=0))
     runs(door, "many")

@@ -112,6 +112,7 @@ def add(first: int, second: int) -> int:
     return first + second
 
 
+@pytest.mark.slow
 def test_submitit_runs_the_examples_of_its_readme(client: holdfast.Client, tmp_path: Path) -> None:
     executor = submitit.AutoExecutor(folder=tmp_path / "log_test", cluster="holdfast")
     executor.update_parameters(timeout_min=1, cpus_per_task=1, mem_gb=1.5, holdfast_priority=7, name="added")
@@ -287,6 +288,7 @@ def sweep(folder: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=folder, env=environ, capture_output=True, text=True, timeout=110, check=False)
 
 
+@pytest.mark.slow
 def test_hydra_launches_a_sweep_and_retries_what_failed_by_its_class(tmp_path: Path) -> None:
     done = sweep(tmp_path, "lr=0.1,0.01", "model=small,flaky", "+hydra.launcher.on_exceptions.ConnectionError=retry")
     assert done.returncode == 0, done.stderr

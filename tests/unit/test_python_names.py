@@ -33,6 +33,7 @@ def test_every_public_name_can_be_imported_and_an_unknown_one_is_an_attribute_er
         _ = holdfast.Cleint  # type: ignore[attr-defined] # which type checkers see, too
 
 
+@pytest.mark.slow
 def test_a_misspelt_state_is_found_by_a_type_checker(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
