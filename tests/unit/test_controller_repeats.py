@@ -38,7 +38,7 @@ def test_a_run_that_has_ended_is_not_ended_again_by_who_tells_it_again(lab: Lab)
     before = lab.runs(job)
     assert [run.status for run in before] == [RunStatus.TERMINATED, RunStatus.RUNNING]
     tell(lab, ended, lab.engine.observe()[f"{job}-1-1-1"])
-    assert lab.runs(job) == before
+    assert (lab.runs(job), lab.store.quarantined()) == (before, {})
 
 
 def test_a_run_that_is_to_stop_is_still_to_stop_when_it_is_told_that_it_runs(lab: Lab) -> None:
