@@ -245,11 +245,13 @@ class ControllerState:
         self._heed(job.id, job)
         self.outbox.emit(self.changes.events, submitted(job))
 
-    def put_workload(self, record: Workload, told: Iterable[Notification] = ()) -> None:
+    def put_workload(self, record: Workload, told: Collection[Notification] = ()) -> None:
         """Change the record of a workload, and have people told of it."""
         self.changes.workloads[record.id] = record
-        self.changes.notifications += told
-        self._heed(record.id, record)
+        if told:
+            self.changes.notifications += told
+        if record.id in self.waits.awaited:
+            self.waits.heed(record.id, record)
 
     def forget_workload(self, key: str) -> None:
         """Forget a workload with its log."""
@@ -298,7 +300,8 @@ class ControllerState:
         """Do what a look at an attempt ordered."""
         if orders.give_back or orders.keep or orders.start:
             self._take_places(active, orders)
-        self.put_runs(active, (*orders.start, *orders.put.values()))
+        if orders.start or orders.put:
+            self.put_runs(active, (*orders.start, *orders.put.values()))
         for run in orders.note.values():
             self.note_run(active, run)
         for uid in orders.forget:

@@ -55,9 +55,10 @@ class OwnerRules(Struct, Generic[R, S], frozen=True):
 
 def show(owners: Sequence[Owners[Any, Any]], job: Job, work: JobWork | None = None) -> None:
     """Show a job to the workload that it is part of; one without ``work`` is a gang."""
-    for owner in owners if job.child is not None else ():
-        if job.child is not None and job.child.set_id in owner.works:
-            owner.see_gang(job) if work is None else owner.see(job, work)
+    child = job.child
+    for owner in owners if child is not None else ():
+        if child is not None and child.set_id in owner.works:
+            owner.see_gang(job) if work is None else owner.see(owner.works[child.set_id], job, work)
 
 
 class Owners(Generic[R, S]):
@@ -199,12 +200,9 @@ class Owners(Generic[R, S]):
 
     # looking
 
-    def see(self, job: Job, work: JobWork) -> None:
+    def see(self, owner: Work[R, S], job: Job, work: JobWork) -> None:
         """Note how a job made of pods looks now."""
-        owner = self.works.get(job.child.set_id) if job.child is not None else None
-        if owner is None or job.child is None:
-            return
-        if not work.record.present:
+        if job.child is None or not work.record.present:
             self._see(owner, job, None)
             return
         self._see(owner, job, child_of(job, work.record, owner.first.get(job.child.group, 0)))

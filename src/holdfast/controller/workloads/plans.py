@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.workloads.memory import JobWork, SetWork
-    from holdfast.domain.job import Job, Run
+    from holdfast.domain.job import ChildOf, Job, Run
     from holdfast.domain.policy.model import Backoff
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.program import Program
@@ -53,18 +53,19 @@ class Plans:
             if job.child is None:
                 msg = f"job {job.id} has no pods"
                 raise ValueError(msg)
-            plans = self._of_groups.setdefault(job.child.set_id, {})
-            if job.child.group not in plans:
-                spec_of_set = self._sets[job.child.set_id].spec
-                group = spec_of_set.by_name[job.child.group]
-                plan = self._plan(group.job, group.program, group.template.get("spec", {}))
-                plans[job.child.group] = plan_of(plan, spec_of_set, group)
-            return plans[job.child.group]
+            return self._of_groups.get(job.child.set_id, {}).get(job.child.group) or self._made(job.child)
         found = self._of_specs.get(job.spec)
         if found is None:
             made = evolve(self._plan(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
             found = self._of_specs.keep(job.spec, made)
         return found
+
+    def _made(self, at: ChildOf) -> PodPlan:
+        spec_of_set = self._sets[at.set_id].spec
+        group = spec_of_set.by_name[at.group]
+        plan = self._plan(group.job, group.program, group.template.get("spec", {}))
+        made = self._of_groups.setdefault(at.set_id, {})[at.group] = plan_of(plan, spec_of_set, group)
+        return made
 
     def _plan(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:
         if spec.backoff == POD_BACKOFF:

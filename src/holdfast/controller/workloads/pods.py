@@ -144,8 +144,9 @@ class Pods:
         work.pods, work.record = look.pods, look.record
         work.last_failure, work.wake_at = look.last_failure, look.wake_at
         if work.record.deleting_since is None:  # of pods that never had a program nothing is kept: they are made anew
-            kept = [pod.record for pod in look.pods.values() if pod.record.run]
-            work.record = evolve(work.record, pods=tuple(kept))
+            kept = tuple([pod.record for pod in look.pods.values() if pod.record.run])
+            if kept != work.record.pods:
+                work.record = evolve(work.record, pods=kept)
 
     def _ask_place(self, name: str, active: Active, work: JobWork, look: PodLook, now: float) -> None:
         """Put a pod in the pending queue; one whose job has no topology domain yet waits for that first."""

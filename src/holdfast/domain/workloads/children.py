@@ -200,11 +200,12 @@ def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
     told, phase = ended or target, ChildPhase.ACTIVE
     if ended is not None:
         phase = ChildPhase.SUCCEEDED if ended.type == "Complete" else ChildPhase.FAILED
+    group, index = ("", 0) if at is None else (at.group, at.index)
     return Child(
         name=job.name,
-        group=at.group if at is not None else "",
-        index=at.index if at is not None else 0,
-        global_index=first + (at.index if at is not None else 0),
+        group=group,
+        index=index,
+        global_index=first + index,
         generation=record.generation,
         restart=record.restart,
         job_restart=record.job_restart,
