@@ -103,6 +103,15 @@ def test_everything_that_is_wrong_with_a_launch_is_said_at_once_and_nothing_is_q
         assert door.refused(name).paths == ["job_id"]
 
 
+def test_variables_and_ports_are_bounded_before_they_are_compared(door: Connected) -> None:
+    wrong = cluster.Controller.LaunchJobRequest(name="much", serialized_entrypoint=b"#!/bin/sh\n")
+    wrong.ports.extend(f"p{number}" for number in range(100_000))
+    wrong.environment.env_vars.update({f"V{number}": "x" * 100_000 for number in range(20)} | {"A=": "1"})
+    refused = door.refused("LaunchJob", wrong)
+    assert (refused.http, refused.code) == (400, "invalid_argument")
+    assert {*refused.paths} == {"ports", "environment.env_vars", "environment.env_vars.'A='"}
+
+
 def test_a_job_that_is_not_there_is_named(door: Connected) -> None:
     asked = cluster.Controller.GetJobStatusRequest, cluster.Controller.TerminateJobRequest
     for sent in (one(job_id=name) for one in asked for name in ("no/such", "no/such\0", "\U0001f642no/such")):

@@ -111,6 +111,13 @@ def test_all_that_is_wrong_is_told_at_once_by_its_path() -> None:
     ]
 
 
+def test_variables_and_ports_are_no_more_than_a_program_can_be_given() -> None:
+    assert wrong(environment={"env_vars": {"A": "x" * 60_000}}) == ["environment.env_vars"]
+    assert wrong(environment={"env_vars": {"A=B": ""}}) == ["environment.env_vars.'A=B'"]
+    assert wrong(ports=[f"p{number}" for number in range(1_000)]) == ["ports"]
+    assert wrong(ports=["a-b", "A_B", "1"]) == ["ports[1]", "ports[2]"]
+
+
 def test_files_are_put_below_the_work_directory_and_setup_is_run_before(tmp_path: Path) -> None:
     entry = {
         "run_command": {"argv": ["true"]},

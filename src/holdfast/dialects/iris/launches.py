@@ -15,6 +15,7 @@ from holdfast.dialects.iris.files import Files, read_files
 from holdfast.dialects.iris.names import JobName, read_new_name
 from holdfast.dialects.iris.placement import read_constraints, read_resources
 from holdfast.dialects.iris.program import program_of
+from holdfast.dialects.native.job import read_ports
 from holdfast.dialects.reading import Fields
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.spec import JobSpec
@@ -33,8 +34,6 @@ _MS = 1000
 _LONGEST_S = 100 * 365 * 86_400
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME = 63
-_PORT = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
-_MOST_PORTS = 100
 _KNOWN_POLICIES = range(4)
 _BANDS = {0: 0, 1: 1_000, 2: 0, 3: -1_000, 4: 2_000}
 """Priorities of ``PRIORITY_BAND_INHERIT``, ``PRODUCTION``, ``INTERACTIVE``, ``BATCH`` and ``SYSTEM``."""
@@ -70,7 +69,7 @@ def read_launch(given: Mapping[str, Any], controller: str, python: str, problems
     tasks = fields.integer("replicas", low=1, high=MOST_TASKS)
     resources = read_resources(fields)
     selector = read_constraints(fields)
-    ports = _read_ports(fields)
+    ports = read_ports(fields)
     _refuse_what_is_not_done(fields)
     band = fields.integer("priority_band", low=0, high=max(_BANDS)) or 0
     program = program_of(fields, controller, python, ports)
@@ -112,17 +111,6 @@ def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
     entry = given.get("entrypoint") or {}
     kept["entrypoint"] = {key: entry[key] for key in ("run_command",) if key in entry}
     return kept
-
-
-def _read_ports(fields: Fields) -> tuple[str, ...]:
-    names = fields.texts("ports", most=_MOST_PORTS) or []
-    for place, name in enumerate(names):
-        if not _PORT.fullmatch(name):
-            told = f"{name[:80]!r} is no name of a port: letters, digits, - and _, a letter first"
-            fields.problem(f"ports[{place}]", told)
-        elif name.upper().replace("-", "_") in {one.upper().replace("-", "_") for one in names[:place]}:
-            fields.problem(f"ports[{place}]", f"{name!r} is there twice")
-    return tuple(names)
 
 
 def _seconds(fields: Fields, name: str) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from holdfast.dialects.native.job import bounded_env
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.preparing import Preparation
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
     from holdfast.dialects.reading import Fields
 
-_MOST_ARGUMENTS, _MOST_VARIABLES, _LONGEST = 10_000, 1_000, 120_000
+_MOST_ARGUMENTS, _LONGEST = 10_000, 120_000
+_LARGEST_ENV = 60_000
+"""Characters of all variables: they are told again in one, which has an end."""
 _MOST_STEPS = 100
 _BEGIN = """\
 export IRIS_TASK_ID="$IRIS_JOB_ID/$HOLDFAST_RANK:$((HOLDFAST_ATTEMPT - 1))" IRIS_ATTEMPT_UID="$HOLDFAST_ATTEMPT_UID"
@@ -65,9 +68,9 @@ def program_of(fields: Fields, controller: str, python: str, ports: Sequence[str
         fields.problem("entrypoint.run_command.argv", "is required: what each task runs")
         return None
     environment = fields.nested("environment")
-    own = {} if environment is None else environment.mapping("env_vars", most=_MOST_VARIABLES, longest=_LONGEST)
+    own = {} if environment is None else bounded_env(environment, "env_vars", largest=_LARGEST_ENV)
     for name in own:
-        if "=" in name or "\0" in name or name.startswith("HOLDFAST_"):
+        if name.startswith("HOLDFAST_"):
             fields.problem(f"environment.env_vars.{name[:80]}", "cannot be the name of a variable here")
     setup = [] if environment is None else environment.texts("setup_scripts", most=_MOST_STEPS, longest=_LONGEST) or []
     steps = [] if entry is None else entry.texts("setup_commands", most=_MOST_STEPS, longest=_LONGEST) or []

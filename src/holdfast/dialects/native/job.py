@@ -99,7 +99,7 @@ def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
     warning = read_warning(spec, {"deadline": deadline_s, "totalDeadline": total_s})
     return {
         "gang": _or(spec.integer("gang", low=1, high=LARGEST_GANG), 1),
-        "ports": _read_ports(spec),
+        "ports": read_ports(spec),
         "deadline_s": deadline_s,
         "total_deadline_s": total_s,
         "scheduling_timeout_s": _read_limit(spec, "schedulingTimeout"),
@@ -184,10 +184,19 @@ def _read_variables(spec: Fields) -> tuple[dict[str, str], dict[str, str]]:
 
 def read_env(spec: Fields) -> dict[str, str]:
     """Read ``env``."""
-    env = spec.mapping("env", most=MOST_VARIABLES, longest=LONGEST_ARGUMENT)
+    env = bounded_env(spec, "env")
     _check_variables(spec, env)
-    if sum(len(key) + len(value) for key, value in env.items()) > LARGEST_ENV:
-        spec.problem("env", f"is longer than {LARGEST_ENV} characters in all")
+    return env
+
+
+def bounded_env(spec: Fields, field: str, *, largest: int = LARGEST_ENV) -> dict[str, str]:
+    """Read variables of any names, as many and as long as a program can be given; all have so many characters."""
+    env = spec.mapping(field, most=MOST_VARIABLES, longest=LONGEST_ARGUMENT)
+    for key in env:
+        if "=" in key or "\0" in key:
+            spec.problem(f"{field}.{shown(key)}", "cannot be the name of a variable")
+    if sum(len(key) + len(value) for key, value in env.items()) > largest:
+        spec.problem(field, f"is longer than {largest} characters in all")
     return env
 
 
@@ -207,7 +216,8 @@ def _read_working_dir(spec: Fields) -> str | None:
     return value
 
 
-def _read_ports(spec: Fields) -> tuple[str, ...]:
+def read_ports(spec: Fields) -> tuple[str, ...]:
+    """Read ``ports``: the names of those that each run is given."""
     names = spec.texts("ports", most=MOST_PORTS, longest=LONGEST_NAME) or []
     seen: set[str] = set()
     for i, name in enumerate(names):

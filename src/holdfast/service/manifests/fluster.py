@@ -10,6 +10,8 @@ from holdfast.dialects.fluster.names import JobName, read_name
 from holdfast.dialects.fluster.resources import Offers, read_resources
 from holdfast.dialects.fluster.retry import read_retry, retry_warnings
 from holdfast.dialects.fluster.status import status_of
+from holdfast.dialects.native.job import bounded_env, read_ports
+from holdfast.dialects.reading import Fields
 from holdfast.domain.policy.model import BuiltIn
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import InvalidManifest, Problem
@@ -58,7 +60,7 @@ def written_launch(
     asked = read_resources(given.get("resources"), problems, _offers(catalogue, nodes))
     policy = read_retry(given.get("retry"), catalogue.settings.fluster, problems)
     timeout_s = _timeout(given, problems)
-    ports = _ports(given, problems)
+    ports = read_ports(Fields(given, "", problems))
     env = _environment(given, problems)
     runs = program_of(given, along, problems)
     if problems or name is None or policy is None:
@@ -104,24 +106,9 @@ def _timeout(given: Mapping[str, Any], problems: list[Problem]) -> float | None:
     return float(timeout_s) or None
 
 
-def _ports(given: Mapping[str, Any], problems: list[Problem]) -> tuple[str, ...]:
-    ports: Sequence[str] = given.get("ports", ())
-    for place, port in enumerate(ports):
-        path = f"ports[{place}]"
-        if not (port.isascii() and port.replace("-", "").replace("_", "").isalnum()):
-            problems.append(Problem(path, f"{port!r} is no name of a port", allowed=("a-z, 0-9, - and _",)))
-        elif port in ports[:place]:
-            problems.append(Problem(path, f"{port!r} is there twice"))
-    return tuple(ports)
-
-
 def _environment(given: Mapping[str, Any], problems: list[Problem]) -> dict[str, str]:
     environment: Mapping[str, Any] = given.get("environment", {})
-    found = dict(environment.get("env_vars", {}))
-    for name, value in found.items():
-        if not name or "=" in name or "\0" in name or "\0" in value:
-            problems.append(Problem(f"environment.env_vars.{name}", "cannot be a variable", allowed=("NAME: text",)))
-    return found
+    return bounded_env(Fields(environment, "environment", problems), "env_vars")
 
 
 def told_status(detail: JobDetail, now: float, settings: RetrySettings) -> dict[str, Any]:
