@@ -6,17 +6,28 @@ import contextlib
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.fluster import Entrypoint, FlusterClient, RetryConfig, RpcClusterClient, cluster_pb2, create_environment
-from holdfast.fluster.client import ClusterError
-from holdfast.fluster.context import fluster_ctx
+from holdfast.fluster import (
+    ClusterError,
+    Entrypoint,
+    FlusterClient,
+    RetryConfig,
+    RpcClusterClient,
+    cluster_pb2,
+    create_environment,
+    fluster_ctx,
+    get_fluster_ctx,
+)
+from holdfast.fluster.launching import packed
 from tests.e2e.fluster_stage import FlusterServer
 from tests.e2e.server import wait_until
 
@@ -113,6 +124,33 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last() -> None:
     ]
 
 
+@pytest.mark.slow
+def test_two_clusters_of_their_own_may_be_beside_each_other_and_end_with_their_clients() -> None:
+    with FlusterClient.local() as one, FlusterClient.local() as other:
+        names = [client.submit(script("def job(): return 1"), "same", SMALL) for client in (one, other)]
+        assert [client.wait(name).state for client, name in zip((one, other), names, strict=True)] == [
+            cluster_pb2.JOB_STATE_SUCCEEDED
+        ] * 2
+        sleeps = other.submit(script("def job():\n    import time; time.sleep(1000)"), "sleeps", SMALL)
+        wait_until(lambda: other.status(sleeps).state == cluster_pb2.JOB_STATE_RUNNING, "a run")
+    for client in (one, other):
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.1", int(client.address.rpartition(":")[2])), timeout=1).close()
+
+
+def test_a_workspace_whose_git_does_not_answer_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.secret").write_text("x")
+    assert zipfile.ZipFile(io.BytesIO(packed(tmp_path))).namelist() == ["a.secret"], "it is none of git's"
+    (tmp_path / ".git").write_text("gitdir: /nowhere\n")
+    with pytest.raises(RuntimeError, match=r"git does not tell what it ignores in .*: fatal"):
+        packed(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match="git is not installed"):
+        packed(tmp_path)
+    with pytest.raises(NotADirectoryError):
+        packed(tmp_path / "missing")
+
+
 def test_a_workspace_is_found_by_the_call_and_left_out_where_git_ignores_it(
     server: FlusterServer, tmp_path: Path
 ) -> None:
@@ -134,13 +172,14 @@ def test_a_call_knows_its_job_and_children_have_their_parent_s_name(
     monkeypatch.setenv("FLUSTER_ATTEMPT_ID", "2")
     monkeypatch.setenv("FLUSTER_PORT_MY_HTTP", "8080")
     context = fluster_ctx()
-    assert context is not None
     assert (context.parent_job_id, context.namespace, context.attempt_id) == ("top", "top", 2)
     assert context.get_port("my-http") == 8080
+    with pytest.raises(KeyError, match="asked for no port 'grpc', but for: my_http"):
+        context.get_port("grpc")
     with pytest.raises(RuntimeError, match="FLUSTER_CONTROLLER_ADDRESS"):
         _ = context.client
     monkeypatch.delenv("FLUSTER_JOB_ID")
-    assert fluster_ctx() is None
+    assert (get_fluster_ctx(), fluster_ctx().job_id) == (None, "")
     with pytest.raises(ValueError, match="has a slash"):
         client.submit(script("def job(): pass"), "a/b", SMALL)
 
@@ -150,6 +189,7 @@ def test_prefixes_are_whole_names_and_end_what_is_below_them(client: RpcClusterC
     for parent, name in (("", "tree"), ("tree", "leaf"), ("", "treetop")):
         client.submit(sleeps, name, SMALL, parent=parent)
     assert {job.job_id for job in client.list_jobs(prefix="tree")} == {"tree", "tree/leaf"}
+    assert [job.job_id for job in client.list_jobs(prefix="tree/")] == ["tree/leaf"]
     assert set(client.terminate_prefix("tree")) == {"tree", "tree/leaf"}
     assert client.wait("tree/leaf").state == client.wait("tree").state == cluster_pb2.JOB_STATE_KILLED
     with pytest.raises(TimeoutError, match="has not ended within"):

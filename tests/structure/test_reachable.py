@@ -19,7 +19,8 @@ MIGRATIONS = "holdfast.storage.sql.migrations"
 WAYS_IN = (
     "holdfast",
     "holdfast.fluster",
-    "holdfast.fluster.context",
+    "holdfast.fluster.actor",
+    "holdfast.fluster.client",
     "holdfast.cli.main",
     "holdfast.integrations.joblib",
     "holdfast.integrations.mlflow",

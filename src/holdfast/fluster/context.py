@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
 
-from holdfast.fluster.client import FlusterClient, JobId
+from holdfast.fluster.client import FlusterClient
+from holdfast.fluster.inside import CONTROLLER_ADDRESS, JobId, own_job, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from holdfast.fluster.endpoints import EndpointRegistry, Resolver
+
+_PORT = "FLUSTER_PORT_"
 
 
 @dataclass(frozen=True)
@@ -13,9 +25,12 @@ class FlusterContext:
     """The job, and which attempt of it this is."""
 
     job_id: JobId
-    attempt_id: int
+    """Empty outside any job."""
+    attempt_id: int = 0
     """From 0."""
-    worker_id: str
+    worker_id: str = ""
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """By their names, in lower case and with ``_`` for ``-``."""
 
     @property
     def parent_job_id(self) -> JobId | None:
@@ -34,26 +49,72 @@ class FlusterContext:
         Raises:
             KeyError: It asked for none of that name.
         """
-        return int(os.environ[f"FLUSTER_PORT_{name.upper().replace('-', '_')}"])
+        port = self.ports.get(name.lower().replace("-", "_"))
+        if port is None:
+            msg = f"the job asked for no port {name!r}, but for: {', '.join(sorted(self.ports)) or 'none'}"
+            raise KeyError(msg)
+        return port
 
     @property
     def client(self) -> FlusterClient:
-        """Return a client of the cluster that runs this job; what it submits are children of the job.
+        """The cluster that runs this job; what is submitted there are children of the job.
 
         Raises:
             RuntimeError: This job was not told where that is.
         """
-        address = os.environ.get("FLUSTER_CONTROLLER_ADDRESS")
+        address = os.environ.get(CONTROLLER_ADDRESS)
         if not address:
-            msg = "FLUSTER_CONTROLLER_ADDRESS is not set in this job"
+            msg = f"{CONTROLLER_ADDRESS} is not set in this job"
             raise RuntimeError(msg)
-        return FlusterClient.remote(address, parent=self.job_id)
+        return _client(address, self.job_id)
+
+    @property
+    def registry(self) -> EndpointRegistry:
+        """Where this program tells where it answers."""
+        return self.client.endpoint_registry
+
+    @property
+    def resolver(self) -> Resolver:
+        """Where it finds others of its family."""
+        return self.client.resolver()
 
 
-def fluster_ctx() -> FlusterContext | None:
+_scope: ContextVar[FlusterContext | None] = ContextVar("fluster_context", default=None)
+
+
+def create_context_from_env() -> FlusterContext:
+    """Read the context that the variables of a job tell."""
+    ports = {name.removeprefix(_PORT).lower(): int(to) for name, to in os.environ.items() if name.startswith(_PORT)}
+    return FlusterContext(
+        own_job(),
+        int(os.environ.get("FLUSTER_ATTEMPT_ID", "0")),
+        os.environ.get("FLUSTER_WORKER_ID", ""),
+        ports,
+    )
+
+
+def fluster_ctx() -> FlusterContext:
+    """Return the job that this program is the call of; one without a name outside any."""
+    return _scope.get() or create_context_from_env()
+
+
+def get_fluster_ctx() -> FlusterContext | None:
     """Return the job that this program is the call of; ``None`` outside any."""
-    job_id = os.environ.get("FLUSTER_JOB_ID")
-    if not job_id:
-        return None
-    attempt = int(os.environ.get("FLUSTER_ATTEMPT_ID", "0"))
-    return FlusterContext(JobId(job_id), attempt, os.environ.get("FLUSTER_WORKER_ID", ""))
+    found = fluster_ctx()
+    return found if found.job_id else None
+
+
+@contextmanager
+def fluster_ctx_scope(context: FlusterContext) -> Iterator[FlusterContext]:
+    """Take a context for that of the program, for as long as this is open."""
+    tokens = _scope.set(context), taken.set(context.job_id)
+    try:
+        yield context
+    finally:
+        _scope.reset(tokens[0])
+        taken.reset(tokens[1])
+
+
+@cache
+def _client(address: str, job_id: JobId) -> FlusterClient:
+    return FlusterClient.remote(address, parent=job_id)

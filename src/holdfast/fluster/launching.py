@@ -20,6 +20,7 @@ _SKIPPED = frozenset({".git", ".venv", "__pycache__", "node_modules"})
 _ALWAYS = (1980, 1, 1, 0, 0, 0)
 """When files of a workspace were changed, so that an unchanged one is the same archive."""
 _MS = 1000
+_NO_REPOSITORY = b"not a git repository"
 
 
 @dataclass
@@ -89,7 +90,16 @@ def create_environment(
 
 
 def packed(workspace: Path) -> bytes:
-    """Pack a workspace: what git tracks or does not ignore, or everything where it is none of git's."""
+    """Pack a workspace: what git tracks or does not ignore, or everything where it is none of git's.
+
+    Links are left out.
+
+    Raises:
+        NotADirectoryError: It is none.
+        RuntimeError: It is git's, and git does not tell what is ignored there.
+    """
+    if not workspace.is_dir():
+        raise NotADirectoryError(workspace)
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(_names(workspace)):
@@ -102,15 +112,23 @@ def packed(workspace: Path) -> bytes:
 
 
 def _names(workspace: Path) -> Iterator[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the caller's own git
-        cwd=workspace,
-        capture_output=True,
-        check=False,
-    )
-    if listed.returncode == 0:
-        yield from (name for name in os.fsdecode(listed.stdout).split("\0") if name)
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the caller's own git
+            cwd=workspace,
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        listed = None
+    if listed is not None and listed.returncode == 0:
+        yield from dict.fromkeys(name for name in os.fsdecode(listed.stdout).split("\0") if name)
         return
+    if (workspace / ".git").exists() or (listed is not None and _NO_REPOSITORY not in listed.stderr):
+        why = "git is not installed" if listed is None else os.fsdecode(listed.stderr).strip()
+        msg = f"git does not tell what it ignores in {workspace}, which must not be sent: {why}"
+        raise RuntimeError(msg)
     for folder, below, names in os.walk(workspace):
         below[:] = [name for name in below if name not in _SKIPPED]
         yield from (Path(folder, name).relative_to(workspace).as_posix() for name in names)

@@ -15,6 +15,8 @@ from pathlib import Path
 _PROGRAM = "from holdfast.cli.main import main; main()"
 _LIMIT_S, _PAUSE_S = 60.0, 0.02
 _OWN = "HOLDFAST_"
+_ANYWHERE = {"HOLDFAST_FLUSTER_LISTEN": "127.0.0.1:0"}
+"""There may be a server here already, or another such cluster."""
 
 
 class LocalCluster:
@@ -32,7 +34,7 @@ class LocalCluster:
         with self._log.open("wb") as log:
             self._server = subprocess.Popen(  # noqa: S603 - this Python
                 [sys.executable, "-c", _PROGRAM, "up", "--port", "0", "--door", "fluster"],
-                env={**inherited, "HOLDFAST_DATA": str(self._place / "data")},
+                env={**inherited, "HOLDFAST_DATA": str(self._place / "data"), **_ANYWHERE},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -1,0 +1,99 @@
+"""Where programs of jobs answer: registered by them, and found by others below the same job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.fluster.rpc_client import RpcClusterClient
+
+
+@dataclass(frozen=True)
+class ResolvedEndpoint:
+    """An address that was found."""
+
+    url: str
+    actor_id: str
+    """The registration's: another one is another program's."""
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResolveResult:
+    """What was found under a name."""
+
+    name: str
+    endpoints: list[ResolvedEndpoint] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody answers there."""
+        return not self.endpoints
+
+    def first(self) -> ResolvedEndpoint:
+        """Return the one that was registered first.
+
+        Raises:
+            ValueError: There is none.
+        """
+        if not self.endpoints:
+            msg = f"nobody has registered {self.name!r}"
+            raise ValueError(msg)
+        return self.endpoints[0]
+
+
+class EndpointRegistry:
+    """Registers where the program of a job answers; names are below the job above all others."""
+
+    def __init__(self, client: RpcClusterClient, job_id: Callable[[], str]) -> None:
+        """Remember whom to tell; ``job_id`` says whose program this is."""
+        self._client, self._job_id = client, job_id
+
+    def register(self, name: str, address: str, metadata: Mapping[str, str] | None = None) -> str:
+        """Register an address, such as ``127.0.0.1:8080``, while this attempt runs; returns the registration's id.
+
+        Raises:
+            RuntimeError: This is no program of a job.
+            ClusterError: It is refused.
+        """
+        job_id = self._job_id()
+        return self._client.register_endpoint(below(job_id, name), address, job_id, metadata)
+
+    def unregister(self, endpoint_id: str) -> None:
+        """Take back a registration; one that is not there stays so."""
+        self._client.unregister_endpoint(endpoint_id)
+
+
+class Resolver:
+    """Finds what programs have registered below the job above all others of this one."""
+
+    def __init__(self, client: RpcClusterClient, job_id: Callable[[], str]) -> None:
+        """Remember whom to ask; ``job_id`` says whose program this is."""
+        self._client, self._job_id = client, job_id
+
+    def resolve(self, name: str) -> ResolveResult:
+        """Find all addresses that are registered under a name.
+
+        Raises:
+            RuntimeError: This is no program of a job.
+        """
+        wanted = below(self._job_id(), name)
+        found = [one for one in self._client.list_endpoints(wanted) if one.name == wanted]
+        return ResolveResult(
+            name, [ResolvedEndpoint(f"http://{one.address}", one.endpoint_id, dict(one.metadata)) for one in found]
+        )
+
+
+def below(job_id: str, name: str) -> str:
+    """Return the full name of an endpoint.
+
+    Raises:
+        RuntimeError: There is no such job.
+    """
+    if not job_id:
+        msg = "this is no program of a job: endpoints are found by name within the family of one"
+        raise RuntimeError(msg)
+    return f"{job_id.partition('/')[0]}/{name}"

@@ -1,0 +1,24 @@
+"""Which job this program is the call of, if it is that of any."""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar
+
+CONTROLLER_ADDRESS = "FLUSTER_CONTROLLER_ADDRESS"
+
+
+class JobId(str):
+    """The full name of a job; a child's has its parent's before the last slash."""
+
+    __slots__ = ()
+
+
+taken: ContextVar[JobId | None] = ContextVar("fluster_job", default=None)
+"""What it is taken for, whatever its variables say."""
+
+
+def own_job() -> JobId:
+    """Return the name of the job; empty outside any."""
+    found = taken.get()
+    return JobId(os.environ.get("FLUSTER_JOB_ID", "")) if found is None else found

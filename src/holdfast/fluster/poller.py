@@ -1,0 +1,55 @@
+"""Tells a program what a job prints, while that does something else."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING
+
+from holdfast.fluster.logs import LogEntry, LogFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.fluster.rpc_client import RpcClusterClient
+
+
+class LogPoller:
+    """Polls the lines of a job in a thread, and calls a handler for each, until the job has ended."""
+
+    def __init__(
+        self,
+        client: RpcClusterClient,
+        job_id: str,
+        handler: Callable[[LogEntry], None],
+        poll_interval: float = 1.0,
+    ) -> None:
+        """Remember what to do; ``start`` begins."""
+        self._client, self._job_id, self._handler = client, job_id, handler
+        self._poll_interval = poll_interval
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, unless it has."""
+        if self._thread is None:
+            self._stopped.clear()
+            self._thread = threading.Thread(target=self._poll, daemon=True)
+            self._thread.start()
+
+    def stop(self, timeout: float = 2.0) -> None:
+        """End, unless it has; wait so long for the handler."""
+        if self._thread is not None:
+            self._stopped.set()
+            self._thread.join(timeout)
+            self._thread = None
+
+    def _poll(self) -> None:
+        reader = self._client.log_reader(self._job_id, LogFilter())
+        for status in self._client.watch(self._job_id, math.inf, self._poll_interval, pause=self._stopped.wait):
+            for entry in reader.news(status.worker_address):
+                if self._stopped.is_set():
+                    return
+                self._handler(entry)
+            if self._stopped.is_set():
+                return

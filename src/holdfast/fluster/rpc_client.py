@@ -1,0 +1,317 @@
+"""Calls of the door from Python: submits calls, waits for them, ends them, reads what they print."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from holdfast.api.fluster._generated import cluster
+from holdfast.fluster.calling import CONTROLLER, FACTOR, FIRST_S, LIMIT_MS, LONGEST_S, PATIENCE_S, Calling
+from holdfast.fluster.inside import JobId
+from holdfast.fluster.logs import LogFilter, LogReader, NoWorkerError, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from google.protobuf.message import Message
+
+    from holdfast.fluster.launching import Entrypoint, RetryConfig
+    from holdfast.fluster.logs import LogEntry
+
+M = TypeVar("M", bound="Message")
+FINISHED = frozenset(
+    {
+        cluster.JOB_STATE_SUCCEEDED,
+        cluster.JOB_STATE_FAILED,
+        cluster.JOB_STATE_KILLED,
+        cluster.JOB_STATE_WORKER_FAILED,
+        cluster.JOB_STATE_UNSCHEDULABLE,
+    }
+)
+_FOLLOWED_S = 0.5
+
+
+class RpcClusterClient:
+    """Calls a cluster at an address."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        bundle: bytes | None = None,
+        bundle_gcs_path: str | None = None,
+        patience_s: float = PATIENCE_S,
+        timeout_ms: int = LIMIT_MS,
+    ) -> None:
+        """Remember where it is; nothing is sent yet.
+
+        Args:
+            address: The server's, such as ``http://127.0.0.1:7070``.
+            token: What it is shown; by default ``HOLDFAST_TOKEN``, if that is set.
+            bundle: The workspace of jobs, as a zip archive.
+            bundle_gcs_path: In its place, one that is kept there, as ``FLUSTER_BUNDLE_GCS_PATH`` names it.
+            patience_s: How long the server may be away before a call fails.
+            timeout_ms: How long one try of a call may take.
+        """
+        self._calling = Calling(address, token=token, patience_s=patience_s, timeout_ms=timeout_ms)
+        self._bundle = bundle
+        self._bundle_path = bundle_gcs_path
+
+    @property
+    def address(self) -> str:
+        """The server's."""
+        return self._calling.address
+
+    def submit(
+        self,
+        entrypoint: Entrypoint,
+        name: str,
+        resources: cluster.ResourceSpec,
+        environment: cluster.EnvironmentConfig | None = None,
+        ports: Sequence[str] | None = None,
+        scheduling_timeout_seconds: int = 0,
+        retry: RetryConfig | None = None,
+        *,
+        parent: str = "",
+    ) -> JobId:
+        """Submit a call; returns the full name of its job.
+
+        Raises:
+            ClusterError: It is refused, as a name that is taken.
+            ValueError: The name has a slash.
+            TypeError: The call cannot be pickled.
+        """
+        if "/" in name:
+            msg = f"the name {name!r} has a slash: children are submitted in their parent"
+            raise ValueError(msg)
+        sent = cluster.Controller.LaunchJobRequest(
+            name=f"{parent}/{name}" if parent else name,
+            serialized_entrypoint=entrypoint.serialized(),
+            resources=resources,
+            environment=environment,
+            ports=ports or (),
+            scheduling_timeout_seconds=scheduling_timeout_seconds,
+            parent_job_id=parent,
+            retry=None if retry is None else retry.message(),
+        )
+        kept = self._bundle_path or (os.environ.get("FLUSTER_BUNDLE_GCS_PATH") if parent else None)
+        if self._bundle is not None:
+            sent.bundle_blob = self._bundle
+        elif kept:
+            sent.bundle_gcs_path = kept
+        return JobId(self._call("LaunchJob", sent, cluster.Controller.LaunchJobResponse).job_id)
+
+    def status(self, job_id: str, *, include_result: bool = False) -> cluster.JobStatus:
+        """Say how a job does.
+
+        Raises:
+            ClusterError: There is no such job.
+        """
+        sent = cluster.Controller.GetJobStatusRequest(job_id=job_id, include_result=include_result)
+        return self._call("GetJobStatus", sent, cluster.Controller.GetJobStatusResponse).job
+
+    def result(self, job_id: str) -> Any:  # noqa: ANN401 - whatever was returned
+        """Return what the call of a job that succeeded returned; read only what you trust.
+
+        Raises:
+            LookupError: It left no result.
+        """
+        body = self.status(job_id, include_result=True).serialized_result
+        if not body:
+            msg = f"job {job_id!r} has no result"
+            raise LookupError(msg)
+        return pickle.loads(body)  # noqa: S301 - of the caller's own job
+
+    def wait(
+        self, job_id: str, timeout: float = 300.0, poll_interval: float = LONGEST_S, *, stream_logs: bool = False
+    ) -> cluster.JobStatus:
+        """Wait until a job has ended, and say how; what runs meanwhile is asked for more and more seldom.
+
+        Args:
+            job_id: The job.
+            timeout: How long to wait, in seconds.
+            poll_interval: The longest pause between two looks.
+            stream_logs: Whether to print what it prints.
+
+        Raises:
+            TimeoutError: It has not ended by then.
+            ClusterError: There is no such job.
+        """
+        reader, status = self.log_reader(job_id, LogFilter()), cluster.JobStatus()
+        for status in self.watch(job_id, timeout, poll_interval):
+            if stream_logs:
+                sys.stdout.writelines(f"{entry.data}\n" for entry in reader.news(status.worker_address))
+                sys.stdout.flush()
+        return status
+
+    def watch(
+        self, job_id: str, timeout: float, poll_interval: float, *, pause: Callable[[float], object] = time.sleep
+    ) -> Iterator[cluster.JobStatus]:
+        """Yield how a job does, again and again until it has ended, the end with it.
+
+        Raises:
+            TimeoutError: It has not ended by then.
+            ClusterError: There is no such job.
+        """
+        until, pause_s = time.monotonic() + timeout, FIRST_S
+        while True:
+            status = self.status(job_id)
+            yield status
+            if status.state in FINISHED:
+                return
+            left_s = until - time.monotonic()
+            if left_s <= 0:
+                msg = f"job {job_id!r} has not ended within {timeout:g} s"
+                raise TimeoutError(msg)
+            pause(min(pause_s, left_s))
+            pause_s = min(pause_s * FACTOR, poll_interval)
+
+    def fetch_logs(
+        self,
+        job_id: str,
+        *,
+        start_ms: int = 0,
+        max_lines: int = 0,
+        end_ms: int = 0,
+        start_line: int = 0,
+        regex: str = "",
+    ) -> list[LogEntry]:
+        """Read what the current or last attempt of a job has printed by now, from the worker that has it.
+
+        Args:
+            job_id: The job.
+            start_ms: Lines that were written after that.
+            max_lines: How many, 0 for all; those of one moment come together, also if they are a few more.
+            end_ms: Lines that were not written after that; 0 for no limit.
+            start_line: The number of the first line, from 0; negative for as many of the last.
+            regex: Lines that have this, as RE2 writes patterns.
+
+        Raises:
+            ValueError: No worker has it yet, or none has while it waits to be run again.
+            ClusterError: There is no such job, or something else of this cannot be asked for.
+        """
+        return [*self._lines(job_id, LogFilter(regex, start_line, start_ms, end_ms, max_lines))]
+
+    def follow_logs(
+        self,
+        job_id: str,
+        *,
+        start_ms: int = 0,
+        start_line: int = 0,
+        regex: str = "",
+        timeout: float = float("inf"),
+        poll_interval: float = _FOLLOWED_S,
+    ) -> Iterator[LogEntry]:
+        """Yield what a job prints, line by line and each once, until it has ended; of attempts one after the other.
+
+        What an attempt printed last is missed where the next one begins before the next look.
+
+        Raises:
+            TimeoutError: It has not ended by then.
+            ClusterError: There is no such job, or something else of this cannot be asked for.
+        """
+        reader = self.log_reader(job_id, LogFilter(regex, start_line, start_ms))
+        for status in self.watch(job_id, timeout, poll_interval):
+            yield from reader.news(status.worker_address)
+
+    def log_reader(self, job_id: str, wanted: LogFilter) -> LogReader:
+        """Return what reads the log of a job on where it stopped."""
+        return LogReader(wanted, partial(self._lines, job_id))
+
+    def _lines(self, job_id: str, wanted: LogFilter, place: str = "") -> Iterator[LogEntry]:
+        """Yield lines from a worker's address; from what the status says where that is none, or does not answer.
+
+        Raises:
+            NoWorkerError: It has none.
+        """
+        tried: list[str] = []
+
+        def where() -> str:
+            now = self.status(job_id).worker_address if tried or not place else place
+            if not (now or place):
+                msg = f"no worker has job {job_id!r}: it has printed nothing, or waits to be run again"
+                raise NoWorkerError(msg)
+            found = self._calling.at(now or place)
+            if found in tried:
+                return self.address  # who came in by a tunnel may not reach it otherwise
+            tried.append(found)
+            return found
+
+        return read(self._calling, job_id, wanted, where)
+
+    def terminate(self, job_id: str) -> None:
+        """End a job and its children; one that has ended stays as it ended."""
+        self._call("TerminateJob", cluster.Controller.TerminateJobRequest(job_id=job_id), cluster.Empty)
+
+    def terminate_prefix(self, prefix: str, *, exclude_finished: bool = True) -> list[JobId]:
+        """End the job of a name and all below it, also where there is no such job itself; returns those that ran.
+
+        Args:
+            prefix: The name, or ``name/`` for what is below it alone.
+            exclude_finished: Whether those that have ended are left out, which stay as they ended.
+        """
+        going = [
+            JobId(job.job_id)
+            for job in self.list_jobs(prefix=prefix)
+            if not (exclude_finished and job.state in FINISHED)
+        ]
+        for job_id in sorted(going, key=lambda name: name.count("/")):
+            self.terminate(job_id)
+        return going
+
+    def list_jobs(self, *, states: Collection[int] | None = None, prefix: str | None = None) -> list[cluster.JobStatus]:
+        """List jobs: of some states, or of a name.
+
+        Args:
+            states: Those that are meant.
+            prefix: ``a`` means that job and all below it, and not ``ab``; ``a/`` what is below it alone.
+        """
+        found = self._call("ListJobs", cluster.Controller.ListJobsRequest(), cluster.Controller.ListJobsResponse).jobs
+        above = None if prefix is None else f"{prefix.removesuffix('/')}/"
+        return [
+            job
+            for job in found
+            if (states is None or job.state in states)
+            and (above is None or job.job_id == prefix or job.job_id.startswith(above))
+        ]
+
+    def register_endpoint(self, name: str, address: str, job_id: str, metadata: Mapping[str, str] | None = None) -> str:
+        """Say where a program of a job answers, while its attempt runs; returns the registration's id."""
+        sent = cluster.Controller.RegisterEndpointRequest(
+            name=name, address=address, job_id=job_id, metadata=metadata or {}
+        )
+        return self._call("RegisterEndpoint", sent, cluster.Controller.RegisterEndpointResponse).endpoint_id
+
+    def unregister_endpoint(self, endpoint_id: str) -> None:
+        """Take back a registration; one that is not there stays so."""
+        sent = cluster.Controller.UnregisterEndpointRequest(endpoint_id=endpoint_id)
+        self._call("UnregisterEndpoint", sent, cluster.Empty)
+
+    def list_endpoints(self, prefix: str) -> list[cluster.Controller.Endpoint]:
+        """List the endpoints whose names begin so."""
+        sent = cluster.Controller.ListEndpointsRequest(prefix=prefix)
+        return [*self._call("ListEndpoints", sent, cluster.Controller.ListEndpointsResponse).endpoints]
+
+    def close(self) -> None:
+        """Close its connections; jobs go on."""
+        self._calling.close()
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _call(self, name: str, sent: Message, answered: type[M]) -> M:
+        return self._calling(f"{CONTROLLER}{name}", sent, answered)
