@@ -27,6 +27,7 @@ from iris.cluster.client.remote_client import RemoteClusterClient
 from iris.cluster.types import Entrypoint, EnvironmentSpec, JobName, TaskAttempt
 from iris.rpc import job_pb2, controller_pb2
 from iris.rpc.controller_connect import ControllerServiceClientSync, EndpointServiceClientSync
+from iris.time_proto import duration_to_proto
 from rigging.timing import Duration
 
 U = sys.argv[1]

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.service import endpoints
-from tests.e2e.fluster_stage import Connected, FlusterServer, RefusedError, cluster, launch
+from holdfast.service.endpoints import BOUNDS
+from tests.e2e.fluster_stage import Connected, FlusterServer, RefusedError, cluster, fluster, launch
 from tests.e2e.server import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["fluster"]
 
 Register = cluster.Controller.RegisterEndpointRequest
 
@@ -70,6 +73,39 @@ def test_an_endpoint_is_there_while_its_attempt_runs_and_never_after(
     assert door.refused("RegisterEndpoint", sent).code == "failed_precondition"
 
 
+def test_endpoints_outlive_their_server_and_not_what_ended_meanwhile(fluster: FlusterServer, tmp_path: Path) -> None:
+    door, gate = fluster.open(), tmp_path / "gate"
+    door("LaunchJob", launch("stays", "#!/bin/sh\nsleep 1000\n", cpu=0))
+    door("LaunchJob", launch("goes", f"#!/bin/sh\nuntil test -e {gate}; do sleep 0.05; done\n", cpu=0))
+    for name in ("stays", "goes"):
+        runs(door, name)
+        door("RegisterEndpoint", Register(name=f"x/{name}", address="here:1", job_id=name))
+    fluster.end()
+    fluster.start()
+    door = Connected(fluster)
+    there = [(f"x/{name}", "here:1", name) for name in ("stays", "goes")]
+    assert listed(door, "x") == there
+    fluster.end()
+    gate.touch()
+    fluster.start()
+    door = Connected(fluster)
+    door.ended("goes")
+    assert listed(door, "x/") == there[:1]
+
+
+def test_endpoints_are_found_by_whole_segments_of_their_names(door: Connected) -> None:
+    door("LaunchJob", launch("seg", "#!/bin/sh\nsleep 1000\n", cpu=0))
+    runs(door, "seg")
+    for name in ("seg/a", "seg/a/b", "seg/ab"):
+        door("RegisterEndpoint", Register(name=name, address="b", job_id="seg"))
+    assert [name for name, _, _ in listed(door, "seg/a")] == ["seg/a", "seg/a/b"]
+    assert [name for name, _, _ in listed(door, "seg/a/")] == ["seg/a/b"]
+    assert listed(door, "seg/\0") == []
+    wrong = door.refused("RegisterEndpoint", Register(name="a\0b", address="b", job_id="seg", metadata={"\0": "\0"}))
+    assert (wrong.code, wrong.paths) == ("invalid_argument", ["name"])
+    door("TerminateJob", cluster.Controller.TerminateJobRequest(job_id="seg"))
+
+
 @pytest.mark.slow
 def test_endpoints_are_bounded_and_what_is_wrong_with_one_is_said_at_once(door: Connected) -> None:
     door("LaunchJob", launch("many", "#!/bin/sh\nsleep 1000\n", cpu=0))
@@ -77,8 +113,8 @@ def test_endpoints_are_bounded_and_what_is_wrong_with_one_is_said_at_once(door: 
     refused = door.refused("RegisterEndpoint", Register(job_id="many", metadata={"x": "y" * 5000}, name="n" * 1024))
     assert (refused.code, refused.paths) == ("invalid_argument", ["name", "address", "metadata"])
     assert door.refused("RegisterEndpoint", Register(job_id="nobody", name="a", address="b")).code == "not_found"
-    for at in range(endpoints.MOST_EACH):
+    for at in range(BOUNDS.of_a_run):
         door("RegisterEndpoint", Register(job_id="many", name=f"many/{at}", address="b"))
     with pytest.raises(RefusedError, match="too many endpoints"):
         door("RegisterEndpoint", Register(job_id="many", name="one more", address="b"))
-    assert len(listed(door, "many/")) == endpoints.MOST_EACH
+    assert len(listed(door, "many/")) == BOUNDS.of_a_run

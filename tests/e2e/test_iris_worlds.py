@@ -115,3 +115,50 @@ done([ended, sorted(text for key, text in lines("/ann/top/") if key.startswith("
         python=str(python_of("iris")),
     )
     assert (ended, family) == (4, ["from below"])
+
+
+def test_endpoints_are_those_of_attempts_that_run_while_their_lease_lasts(door: IrisServer) -> None:
+    leases, found, refusals, renewed, after = door.iris()(
+        """
+def names(**more):
+    return [[one.name, one.address, one.task_id, dict(one.metadata)] for one in
+            endpoints.list_endpoints(C.ListEndpointsRequest(**more)).endpoints]
+
+def register(**more):
+    asked = {"name": "/x/y", "address": "h:1", "task_id": "/ann/serve/0", "endpoint_id": "e1", **more}
+    return endpoints.register_endpoint(C.RegisterEndpointRequest(**asked))
+
+launch("/ann/serve", "sleep", "100", replicas=2)
+until("/ann/serve", "RUNNING", tasks=["RUNNING"])
+leases = [register(metadata={"a": "b"}).lease_duration.milliseconds,
+          register(endpoint_id="e2", name="/x/z", task_id="/ann/serve/1",
+                   lease_duration=duration_to_proto(Duration.from_seconds(45))).lease_duration.milliseconds]
+found = [names(prefix="/x"), names(prefix="/x/y", exact=True), names(prefix="/x", exact=True),
+         names(task_ids=["/ann/serve/1"])]
+launch("/ann/other", "sleep", "100")
+until("/ann/other", "RUNNING", tasks=["RUNNING"])
+refusals = [refused(register, **more)[0] for more in (
+    {"attempt_id": 5}, {"task_id": "/ann/none/0"}, {"task_id": "/ann/serve/9"}, {"task_id": "/ann/serve"},
+    {"name": ""}, {"address": "h" * 2000}, {"metadata": {"a": "b" * 5000}},
+    {"task_id": "/ann/other/0"})]
+refusals.append(refused(endpoints.list_endpoints, C.ListEndpointsRequest(task_ids=["bad"]))[0])
+register(address="h:2")
+renewed = names(prefix="/x/y")
+endpoints.unregister_endpoint(C.UnregisterEndpointRequest(endpoint_id="e1"))
+endpoints.unregister_endpoint(C.UnregisterEndpointRequest(endpoint_id="nobody's"))
+gone = names(prefix="/x/y")
+client.kick_tasks(["/ann/serve"], job_pb2.TASK_STATE_PREEMPTED, "")
+deadline = time.monotonic() + 60
+while names() and time.monotonic() < deadline:
+    time.sleep(0.05)
+done([leases, found, refusals, renewed, [gone, names()]])
+"""
+    )
+    one = ["/x/y", "h:1", "/ann/serve/0", {"a": "b"}]
+    two = ["/x/z", "h:1", "/ann/serve/1", {}]
+    assert leases == [600_000, 180_000]
+    assert found == [[one, two], [one], [], [two]]
+    wrong, conflict = "INVALID_ARGUMENT", "FAILED_PRECONDITION"
+    assert refusals == [conflict, "NOT_FOUND", "NOT_FOUND", wrong, wrong, wrong, wrong, conflict, wrong]
+    assert renewed == [["/x/y", "h:2", "/ann/serve/0", {}]]
+    assert after == [[], []]

@@ -38,6 +38,7 @@ from holdfast.storage.rules import (
     unknown_job,
     without,
 )
+from tools.memory_store.endpoints import MemoryEndpointStore
 from tools.memory_store.figures import MemoryFigureStore
 from tools.memory_store.jobs import JobTable, in_set
 from tools.memory_store.names import MemoryNameStore
@@ -65,6 +66,7 @@ class MemoryStore(
     MemoryOverviewStore,
     MemoryFigureStore,
     MemoryNameStore,
+    MemoryEndpointStore,
 ):
     """Every part of the ``Store`` port; safe to use from many threads."""
 
@@ -78,6 +80,7 @@ class MemoryStore(
         MemoryOverviewStore.__init__(self, self._lock, self._table)
         MemoryFigureStore.__init__(self, self._lock, self._table)
         MemoryNameStore.__init__(self, self._lock, self._table)
+        MemoryEndpointStore.__init__(self, self._lock, self._table)
         self._requested = 0
         self._submitted = 0
         self._intake: list[tuple[str, str, float, int]] = []

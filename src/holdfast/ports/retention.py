@@ -94,6 +94,9 @@ class RetentionStore(Protocol):
     def delete_notifications(self, *, settled_before: float, limit: int) -> int:
         """Forget up to ``limit`` notifications that were delivered or given up before; returns how many."""
 
+    def delete_endpoints(self, now: float, *, limit: int) -> int:
+        """Forget up to ``limit`` endpoints that nobody finds any more; returns how many."""
+
     def specs_with(self, part: str) -> Iterator[str]:
         """Read the specifications of all jobs and workloads that hold a text, in parts of one transaction each."""
 

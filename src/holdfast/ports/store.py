@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.domain.record import Struct, field
 from holdfast.ports.catalogue import CatalogueStore
+from holdfast.ports.endpoints import EndpointStore
 from holdfast.ports.events import AuditStore, EventStore
 from holdfast.ports.names import NameStore
 from holdfast.ports.notifications import NotificationStore
@@ -357,6 +358,7 @@ class Store(
     SubmissionStore,
     QueryStore,
     NameStore,
+    EndpointStore,
     WorkloadQueries,
     CatalogueStore,
     EventStore,

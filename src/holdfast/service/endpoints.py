@@ -1,19 +1,19 @@
 """Endpoints: where programs of jobs answer, under names by which others find them.
 
-One belongs to the attempt that registered it, and is there while that runs: the address of a dead program is no
-address of the next. They are kept in memory, as they mean nothing once their programs are gone.
+One belongs to the attempt that registered it, and is found while that runs. They are stored: programs do not notice
+that a server was killed, and would not register again.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
+from holdfast.domain.access.group import BELOW, Grouped
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import Conflict, InvalidRequest, NotFound, Problem, Refused
-from holdfast.ports.store import JobFilter
+from holdfast.errors import Conflict, InvalidRequest, NotFound, Problem
+from holdfast.ports.endpoints import Bounds, Endpoint, EndpointFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,68 +22,67 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.service.operations.backend import Backend
 
-MOST, MOST_EACH = 10_000, 100
-"""Endpoints in all, and of one job."""
-LONGEST_NAME, LONGEST_ADDRESS = 1_023, 255
+BOUNDS = Bounds(in_all=10_000, of_a_run=100)
+LONGEST_NAME, LONGEST_ADDRESS, LONGEST_ID = 1_023, 1_023, 255
+"""Bytes: what an index of PostgreSQL holds is counted so."""
 LARGEST_METADATA = 4_096
 """Characters, names and values together."""
 
 
-class Endpoint(Struct, frozen=True):
-    """Where a program answers."""
+class Registration(Struct, frozen=True):
+    """What somebody wants to register for a job."""
 
-    id: str
     name: str
     address: str
-    job_id: str
+    job: Job
+    """As it is now."""
     job_name: str
-    """What its clients call the job."""
-    attempt: int
-    metadata: Mapping[str, str]
+    """What its clients call it."""
+    rank: int = 0
+    metadata: Mapping[str, str] = {}
+    id: str = ""
+    """Of one that is new or renewed; empty: one is given."""
+    lease_s: float | None = None
+    """For how long, unless it is renewed; ``None``: while the attempt runs."""
 
 
-class Endpoints:
-    """Those that there are."""
+class Endpoints(Struct, frozen=True):
+    """Those that clients of one protocol register and find."""
 
-    def __init__(self, backend: Backend) -> None:
-        """Begin with none."""
-        self._backend = backend
-        self._lock = threading.Lock()
-        self._known: dict[str, Endpoint] = {}
+    backend: Backend
+    system: str
 
-    def register(self, caller: Caller, job: Job, asked: Endpoint) -> str:
+    def register(self, caller: Caller, asked: Registration) -> str:
         """Register an endpoint of a job's running attempt, and return its id; the same again has the id it had.
-
-        Args:
-            caller: Who asks.
-            job: The job, as it is now.
-            asked: The endpoint, which has neither an id nor an attempt yet.
 
         Raises:
             InvalidRequest: It is not valid; with all problems.
-            Conflict: The job does not run.
+            NotFound: The job is gone.
+            Conflict: The job does not run, or that id is another's.
             Refused: There are too many.
             Forbidden: It is not the caller's to say where the job answers.
         """
         problems = [*_problems(asked)]
         if problems:
             raise InvalidRequest("; ".join(map(str, problems)), problems=problems)
-        self._backend.seeing(caller).require(Right.CANCEL, [job])
+        job, now = asked.job, self.backend.clock.now()
+        self.backend.seeing(caller).require(Right.CANCEL, [job])
         if job.state is not JobState.RUNNING:
             msg = f"the job is {job.state}: endpoints are those of a program that runs"
             raise Conflict(msg)
-        with self._lock:
-            own = [one for one in self._known.values() if one.job_id == job.id]
-            if len(self._known) >= MOST or any(one.attempt != job.attempt for one in own):
-                self._forget_ended()
-                own = [one for one in own if one.id in self._known]
-            same = next((one for one in own if (one.name, one.address) == (asked.name, asked.address)), None)
-            if same is None and (len(own) >= MOST_EACH or len(self._known) >= MOST):
-                msg = f"there are too many endpoints: {MOST_EACH} of a job, {MOST:,} in all"
-                raise Refused(msg, hint="unregister some")
-            key = self._backend.ids.new() if same is None else same.id
-            self._known[key] = evolve(asked, id=key, attempt=job.attempt)
-        return key
+        endpoint = Endpoint(
+            id=asked.id or self.backend.ids.new(),
+            system=self.system,
+            name=asked.name,
+            address=asked.address,
+            job_id=job.id,
+            job_name=asked.job_name,
+            attempt=job.attempt,
+            rank=asked.rank,
+            metadata=asked.metadata,
+            until=None if asked.lease_s is None else now + asked.lease_s,
+        )
+        return self.backend.store.register_endpoint(endpoint, now, BOUNDS, renewed=bool(asked.id))
 
     def unregister(self, caller: Caller, key: str) -> None:
         """Forget an endpoint; one that is not there stays so.
@@ -91,12 +90,12 @@ class Endpoints:
         Raises:
             Forbidden: It is not the caller's.
         """
-        known = self._known.get(key)
-        if known is None:
+        store = self.backend.store
+        known = store.endpoint(key)
+        if known is None or known.system != self.system:
             return
-        self._backend.seeing(caller).require(Right.CANCEL, self._backend.store.jobs_by_id([known.job_id]))
-        with self._lock:
-            self._known.pop(key, None)
+        self.backend.seeing(caller).require(Right.CANCEL, store.jobs_by_id([known.job_id]))
+        store.remove_endpoint(key)
 
     def lookup(self, caller: Caller, name: str) -> Endpoint:
         """Return the endpoint of a name that was registered last.
@@ -104,44 +103,41 @@ class Endpoints:
         Raises:
             NotFound: No program that runs has it.
         """
-        found = [one for one in self._seen(caller) if one.name == name]
+        found = self.list(caller, EndpointFilter(self.system, name=name))
         if not found:
             msg = f"endpoint {name!r} does not exist"
             raise NotFound(msg, hint="it is there while the attempt runs that registered it")
         return found[-1]
 
-    def named(self, caller: Caller, prefix: str) -> Sequence[Endpoint]:
-        """List the endpoints whose names begin so."""
-        return [one for one in self._seen(caller) if one.name.startswith(prefix)]
+    def below(self, caller: Caller, prefix: str) -> Sequence[Endpoint]:
+        """List the endpoints of a name and those below it; of a prefix that ends with a slash only the latter."""
+        if not prefix or prefix.endswith(BELOW):
+            return self.list(caller, EndpointFilter(self.system, begins=prefix))
+        return self.list(caller, EndpointFilter(self.system, below=Grouped(prefix, below=True)))
 
-    def _seen(self, caller: Caller) -> list[Endpoint]:
-        """Return those that are there now and that somebody may know of."""
-        with self._lock:
-            self._forget_ended()
-            there = [*self._known.values()]
-        if not there:
-            return []
-        where = self._backend.seeing(caller).listed(JobFilter(ids=frozenset(one.job_id for one in there)))
-        known = {job.id for job in self._backend.store.jobs(where)}
-        return [one for one in there if one.job_id in known]
-
-    def _forget_ended(self) -> None:
-        """Forget those of attempts that do not run any more."""
-        ids = {one.job_id for one in self._known.values()}
-        jobs = {job.id: job for job in self._backend.store.jobs_by_id([*ids]) if job.state is JobState.RUNNING}
-        ended = [
-            key for key, one in self._known.items() if one.job_id not in jobs or jobs[one.job_id].attempt != one.attempt
-        ]
-        for key in ended:
-            del self._known[key]
+    def list(self, caller: Caller, where: EndpointFilter) -> Sequence[Endpoint]:
+        """List the endpoints that there are now and that somebody may know of."""
+        texts = (where.name or "", where.begins, "" if where.below is None else where.below.name)
+        if any("\0" in text for text in texts):
+            return ()  # none has one in its name
+        seen = self.backend.seeing(caller).known()
+        return self.backend.store.endpoints(evolve(where, seen=seen), self.backend.clock.now())
 
 
-def _problems(asked: Endpoint) -> Iterable[Problem]:
-    for path, text, longest in (("name", asked.name, LONGEST_NAME), ("address", asked.address, LONGEST_ADDRESS)):
-        if not text:
+def _problems(asked: Registration) -> Iterable[Problem]:
+    limits = (
+        ("name", asked.name, LONGEST_NAME),
+        ("address", asked.address, LONGEST_ADDRESS),
+        ("endpoint_id", asked.id, LONGEST_ID),
+    )
+    for path, text, longest in limits:
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if not text and path != "endpoint_id":
             yield Problem(path, "is required")
-        elif len(text) > longest:
-            yield Problem(path, f"has {len(text)} characters", allowed=(f"1 to {longest}",))
+        elif size > longest:
+            yield Problem(path, f"has {size} bytes", allowed=(f"1 to {longest}",))
+        elif "\0" in text:
+            yield Problem(path, "has a NUL in it")
     size = sum(len(key) + len(value) for key, value in asked.metadata.items())
     if size > LARGEST_METADATA:
         yield Problem("metadata", f"has {size} characters", allowed=(f"up to {LARGEST_METADATA}",))

@@ -99,6 +99,7 @@ class Retention:
         expired = self._store.expired_jobs(until=now, limit=_JOBS_PER_STEP)
         if now - self._expired_at > _READ_EVERY_S:
             self._expired_at, self._waited = now, None
+            self._store.delete_endpoints(now, limit=_ROWS_PER_STEP)
         forgotten = self._delete(expired) if expired else 0
         failed = self._discard_files()
         if failed is not None:

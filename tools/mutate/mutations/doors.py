@@ -4,13 +4,57 @@ from __future__ import annotations
 
 from tools.mutate.mutation import Mutation
 
+_ENDPOINTS, _STORED = "storage/sql/rows/endpoints.py", "contract/test_store_endpoints.py"
+
 MUTATIONS = (
     Mutation(
         "the endpoint of an attempt outlives it",
-        "service/endpoints.py",
-        " or jobs[one.job_id].attempt != one.attempt",
+        _ENDPOINTS,
+        "_JOBS.attempt == _ROWS.attempt, ",
         "",
-        ("e2e/test_fluster_endpoints.py::test_an_endpoint_is_there_while_its_attempt_runs_and_never_after",),
+        (_STORED,),
+    ),
+    Mutation(
+        "the endpoint of a job that does not run is found",
+        _ENDPOINTS,
+        ", _JOBS.state == JobState.RUNNING.value",
+        "",
+        (_STORED,),
+    ),
+    Mutation(
+        "leases of endpoints never run out",
+        _ENDPOINTS,
+        "or_(_ROWS.until.is_(None), _ROWS.until > now)",
+        "or_(_ROWS.until.is_(None), _ROWS.until > 0)",
+        (_STORED,),
+    ),
+    Mutation(
+        "an endpoint is renewed by whoever knows its id",
+        _ENDPOINTS,
+        "if tuple(there) == (endpoint.job_id, endpoint.system, endpoint.rank):",
+        "if there:",
+        (_STORED,),
+    ),
+    Mutation(
+        "there may be any number of endpoints of a run",
+        _ENDPOINTS,
+        "if connection.execute(own).scalar_one() >= bounds.of_a_run:",
+        "if connection.execute(own).scalar_one() < 0:",
+        (_STORED,),
+    ),
+    Mutation(
+        "endpoints that are over take up room",
+        _ENDPOINTS,
+        "        connection.execute(delete(_TABLE).where(_is_over(now)))\n        if",
+        "        if",
+        (_STORED,),
+    ),
+    Mutation(
+        "endpoints are listed by how a text begins",
+        "service/endpoints.py",
+        "EndpointFilter(self.system, below=Grouped(prefix, below=True))",
+        "EndpointFilter(self.system, begins=prefix)",
+        ("e2e/test_fluster_endpoints.py::test_endpoints_are_found_by_whole_segments_of_their_names",),
     ),
     Mutation(
         "an answer with lines of a log ends in the middle of a moment",

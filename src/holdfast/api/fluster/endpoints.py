@@ -8,12 +8,13 @@ from holdfast.api.connect.refusals import refuse
 from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER
 from holdfast.errors import Problem
-from holdfast.service.endpoints import Endpoint
+from holdfast.service.endpoints import Endpoints, Registration
 from holdfast.service.manifests.fluster import SYSTEM
 from holdfast.service.operations.jobs import NamedJobs
 
 if TYPE_CHECKING:
     from holdfast.api.connect.calls import Asked
+    from holdfast.ports.endpoints import Endpoint
 
 
 @CALLS.answers("RegisterEndpoint", CONTROLLER)
@@ -24,15 +25,15 @@ def register_endpoint(
     if not sent.job_id:
         refuse("job_id must not be empty", [Problem("job_id", "is required", hint="the full name of a job")])
     job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, sent.job_id)
-    wanted = Endpoint("", sent.name, sent.address, job.id, sent.job_id, 0, dict(sent.metadata))
-    key = asked.door.endpoints.register(asked.caller, job, wanted)
+    wanted = Registration(sent.name, sent.address, job, sent.job_id, metadata=dict(sent.metadata))
+    key = Endpoints(asked.backend, SYSTEM).register(asked.caller, wanted)
     return cluster.Controller.RegisterEndpointResponse(endpoint_id=key)
 
 
 @CALLS.answers("UnregisterEndpoint", CONTROLLER)
 def unregister_endpoint(asked: Asked, sent: cluster.Controller.UnregisterEndpointRequest) -> None:
     """Forget an endpoint; one that is not there stays so."""
-    asked.door.endpoints.unregister(asked.caller, sent.endpoint_id)
+    Endpoints(asked.backend, SYSTEM).unregister(asked.caller, sent.endpoint_id)
 
 
 @CALLS.answers("LookupEndpoint", CONTROLLER)
@@ -40,7 +41,7 @@ def lookup_endpoint(
     asked: Asked, sent: cluster.Controller.LookupEndpointRequest
 ) -> cluster.Controller.LookupEndpointResponse:
     """Find the endpoint of a name."""
-    found = asked.door.endpoints.lookup(asked.caller, sent.name)
+    found = Endpoints(asked.backend, SYSTEM).lookup(asked.caller, sent.name)
     return cluster.Controller.LookupEndpointResponse(endpoint=_told(found))
 
 
@@ -48,8 +49,8 @@ def lookup_endpoint(
 def list_endpoints(
     asked: Asked, sent: cluster.Controller.ListEndpointsRequest
 ) -> cluster.Controller.ListEndpointsResponse:
-    """List the endpoints whose names begin so."""
-    found = asked.door.endpoints.named(asked.caller, sent.prefix)
+    """List the endpoints of a name and those below it."""
+    found = Endpoints(asked.backend, SYSTEM).below(asked.caller, sent.prefix)
     return cluster.Controller.ListEndpointsResponse(endpoints=map(_told, found))
 
 

@@ -10,7 +10,6 @@ from holdfast.api.connect.serving import Connect, Setup
 from holdfast.api.fluster import endpoints, jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
 from holdfast.domain.record import Struct
-from holdfast.service.endpoints import Endpoints
 from holdfast.service.launches import Known, Launches
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ class Door:
         """
         self.launches = Launches(backend, again_s=own.again_s)
         self.known = Known(backend)
-        self.endpoints = Endpoints(backend)
         self.address = own.address
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
         self.setup = Setup(backend, caller, self._threads, refusal, written, self)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.connect.calls import Calls
 from holdfast.api.connect.serving import Connect, Setup
-from holdfast.api.iris import jobs, logs, tasks, workers  # noqa: F401 - each registers its calls
+from holdfast.api.iris import endpoints, jobs, logs, tasks, workers  # noqa: F401 - each registers its calls
 from holdfast.api.iris._generated.pool import PROTOCOL
 from holdfast.api.iris.calls import CALLS, CONTROLLER, LOG_SERVER, PREFIX, Place
 from holdfast.api.iris.launching import launching

@@ -121,3 +121,23 @@ names = Table(
     sqlite_with_rowid=False,
 )
 """What other systems call jobs."""
+
+endpoints = Table(
+    "endpoints",
+    metadata,
+    Column("seq", tables.Counter, primary_key=True, autoincrement=True),
+    Column("id", tables.Key, nullable=False, unique=True),
+    Column("system", tables.Key, nullable=False),
+    Column("name", tables.Key, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("job_id", tables.Key, nullable=False, index=True),
+    Column("job_name", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("metadata", Text, nullable=False),
+    Column("until", Double),
+    ForeignKeyConstraint(["job_id"], ["jobs.id"], ondelete="CASCADE"),
+    Index(None, "system", "name"),
+    sqlite_autoincrement=True,
+)
+"""Where programs of jobs answer."""

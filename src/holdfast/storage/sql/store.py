@@ -15,6 +15,7 @@ from holdfast.storage.sql.notifications import SqlNotificationStore
 from holdfast.storage.sql.overview import SqlOverviewStore
 from holdfast.storage.sql.query import SqlQueryStore
 from holdfast.storage.sql.retention import SqlRetentionStore
+from holdfast.storage.sql.rows.endpoints import SqlEndpointStore
 from holdfast.storage.sql.submission import SqlSubmissionStore
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class SqlStore(
     SqlOverviewStore,
     SqlNotificationStore,
     SqlFigureStore,
+    SqlEndpointStore,
 ):
     """Every part of the ``Store`` port; safe to use from many threads."""
 

@@ -1,0 +1,89 @@
+"""Endpoints: where tasks answer, each for a time, within which their clients renew them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.api.connect.refusals import Code, Rejected, refuse
+from holdfast.api.iris._generated import controller, job
+from holdfast.api.iris.calls import CALLS, ENDPOINTS
+from holdfast.api.iris.family import named, newest
+from holdfast.ports.endpoints import EndpointFilter
+from holdfast.service.endpoints import Endpoints, Registration
+from holdfast.service.manifests import iris
+
+if TYPE_CHECKING:
+    from holdfast.api.connect.calls import Asked
+
+SYSTEM = "iris"
+LONGEST_LEASE_S, SHORTEST_LEASE_S = 600.0, 180.0
+MOST_TASKS = 1_000
+"""Named in one question."""
+_MS = 1000
+_Controller = controller.Controller
+
+
+@CALLS.answers("RegisterEndpoint", ENDPOINTS)
+def register_endpoint(
+    asked: Asked, sent: controller.Controller.RegisterEndpointRequest
+) -> controller.Controller.RegisterEndpointResponse:
+    """Register an endpoint of the attempt of a task that runs, or renew it."""
+    task = named(iris.read_task, sent.task_id, "task_id")
+    found = newest(asked, task.job)
+    if found is None or task.index >= found.gang:
+        raise Rejected(Code.NOT_FOUND, f"Task {sent.task_id} not found")
+    if found.terminal:
+        told = f"Task {sent.task_id} is already terminal; endpoint not registered"
+        raise Rejected(Code.FAILED_PRECONDITION, told)
+    attempt = sent.attempt_id if task.attempt is None else task.attempt
+    if attempt != max(0, found.attempt - 1):
+        told = f"Task {sent.task_id} attempt {attempt} is no longer current"
+        raise Rejected(Code.FAILED_PRECONDITION, told)
+    lease_s = sent.lease_duration.milliseconds / _MS if sent.HasField("lease_duration") else LONGEST_LEASE_S
+    granted_s = min(max(lease_s, SHORTEST_LEASE_S), LONGEST_LEASE_S)
+    wanted = Registration(
+        sent.name,
+        sent.address,
+        found,
+        str(task.job),
+        rank=task.index,
+        metadata=dict(sent.metadata),
+        id=sent.endpoint_id,
+        lease_s=granted_s,
+    )
+    answer = _Controller.RegisterEndpointResponse(
+        endpoint_id=Endpoints(asked.backend, SYSTEM).register(asked.caller, wanted)
+    )
+    answer.lease_duration.milliseconds = round(granted_s * _MS)
+    return answer
+
+
+@CALLS.answers("UnregisterEndpoint", ENDPOINTS)
+def unregister_endpoint(asked: Asked, sent: controller.Controller.UnregisterEndpointRequest) -> job.Empty:
+    """Forget an endpoint; one that is not there stays so."""
+    Endpoints(asked.backend, SYSTEM).unregister(asked.caller, sent.endpoint_id)
+    return job.Empty()
+
+
+@CALLS.answers("ListEndpoints", ENDPOINTS)
+def list_endpoints(
+    asked: Asked, sent: controller.Controller.ListEndpointsRequest
+) -> controller.Controller.ListEndpointsResponse:
+    """List the endpoints of a name, or those whose names begin with a text; of all tasks, or of some."""
+    if len(sent.task_ids) > MOST_TASKS:
+        refuse(f"task_ids has {len(sent.task_ids)}; at most {MOST_TASKS}")
+    tasks = {(str(task.job), task.index) for task in (named(iris.read_task, one, "task_ids") for one in sent.task_ids)}
+    where = EndpointFilter(
+        SYSTEM,
+        name=sent.prefix if sent.exact else None,
+        begins="" if sent.exact else sent.prefix,
+        job_names=frozenset(name for name, _ in tasks) if tasks else None,
+    )
+    answer = _Controller.ListEndpointsResponse()
+    for one in Endpoints(asked.backend, SYSTEM).list(asked.caller, where):
+        if not tasks or (one.job_name, one.rank) in tasks:
+            task_id = f"{one.job_name}/{one.rank}"
+            answer.endpoints.add(
+                endpoint_id=one.id, name=one.name, address=one.address, task_id=task_id, metadata=one.metadata
+            )
+    return answer

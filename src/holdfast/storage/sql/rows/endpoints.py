@@ -1,0 +1,166 @@
+"""Endpoints: rows that are there while the attempt runs that registered them, and forgotten when somebody sees them.
+
+Whether an attempt runs is asked of its job each time, so that its end costs nothing more than itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, text, update
+
+from holdfast.compiled.records import dump_json, load_json, storable
+from holdfast.domain.job import JobState
+from holdfast.errors import Conflict
+from holdfast.ports.endpoints import Endpoint
+from holdfast.storage.rules import gone_job, not_running, too_many_endpoints
+from holdfast.storage.sql import declared, tables
+from holdfast.storage.sql.part import StorePart
+from holdfast.storage.sql.rows.conditions import in_group, seen_by
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection, Row
+
+    from holdfast.ports.endpoints import Bounds, EndpointFilter
+
+_TABLE = declared.endpoints
+_ROWS = _TABLE.c
+_JOBS = tables.jobs.c
+_RUNS = and_(_JOBS.id == _ROWS.job_id, _JOBS.attempt == _ROWS.attempt, _JOBS.state == JobState.RUNNING.value)
+_COLUMNS = tuple(column for column in _ROWS if column.name != "seq")
+_LOCK = 0x_401D_E4D5
+"""One registration at a time: they are counted."""
+_LAST_CHARACTER = "\U0010ffff"
+_SURROGATES = range(0xD800, 0xE000)
+
+
+class SqlEndpointStore(StorePart):
+    """``EndpointStore``: the part of the store for endpoints."""
+
+    def register_endpoint(self, endpoint: Endpoint, now: float, bounds: Bounds, *, renewed: bool) -> str:
+        """Register an endpoint of the attempt of a job that runs; returns its id."""
+        with self._database.writing() as connection:
+            if not self._database.is_sqlite:  # which has one writer at a time
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            _require_attempt(connection, endpoint)
+            stale = (_ROWS.attempt != endpoint.attempt) | (_ROWS.until <= now)
+            connection.execute(delete(_TABLE).where(_ROWS.job_id == endpoint.job_id, stale))
+            known = _known(connection, endpoint, now, renewed=renewed)
+            if known is not None:
+                connection.execute(update(_TABLE).where(_ROWS.id == known).values(_values(endpoint, known)))
+                return known
+            _require_room(connection, endpoint, now, bounds)
+            connection.execute(insert(_TABLE).values(_values(endpoint, endpoint.id)))
+        return endpoint.id
+
+    def remove_endpoint(self, key: str) -> None:
+        """Forget an endpoint; one that is not there stays so."""
+        with self._database.writing() as connection:
+            connection.execute(delete(_TABLE).where(_ROWS.id == storable(key)))
+
+    def endpoint(self, key: str) -> Endpoint | None:
+        """Return the endpoint of an id, also of an attempt that is over."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(*_COLUMNS).where(_ROWS.id == storable(key))).first()
+        return None if row is None else _read(row)
+
+    def endpoints(self, where: EndpointFilter, now: float) -> Sequence[Endpoint]:
+        """List the endpoints of attempts that run and whose lease is not over, in the order in which they came."""
+        query = select(*_COLUMNS).join(tables.jobs, _RUNS).where(_lasts(now), *_meant(where)).order_by(_ROWS.seq)
+        with self._database.reading() as connection:
+            return [_read(row) for row in connection.execute(query)]
+
+    def delete_endpoints(self, now: float, *, limit: int) -> int:
+        """Forget up to ``limit`` endpoints that nobody finds any more; returns how many."""
+        over = select(_ROWS.id).where(_is_over(now)).limit(limit)
+        with self._database.reading() as connection:
+            if connection.execute(over.limit(1)).first() is None:
+                return 0
+        with self._database.writing() as connection:
+            return connection.execute(delete(_TABLE).where(_ROWS.id.in_(over))).rowcount
+
+
+def _require_attempt(connection: Connection, endpoint: Endpoint) -> None:
+    """Make sure that an endpoint's attempt runs: one that ends from now on takes it along."""
+    job = connection.execute(select(_JOBS.state, _JOBS.attempt).where(_JOBS.id == endpoint.job_id)).first()
+    if job is None:
+        raise gone_job(endpoint.job_id)
+    if job.state != JobState.RUNNING or job.attempt != endpoint.attempt:
+        raise not_running(endpoint, job.state, job.attempt)
+
+
+def _known(connection: Connection, endpoint: Endpoint, now: float, *, renewed: bool) -> str | None:
+    """Return the id of the one that is registered again; one that nobody finds any more makes way."""
+    if not renewed:
+        same = (
+            getattr(_ROWS, name) == getattr(endpoint, name)
+            for name in ("job_id", "system", "attempt", "rank", "name", "address")
+        )
+        return connection.execute(select(_ROWS.id).where(*same).limit(1)).scalar()
+    there = connection.execute(select(_ROWS.job_id, _ROWS.system, _ROWS.rank).where(_ROWS.id == endpoint.id)).first()
+    if there is None:
+        return None
+    if tuple(there) == (endpoint.job_id, endpoint.system, endpoint.rank):
+        return endpoint.id
+    own = (_ROWS.id == endpoint.id) & (or_(_is_over(now), _ROWS.job_id == endpoint.job_id))
+    if connection.execute(delete(_TABLE).where(own)).rowcount == 0:
+        msg = f"the endpoint {endpoint.id!r} is another job's"
+        raise Conflict(msg, hint="choose another id")
+    return None
+
+
+def _require_room(connection: Connection, endpoint: Endpoint, now: float, bounds: Bounds) -> None:
+    counted = select(func.count()).select_from(_TABLE)
+    own = counted.where(_ROWS.job_id == endpoint.job_id, _ROWS.rank == endpoint.rank)
+    if connection.execute(own).scalar_one() >= bounds.of_a_run:
+        raise too_many_endpoints(bounds)
+    if connection.execute(counted).scalar_one() >= bounds.in_all:
+        connection.execute(delete(_TABLE).where(_is_over(now)))
+        if connection.execute(counted).scalar_one() >= bounds.in_all:
+            raise too_many_endpoints(bounds)
+
+
+def _lasts(now: float) -> ColumnElement[bool]:
+    return or_(_ROWS.until.is_(None), _ROWS.until > now)
+
+
+def _is_over(now: float) -> ColumnElement[bool]:
+    return or_(_ROWS.until <= now, ~select(_JOBS.id).where(_RUNS).correlate(_TABLE).exists())
+
+
+def _meant(where: EndpointFilter) -> Sequence[ColumnElement[bool]]:
+    found = [_ROWS.system == where.system]
+    if where.name is not None:
+        found.append(_ROWS.name == where.name)
+    if where.below is not None:
+        found.append(in_group(_ROWS.name, where.below))
+    if where.begins:
+        found.append(_ROWS.name >= where.begins)
+        if beyond := _beyond(where.begins):
+            found.append(_ROWS.name < beyond)
+    if where.job_names is not None:
+        found.append(_ROWS.job_name.in_(sorted(where.job_names)))
+    if where.seen is not None:
+        found.append(seen_by(where.seen))
+    return found
+
+
+def _beyond(begins: str) -> str:
+    """Return the first text after all that begin so; empty: there is none."""
+    stem = begins.rstrip(_LAST_CHARACTER)
+    if not stem:
+        return ""
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(_SURROGATES.stop if following in _SURROGATES else following)
+
+
+def _values(endpoint: Endpoint, key: str) -> Mapping[str, Any]:
+    values = {column.name: getattr(endpoint, column.name) for column in _COLUMNS}
+    return {**values, "id": key, "metadata": dump_json(endpoint.metadata)}
+
+
+def _read(row: Row[*tuple[Any, ...]]) -> Endpoint:
+    key, system, name, address, job_id, job_name, attempt, rank, stored, until = row
+    return Endpoint(key, system, name, address, job_id, job_name, attempt, rank, load_json(stored), until)
