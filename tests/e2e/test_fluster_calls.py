@@ -100,13 +100,31 @@ def test_what_a_call_raises_is_told_by_type_message_and_traceback(door: Connecte
 
 def test_what_cannot_be_read_fails_in_the_job_and_harms_nothing_here(door: Connected, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    bomb = b"cposix\nsystem\n(V" + f"touch {mark}; exit 9".encode() + b"\ntR."
+    bomb = b"cposix\nsystem\n(V" + f"echo $FLUSTER_JOB_ID >> {mark}; exit 9".encode() + b"\ntR."
     status = launched(door, "reads", bomb)
     assert status.state == cluster.JOB_STATE_FAILED
     assert "has no attribute 'callable'" in status.error
-    assert mark.stat().st_uid == os.getuid(), "it was read by the job's process alone"
+    assert mark.read_text() == "reads\n", "it was read once, and by the job's process"
     garbled = launched(door, "garbled", b"\x80\x05garbled")
     assert "could not be read by Python" in garbled.error
+
+
+def test_a_result_is_read_by_who_asked_for_it_alone(door: Connected, tmp_path: Path) -> None:
+    source = """
+    def job(mark):
+        class Result:
+            def __reduce__(self):
+                import os
+                return os.system, (f"echo $FLUSTER_JOB_ID. >> {mark}",)
+        return Result()
+    """
+    mark = tmp_path / "mark"
+    assert launched(door, "leaves", called(source, mark=str(mark))).state == cluster.JOB_STATE_SUCCEEDED
+    sent = cluster.Controller.GetJobStatusRequest(job_id="leaves", include_result=True)
+    assert door("GetJobStatus", sent).job.serialized_result
+    assert not mark.exists(), "nothing but the job has read what was sent"
+    assert result(door, "leaves") == 0
+    assert mark.read_text() == ".\n"
 
 
 def test_a_run_finds_fluster_s_variables_whatever_it_was_sent_with(door: Connected) -> None:

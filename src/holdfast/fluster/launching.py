@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import subprocess
+import sys
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +74,8 @@ class Entrypoint:
         Raises:
             TypeError: It cannot be pickled.
         """
-        return pickled(self.callable, self.args, self.kwargs)
+        # A pickle ends where it ends: what follows tells its reader who wrote it, in case that matters.
+        return pickled(self.callable, self.args, self.kwargs) + "#python={}.{}".format(*sys.version_info).encode()
 
 
 def create_environment(

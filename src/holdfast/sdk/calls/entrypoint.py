@@ -1,16 +1,19 @@
 """The program of a job that is one call, pickled as Fluster's clients send it; and what installs what that needs.
 
-It is run by its path, by whatever Python the operator chose: it needs the standard library and cloudpickle, and nothing
-of Holdfast. What was sent is read here, with the rights of the job's account, and nowhere else.
+It is run by its path, by whatever Python from 3.9 on the operator chose: it needs the standard library and cloudpickle,
+and nothing of Holdfast. What was sent is read here, with the rights of the job's account, and nowhere else.
 
-Usage: ``PYTHON entrypoint.py FILE``, ``PYTHON entrypoint.py --install [--index INDEX] PACKAGE...`` or, to be told
-whether this Python will do, ``PYTHON entrypoint.py --check``.
+Usage: ``PYTHON entrypoint.py FILE``, ``PYTHON entrypoint.py --install [--by INSTALLER] [--index INDEX] PACKAGE...`` or,
+to be told whether this Python will do, ``PYTHON entrypoint.py --check``.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pickle
+import re
+import shutil
 import subprocess
 import sys
 import traceback
@@ -27,7 +30,14 @@ LARGEST_RESULT = 16 << 20
 """Bytes."""
 _LONGEST_MESSAGE = 4096
 _TYPES = "fluster.cluster.types"
-_FAILED = 1
+_FAILED, _MISSING = 1, 127
+_WRITTEN = re.compile(rb"#python=(\d+\.\d+)$")
+"""What a pickle may end with: the Python that wrote it."""
+_LONGEST_TRAILER = 32
+
+
+class Unreadable(Exception):
+    """What was sent cannot be read here."""
 
 
 class Entrypoint:
@@ -56,22 +66,41 @@ def main(words: Sequence[str]) -> int:
         sys.path.insert(1, os.path.abspath(PACKAGES))
     _tell(os.environ)
     _provide_types()
+    return _make(words[0])
+
+
+def _make(path: str) -> int:
+    """Make a call, and leave what it returned or why it failed; returns the exit code of the program."""
+    begun_as = os.getpid()
     try:
-        _leave(_called(words[0]))
-    except Exception as error:
-        traceback.print_exc()
+        result = _called(path)
+        if os.getpid() == begun_as:  # else it forked, and this is the other one
+            _leave(result)
+    except BaseException as error:
+        if os.getpid() != begun_as or (isinstance(error, SystemExit) and isinstance(error.code, (int, type(None)))):
+            raise
         _say_why(error)
+        if isinstance(error, (SystemExit, KeyboardInterrupt)):
+            raise
+        traceback.print_exc()
         return _FAILED
     return 0
 
 
 def _called(path: str) -> object:
+    here = "{}.{}".format(*sys.version_info)
+    with open(path, "rb") as file:
+        body = file.read()
+    written = _WRITTEN.search(body[-_LONGEST_TRAILER:])
+    by = written[1].decode() if written else ""
+    if by not in {"", here}:
+        sys.stderr.write(f"this call was pickled by Python {by} and is made by {here}: it may fail for that alone\n")
     try:
-        with open(path, "rb") as file:
-            sent = pickle.load(file)
+        sent = pickle.loads(body)
     except Exception as error:
-        error.add_note(f"the entry point could not be read by Python {sys.version.split()[0]} in the job")
-        raise
+        whose = f"; Python {by} pickled it" if by else ""
+        msg = f"the entry point could not be read by Python {here} in the job{whose}: {type(error).__name__}: {error}"
+        raise Unreadable(msg) from error
     if isinstance(sent, tuple):
         function, arguments, named = sent
         return function(*arguments, **named)
@@ -85,7 +114,11 @@ def _leave(result: object) -> None:
     place = os.environ.get("HOLDFAST_RESULT_FILE")
     if place is None:
         return
-    body = cloudpickle.dumps(result)
+    try:
+        body = cloudpickle.dumps(result)
+    except Exception as error:
+        msg = f"what the call returned cannot be pickled: {type(error).__name__}: {error}"
+        raise TypeError(msg) from error
     if len(body) > LARGEST_RESULT:
         msg = f"the result takes {len(body)} bytes, and {LARGEST_RESULT} are allowed; write it to a file"
         raise ValueError(msg)
@@ -101,12 +134,18 @@ def _say_why(error: BaseException) -> None:
     place = os.environ.get("HOLDFAST_TERMINATION_LOG")
     if place is None:
         return
-    first = "".join(traceback.format_exception_only(error)).strip()
-    trace = "".join(traceback.format_exception(error))
-    room = _LONGEST_MESSAGE - len(first.encode()) - 2
-    told = f"{first}\n{trace.encode()[-room:].decode(errors='ignore')}" if room > 0 else first
+    told = _bytes("".join(traceback.format_exception_only(type(error), error)).strip())
+    room = _LONGEST_MESSAGE - len(told) - 1
+    if room > 0:
+        trace = _bytes("".join(traceback.format_exception(type(error), error, error.__traceback__)))
+        told += b"\n" + trace[-room:].decode(errors="ignore").encode()
     with open(place, "wb") as file:
-        file.write(told.encode("utf-8", "backslashreplace")[:_LONGEST_MESSAGE])
+        file.write(told[:_LONGEST_MESSAGE].decode(errors="ignore").encode())
+
+
+def _bytes(text: str) -> bytes:
+    """Encode what may be no text that can be: exceptions say what they like."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _tell(environ: Any) -> None:
@@ -139,14 +178,45 @@ def _provide_types() -> None:
 
 def _install(words: Sequence[str]) -> int:
     """Install packages for a run; from an index, or with a folder in its place without a network."""
-    index: list[str] = []
-    if words[:1] == ["--index"]:
-        there = words[1]
-        index = ["--no-index", "--find-links", there] if there.startswith("/") else ["--index-url", there]
-        words = words[2:]
-    pip = [sys.executable, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--quiet"]
-    ended = subprocess.run([*pip, *index, "--target", PACKAGES, "--", *words], check=False)  # noqa: S603 - pip
-    return ended.returncode
+    given = {}
+    while words[0] in {"--by", "--index"}:
+        given[words[0]], words = words[1], words[2:]
+    index = given.get("--index", "")
+    uv = _uv()
+    by = given.get("--by") or ("uv" if uv and (index or not _pip_is_set()) else "pip")
+    if by == "uv" and not uv:
+        sys.stderr.write(f"uv is not on this machine: neither on the PATH {os.environ.get('PATH')} nor a module here\n")
+        return _MISSING
+    folder = index.startswith("/")
+    place = ["--no-index", "--find-links", index] if folder else ["--index-url", index] if index else []
+    if by == "uv":
+        # Copies, as packages of a run are its own to change; and of no Python but this one.
+        os.environ.update(UV_LINK_MODE="copy", UV_PYTHON_DOWNLOADS="never", UV_NO_PROGRESS="1")
+        apart = [*(["--offline"] if folder else []), *([] if _can_cache() else ["--no-cache"])]
+        tool = [*uv, "pip", "install", "--python", sys.executable, "--quiet", *apart]
+    else:
+        tool = [sys.executable, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--quiet"]
+    return subprocess.run([*tool, *place, "--target", PACKAGES, "--", *words], check=False).returncode  # noqa: S603 - its own
+
+
+def _uv() -> Sequence[str]:
+    """Return how uv is run, if it is here."""
+    found = shutil.which("uv")
+    if found:
+        return [found]
+    return [sys.executable, "-m", "uv"] if importlib.util.find_spec("uv") else []
+
+
+def _can_cache() -> bool:
+    return "UV_CACHE_DIR" in os.environ or os.access(os.path.expanduser("~"), os.W_OK)
+
+
+def _pip_is_set() -> bool:
+    """Say whether pip is told where packages come from, which uv would not know."""
+    files = ("/etc/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf", os.path.join(sys.prefix, "pip.conf"))
+    return any(name.startswith("PIP_") for name in os.environ) or any(
+        os.path.exists(os.path.expanduser(file)) for file in files
+    )
 
 
 if __name__ == "__main__":
