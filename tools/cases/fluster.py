@@ -6,12 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from tools.cases import fluster_several as several
+from tools.cases import fluster_tree as tree
 from tools.cases.fluster_deviations import deviations_of
+from tools.cases.fluster_door import doors_closed
 from tools.cases.fluster_expect import IGNORED, compare
 from tools.cases.fluster_given import read_given
 from tools.cases.fluster_steps import carry_out
 from tools.cases.fluster_story import FINISHED, Story
-from tools.cases.fluster_world import LOST, Refused, exit_of
+from tools.cases.fluster_world import LOST, exit_of
 from tools.cases.results import Deviates, Mismatch, Skip
 
 if TYPE_CHECKING:
@@ -27,6 +29,11 @@ def check(case: Case) -> list[Mismatch]:
         Skip: Something of it is not understood.
         Deviates: It comes out differently on purpose.
     """
+    with doors_closed():
+        return _judged(case)
+
+
+def _judged(case: Case) -> list[Mismatch]:
     different = deviations_of(case)
     if not different:
         return _checked(case)
@@ -44,9 +51,9 @@ def _checked(case: Case) -> list[Mismatch]:
         msg = "not understood: it expects nothing"
         raise Skip(msg)
     if isinstance(when, str):
-        for pattern, checker in (*SEVERAL, *several.SEVERAL):
+        for pattern, checker in (*SEVERAL, *several.SEVERAL, *tree.SEVERAL):
             match = re.fullmatch(pattern, when)
-            if match is not None and not (checker is several.find_assignments and _is_of_one_job(case)):
+            if match is not None and _is_for(checker, case):
                 return checker(case, match)
     story = Story(read_given(case["given"]))
     carry_out(story, when)
@@ -58,8 +65,11 @@ def _checked(case: Case) -> list[Mismatch]:
     return found
 
 
-def _is_of_one_job(case: Case) -> bool:
-    return not {"queue", "workers", "job_cpu"} & case["given"].keys()
+def _is_for(checker: Callable[[Case, re.Match[str]], list[Mismatch]], case: Case) -> bool:
+    """Whether a case is for a checker whose words another has, too."""
+    if checker is several.find_assignments:
+        return bool({"queue", "workers", "job_cpu"} & case["given"].keys())
+    return checker is not tree.terminate or "tree" in case["given"]
 
 
 _NEXT = {"next_job_failure": exit_of(1), "next_worker_failure": LOST}
@@ -105,16 +115,11 @@ def _launches(case: Case, _: re.Match[str]) -> list[Mismatch]:
         raise Skip(msg)
     for retry in given.retries or [given.retry]:
         given.retry = dict(retry or {})
-        try:
-            story = Story(given)
-        except Refused:
-            if each is None:
-                raise
-            continue
-        if each is not None:
-            found.append(Mismatch(f"submit {retry}", each, "it was queued"))
-        else:
+        story = Story(given)
+        if each is None:
             found += compare(story, expect)
+        elif story.refused is None or story.refused.code != "INVALID_ARGUMENT" or story.world.door.listed():
+            found.append(Mismatch(f"submit {retry}", each, story.refused or "it was queued"))
     return found
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Look = "Callable[[Story, Any], object]"
 IGNORED = frozenset({"why"})
+_REFUSALS = frozenset({"error", "message_contains", "error_contains"})
 _RESULTS = {"SHOULD_RETRY", "EXCEEDED_RETRY_LIMIT"}
 
 
@@ -26,7 +27,9 @@ def compare(story: Story, expect: Mapping[str, Any]) -> list[Mismatch]:
     Raises:
         Skip: Something of it is not understood.
     """
-    found = []
+    found = [Mismatch("what happens", "as the case says", surprise) for surprise in story.surprises]
+    if story.refused is not None and not _REFUSALS & expect.keys():
+        found.append(Mismatch("call", "it is answered", str(story.refused)))
     for name, wanted in expect.items():
         if name in IGNORED:
             continue
@@ -45,6 +48,8 @@ def _looked(story: Story, name: str, wanted: Any) -> object:  # noqa: ANN401 - o
         return listed.get(match[2]) if match[2] else _fields(listed, wanted)
     if match := re.fullmatch(r"after_(first|second|third)", name):
         return _fields(story.seen[_place(match[1])], wanted)
+    if match := re.fullmatch(r"lookup\('([^']+)'\)", name):
+        return _looked_up(story, match[1], wanted)
     if name in story.at:
         return _fields(story.at[name], wanted) if isinstance(wanted, dict) else _assigned(story.at[name], wanted)
     msg = f"not understood: expects {name!r} to be {wanted!r}"
@@ -104,9 +109,54 @@ def _not_state(story: Story, wanted: str) -> object:
     return f"it is {got}" if got == wanted.partition(" ")[0] else wanted
 
 
+_CODE = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
+
+
 def _error(story: Story, wanted: str | None) -> object:
     got = story.status.get("error")
+    if story.refused is not None or _CODE.fullmatch(wanted or ""):
+        return None if story.refused is None else story.refused.code
     return wanted if wanted is not None and got is not None and wanted in got else got
+
+
+def _said(story: Story, wanted: str) -> object:
+    got = story.status.get("error") if story.refused is None else story.refused.message
+    return wanted if got is not None and wanted in got else got
+
+
+def _answering(story: Story, name: str) -> list[str]:
+    """List where programs answer under a name."""
+    return [one["address"] for one in story.world.door.endpoints(name) if one["name"] == name]
+
+
+def _inserted(story: Story, wanted: str) -> object:
+    words = {True: "not inserted", False: "inserted"}
+    got = words[not story.world.door.endpoints("")]
+    if wanted not in words.values():
+        msg = f"not understood: expects the endpoint to be {wanted!r}"
+        raise Skip(msg)
+    return got
+
+
+def _looked_up(story: Story, name: str, wanted: Any) -> object:  # noqa: ANN401 - of a case
+    """Look up an endpoint; that of a new attempt is there once it registers, and no older one at any time."""
+    got = _answering(story, name)
+    if wanted in ("empty", "nothing", "NOT_FOUND"):
+        return got or wanted
+    if isinstance(wanted, list):
+        return got
+    if wanted != "only the new attempt's endpoint":
+        msg = f"not understood: expects a lookup to find {wanted!r}"
+        raise Skip(msg)
+    story.register()
+    return wanted if (got, _answering(story, name)) == ([], story.addresses[-1:]) else got
+
+
+def _running_jobs(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a case
+    """List what runs on the workers, as the door does."""
+    workers = story.world.door.workers().values()
+    running = sorted({name for worker in workers for name in worker.get("running_job_ids", ())})
+    return wanted if wanted in ("empty", "none") and not running else running
 
 
 def _finished(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a case
@@ -234,7 +284,11 @@ LOOKS: dict[str, Callable[[Story, Any], object]] = {
     "response": lambda _, wanted: wanted if wanted == "empty OK" else "",
     "terminal": lambda story, _: story.status["state"] in FINISHED,
     "error": _error,
-    "error_contains": _error,
+    "error_contains": _said,
+    "message_contains": _said,
+    "endpoint_lookup": lambda story, _: _answering(story, story.given.endpoint),
+    "endpoint": _inserted,
+    "worker.running_jobs": _running_jobs,
     "attempt_error": lambda story, wanted: (
         wanted if any(wanted in one["error"] for one in story.status["attempts"]) else story.status["attempts"]
     ),

@@ -25,6 +25,14 @@ def number_of(word: str) -> int:
 class Given:
     """What a case begins with."""
 
+    name: str = "j1"
+    """What the job is called."""
+    taken: bool = False
+    """Whether a job of that name is there already."""
+    unknown: bool = False
+    """Whether what is asked about is a job that nobody knows."""
+    endpoint: str = ""
+    """What the program registers that runs."""
     retry: dict[str, Any] = field(default_factory=dict)
     retries: list[Mapping[str, Any] | None] = field(default_factory=list)
     """Several configurations, each of a job of its own."""
@@ -50,8 +58,6 @@ class Given:
     grace_s: float | None = None
     ignores_sigterm: bool = False
     loses_a_report: bool = False
-    unknown: bool = False
-    """Whether the job that is told of is one that nobody knows."""
 
 
 def read_given(given: Mapping[str, Any]) -> Given:
@@ -131,24 +137,54 @@ def _program(found: Given, value: str) -> bool | None:
     return None
 
 
-_STATE = re.compile(r"(PENDING|RUNNING|KILLED)(?: on (w\d+))?")
+_STATE = re.compile(r"(PENDING|RUNNING|KILLED|SUCCEEDED|FAILED|WORKER_FAILED|UNSCHEDULABLE)(?: on (w\d+))?")
+_ENDS = {"failed": "failed for good", "worker_failed": "lost for good"}
 
 
 def _state(found: Given, value: str) -> bool | None:
     match = _STATE.fullmatch(value)
     if match is None:
         return False
-    found.begins, found.worker = match[1].lower(), match[2] or found.worker
+    state = match[1].lower()
+    found.begins, found.worker = _ENDS.get(state, state), match[2] or found.worker
     return None
 
 
+_NOBODY = frozenset({"unknown", "nonexistent", "missing", "no such job"})
+_NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
+
+
 def _job(found: Given, value: str) -> bool | None:
-    if value == "unknown":
-        found.unknown, found.begins = True, "running"
-    elif value == "PENDING in back-off":
+    """Read what the job is called, or that nobody knows it, or how far it has come."""
+    if value == "PENDING in back-off":
         return _in_backoff(found, "now+8000")
-    else:
+    if value in _NOBODY:
+        found.unknown, found.begins = True, "running"
+        found.name = value if value in {"nonexistent", "missing"} else "nobody"
+        return None
+    if _STATE.fullmatch(value):
+        return _state(found, value)
+    if _NAME.fullmatch(value) is None:
         return False
+    found.name = value
+    return None
+
+
+def _name(found: Given, value: str) -> bool | None:
+    """Read what is launched: ``NAME``, ``NAME exists``, ``NAME of a job that has ended`` or nothing."""
+    match = re.fullmatch(r"(\S*)(?: (exists|is taken)(?: already)?)?", value)
+    if match is None:
+        return False
+    found.name, found.taken = match[1], match[2] is not None
+    return None
+
+
+def _endpoint(found: Given, value: str) -> bool | None:
+    """Read ``NAME`` or ``NAME at ...`` of what the program that runs registers."""
+    match = re.fullmatch(rf"({_NAME.pattern})(?: at [\w -]+)?", value)
+    if match is None:
+        return False
+    found.endpoint, found.begins = match[1], "running"
     return None
 
 
@@ -211,6 +247,18 @@ def _is(*allowed: object, **sets: object) -> Callable[[Given, Any], bool | None]
     return read
 
 
+def _task(found: Given, value: str) -> bool | None:
+    if value == "PENDING for retry; last attempt FAILED":
+        found.begins = "failed"
+    elif value == "terminal":
+        found.begins = "failed for good"
+    elif _STATE.fullmatch(value):
+        return _state(found, value)
+    else:
+        return False
+    return None
+
+
 def _worker(found: Given, value: str) -> bool | None:
     if value in {"free", "no longer lists the attempt"}:
         return None
@@ -243,10 +291,13 @@ READERS: dict[str, Callable[[Given, Any], bool | None]] = {
     "program": _program,
     "state": _state,
     "job": _job,
+    "job_id": _job,
+    "name": _name,
+    "endpoint": _endpoint,
     "retry_available_at_ms": _in_backoff,
     "attempt": _attempt,
     "attempt 0": _is("worker lost", begins="lost"),
-    "task": _is("PENDING for retry; last attempt FAILED", begins="failed"),
+    "task": _task,
     "worker": _worker,
     "worker_id": _holder,
     "current_attempt_id": _set("attempt"),

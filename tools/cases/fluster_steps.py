@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from holdfast.api.fluster.jobs import TERMINATED
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.fluster.retry import FAILURE, POLICY
 from holdfast.domain.classify import classify
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import RetryHistory, RetrySettings
 from holdfast.domain.workloads.gang.policies import compiled_for
+from tools.cases.fluster_door import Refused
 from tools.cases.fluster_given import number_of
 from tools.cases.fluster_world import LOST, NEVER_STARTED, exit_of
 from tools.cases.results import Skip
@@ -31,21 +33,39 @@ def carry_out(story: Story, when: str | Sequence[str]) -> None:
     Raises:
         Skip: Something of it is not understood.
     """
-    for phrase in [when] if isinstance(when, str) else when:
-        for pattern, act in STEPS:
-            match = re.fullmatch(pattern, phrase)
-            if match is not None:
-                act(story, match)
-                break
-        else:
-            msg = f"not understood: when {phrase!r}"
-            raise Skip(msg)
+    steps = [step for phrase in ([when] if isinstance(when, str) else when) for step in read_steps(phrase)]
+    if not story.job:
+        return  # it could not even be launched
+    for match, act in steps:
+        try:
+            act(story, match)
+        except Refused as error:
+            story.refused = error
 
 
-def is_understood(when: str | Sequence[str]) -> bool:
-    """Whether a case's steps are in the table."""
-    phrases = [when] if isinstance(when, str) else when
-    return all(any(re.fullmatch(pattern, phrase) for pattern, _ in STEPS) for phrase in phrases)
+def read_steps(phrase: str) -> list[tuple[re.Match[str], Callable[[Story, re.Match[str]], None]]]:
+    """Find what a phrase means: as it is in the table, or one after the other what its parts mean.
+
+    Raises:
+        Skip: Something of it is not understood.
+    """
+    whole = _in_table(phrase)
+    if whole is not None:
+        return [whole]
+    found = [_in_table(part) for part in _PARTS.split(phrase)]
+    known = [one for one in found if one is not None]
+    if len(found) == 1 or len(known) < len(found):
+        msg = f"not understood: when {phrase!r}"
+        raise Skip(msg)
+    return known
+
+
+_PARTS = re.compile(r"(?:,|;|,? and)? then |[,;] (?:and )?| and ")
+
+
+def _in_table(phrase: str) -> tuple[re.Match[str], Callable[[Story, re.Match[str]], None]] | None:
+    matches = ((re.fullmatch(pattern, phrase), act) for pattern, act in STEPS)
+    return next(((match, act) for match, act in matches if match is not None), None)
 
 
 def _at(match: re.Match[str]) -> float | None:
@@ -102,7 +122,10 @@ def _losses_then_failure(story: Story, match: re.Match[str]) -> None:
 
 
 def _terminate(story: Story, match: re.Match[str]) -> None:
-    story.terminate(match.groupdict().get("reason") or "Terminated by user")
+    if match.groupdict().get("reason") not in {None, TERMINATED}:
+        msg = f"not understood: nobody can say {match[0]!r} by the door"
+        raise Skip(msg)
+    story.terminate()
 
 
 def _terminate_in_backoff(story: Story, match: re.Match[str]) -> None:
@@ -158,14 +181,21 @@ def _ends_unheard(story: Story, _: re.Match[str]) -> None:
     story.pass_s(5.0)
 
 
-def _times_out(story: Story, _: re.Match[str]) -> None:
-    """Let it find no place for as long as it may wait, on workers that are too small for it or take nothing."""
-    story.world.close()
-    timeout_s = story.given.timeout_s
-    if timeout_s is None:
-        msg = "not understood: no scheduling timeout is given"
-        raise Skip(msg)
-    story.pass_s(timeout_s + 1)
+def _submit_again(story: Story, _: re.Match[str]) -> None:
+    """Launch another job of the same name, which asks for something else."""
+    story.launch(story.name, {"max_retries_failure": 77})
+
+
+def _stands_again(story: Story, _: re.Match[str]) -> None:
+    """Make sure that it waits to be run again."""
+    if story.status["state"] != "PENDING":
+        story.surprises.append(f"it is {story.status['state']}, not PENDING")
+
+
+def _elsewhere(story: Story, _: re.Match[str]) -> None:
+    """Let it be started on another worker than before."""
+    before = story.world.started(story.job)[-1].node
+    story.dispatch(next(name for name in story.world.workers if name != before))
 
 
 def _assignments(story: Story, match: re.Match[str]) -> None:
@@ -249,7 +279,12 @@ STEPS: tuple[tuple[str, Callable[[Story, re.Match[str]], None]], ...] = (
     (r"report attempt_id=(?P<attempt>\d+) (?P<state>FAILED|SUCCEEDED) from (?P<worker>w\d+)", _report),
     (r"bundle download raises before the process starts|RunJob RPC raises", _not_started),
     (r"failure number (?P<number>\d+)", _nth_failure),
-    (r"transition to UNSCHEDULABLE", _times_out),
+    (r"transition to UNSCHEDULABLE", lambda story, _: story.time_out()),
+    (r"(?:submit|launch)(?: a job of)?(?: the)? same name(?: again)?", _submit_again),
+    (rf"worker (?:timeout|times out|dies|is lost)(?: \(worker failure\))?{_AT}", _lost),
+    (r"(?:the )?job (?:is )?(?:re-?queued|retried)", _stands_again),
+    (r"(?:RUNNING|running|dispatched) elsewhere", _elsewhere),
+    (r"(?:late )?RegisterEndpoint(?: from its process)?", lambda story, _: story.register()),
     (r"find_assignments(?:\(now\))?(?: at (?P<first>\d+)(?:, then at (?P<second>\d+))?)?", _assignments),
     (r"loop tick", _silent),
     (r"worker dies, job re-queued, next scheduling pass", _dies_after_running),

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.job import Resources
+from tools.cases.fluster_door import Refused
 from tools.cases.fluster_world import LOST, OOM, FlusterWorld, exit_of
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.domain.failure import RunOutcome
     from tools.cases.fluster_given import Given
 
 MEMORY = 64 << 30
 LONG_S = 1e6
 WORKERS = ("w1", "w2", "w3", "w4")
+FOR_GOOD = {"failed for good": exit_of(1, "boom"), "lost for good": LOST}
+"""How jobs ended that have no retry left."""
 FINISHED = frozenset({"SUCCEEDED", "FAILED", "KILLED", "WORKER_FAILED", "UNSCHEDULABLE"})
+
+
+_RUNS = frozenset({"running", "backoff", "failed", "lost", "killed", *FOR_GOOD, "succeeded"})
+"""How far jobs have come that were started."""
 
 
 class Story:
     """A job, and the world it is in."""
 
     def __init__(self, given: Given, *, workers: tuple[str, ...] = WORKERS) -> None:
-        """Launch it, and let it come as far as it is given.
-
-        Raises:
-            Refused: It cannot be launched.
-        """
+        """Launch it, and let it come as far as it is given."""
         self.given = given
         has = {name: Resources(given.worker_cpu * 1000, MEMORY, 0) for name in workers}
         self.world = FlusterWorld(has, timeout_s=given.worker_timeout_s)
-        self.world.defaults = given.defaults
+        self.world.default(given.defaults)
         self.world.term_delay_s = LONG_S if given.ignores_sigterm else 0.0
         self.seen: list[dict[str, Any]] = []
         """After each failure."""
@@ -41,38 +47,79 @@ class Story:
         """What the last failure was charged to."""
         self.before: dict[str, Any] = {}
         """How it was before what the case is about."""
-        self.job = self.world.submit(
-            "j1", given.retry or None, resources=given.resources or None, timeout_s=given.timeout_s
-        )
+        self.refused: Refused | None = None
+        """Why the last call was refused, if it was."""
+        self.surprises: list[str] = []
+        """What happened otherwise than the case says."""
+        self.addresses: list[str] = []
+        """What its programs registered, in turn."""
+        self.name, self.job = given.name if not given.unknown else "j1", ""
+        try:
+            self.launch(self.name, given.retry or None)
+        except Refused as error:
+            self.refused = error
+            return
         self._begin()
         self.before = self.status
 
     def _begin(self) -> None:
         given = self.given
-        if given.begins in {"running", "killed", "backoff", "failed", "lost"} or given.attempt:
+        if given.begins in _RUNS or given.attempt:
             self.world.only(given.worker)
             self.dispatch()
         for _ in range(given.attempt):
             self.fail(exit_of(1) if given.retry.get("max_retries_failure") else LOST)
             self.dispatch()
-        if given.begins in {"backoff", "failed"}:
-            if not given.retry:
-                self.launch_again({"max_retries_failure": 3, "initial_retry_delay_ms": 8000})
-            self.fail(exit_of(1, "boom"))
-        elif given.begins == "lost":
-            self.fail(LOST)
-        elif given.begins == "killed":
-            self.terminate()
+        if given.endpoint and given.begins in _RUNS:
+            self.register()
+        comes: dict[str, Callable[[], object]] = {
+            **dict.fromkeys(("backoff", "failed"), self._fail_once),
+            "lost": lambda: self.fail(LOST),
+            **{name: partial(self._fail_for_good, outcome) for name, outcome in FOR_GOOD.items()},
+            "succeeded": self.succeed,
+            "unschedulable": self.time_out,
+            "killed": self.terminate,
+        }
+        comes.get(given.begins, lambda: None)()
+
+    def _fail_once(self) -> None:
+        if not self.given.retry:
+            self.launch_again({"max_retries_failure": 3, "initial_retry_delay_ms": 8000})
+        self.fail(exit_of(1, "boom"))
+
+    def _fail_for_good(self, outcome: RunOutcome) -> None:
+        while self.status["state"] not in FINISHED:
+            self.fail(outcome)
+
+    def launch(self, name: str, retry: dict[str, Any] | None) -> None:
+        """Launch a job, which is what all that follows is about.
+
+        Raises:
+            Refused: It is not valid, or its name is taken.
+        """
+        resources = self.given.resources or None
+        self.job = self.world.submit(name, retry, resources=resources, timeout_s=self.given.timeout_s)
+        self.name = name
 
     def launch_again(self, retry: dict[str, Any]) -> None:
         """Launch another in its place, with a configuration that what the case says needs."""
-        self.job = self.world.submit("j2", retry)
+        self.launch("j2", retry)
         self.dispatch()
+
+    def register(self) -> None:
+        """Have its program say where it answers, at an address that no other had.
+
+        Raises:
+            Refused: It does not run.
+        """
+        address = f"10.0.0.{len(self.addresses) + 1}:80"
+        self.world.door.register(self.name, self.given.endpoint or f"{self.name}/actor", address)
+        self.addresses.append(address)
 
     @property
     def status(self) -> dict[str, Any]:
-        """How it is seen now."""
-        return self.world.status(self.job)
+        """How it is seen now; nothing is seen of what could not be launched."""
+        return self.world.status(self.job) if self.job else {"state": "", "attempts": []}
 
     @property
     def executions(self) -> int:
@@ -124,12 +171,30 @@ class Story:
             if code:
                 self.fail(exit_of(code))
             else:
-                self.world.end(self.job, exit_of(0))
-                self.world.settle()
+                self.succeed()
 
-    def terminate(self, reason: str = "Terminated by user") -> None:
-        """Have a user end it."""
-        self.world.terminate(self.job, reason)
+    def succeed(self) -> None:
+        """Let its program end well."""
+        if self.status["state"] == "PENDING":
+            self.dispatch()
+        self.world.end(self.job, exit_of(0))
+        self.world.settle()
+
+    def time_out(self) -> None:
+        """Let it find no place for as long as it may wait, on workers that take nothing."""
+        self.world.close()
+        if self.given.timeout_s is None:
+            msg = "not understood: no scheduling timeout is given"
+            raise Skip(msg)
+        self.pass_s(self.given.timeout_s + 1)
+
+    def terminate(self) -> None:
+        """Have a user end it.
+
+        Raises:
+            Refused: There is no such job.
+        """
+        self.world.door.terminate(self.given.name if self.given.unknown else self.name)
         self.world.settle()
         self.world.run_to(self.world.clock.now() + 60, enough=lambda: self.status["state"] in FINISHED)
 

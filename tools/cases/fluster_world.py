@@ -1,34 +1,31 @@
-"""Fluster's jobs on the real controller, executors and engines, whose programs do what a case says, at its instants."""
+"""Fluster's jobs on the real controller, executors and engines, whose programs do what a case says, at its instants.
+
+They come in, and are looked at and ended, by the calls of Fluster's door.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.compiled.codec import dump_spec, load_spec
+from holdfast.api.fluster._generated import cluster
+from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings, Ticked
-from holdfast.dialects.fluster.names import read_name
-from holdfast.dialects.fluster.resources import read_resources
-from holdfast.dialects.fluster.retry import read_retry
-from holdfast.dialects.fluster.status import State, status_of
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
-from holdfast.domain.job import Job, Resources
 from holdfast.domain.placement.cordon import Cordon
-from holdfast.domain.policy.model import BuiltIn, RetryDefaults
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo, Observation, RunOrder, RunPhase, StopReason
-from holdfast.ports.requests import Request, RequestKind
-from holdfast.ports.store import Submission
 from holdfast.simulation import Agenda, Machine
+from tools.cases.fluster_door import FlusterDoor
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.errors import Problem
+    from holdfast.domain.job import Job, Resources
+    from holdfast.domain.policy.model import RetryDefaults
     from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 
 GRACE_S = 5.0
@@ -49,15 +46,6 @@ def exit_of(code: int, error: str = "") -> RunOutcome:
     """Return how a program ended with an exit code."""
     reason = "Error" if code else "Completed"
     return RunOutcome(containers=(ContainerResult(code, reason=reason, message=error),))
-
-
-class Refused(Exception):
-    """A launch is not valid."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        """Keep what is wrong."""
-        self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, problems)))
 
 
 class Worker(Machine):
@@ -130,10 +118,11 @@ class FlusterWorld:
         self.controller = Controller(
             self.store, clock=self.clock, dice=_Dice(), load_spec=load_spec, controller_epoch="cases", settings=settings
         )
-        self.defaults = RetryDefaults()
+        self.door = FlusterDoor(self.store, self.clock)
         self.runs: list[RunOrder] = []
         """Every program that was started."""
-        self._names: list[str] = []
+        self._names: dict[str, str] = {}
+        """By the ids of jobs."""
         self.looks = 0
         """How often everything was looked at."""
         self.prepare_s = 0.0
@@ -164,37 +153,21 @@ class FlusterWorld:
         Raises:
             Refused: Something is wrong with it.
         """
-        problems: list[Problem] = []
-        policy, asked = read_retry(retry, self.defaults, problems), read_resources(resources, problems)
-        named = read_name(name, "", problems)
-        if policy is None or named is None or problems:
-            raise Refused(problems)
-        spec = JobSpec(
-            named.label,
-            ("true",),
-            group=named.parent,
-            inline_policies=(policy,),
-            builtin=BuiltIn.NONE,
-            resources=asked.resources,
-            gang=asked.gang,
-            scheduling_timeout_s=timeout_s,
-            grace_s=GRACE_S,
-        )
-        self._names.append(name)
-        now = self.clock.now()
-        job = Job(
-            id=f"{len(self._names):05}",
-            name=spec.name,
-            queue=spec.queue,
-            priority=0,
-            submitted_at=now,
-            spec=dump_spec(spec),
-            request=spec.resources,
-            gang=spec.gang,
-            queued_at=now,
-        )
-        self.store.submit(Submission([job]))
-        return job.id
+        sent: dict[str, Any] = {}
+        if retry is not None:
+            sent["retry"] = cluster.RetryConfig(**retry)
+        if resources is not None:
+            sent["resources"] = cluster.ResourceSpec(**resources)
+        if timeout_s is not None:
+            sent["scheduling_timeout_seconds"] = round(timeout_s)
+        job = self.door.launch(name, **sent)
+        self._names[job] = name
+        return job
+
+    def default(self, defaults: RetryDefaults) -> None:
+        """Set what the controller says of what a launch does not say."""
+        catalogue = self.store.catalogue()
+        self.store.put_settings(evolve(catalogue.settings, fluster=defaults), catalogue.default_policy)
 
     def only(self, worker: str) -> None:
         """Have new work placed on one worker alone."""
@@ -253,9 +226,9 @@ class FlusterWorld:
         )
         self.settle()
 
-    def terminate(self, job: str, reason: str = "Terminated by user") -> None:
+    def terminate(self, job: str) -> None:
         """Ask for a job's end."""
-        self.store.append(Request(RequestKind.CANCEL, (job,), self.clock.now(), reason=reason))
+        self.door.terminate(self._names[job])
 
     def job(self, job: str) -> Job:
         """Read a job."""
@@ -263,13 +236,7 @@ class FlusterWorld:
 
     def status(self, job: str) -> dict[str, Any]:
         """Read what Fluster's users see of a job, its states by their names."""
-        found, attempts = self.store.job(job), self.store.attempts(job)
-        last = attempts[-1].number if attempts else 0
-        runs = [run for run in self.store.runs(job) if run.attempt == last]
-        settings = self.store.catalogue().settings
-        told = status_of(found, load_spec(found.spec), attempts, runs, self.clock.now(), settings)
-        listed = [{**one, "state": State(one["state"]).name} for one in told["attempts"]]
-        return {**told, "state": State(told["state"]).name, "attempts": listed}
+        return self.door.status(self._names[job])
 
 
 class _Dice:

@@ -80,6 +80,7 @@ class Publisher:
             kept = known.order if known is not None and known.stop is None else order(run, now)
             if run.interrupted is Interruption.EVICT_NOW:
                 kept = evolve(kept, grace_s=min(kept.grace_s, HARD_GRACE_S))
+            wanted.pop(run.uid, None)  # who is asked to stop first is told so first: children before their parents
             wanted[run.uid] = DesiredRun(kept, stop=stop_reason(active, run, now))
         elif wanted.pop(run.uid, None) is None:
             return

@@ -100,7 +100,7 @@ def _pages(asked: Asked, named: NamedJobs) -> Iterator[Sequence[Job]]:
 
 
 def _status(asked: Asked, name: str, job: Job) -> cluster.JobStatus:
-    detail = JobOperations(asked.backend).detail(asked.caller, job)
+    detail = JobOperations(asked.backend).detail(asked.caller, job, explained=False)
     settings = asked.door.known.catalogue().settings
     told: dict[str, Any] = told_status(detail, asked.backend.clock.now(), settings)
     if told.get("worker_id"):

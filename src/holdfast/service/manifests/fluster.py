@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SYSTEM = "fluster"
 """What the names of its jobs begin with, and the queue in which they are, if there is one."""
+GRACE_S = 5.0
+"""Between SIGTERM and SIGKILL, as upstream's controller asks its workers."""
 _LONGEST_TIMEOUT_S = 100 * 365 * 86_400
 _DIGEST_BYTES = 24
 
@@ -80,6 +82,7 @@ def written_launch(
         node_selector=asked.node_selector,
         ports=ports,
         scheduling_timeout_s=timeout_s,
+        grace_s=GRACE_S,
         inline_policies=(policy,),
         builtin=BuiltIn.NONE,
     )

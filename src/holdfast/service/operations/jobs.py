@@ -127,9 +127,13 @@ class JobOperations(Steers[Job], frozen=True):
         return seeing.detail(evolve(detail, set_decisions=set_decisions(store, detail.job, detail.attempts)))
 
     @asks(Right.WATCH, Subject.JOB)
-    def detail(self, caller: Caller, job: Job) -> JobDetail:
-        """Read everything known of a job of a list."""
-        return self.backend.seeing(caller).detail(detail_of(job, self.backend.store, self.backend.explainer))
+    def detail(self, caller: Caller, job: Job, *, explained: bool = True) -> JobDetail:
+        """Read everything known of a job of a list, perhaps without which rules its decisions considered.
+
+        Those are found by deciding again, which takes longer than all the rest where a job has many attempts.
+        """
+        explainer = self.backend.explainer if explained else None
+        return self.backend.seeing(caller).detail(detail_of(job, self.backend.store, explainer))
 
     @asks(Right.WATCH, Subject.JOB)
     def attempt(self, caller: Caller, ref: str, number: int) -> tuple[JobDetail, Attempt]:
