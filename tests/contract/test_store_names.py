@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.access.grants import Seen
 from holdfast.domain.access.group import Grouped
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.record import evolve
@@ -22,8 +23,10 @@ def job(job_id: str, at: float = 100.0) -> Job:
     return Job(job_id, "a", "default", 0, at, f'{{"name":"{job_id}"}}', queued_at=at, updated_at=at)
 
 
-def submit(store: Store, names: dict[str, str], at: float = 100.0, digest: bytes = b"d") -> tuple[str, ...]:
-    external = {job_id: ExternalName(name, digest) for job_id, name in names.items()}
+def submit(
+    store: Store, names: dict[str, str], at: float = 100.0, digest: bytes = b"d", replaces: str = ""
+) -> tuple[str, ...]:
+    external = {job_id: ExternalName(name, digest, replaces) for job_id, name in names.items()}
     return store.submit(Submission([job(job_id, at) for job_id in names], names=external))
 
 
@@ -70,6 +73,56 @@ def test_a_submission_that_is_refused_takes_no_name(store: Store) -> None:
         store.submit(Submission([evolve(job("j1"), queue="gone")], names=external))
     assert store.named(["x/a"]) == {}
     assert submit(store, {"j1": "x/a"}) == ("j1",)
+
+
+def test_a_name_is_given_up_to_the_job_that_replaces_its_own_with_those_of_all_below(store: Store) -> None:
+    submit(store, {"j1": "x/a", "j2": "x/a/b", "j3": "x/a/b/c", "j4": "x/ab", "j5": "x/a-b"})
+    assert submit(store, {"j6": "x/a"}, 200.0, b"e", replaces="j1") == ("j6",)
+    assert store.named(["x/a"]) == {"x/a": NamedJob("x/a", "j6", b"e", 200.0)}
+    assert {one.name for one in store.beginning("")} == {"x/a", "x/ab", "x/a-b"}
+    assert submit(store, {"j7": "x/a"}, replaces="j1") == ("j6",), "whose it is not any more does not give it up"
+    assert submit(store, {"j8": "x/new"}, replaces="j1") == ("j8",), "nor what was deleted meanwhile"
+
+
+def test_a_submission_that_is_refused_replaces_nothing(store: Store) -> None:
+    submit(store, {"j1": "x/a", "j2": "x/a/b"})
+    external = {"j3": ExternalName("x/a", replaces="j1")}
+    with pytest.raises(Conflict):
+        store.submit(Submission([evolve(job("j3"), queue="gone")], names=external))
+    assert {one.job_id for one in store.beginning("x/")} == {"j1", "j2"}
+
+
+def test_names_are_listed_by_how_they_begin_wherever_that_ends(store: Store) -> None:
+    last = "\U0010ffff"
+    names = ["x/b", "x/a", "x/a/b", "x/ab", "y/a", f"x/a{last}", f"x/a{last}z", "x/\ud7ff", "x/\ue000", "x/%", "x/A"]
+    submit(store, {f"j{at}": name for at, name in enumerate(names)})
+    store.submit(Submission([job("nameless")]))
+
+    def found(prefix: str) -> list[str]:
+        return [one.name for one in store.beginning(prefix)]
+
+    assert found("x/a") == ["x/a", "x/a/b", "x/ab", f"x/a{last}", f"x/a{last}z"], "in order of submission"
+    assert found(f"x/a{last}") == [f"x/a{last}", f"x/a{last}z"]
+    assert found("x/\ud7ff") == ["x/\ud7ff"]
+    assert (found("x/%"), found("/a"), found(last)) == (["x/%"], [], [])
+    assert found("") == names
+    (listed,) = store.beginning("y")
+    assert (listed.job_id, listed.state, listed.seq > 0) == ("j4", JobState.QUEUED, True)
+
+
+def test_of_the_names_of_others_none_is_listed(store: Store) -> None:
+    external = {key: ExternalName(f"x/{key}") for key in ("j1", "j2")}
+    submitted = [evolve(job(key), submitted_by=who) for key, who in (("j1", "ann"), ("j2", "bob"))]
+    store.submit(Submission(submitted, names=external))
+    assert [one.job_id for one in store.beginning("x/", seen=Seen("bob"))] == ["j2"]
+
+
+def test_of_many_who_replace_a_job_at_one_moment_one_does(store: Store) -> None:
+    submit(store, {"old": "x/one", "kid": "x/one/kid"})
+    with ThreadPoolExecutor(8) as threads:
+        answers = set(threads.map(lambda at: submit(store, {f"n{at}": "x/one"}, replaces="old"), range(16)))
+    assert len(answers) == 1
+    assert {one.name for one in store.beginning("x/")} == {"x/one"}
 
 
 def test_of_many_who_want_a_name_at_one_moment_one_has_it(store: Store) -> None:

@@ -52,6 +52,24 @@ def test_of_each_job_its_labels_its_last_attempt_and_that_ones_newest_runs_are_k
     assert (found["j3"].attempt, found["j3"].runs) == (attempts[2], [])
 
 
+def test_of_each_job_all_attempts_and_the_runs_of_the_last_one_are_known(store: Store) -> None:
+    store.submit(Submission([job("j1"), job("j2"), job("j3")]))
+    first, _, third = store.jobs_by_id(["j1", "j2", "j3"])
+    attempts = [Attempt("j1", 2), Attempt("j1", 1), Attempt("j3", 1)]
+    runs = [run("j1", 1), *(run("j1", 2, rank) for rank in (5, 0)), run("j3", 1)]
+    changes = Changes(jobs={"j1": evolve(first, attempt=2), "j3": evolve(third, attempt=1)})
+    changes.attempts = {one.key: one for one in attempts}
+    changes.runs = {one.uid: one for one in runs}
+    store.commit(changes)
+    found = store.attempts_of(["j1", "j2", "none"])
+    assert {key: [one.number for one in own] for key, own in found.items()} == {"j1": [1, 2]}
+    found_runs = store.last_runs_of(["j3", "j1", "j2"])
+    assert {key: [one.uid for one in own] for key, own in found_runs.items()} == {
+        "j1": ["j1-2-0-1", "j1-2-5-1"],
+        "j3": ["j3-1-0-1"],
+    }
+
+
 def test_more_jobs_than_fit_one_statement_are_asked_for_at_once(store: Store) -> None:
     ids = [f"j{number:05}" for number in range(2500)]
     store.submit(Submission([job(job_id) for job_id in ids]))

@@ -102,6 +102,31 @@ done([taken, kept, [again, before != after], error, [int(wait("/ann/y").state),
     assert replaced == [5, 1]
 
 
+def test_what_replaces_a_job_waits_for_its_end_and_has_its_name_and_nothing_below_it(door: IrisServer) -> None:
+    waits, ran, listed, found, theirs = door.iris()(
+        """
+launch("/ann/x", "sh", "-c", "trap 'sleep 2; exit 0' TERM; echo there; sleep 100 & wait")
+launch("/ann/x/kid", "sleep", "100")
+launch("/ann/xy", "true")
+until("/ann/x", "RUNNING", tasks=["RUNNING"])
+until("/ann/x/kid", "RUNNING", tasks=["RUNNING"])
+client.fetch_logs("/ann/x/0:0", match_scope=logging_pb2.MATCH_SCOPE_EXACT)
+raw.launch_job(request("/ann/x", existing_job_policy=job_pb2.EXISTING_JOB_POLICY_RECREATE))
+waits = state("/ann/x"), client.get_job_status(JobName.from_wire("/ann/x")).pending_reason
+until("/ann/x", "RUNNING", tasks=["RUNNING"])
+listed = sorted(one.job_id for one in client.list_jobs(query=C.JobQuery(job_id_prefix="/ann/x")))
+found = client.get_job_states([JobName.from_wire("/ann/x/kid")])
+done([waits, lines("/ann/x/"), listed, len(found), state("/ann/xy")])
+"""
+    )
+    assert waits[0] == "PENDING"
+    assert "to end" in waits[1]
+    assert (ran, listed, found, theirs) == ([], ["/ann/x", "/ann/xy"], 0, "SUCCEEDED")
+    jobs = door.json("get", "jobs", "--group", "/ann/x/")["items"]
+    states = sorted((job["group"], job["state"]) for job in jobs)
+    assert states == [("/ann/x", "Cancelled"), ("/ann/x", "Running"), ("/ann/x/kid", "Cancelled")]
+
+
 def test_no_mistake_of_a_user_is_answered_in_a_way_that_clients_try_again(door: IrisServer) -> None:
     names, launches, others = door.iris()(
         """

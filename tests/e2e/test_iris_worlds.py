@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,6 +51,39 @@ done([state, [text for _, text in lines("/ann/add/")], [int(failed.state), faile
     assert "[iris setup] step 1/2" in printed
     assert "sum 42 /ann/add/0:0" in printed
     assert trace[-1] == "ValueError: no such thing"
+
+
+def test_functions_without_scripts_run_with_the_python_that_is_set_which_is_checked_at_submission(
+    door: IrisServer,
+) -> None:
+    bare = door.folder / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    door.environ = {**door.environ, "HOLDFAST_FLUSTER_PYTHON": str(bare)}
+    script = """
+def submit(name, *scripts):
+    entry = Entrypoint.from_callable(lambda: print("called"))
+    environment = EnvironmentSpec(setup_scripts=[*scripts]).to_proto()
+    return refused(client.submit_job, JobName.from_wire(name), entry, needs(memory=512 << 20), environment=environment)
+"""
+    alone, scripted, command = door.iris()(
+        script
+        + """
+done([submit("/ann/alone"), submit("/ann/scripted", "true")[0], refused(raw.launch_job, request("/ann/command"))[0]])
+"""
+    )
+    assert (alone[0], scripted, command) == ("INVALID_ARGUMENT", "OK", "OK")
+    assert "No module named 'cloudpickle'" in alone[1]
+    door.end()
+    door.environ = {**door.environ, "HOLDFAST_FLUSTER_PYTHON": str(python_of("iris"))}
+    said = door.iris()(
+        script
+        + """
+submit("/ann/alone")
+done([int(wait("/ann/alone").state), [text for _, text in lines("/ann/alone/")]])
+"""
+    )
+    assert said == [4, ["called"]]
 
 
 def test_the_files_of_a_workspace_are_there_for_a_job_and_for_its_children(door: IrisServer) -> None:

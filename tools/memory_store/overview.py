@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from threading import RLock
 
     from holdfast.domain.access.grants import Seen
-    from holdfast.domain.job import Job, JobState
+    from holdfast.domain.job import Attempt, Job, JobState, Run
     from tools.memory_store.jobs import JobTable
 
 
@@ -54,6 +54,19 @@ class MemoryOverviewStore:
         with self._lock:
             known = (self._table.by_id[job_id] for job_id in job_ids if job_id in self._table.by_id)
             return {job.id: self._latest(job) for job in known}
+
+    def attempts_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Attempt]]:
+        """List the attempts of each of those jobs, in order; those that have none are left out."""
+        with self._lock:
+            attempts = [each for _, each in sorted(self._table.attempts.items())]
+        return {key: own for key in job_ids if (own := [each for each in attempts if each.job_id == key])}
+
+    def last_runs_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Run]]:
+        """List the runs of the last attempt of each of those jobs; those that have none are left out."""
+        with self._lock:
+            runs, jobs = self._table.sorted_runs(), self._table.by_id
+            last = [run for run in runs if run.attempt == jobs[run.job_id].attempt]
+        return {key: own for key in job_ids if (own := [run for run in last if run.job_id == key])}
 
     def _latest(self, job: Job) -> Latest:
         table = self._table

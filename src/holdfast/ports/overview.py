@@ -135,5 +135,11 @@ class OverviewStore(Protocol):
             seen: Only those that somebody may know of; ``None``: all.
         """
 
+    def attempts_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Attempt]]:
+        """List the attempts of each of those jobs, in order; those that have none are left out."""
+
+    def last_runs_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Run]]:
+        """List the runs of the last attempt of each of those jobs; those that have none are left out."""
+
     def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
         """Return the labels, the last attempt and its runs of each of those jobs; unknown ids are left out."""

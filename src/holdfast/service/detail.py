@@ -42,11 +42,10 @@ class PodsOf(Struct, frozen=True):
     """What it asks for; ``None`` when that went with its job set."""
 
 
-def detail_of(job: Job, store: Store, explainer: Explainer | None) -> JobDetail:
-    """Read everything known of a job, but what its job set decided; without an explainer decisions are as stored."""
+def detail_of(job: Job, store: Store, explainer: Explainer) -> JobDetail:
+    """Read everything known of a job, but what its job set decided."""
     attempts = store.attempts(job.id)
-    told = attempts if explainer is None else explainer.explained(job, attempts)
-    return JobDetail(job, told, store.runs(job.id), _pods_of(job, store))
+    return JobDetail(job, explainer.explained(job, attempts), store.runs(job.id), _pods_of(job, store))
 
 
 def _pods_of(job: Job, store: Store) -> PodsOf | None:

@@ -17,11 +17,12 @@ from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.jobs import JobOperations, NamedJobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.api.connect.calls import Asked
     from holdfast.domain.job import Job
     from holdfast.service.launches import Known
+    from holdfast.service.operations.jobs import JobDetail
 
 LARGEST_RESULT = 16 << 20
 """Bytes of what a call returned."""
@@ -57,7 +58,7 @@ def get_job_status(
 ) -> cluster.Controller.GetJobStatusResponse:
     """Say how a job does."""
     job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, _name(sent.job_id))
-    told = _status(asked, sent.job_id, job)
+    [told] = _told(asked, {job.id: sent.job_id}, JobOperations(asked.backend).details(asked.caller, [job]))
     if sent.include_result and job.state is JobState.SUCCEEDED:
         result = JobOperations(asked.backend).result(asked.caller, job, limit=LARGEST_RESULT)
         if result is not None:
@@ -71,7 +72,8 @@ def list_jobs(asked: Asked, _sent: cluster.Controller.ListJobsRequest) -> cluste
     named, answer = NamedJobs(asked.backend, SYSTEM), cluster.Controller.ListJobsResponse()
     for page in _pages(asked, named):
         names = named.names(asked.caller, page)
-        answer.jobs.extend(_status(asked, names[job.id], job) for job in page if job.id in names)
+        shown = JobOperations(asked.backend).details(asked.caller, [job for job in page if job.id in names])
+        answer.jobs.extend(_told(asked, names, shown))
     return answer
 
 
@@ -99,10 +101,12 @@ def _pages(asked: Asked, named: NamedJobs) -> Iterator[Sequence[Job]]:
         after = page.next_after
 
 
-def _status(asked: Asked, name: str, job: Job) -> cluster.JobStatus:
-    detail = JobOperations(asked.backend).detail(asked.caller, job, explained=False)
-    settings = asked.door.known.catalogue().settings
-    told: dict[str, Any] = told_status(detail, asked.backend.clock.now(), settings)
-    if told.get("worker_id"):
-        told["worker_address"] = asked.door.address
-    return cluster.JobStatus(job_id=name, **told)
+def _told(asked: Asked, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
+    """Tell of jobs, whose names are given by their ids."""
+    settings, now, told = asked.door.known.catalogue().settings, asked.backend.clock.now(), []
+    for detail in details:
+        status: dict[str, Any] = told_status(detail, now, settings)
+        if status.get("worker_id"):
+            status["worker_address"] = asked.door.address
+        told.append(cluster.JobStatus(job_id=names[detail.job.id], **status))
+    return told

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.api.iris._generated import controller, job
 from holdfast.api.iris.calls import CALLS, ENDPOINTS
-from holdfast.api.iris.family import named, newest
+from holdfast.api.iris.family import found_job, named
 from holdfast.ports.endpoints import EndpointFilter
 from holdfast.service.endpoints import Endpoints, Registration
 from holdfast.service.manifests import iris
@@ -29,7 +29,7 @@ def register_endpoint(
 ) -> controller.Controller.RegisterEndpointResponse:
     """Register an endpoint of the attempt of a task that runs, or renew it."""
     task = named(iris.read_task, sent.task_id, "task_id")
-    found = newest(asked, task.job)
+    found = found_job(asked, task.job)
     if found is None or task.index >= found.gang:
         raise Rejected(Code.NOT_FOUND, f"Task {sent.task_id} not found")
     if found.terminal:

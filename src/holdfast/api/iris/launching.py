@@ -2,50 +2,82 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
+from holdfast.api.connect.plain import plain
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.iris._generated import controller
-from holdfast.api.iris.calls import CALLS, CONTROLLER, Place, plain
-from holdfast.api.iris.family import every, newest
+from holdfast.api.iris.calls import CALLS, CONTROLLER
+from holdfast.api.iris.family import found_job, jobs_named
+from holdfast.errors import AlreadyExists
 from holdfast.service.manifests import iris
-from holdfast.service.operations.batches import JobBatches
-from holdfast.service.operations.filters import JobQuery
-from holdfast.service.operations.jobs import JobOperations
 from holdfast.service.operations.nodes import Nodes
 from holdfast.service.operations.submissions import Submissions
 
 if TYPE_CHECKING:
-    from holdfast.api.connect.calls import Asked, Call
+    from holdfast.api.connect.calls import Asked
     from holdfast.domain.job import Job
+    from holdfast.ports.names import NamedJob
     from holdfast.service.manifests.iris import JobName, Launch
 
 _Controller = controller.Controller
 ERROR, KEEP, RECREATE = 1, 2, 3
 """Of ``ExistingJobPolicy``; without one, a job that has finished is replaced, and another is in the way."""
-REPLAYED_S = 60.0
-"""How long the same launch means the job that it made: a client that lost the answer sends it again."""
 _REPLACED = "Replaced by new submission"
 
 
-def launching(place: Place) -> Call:
-    """Return what answers LaunchJob for tasks that are told this of the server."""
+@CALLS.answers("LaunchJob", CONTROLLER)
+def launch_job(
+    asked: Asked, sent: controller.Controller.LaunchJobRequest
+) -> controller.Controller.LaunchJobResponse | Future[controller.Controller.LaunchJobResponse]:
+    """Submit a job; what comes at about the same time is stored together."""
+    place = asked.door.place
+    launch = iris.launch_of(plain(sent), place.url, place.python, lambda: _refusal(asked))
+    answer = _Controller.LaunchJobResponse(job_id=str(launch.name))
+    parent = _parent(asked, launch.name)
+    _require_place(asked, launch)
+    taken = jobs_named(asked).taken(asked.caller, str(launch.name))
+    there = None if taken is None else found_job(asked, launch.name)
+    external = iris.named_by(launch, asked.caller, sent.SerializeToString(deterministic=True), there)
+    if taken is not None and not _makes_way(asked, launch, taken, there, external.digest):
+        return answer
+    submissions = Submissions(asked.backend)
 
-    def launch_job(asked: Asked, sent: controller.Controller.LaunchJobRequest) -> _Controller.LaunchJobResponse:
-        launch = iris.launch_of(plain(sent), place.url, place.python)
-        digest = sha256(sent.SerializeToString(deterministic=True)).hexdigest()
-        parent = _parent(asked, launch.name)
-        _require_place(asked, launch)
-        there = newest(asked, launch.name)
-        if there is None or _makes_way(asked, launch, there, digest):
-            _submit(asked, launch, digest, there, parent)
-        return _Controller.LaunchJobResponse(job_id=str(launch.name))
+    def keep(data: bytes, *, archive: bool) -> str:
+        return submissions.keep_blob(asked.caller, data, archive=archive)
 
-    return launch_job
+    priority = parent.priority if parent is not None and launch.inherits else None
+    written = iris.written_of(launch, there, priority, keep)
+    return _answered(asked.door.launches.launch(asked.caller, written, external), launch, answer)
 
 
-CALLS.leave_out("LaunchJob", CONTROLLER, "LaunchJob is answered once the door is open")
+def _refusal(asked: Asked) -> str | None:
+    """Say why no callables can be run for who calls, if so."""
+    calls = asked.backend.calls
+    return "callables are not run here" if calls is None else calls.refusal(asked.caller.principal)
+
+
+def _answered(
+    stored: Future[str], launch: Launch, answer: controller.Controller.LaunchJobResponse
+) -> Future[controller.Controller.LaunchJobResponse]:
+    """Return the answer to a launch once it is stored."""
+    told: Future[controller.Controller.LaunchJobResponse] = Future()
+
+    def launched(done: Future[str]) -> None:
+        error = done.exception()
+        if not told.set_running_or_notify_cancel():
+            return
+        if isinstance(error, AlreadyExists) and launch.existing != KEEP:
+            message = f"Job {launch.name} already exists (concurrent submission)"
+            told.set_exception(Rejected(Code.ALREADY_EXISTS, message))
+        elif error is not None and not isinstance(error, AlreadyExists):
+            told.set_exception(error)
+        else:
+            told.set_result(answer)
+
+    stored.add_done_callback(launched)
+    return told
 
 
 def _parent(asked: Asked, name: JobName) -> Job | None:
@@ -56,7 +88,7 @@ def _parent(asked: Asked, name: JobName) -> Job | None:
     """
     if name.parent is None:
         return None
-    found = newest(asked, name.parent)
+    found = found_job(asked, name.parent)
     if found is None:
         raise Rejected(Code.FAILED_PRECONDITION, f"Cannot submit job: there is no parent job {name.parent}")
     if found.terminal or found.cancel_requested:
@@ -82,41 +114,24 @@ def _require_place(asked: Asked, launch: Launch) -> None:
     raise Rejected(Code.FAILED_PRECONDITION, f"Job {launch.name} is unschedulable: {told}")
 
 
-def _makes_way(asked: Asked, launch: Launch, there: Job, digest: str) -> bool:
+def _makes_way(asked: Asked, launch: Launch, taken: NamedJob, there: Job | None, digest: bytes) -> bool:
     """Say whether a name is given to another job; if not, the one that has it is meant.
+
+    What goes on below the job that has had it is asked to end.
 
     Raises:
         Rejected: It keeps its name.
     """
+    name = str(launch.name)
+    if there is None:
+        raise Rejected(Code.ALREADY_EXISTS, f"Job {name} already exists, and is somebody else's")
     finished = there.terminal or there.cancel_requested
-    if not finished and iris.digest_of(there) == digest and asked.backend.clock.now() - there.submitted_at < REPLAYED_S:
+    sent_again = taken.digest == digest and asked.backend.clock.now() - taken.taken_at <= asked.door.place.again_s
+    if not finished and (sent_again or launch.existing == KEEP):
         return False
-    if launch.existing == KEEP and not finished:
-        return False
-    if launch.existing == RECREATE and not finished:
-        where = JobOperations(asked.backend).meant(asked.caller, JobQuery(group=f"{launch.name}/", labels=[iris.LABEL]))
-        JobBatches(asked.backend).cancel(asked.caller, where, _REPLACED)
-        return True
     if launch.existing == ERROR:
-        raise Rejected(Code.ALREADY_EXISTS, f"Job {launch.name} already exists ({there.state})")
-    if not finished:
-        raise Rejected(Code.ALREADY_EXISTS, f"Job {launch.name} already exists and is still running")
+        raise Rejected(Code.ALREADY_EXISTS, f"Job {name} already exists ({there.state})")
+    if not finished and launch.existing != RECREATE:
+        raise Rejected(Code.ALREADY_EXISTS, f"Job {name} already exists and is still running")
+    jobs_named(asked).vacate(asked.caller, name, there, _REPLACED)
     return True
-
-
-def _submit(asked: Asked, launch: Launch, digest: str, there: Job | None, parent: Job | None) -> None:
-    """Submit it, as the one that follows the job that has had the name.
-
-    Raises:
-        Rejected: Another one does at the same moment.
-    """
-    priority = parent.priority if parent is not None and launch.inherits else None
-    submissions = Submissions(asked.backend)
-
-    def keep(data: bytes, *, archive: bool) -> str:
-        return submissions.keep_blob(asked.caller, data, archive=archive)
-
-    written = iris.written_of(launch, digest, "" if there is None else there.id, priority, keep)
-    [outcome] = submissions.submit_many(asked.caller, [written])
-    if outcome.made is not None and digest not in map(iris.digest_of, every(asked, str(launch.name))):
-        raise Rejected(Code.ALREADY_EXISTS, f"Job {launch.name} already exists (concurrent submission)")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.api.connect.refusals import refuse
 from holdfast.api.iris._generated import logging as finelog
 from holdfast.api.iris.calls import CALLS, LOGS
-from holdfast.api.iris.family import below
+from holdfast.api.iris.family import jobs_named
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import NotFound
 from holdfast.service.operations.jobs import JobOperations, LogQuery
@@ -98,8 +98,11 @@ def _keys(asked: Asked, sent: finelog.FetchLogsRequest) -> Sequence[_Key]:
         refuse("match_scope must be MATCH_SCOPE_EXACT or MATCH_SCOPE_PREFIX: keys are not searched by patterns here")
     if not sent.source.startswith("/") or sent.source.startswith("/system/") or sent.cluster not in {"", "local"}:
         return ()
-    found = []
-    for job in below(asked, sent.source.rpartition("/")[0]).values():
+    named, names = jobs_named(asked), [sent.source.rpartition("/")[0]]
+    if not exact:
+        names += [one.name for one in named.beginning(asked.caller, sent.source)]
+    found = list[_Key]()
+    for job in named.every(asked.caller, names).values():
         for attempt in range(job.attempt):
             keys = (_Key(job, rank, attempt) for rank in range(job.gang))
             found += [key for key in keys if _begins(str(key), sent.source, exact=exact)]

@@ -5,12 +5,18 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from holdfast.api.connect.calls import Calls
 from holdfast.api.connect.serving import Connect, Setup
-from holdfast.api.iris import endpoints, jobs, logs, tasks, workers  # noqa: F401 - each registers its calls
-from holdfast.api.iris._generated.pool import PROTOCOL
-from holdfast.api.iris.calls import CALLS, CONTROLLER, LOG_SERVER, PREFIX, Place
-from holdfast.api.iris.launching import launching
+from holdfast.api.iris import (  # noqa: F401 - each registers its calls
+    endpoints,
+    jobs,
+    launching,
+    listing,
+    logs,
+    tasks,
+    workers,
+)
+from holdfast.api.iris.calls import CALLS, LOG_SERVER, PREFIX, Place
+from holdfast.service.launches import Launches
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -46,15 +52,15 @@ class Door:
             place: What tasks are told of the server.
         """
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="iris")
-        calls = Calls(PROTOCOL, *CALLS.services)
-        calls.methods.update(CALLS.methods)
-        calls.answers("LaunchJob", CONTROLLER)(launching(place))
-        connect = Connect(calls, Setup(backend, caller, self._threads, refusal, written))
+        self.place = place
+        self.launches = Launches(backend, again_s=place.again_s)
+        connect = Connect(CALLS, Setup(backend, caller, self._threads, refusal, written, self))
         self.mounts: Mapping[str, ASGIApp] = {PREFIX: connect, f"{LOG_SERVER}/": _Below(connect, LOG_SERVER)}
         """What answers, by how paths begin."""
 
     def close(self) -> None:
         """Answer no more."""
+        self.launches.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.api.iris._generated import controller, job
 from holdfast.api.iris.calls import CALLS, CONTROLLER
-from holdfast.api.iris.family import named, newest
+from holdfast.api.iris.family import found_job, jobs_named, named
 from holdfast.service.manifests import iris
 from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.filters import JobQuery
@@ -30,7 +30,7 @@ def list_tasks(asked: Asked, sent: controller.Controller.ListTasksRequest) -> co
     """List the tasks of a job; of one that is not known there are none."""
     if not sent.job_id:
         refuse("job_id is required")
-    found = newest(asked, named(iris.read_name, sent.job_id, "job_id"))
+    found = found_job(asked, named(iris.read_name, sent.job_id, "job_id"))
     ranks = () if found is None else range(found.gang)
     return _Controller.ListTasksResponse(tasks=[] if found is None else _described(asked, found, ranks))
 
@@ -41,7 +41,7 @@ def get_task_status(
 ) -> controller.Controller.GetTaskStatusResponse:
     """Describe a task with all of its attempts."""
     task = named(iris.read_task, sent.task_id, "task_id")
-    found = newest(asked, task.job)
+    found = found_job(asked, task.job)
     if found is None or task.index >= found.gang:
         raise Rejected(Code.NOT_FOUND, f"Task {sent.task_id} not found")
     [told] = _described(asked, found, [task.index])
@@ -65,11 +65,11 @@ def kick_tasks(asked: Asked, sent: controller.Controller.KickTasksRequest) -> co
         refuse(f"targets has {len(sent.targets)}; at most {MOST_TARGETS}")
     reason = sent.reason or f"Kicked to {_DESIRED[sent.desired_state]} by operator"
     answer, kicked = _Controller.KickTasksResponse(), dict[str, None]()
-    for target in sent.targets:
-        for result, found in _resolved(asked, target):
+    for target, meant, found in _resolved(asked, sent.targets):
+        for result, each in _results(target, meant, found):
             answer.results.append(result)
-            if found is not None:
-                kicked[found.id] = None
+            if each is not None:
+                kicked[each.id] = None
     if kicked:
         where = JobOperations(asked.backend).meant(asked.caller, JobQuery(ids=[*kicked]))
         batches = JobBatches(asked.backend)
@@ -80,15 +80,31 @@ def kick_tasks(asked: Asked, sent: controller.Controller.KickTasksRequest) -> co
     return answer
 
 
-def _resolved(asked: Asked, target: str) -> Iterator[tuple[controller.Controller.KickResult, Job | None]]:
+def _resolved(
+    asked: Asked, targets: Sequence[str]
+) -> Iterator[tuple[str, iris.JobName | iris.TaskName | str, Job | None]]:
+    """Yield what targets mean, or what is wrong with them, and their jobs."""
+    meant: list[tuple[str, iris.JobName | iris.TaskName | str]] = []
+    for target in targets:
+        problems: list[Problem] = []
+        meant.append((target, iris.target_of(target, "targets", problems) or problems[0].message))
+    jobs = jobs_named(asked).every(asked.caller, [*{_job_of(one) for _, one in meant if not isinstance(one, str)}])
+    for target, one in meant:
+        yield target, one, None if isinstance(one, str) else jobs.get(_job_of(one))
+
+
+def _job_of(one: iris.JobName | iris.TaskName) -> str:
+    return str(one if isinstance(one, iris.JobName) else one.job)
+
+
+def _results(
+    target: str, meant: iris.JobName | iris.TaskName | str, found: Job | None
+) -> Iterator[tuple[controller.Controller.KickResult, Job | None]]:
     """Yield what becomes of each task that a target means, with the job if it is kicked."""
-    problems: list[Problem] = []
-    meant = iris.target_of(target, "targets", problems)
-    if meant is None:
-        yield _Controller.KickResult(target=target, detail=problems[0].message), None
+    if isinstance(meant, str):
+        yield _Controller.KickResult(target=target, detail=meant), None
         return
     task = meant if isinstance(meant, iris.TaskName) else None
-    found = newest(asked, meant if isinstance(meant, iris.JobName) else meant.job)
     if found is None or (task is not None and task.index >= found.gang):
         yield _Controller.KickResult(target=target, detail="job not found" if task is None else "task not found"), None
         return

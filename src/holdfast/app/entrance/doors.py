@@ -186,7 +186,8 @@ def _open_iris(opening: Opening, visitors: Visitors) -> None:
     from holdfast.api.iris.serving import Door, Place
 
     probes = opening.probes
-    place = Place(opening.url, sys.executable)
+    settings = opening.settings
+    place = Place(opening.url, str(settings.fluster_python or sys.executable), settings.fluster_replay)
     door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written, place)
     opening.stack.callback(door.close)
     for prefix, app in door.mounts.items():

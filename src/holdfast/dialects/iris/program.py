@@ -6,14 +6,14 @@ What a callable runs is ``bash -c 'exec $IRIS_PYTHON -u $IRIS_WORKDIR/_callable_
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.job import bounded_env
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.preparing import Preparation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.dialects.reading import Fields
 
@@ -50,6 +50,13 @@ class TaskProgram(Struct, frozen=True):
     env: dict[str, str]
     prepare: Preparation | None = None
     """What is run before it, in the same place."""
+
+
+def is_called(given: Mapping[str, Any]) -> bool:
+    """Whether a launch runs the Python that it is told of: no scripts come first that may leave an environment."""
+    entry = given.get("entrypoint") or {}
+    argv = (entry.get("run_command") or {}).get("argv") or ()
+    return not entry.get("setup_commands") and any("IRIS_PYTHON" in str(each) for each in argv)
 
 
 def program_of(fields: Fields, controller: str, python: str, ports: Sequence[str]) -> TaskProgram | None:

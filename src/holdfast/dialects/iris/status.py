@@ -12,7 +12,7 @@ from holdfast.dialects.fluster.retry import PREEMPTION
 from holdfast.dialects.fluster.status import Charged, charged
 from holdfast.dialects.iris.budgets import FAILURE, POLICY
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition, in_full
-from holdfast.domain.job import JobState
+from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import Ending, RunStatus
 
 if TYPE_CHECKING:
@@ -49,6 +49,17 @@ _OF_JOBS = {
     JobState.FAILED: State.FAILED,
     JobState.CANCELLED: State.KILLED,
 }
+_CANCELLED, _FAILED = frozenset({JobState.CANCELLED}), frozenset({JobState.FAILED})
+STORED_AS = {
+    "pending": frozenset(JobState) - JOB_TERMINAL - {JobState.RUNNING},
+    "running": frozenset({JobState.RUNNING}),
+    "succeeded": frozenset({JobState.SUCCEEDED}) | _CANCELLED,
+    "failed": _FAILED | _CANCELLED,
+    "killed": _CANCELLED,
+    "worker_failed": _FAILED,
+    "unschedulable": _FAILED,
+}
+"""In which of our states jobs may be that are in one of Iris', by its name; which of them are, ``job_state`` says."""
 _OF_FAILURES = {
     Charged.PREEMPTION: State.WORKER_FAILED,
     Charged.NOBODY: State.WORKER_FAILED,

@@ -37,10 +37,10 @@ _LONGEST_TIMEOUT_S = 100 * 365 * 86_400
 _DIGEST_BYTES = 24
 
 
-def external_name(name: str, caller: Caller, sent: bytes) -> ExternalName:
-    """Return what a job is called that somebody launches with a message."""
+def external_name(name: str, caller: Caller, sent: bytes, system: str = SYSTEM) -> ExternalName:
+    """Return what a job is called that somebody launches with a message, by a system's users."""
     who = f"{caller.principal.name}\0{caller.principal.uid}\0".encode()
-    return ExternalName(f"{SYSTEM}/{name}", blake2b(who + sent, digest_size=_DIGEST_BYTES).digest())
+    return ExternalName(f"{system}/{name}", blake2b(who + sent, digest_size=_DIGEST_BYTES).digest())
 
 
 def written_launch(

@@ -5,32 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import load_spec
-from holdfast.dialects.iris.launches import DOOR, IRIS, REQUEST, Launch, kept_request, read_launch
+from holdfast.dialects.iris.launches import IRIS, REQUEST, Launch, kept_request, read_launch
 from holdfast.dialects.iris.names import JobName, TaskName, read_name, read_task, target_of
-from holdfast.dialects.iris.status import FINISHED, KICKED, State, job_state, job_status, task_status
+from holdfast.dialects.iris.program import is_called
+from holdfast.dialects.iris.status import FINISHED, KICKED, STORED_AS, State, job_state, job_status, task_status
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
 from holdfast.domain.workloads.preparing import Input
 from holdfast.errors import InvalidManifest, Problem, UnreadableSpec
+from holdfast.service.manifests.fluster import external_name
 from holdfast.service.submit import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.names import ExternalName
 
 __all__ = [
     "FINISHED",
     "KICKED",
-    "LABEL",
+    "STORED_AS",
+    "SYSTEM",
     "JobName",
     "Launch",
     "State",
     "TaskName",
-    "digest_of",
     "job_state",
     "job_status",
     "launch_of",
+    "named_by",
     "read_name",
     "read_task",
     "request_of",
@@ -38,40 +44,56 @@ __all__ = [
     "task_status",
     "written_of",
 ]
-LABEL = f"{DOOR}={IRIS}"
-"""How jobs are found that came in here."""
-DIGEST = "iris/digest"
-"""The annotation that tells launches apart."""
-_CLAIM = "iris/{name}/{after}"
+SYSTEM = IRIS
+"""What the names of its jobs begin with."""
+_HINT = (
+    "HOLDFAST_FLUSTER_PYTHON names a Python that has cloudpickle and that the account of the job can run; "
+    "or have setup scripts leave an environment in IRIS_VENV"
+)
 
 
-def launch_of(given: Mapping[str, Any], controller: str, python: str) -> Launch:
+def launch_of(given: Mapping[str, Any], controller: str, python: str, refusal: Callable[[], str | None]) -> Launch:
     """Read a launch; see ``read_launch``.
+
+    Args:
+        given: The fields that are set.
+        controller: Where a task finds this server.
+        python: What runs callables, where no scripts may leave an environment that has another.
+        refusal: Says why that cannot run any, if so.
 
     Raises:
         InvalidManifest: It is not valid; with every problem found.
     """
     problems: list[Problem] = []
     found = read_launch(given, controller, python, problems)
-    if found is None:
+    why = refusal() if is_called(given) else None
+    if why is not None:
+        problems.append(Problem("entrypoint", why, hint=_HINT))
+    if found is None or problems:
         msg = "the launch is not valid"
         raise InvalidManifest(msg, problems=problems)
     return found
 
 
-def written_of(launch: Launch, digest: str, after: str, priority: int | None, keep: Callable[..., str]) -> Written:
+def named_by(launch: Launch, caller: Caller, sent: bytes, there: Job | None) -> ExternalName:
+    """Return what a job is called that is launched with a message, in place of the one that has had the name."""
+    name = external_name(str(launch.name), caller, sent, SYSTEM)
+    return name if there is None else evolve(name, replaces=there.id)
+
+
+def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Callable[..., str]) -> Written:
     """Return what is submitted of a launch.
 
     Args:
         launch: What was asked for.
-        digest: What tells it apart from others of its name.
-        after: Id of the job that has had the name before, empty for none: of all that follow it one is made.
+        there: The job that has had the name; where it has yet to end, that is waited for.
         priority: The priority of its parent, where it inherits that.
         keep: Keeps a file, or with ``archive`` an archive, and returns its name.
     """
-    spec = evolve(launch.spec, annotations={**launch.spec.annotations, DIGEST: digest})
-    if priority is not None:
-        spec = evolve(spec, priority=priority)
+    spec = launch.spec if priority is None else evolve(launch.spec, priority=priority)
+    if there is not None and not there.terminal:
+        ended = Dependency(there.id, Condition.ENDED, OnUnmet.RUN, target=Target.JOB)
+        spec = evolve(spec, after=(ended,))
     files = launch.files
     if files.bundle:
         bundle = keep(files.bundle, archive=True)
@@ -79,13 +101,7 @@ def written_of(launch: Launch, digest: str, after: str, priority: int | None, ke
         spec = evolve(spec, inputs=(archive, *spec.inputs), env={**spec.env, "IRIS_BUNDLE_ID": bundle})
     large = tuple(Input(path, blob=keep(data, archive=False)) for path, data in files.large)
     spec = evolve(spec, inputs=(*spec.inputs, *large))
-    return Written(spec, flat=True, claim=_CLAIM.format(name=launch.name, after=after))
-
-
-def digest_of(job: Job) -> str:
-    """Return what tells a job's launch apart."""
-    spec = _spec_of(job)
-    return "" if spec is None else spec.annotations.get(DIGEST, "")
+    return Written(spec, flat=True)
 
 
 def request_of(job: Job) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from holdfast.service.access.asking import asks
 from holdfast.service.detail import JobDetail, detail_of
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
 from holdfast.service.naming import find_attempt
+from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.filters import read_filter
 from holdfast.service.operations.steering import Steers
 from holdfast.service.quarantined import shown_jobs
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.explanation import Explanation
+    from holdfast.ports.names import ListedName, NamedJob
     from holdfast.ports.overview import Latest
     from holdfast.service.operations.backend import Backend
     from holdfast.service.operations.filters import JobQuery
@@ -127,13 +129,19 @@ class JobOperations(Steers[Job], frozen=True):
         return seeing.detail(evolve(detail, set_decisions=set_decisions(store, detail.job, detail.attempts)))
 
     @asks(Right.WATCH, Subject.JOB)
-    def detail(self, caller: Caller, job: Job, *, explained: bool = True) -> JobDetail:
-        """Read everything known of a job of a list, perhaps without which rules its decisions considered.
+    def detail(self, caller: Caller, job: Job) -> JobDetail:
+        """Read everything known of a job of a list."""
+        return self.backend.seeing(caller).detail(detail_of(job, self.backend.store, self.backend.explainer))
+
+    @asks(Right.WATCH, Subject.JOB)
+    def details(self, caller: Caller, jobs: Sequence[Job]) -> Sequence[JobDetail]:
+        """Read the attempts of jobs of a list, and the runs of the last ones, but not which rules were considered.
 
         Those are found by deciding again, which takes longer than all the rest where a job has many attempts.
         """
-        explainer = self.backend.explainer if explained else None
-        return self.backend.seeing(caller).detail(detail_of(job, self.backend.store, explainer))
+        ids, store, seeing = [job.id for job in jobs], self.backend.store, self.backend.seeing(caller)
+        attempts, runs = store.attempts_of(ids), store.last_runs_of(ids)
+        return [seeing.detail(JobDetail(job, attempts.get(job.id, ()), runs.get(job.id, ()))) for job in jobs]
 
     @asks(Right.WATCH, Subject.JOB)
     def attempt(self, caller: Caller, ref: str, number: int) -> tuple[JobDetail, Attempt]:
@@ -234,6 +242,47 @@ class NamedJobs(Struct, frozen=True):
             msg = f"job {name!r} does not exist"
             raise NotFound(msg)
         return found[0]
+
+    @asks(Right.WATCH, Subject.JOB)
+    def every(self, caller: Caller, names: Sequence[str]) -> Mapping[str, Job]:
+        """Return the jobs of names, by name; what the caller may not know of is left out."""
+        begins = self._meant().begins
+        known = self.backend.store.named([begins + name for name in names])
+        jobs = self.read(caller, [one.job_id for one in known.values()])
+        found = {name: jobs.get(known[begins + name].job_id) for name in names if begins + name in known}
+        return {name: job for name, job in found.items() if job is not None}
+
+    @asks(Right.WATCH, Subject.JOB)
+    def read(self, caller: Caller, ids: Sequence[str]) -> Mapping[str, Job]:
+        """Return jobs by id, as far as the caller may know of them."""
+        operations, found = JobOperations(self.backend), dict[str, Job]()
+        for start in range(0, len(ids), LARGEST_PAGE):
+            some = JobFilter(ids=frozenset(ids[start : start + LARGEST_PAGE]))
+            found.update({job.id: job for job in operations.page(caller, some).jobs})
+        return found
+
+    @asks(Right.WATCH, Subject.JOB)
+    def beginning(self, caller: Caller, prefix: str) -> Sequence[ListedName]:
+        """List the names that begin with a text, wherever that ends, in order of submission of their jobs."""
+        begins = self._meant().begins
+        found = self.backend.store.beginning(begins + prefix, seen=self.backend.seeing(caller).known())
+        return [evolve(one, name=one.name.removeprefix(begins)) for one in found]
+
+    @asks(Right.SUBMIT, Subject.JOB)
+    def taken(self, _caller: Caller, name: str) -> NamedJob | None:
+        """Return whose a name is, whoever that is; ``None``: it is free."""
+        key = self._meant().begins + name
+        return self.backend.store.named([key]).get(key)
+
+    @asks(Right.CANCEL, Subject.JOB)
+    def vacate(self, caller: Caller, name: str, job: Job, reason: str) -> None:
+        """Ask a job, and what goes on below its name, to end, so that the name can be given to another.
+
+        Raises:
+            Forbidden: It is not the caller's to end.
+        """
+        self.backend.seeing(caller).require(Right.CANCEL, [job])
+        JobBatches(self.backend).cancel(caller, self.meant(caller, name), reason)
 
     @asks(Right.WATCH, Subject.JOB)
     def names(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, str]:

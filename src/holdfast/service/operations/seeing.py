@@ -114,7 +114,7 @@ class Seeing:
 
         Where it knows of others' jobs no more than that they are there, none is found by anything that is hidden.
         """
-        by_what = (where.name, where.job_set, where.ids, where.group, where.submitted_by)
+        by_what = (where.name, where.job_set, where.ids, where.group, where.named, where.submitted_by)
         hidden = bool(where.labels) or any(each is not None for each in by_what)
         return evolve(where, seen=self.known() if hidden else self.only())
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, text
+from sqlalchemy import and_, delete, or_, select, text
 
 from holdfast.compiled.records import dump_json, load_json, storable
+from holdfast.domain.access.group import Grouped
 from holdfast.domain.terms.workload_kinds import JOBSET
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports.requests import RequestKind
@@ -28,6 +29,7 @@ from holdfast.storage.rules import (
 )
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.query import chunks
+from holdfast.storage.sql.rows.conditions import in_group
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -182,6 +184,7 @@ def take_names(
 
     Inserting first lets the database settle a race between two of one name.
     """
+    _give_up_names(connection, [one for one in names.values() if one.replaces])
     rows: list[tuple[Any, ...]] = [(one.name, job_id, one.digest, now) for job_id, one in names.items()]
     table = declared.names
     if batches.names.run(connection, rows) == len(rows):
@@ -191,3 +194,14 @@ def take_names(
         known = connection.execute(select(table.c.name, table.c.job_id).where(table.c.name.in_(some)))
         found.update({row.name: row.job_id for row in known})
     return {job_id: found[one.name] for job_id, one in names.items() if found[one.name] != job_id}
+
+
+def _give_up_names(connection: Connection, names: Sequence[ExternalName]) -> None:
+    """Take names from the jobs that give them up, and with each those of all below; others have kept theirs."""
+    table = declared.names
+    for some in chunks(names):
+        theirs = or_(*(and_(table.c.name == one.name, table.c.job_id == one.replaces) for one in some))
+        given_up = connection.execute(delete(table).where(theirs).returning(table.c.name)).scalars().all()
+        if given_up:
+            below = or_(*(in_group(table.c.name, Grouped(name, below=True)) for name in given_up))
+            connection.execute(delete(table).where(below))

@@ -28,11 +28,8 @@ if TYPE_CHECKING:
 
 _JOBS, _LABELS, _ATTEMPTS, _RUNS = tables.jobs.c, tables.job_labels.c, tables.attempts.c, tables.runs.c
 _LAST_ATTEMPTS = ATTEMPTS.join(tables.jobs, and_(_JOBS.id == _ATTEMPTS.job_id, _JOBS.attempt == _ATTEMPTS.number))
-_LAST_RUNS = (
-    RUNS.join(tables.jobs, and_(_JOBS.id == _RUNS.job_id, _JOBS.attempt == _RUNS.attempt))
-    .where(_RUNS.rank < MOST_RANKS)
-    .order_by(_RUNS.generation, _RUNS.status_since)
-)
+_RUNS_OF_LAST = RUNS.join(tables.jobs, and_(_JOBS.id == _RUNS.job_id, _JOBS.attempt == _RUNS.attempt))
+_LAST_RUNS = _RUNS_OF_LAST.where(_RUNS.rank < MOST_RANKS).order_by(_RUNS.generation, _RUNS.status_since)
 
 
 class SqlOverviewStore(StorePart):
@@ -69,6 +66,24 @@ class SqlOverviewStore(StorePart):
         with self._database.reading() as connection:
             for ids in chunks([*map(storable, job_ids)]):
                 found |= _latest(connection, ids)
+        return found
+
+    def attempts_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Attempt]]:
+        read = codec.Reader()
+        found: dict[str, list[Attempt]] = defaultdict(list)
+        with self._database.reading() as connection:
+            for ids in chunks(job_ids):
+                for attempt in sound(connection.execute(ATTEMPTS.where(_ATTEMPTS.job_id.in_(ids))), read.attempt):
+                    found[attempt.job_id].append(attempt)
+        return found
+
+    def last_runs_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Run]]:
+        read = codec.Reader()
+        found: dict[str, list[Run]] = defaultdict(list)
+        with self._database.reading() as connection:
+            for ids in chunks(job_ids):
+                for run in sound(connection.execute(_RUNS_OF_LAST.where(_JOBS.id.in_(ids))), read.run):
+                    found[run.job_id].append(run)
         return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sqlalchemy import and_, func, literal, or_, select
 
@@ -16,7 +16,7 @@ from holdfast.compiled.records import dump_json, storable
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
-from holdfast.ports.names import NamedJob
+from holdfast.ports.names import ListedName, NamedJob
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Listed
 from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
@@ -24,7 +24,7 @@ from holdfast.storage.rules import MOST_NEAR, SHORTEST_PREFIX, ambiguous_job, no
 from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import left_of_job, left_of_owner, refuse, sound, state_left
 from holdfast.storage.sql.part import StorePart
-from holdfast.storage.sql.rows.conditions import in_group, seen_by
+from holdfast.storage.sql.rows.conditions import begins_with, in_group, seen_by
 from holdfast.storage.sql.rows.job_lists import JOBS, STATE_UNINDEXED, rows_of
 from holdfast.storage.sql.rows.requests import read_request
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import JobFilter
     from holdfast.ports.workloads import Told, W, WorkloadFilter
 
+T = TypeVar("T")
 ATTEMPTS = select(tables.attempts).order_by(tables.attempts.c.job_id, tables.attempts.c.number)
 RUNS = select(tables.runs).order_by(
     tables.runs.c.job_id, tables.runs.c.attempt, tables.runs.c.dispatch, tables.runs.c.rank
@@ -70,7 +71,7 @@ def read_quarantined(connection: Connection) -> dict[str, Quarantined]:
     return {row.id: Quarantined(*row) for row in connection.execute(select(tables.quarantine))}
 
 
-def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+def chunks(ids: Sequence[T]) -> Iterator[Sequence[T]]:
     """Split ids into chunks that fit one statement."""
     for start in range(0, len(ids), _IDS_PER_QUERY):
         yield ids[start : start + _IDS_PER_QUERY]
@@ -196,6 +197,15 @@ class SqlQueryStore(StorePart):
                 rows = connection.execute(select(_NAMES.c.job_id, _NAMES.c.name).where(_NAMES.c.job_id.in_(some)))
                 found.update({row.job_id: row.name for row in rows})
         return found
+
+    def beginning(self, prefix: str, *, seen: Seen | None = None) -> Sequence[ListedName]:
+        jobs = tables.jobs
+        query = select(_NAMES.c.name, jobs.c.id, jobs.c.seq, STATE_UNINDEXED).join(jobs, jobs.c.id == _NAMES.c.job_id)
+        query = query.where(begins_with(_NAMES.c.name, prefix))
+        if seen is not None:
+            query = query.where(seen_by(seen))
+        rows = self._rows(query.order_by(jobs.c.seq))
+        return [ListedName(name, job_id, seq, state_left(state)) for name, job_id, seq, state in rows]
 
     def workload(self, kind: type[W], reference: str) -> W:
         with self._database.reading() as connection:

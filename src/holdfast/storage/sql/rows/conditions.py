@@ -1,4 +1,4 @@
-"""Conditions of several queries: whose work somebody may know of, and which groups are meant."""
+"""Conditions of several queries: whose work somebody may know of, and which groups or names are meant."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.access.group import Grouped
     from holdfast.domain.access.places import Place
+
+_LAST = "\U0010ffff"
+_SURROGATES, _AFTER = 0xD800, 0xE000
+"""Between which there are no characters."""
 
 
 def seen_by(seen: Seen, table: Table = tables.jobs) -> ColumnElement[bool]:
@@ -49,3 +53,14 @@ def in_group(column: ColumnElement[str], group: Grouped) -> ColumnElement[bool]:
     if not group.below:
         return same
     return or_(same, and_(column >= storable(group.begins), column < storable(group.beyond)))
+
+
+def begins_with(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
+    """Return the condition that a text begins with another, which is a range of its index."""
+    begins = storable(prefix)
+    kept = begins.rstrip(_LAST)
+    if not kept:
+        return column >= begins
+    following = ord(kept[-1]) + 1
+    beyond = kept[:-1] + chr(_AFTER if following == _SURROGATES else following)
+    return and_(column >= begins, column < beyond)

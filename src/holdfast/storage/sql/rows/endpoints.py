@@ -16,7 +16,7 @@ from holdfast.ports.endpoints import Endpoint
 from holdfast.storage.rules import gone_job, not_running, too_many_endpoints
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.part import StorePart
-from holdfast.storage.sql.rows.conditions import in_group, seen_by
+from holdfast.storage.sql.rows.conditions import begins_with, in_group, seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,8 +32,6 @@ _RUNS = and_(_JOBS.id == _ROWS.job_id, _JOBS.attempt == _ROWS.attempt, _JOBS.sta
 _COLUMNS = tuple(column for column in _ROWS if column.name != "seq")
 _LOCK = 0x_401D_E4D5
 """One registration at a time: they are counted."""
-_LAST_CHARACTER = "\U0010ffff"
-_SURROGATES = range(0xD800, 0xE000)
 
 
 class SqlEndpointStore(StorePart):
@@ -137,23 +135,12 @@ def _meant(where: EndpointFilter) -> Sequence[ColumnElement[bool]]:
     if where.below is not None:
         found.append(in_group(_ROWS.name, where.below))
     if where.begins:
-        found.append(_ROWS.name >= where.begins)
-        if beyond := _beyond(where.begins):
-            found.append(_ROWS.name < beyond)
+        found.append(begins_with(_ROWS.name, where.begins))
     if where.job_names is not None:
         found.append(_ROWS.job_name.in_(sorted(where.job_names)))
     if where.seen is not None:
         found.append(seen_by(where.seen))
     return found
-
-
-def _beyond(begins: str) -> str:
-    """Return the first text after all that begin so; empty: there is none."""
-    stem = begins.rstrip(_LAST_CHARACTER)
-    if not stem:
-        return ""
-    following = ord(stem[-1]) + 1
-    return stem[:-1] + chr(_SURROGATES.stop if following in _SURROGATES else following)
 
 
 def _values(endpoint: Endpoint, key: str) -> Mapping[str, Any]:

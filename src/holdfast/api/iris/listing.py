@@ -1,0 +1,103 @@
+"""Lists jobs: which ones are meant is said by their names, so that only those on the page are read.
+
+A list by their states or by what failed is one of all that are meant, and reads so many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.api.connect.refusals import refuse
+from holdfast.api.iris._generated import controller
+from holdfast.api.iris.calls import CALLS, CONTROLLER
+from holdfast.api.iris.family import jobs_named, states
+from holdfast.api.iris.jobs import described
+from holdfast.service.manifests import iris
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from holdfast.api.connect.calls import Asked
+    from holdfast.domain.job import Job
+    from holdfast.ports.names import ListedName
+
+LARGEST_PAGE, LARGEST_OFFSET = 500, 5_000
+_Controller = controller.Controller
+_OF_HERE = ({"", "local"}, {"", "default"})
+"""The cluster and the backend of all jobs."""
+_BY_JOBS = {
+    _Controller.JOB_SORT_FIELD_STATE,
+    _Controller.JOB_SORT_FIELD_FAILURES,
+    _Controller.JOB_SORT_FIELD_PREEMPTIONS,
+}
+"""Orders that take more than the names."""
+
+
+@CALLS.answers("ListJobs", CONTROLLER)
+def list_jobs(asked: Asked, sent: controller.Controller.ListJobsRequest) -> controller.Controller.ListJobsResponse:
+    """List jobs, the newest first if nothing else is asked for."""
+    query = sent.query
+    if query.offset > LARGEST_OFFSET:
+        hint = "narrow the result set with state_filter/name_filter/parent_job_id instead of paging deeper"
+        refuse(f"query.offset={query.offset} exceeds {LARGEST_OFFSET}; {hint}.")
+    if query.scope == _Controller.JOB_QUERY_SCOPE_CHILDREN and not query.parent_job_id:
+        refuse("query.parent_job_id is required for JOB_QUERY_SCOPE_CHILDREN")
+    named = jobs_named(asked)
+    known = named.beginning(asked.caller, query.job_id_prefix)
+    found = [one for one in known if _is_meant(one.name, query)]
+    told: Mapping[str, iris.State] = {}
+    jobs: Mapping[str, Job] = {}
+    wanted = query.state_filter.lower()
+    if wanted:
+        found = [one for one in found if one.state in iris.STORED_AS.get(wanted, ())]
+    if wanted or query.sort_field in _BY_JOBS:
+        jobs = named.read(asked.caller, [one.job_id for one in found])
+        told = states(asked, [*jobs.values()])
+        found = [one for one in found if one.job_id in jobs]
+    if wanted:
+        found = [one for one in found if told[one.job_id].name.lower() == wanted]
+    _sort(found, query, jobs, told)
+    limit = query.limit if 0 < query.limit <= LARGEST_PAGE else LARGEST_PAGE
+    begin = max(0, query.offset)
+    page = found[begin : begin + limit]
+    read = jobs or named.read(asked.caller, [one.job_id for one in page])
+    parents = {one.name.rpartition("/")[0] for one in known}
+    return _Controller.ListJobsResponse(
+        jobs=described(asked, [read[one.job_id] for one in page if one.job_id in read], has_children=parents),
+        total_count=len(found),
+        has_more=begin + limit < len(found),
+    )
+
+
+def _is_meant(name: str, query: controller.Controller.JobQuery) -> bool:
+    parent, _, local = name.rpartition("/")
+    scope = query.scope
+    return (
+        query.name_filter.lower() in local.lower()
+        and (scope != _Controller.JOB_QUERY_SCOPE_ROOTS or "/" not in parent[1:])
+        and (scope != _Controller.JOB_QUERY_SCOPE_CHILDREN or parent == query.parent_job_id)
+        and query.cluster in _OF_HERE[0]
+        and query.backend_id in _OF_HERE[1]
+    )
+
+
+def _sort(
+    found: list[ListedName],
+    query: controller.Controller.JobQuery,
+    jobs: Mapping[str, Job],
+    told: Mapping[str, iris.State],
+) -> None:
+    def count(which: str) -> Callable[[ListedName], Any]:
+        return lambda one: iris.job_status(jobs[one.job_id], None, ())[which]
+
+    keys: dict[int, Callable[[ListedName], Any]] = {
+        _Controller.JOB_SORT_FIELD_NAME: lambda one: one.name,
+        _Controller.JOB_SORT_FIELD_STATE: lambda one: told[one.job_id],
+        _Controller.JOB_SORT_FIELD_FAILURES: count("failure_count"),
+        _Controller.JOB_SORT_FIELD_PREEMPTIONS: count("preemption_count"),
+    }
+    by_date = query.sort_field not in keys
+    descending = query.sort_direction == _Controller.SORT_DIRECTION_DESC
+    if query.sort_direction == _Controller.SORT_DIRECTION_UNSPECIFIED:
+        descending = by_date
+    found.sort(key=keys.get(query.sort_field, lambda one: one.seq), reverse=descending)
