@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import socket
 import stat
 import sys
 import textwrap
@@ -163,7 +164,23 @@ def test_what_cannot_be_installed_is_not_the_job_s_fault_and_tried_twice_more(do
     status = launched(door, "misses", called("def job(): pass"), environment=environment, retry=retry)
     assert (status.state, status.failure_count) == (cluster.JOB_STATE_WORKER_FAILED, 0), status
     assert "its preparation failed: exit code 1" in status.error
+    assert "no-such-package" in status.error.partition("its preparation failed: ")[2], "as its last line has it"
     assert len(status.attempts) == 2, "tried three times in all"
+
+
+@pytest.mark.slow
+def test_an_index_that_does_not_answer_costs_a_job_no_more_than_the_time_that_is_set(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        index = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        server = FlusterServer(tmp_path, HOLDFAST_FLUSTER_INDEX=index, HOLDFAST_FLUSTER_PREPARE_TIMEOUT="1s")
+        try:
+            environment = cluster.EnvironmentConfig(pip_packages=["answers"])
+            retry = cluster.RetryConfig(initial_retry_delay_ms=1, max_retry_delay_ms=1)
+            status = launched(server.open(), "hangs", called("def job(): pass"), environment=environment, retry=retry)
+            assert (status.state, len(status.attempts)) == (cluster.JOB_STATE_WORKER_FAILED, 2)
+            assert "its preparation took longer than 1 s" in status.error
+        finally:
+            server.clean_up()
 
 
 def test_everything_that_is_wrong_with_what_is_sent_along_is_said_at_once(door: Connected) -> None:

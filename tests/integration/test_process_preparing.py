@@ -57,7 +57,10 @@ def test_the_deadline_and_the_silence_of_a_program_are_counted_from_its_own_star
 @pytest.mark.parametrize(
     ("preparation", "says"),
     [
-        (Preparation(("sh", "-c", "echo no such package; exit 3")), "its preparation failed: exit code 3, sh"),
+        (
+            Preparation(("sh", "-c", "echo no such package; exit 3")),
+            "its preparation failed: exit code 3, sh: no such package",
+        ),
         (Preparation(("sh", "-c", "kill -SEGV $$")), "signal 11"),
         (Preparation(("no-such-tool", "install")), "cannot start 'no-such-tool'"),
         (Preparation(("sleep", "1000.0625"), 0.3), "its preparation took longer than 0.3 s"),

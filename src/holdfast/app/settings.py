@@ -154,7 +154,11 @@ class Settings(ServerReach):
     fluster_python: Path | None = None
     """The Python that runs calls of Fluster's clients; it has cloudpickle. Unset: the one that runs the server."""
     fluster_index: str = ""
-    """Where their packages come from: a URL, or a folder for no network; unset: what pip is set to."""
+    """Where their packages come from: a URL, or a folder for no network; unset: where the installer is set to look."""
+    fluster_installer: Literal["uv", "pip"] | None = None
+    """What installs them, ``uv`` or ``pip``; unset: uv if the machine has it, unless pip alone is set where to look."""
+    fluster_prepare_timeout: Annotated[float, BeforeValidator(span)] = Field(default="10m", gt=0, validate_default=True)
+    """How long that may take before the launch has failed."""
     door_anonymous: str | None = None
     """Whose calls of a door are that show no token, from this machine; unset: nobody's, and they are refused."""
     door_unschedulable_after: Annotated[float | None, BeforeValidator(_end)] = 10.0

@@ -19,7 +19,15 @@ class CallRunner(Protocol):
 
     @property
     def index(self) -> str:
-        """Where packages come from: a URL, a folder, or nothing for what pip is set to."""
+        """Where packages come from: a URL, a folder, or nothing for where the installer is set to look."""
+
+    @property
+    def installer(self) -> str:
+        """What installs them: ``uv``, ``pip``, or nothing for what the machine has."""
+
+    @property
+    def limit_s(self) -> float:
+        """How long that may take."""
 
     def refusal(self, by: Principal) -> str | None:
         """Say why it cannot run for somebody, if so; it may take a while the first time."""

@@ -96,4 +96,27 @@ MUTATIONS = (
         "b'' not in listed.stderr",
         ("e2e/test_fluster_client.py::test_a_workspace_whose_git_does_not_answer_is_not_sent",),
     ),
+    Mutation(
+        "packages may take as long to install as they like",
+        "dialects/fluster/world.py",
+        ", *wanted), setup.limit_s) if wanted",
+        ", *wanted)) if wanted",
+        (
+            "e2e/test_fluster_calls.py::test_an_index_that_does_not_answer_costs_a_job_no_more_than_the_time_that_is_set",
+        ),
+    ),
+    Mutation(
+        "what cannot be installed is tried as often as the worker may be lost",
+        "dialects/fluster/retry.py",
+        "retry_limit=LAUNCHES",
+        "retry_limit=preemption",
+        ("e2e/test_fluster_calls.py::test_what_cannot_be_installed_is_not_the_job_s_fault_and_tried_twice_more",),
+    ),
+    Mutation(
+        "a preparation that fails keeps why to itself",
+        "engines/process/shim/supervisor/preparing.py",
+        "{argv[0]}{': ' * bool(said)}{said}",
+        "{argv[0]}",
+        ("integration/test_process_preparing.py",),
+    ),
 )

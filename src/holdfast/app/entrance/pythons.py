@@ -26,6 +26,8 @@ class Pythons:
         """Remember which one, and whether programs run as their submitters."""
         self.python = str(settings.fluster_python or sys.executable)
         self.index = settings.fluster_index
+        self.installer = settings.fluster_installer or ""
+        self.limit_s = settings.fluster_prepare_timeout
         self._as_submitters = settings.run_as == "submitter"
         self._known: dict[int | None, tuple[float, str | None]] = {}
 

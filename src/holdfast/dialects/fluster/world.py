@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.record import Struct
-from holdfast.domain.workloads.preparing import Input, Preparation
+from holdfast.domain.workloads.preparing import DEFAULT_TIMEOUT_S, Input, Preparation
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ class Setup(Struct, frozen=True):
     command: tuple[str, ...] = ()
     """The program that makes the call of a file, whose name follows."""
     index: str = ""
-    """Where packages come from: a URL, a folder, or nothing for what pip is set to."""
+    """Where packages come from: a URL, a folder, or nothing for where the installer is set to look."""
+    installer: str = ""
+    """What installs them; nothing for what the machine has."""
+    limit_s: float = DEFAULT_TIMEOUT_S
+    """How long that may take."""
 
 
 def known_bundle(given: Mapping[str, Any], problems: list[Problem]) -> Input | None:
@@ -77,7 +81,8 @@ def world_of(given: Mapping[str, Any], setup: Setup, problems: list[Problem], *,
         problems.append(Problem("environment.extras", "are of a workspace, and none was sent", hint="send a bundle"))
     wanted = [*packages, *([f".[{','.join(extras)}]"] if extras else [])]
     index = ("--index", setup.index) if setup.index else ()
-    prepare = Preparation((*setup.command, "--install", *index, *wanted)) if wanted else None
+    by = ("--by", setup.installer) if setup.installer else ()
+    prepare = Preparation((*setup.command, "--install", *by, *index, *wanted), setup.limit_s) if wanted else None
     return World(setup.command, prepare)
 
 

@@ -37,6 +37,10 @@ class Along(Struct, frozen=True):
         return "calls are not run here" if self.calls is None else self.calls.refusal(self.by)
 
 
+def _setup(calls: CallRunner) -> Setup:
+    return Setup(tuple(calls.command), calls.index, calls.installer, calls.limit_s)
+
+
 def program_of(given: Mapping[str, Any], along: Along, problems: list[Problem]) -> Mapping[str, Any]:
     """Return the fields of a job that say what it runs; nothing is kept of what is not valid.
 
@@ -54,7 +58,7 @@ def program_of(given: Mapping[str, Any], along: Along, problems: list[Problem]) 
     if refusal is not None:
         problems.append(Problem(_CALL, refusal, hint=_HINT))
     bundle = known_bundle(given, problems)
-    setup = Setup() if along.calls is None else Setup(tuple(along.calls.command), along.calls.index)
+    setup = Setup() if along.calls is None else _setup(along.calls)
     found = world_of(given, setup, problems, has_bundle=bundle is not None or _BUNDLE in given)
     if problems:
         return {}

@@ -32,9 +32,9 @@ def tail(path: str, begin: int = 0) -> tuple[str, list[str]]:
     return text, end.splitlines()[-TAIL_LINES:]
 
 
-def last_line(path: str) -> str:
-    """Return the last line of a file that is not empty, bounded."""
-    lines = _text(path, TAIL_BYTES, from_end=True).split("\n")
+def last_line(path: str, begin: int = 0) -> str:
+    """Return the last line of a file after its first ``begin`` bytes that is not empty, bounded."""
+    lines = _text(path, TAIL_BYTES, from_end=True, begin=begin).split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 

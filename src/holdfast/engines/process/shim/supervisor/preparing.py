@@ -18,7 +18,7 @@ from pathlib import Path
 from .. import files, moment
 from ..account import acting
 from ..libc import set_name
-from ..records import PREPARED
+from ..records import LOG, PREPARED, STDERR
 from . import inputs
 
 TYPE_CHECKING = False
@@ -32,6 +32,7 @@ DONE = "done"
 FAILED = "PreparationFailed"
 _MOST_DESCRIPTORS = 1 << 20
 _COULD_NOT = 127
+_LONGEST_SAID = 300
 
 
 def become(
@@ -93,6 +94,8 @@ def _prepared(
     if "prepare" not in program.order:
         return DONE, ""
     argv, limit_s = program.order["prepare"]
+    log = program.path(STDERR if program.order.get("separate") else LOG)
+    begin = files.mark(log)[1]
     try:
         pid = os.posix_spawn(found(argv, environment), argv, environment, setsigmask=())
         with os.fdopen(os.pidfd_open(pid), "rb") as ended:
@@ -105,7 +108,8 @@ def _prepared(
     if code == 0:
         return DONE, ""
     how = f"exit code {code}" if code > 0 else f"signal {-code} ({signal.strsignal(-code)})"
-    return FAILED, f"its preparation failed: {how}, {argv[0]}"
+    said = files.last_line(log, begin)[:_LONGEST_SAID]
+    return FAILED, f"its preparation failed: {how}, {argv[0]}{': ' * bool(said)}{said}"
 
 
 def _refused(
