@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.client import Client
 from holdfast.errors import Forbidden, InvalidManifest
+from holdfast.wire.jobs import OwnerView
 from tests.e2e.server import PATIENCE_S, Server, wait_until
 from tests.kinds.rollout.words import ROLLOUT
 
@@ -83,10 +84,13 @@ def test_it_is_applied_shown_waited_for_explained_changed_and_deleted_by_command
         assert rollouts.said("why", "rollout", "web").startswith("Rollout web is Available: 2 of 2 replicas run.\n")
         shown = rollouts.said("describe", "rollout/web")
         assert ("replicas: 2" in shown, "state: Available" in shown) == (True, True)
+        first_id = rollouts.json("get", "rollout", "web")["id"]
         assert rollouts.json("get", "rollout", "web")["replicas"] == 2
         assert rollouts.said("get", "rollouts", "-o", "name") == "rollout/web\n"
         assert rollouts.said("get", "rollouts", "-o", "custom-columns=N:.replicas").split() == ["N", "2"]
         assert "It is part of rollout web. For all of it: holdfast why rollout web" in rollouts.said("why", "web-1-0")
+        assert "Rollout: web, replica, index 0 " in " ".join(rollouts.said("describe", "web-1-0").split())
+        assert client.job("web-1-0").owner == OwnerView(kind="rollout", id=first_id, name="web")
         refused = rollouts.run("hold", "web-1-0").stderr
         assert "belongs to a rollout, which starts and stops it: it cannot be held" in refused
         assert "cancel, suspend, resume or delete its rollout instead" in refused

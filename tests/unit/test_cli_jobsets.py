@@ -21,6 +21,7 @@ from holdfast.cli.targets import job_or_set
 from holdfast.cli.watching.follow import Follower, Shown
 from holdfast.domain.policy.model import SetAction
 from holdfast.errors import AlreadyExists, InvalidManifest, InvalidRequest, NotFound, Problem
+from holdfast.wire.jobs import JobView
 from holdfast.wire.jobsets import JobSetView
 from tests.unit.jobset_server import AT, JOBSET, SET, Server, job, said, surroundings
 
@@ -188,6 +189,24 @@ def test_a_set_without_a_failure_policy_says_so() -> None:
     assert "no failure policy" in facts["Restarts"]
     assert "Left failed" not in facts
     assert [title for title, _ in jobset_sections(one, [], now_s=0.0)][-1].startswith("Jobs")
+
+
+OF_ARRAY = {"job_set": None, "array": "01a", "array_index": 7}
+
+
+@pytest.mark.parametrize(
+    ("fields", "title", "place"),
+    [
+        ({"owner": {"kind": "jobset", "id": "01s", "name": "a"}}, "Job set", "a, replicatedJob workers, index 0"),
+        ({"owner": {"kind": "", "id": "01s"}}, "Part of", "01s, workers, index 0"),
+        ({**OF_ARRAY, "owner": {"kind": "array", "id": "01a", "name": "sweep"}}, "Array", "sweep, index 7"),
+    ],
+)
+def test_a_job_shows_what_it_is_part_of_in_the_word_of_that_kind(
+    fields: dict[str, object], title: str, place: str
+) -> None:
+    shown = dict(job_facts(JobView.model_validate({**job((0, "a")).model_dump(), **fields})))
+    assert shown[title] == place
 
 
 def test_a_job_made_of_pods_shows_its_pods_conditions_and_place() -> None:

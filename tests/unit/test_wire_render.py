@@ -94,9 +94,7 @@ def test_a_written_page_is_what_its_model_would_write(fields: dict[str, object])
 
 
 def test_a_page_tells_summaries_from_full_jobs_when_read_back() -> None:
-    full = job_view(
-        _job(), manifest={"name": "a", "command": ["true"], "labels": {"team": "nlp"}}, attempts=[], runs=[]
-    )
+    full = job_view(_job(), manifest={"name": "a", "command": ["true"], "labels": {"team": "nlp"}}, attempts=[])
     page = JobPage(items=[job_summary(_job()), full])
     read = JobPage.model_validate_json(page.model_dump_json())
     assert [type(item) for item in read.items] == [JobSummary, JobView]
@@ -180,7 +178,7 @@ def test_a_runs_state_is_one_word(status: RunStatus, outcome: RunOutcome | None,
 
 def test_a_full_job_tells_its_metadata_from_its_spec() -> None:
     manifest = {"name": "a", "command": ["true"], "labels": {"team": "nlp"}, "annotations": {"note": "x"}}
-    view = job_view(_job(), manifest=manifest, attempts=[], runs=[])
+    view = job_view(_job(), manifest=manifest, attempts=[])
     assert (view.labels, view.annotations, view.spec) == ({"team": "nlp"}, {"note": "x"}, {"command": ["true"]})
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.record import Struct, field
 from holdfast.domain.workloads.jobset.state import JobSet
-from holdfast.errors import Internal, NotFound
-from holdfast.service.quarantined import known_pods, kube_of
+from holdfast.errors import Internal
+from holdfast.service.quarantined import known_pods, kube_of, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.domain.job import Attempt, Job, Run
+    from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.jobset.state import SetDecision
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -29,6 +30,8 @@ class JobDetail(Struct, frozen=True):
     runs: Sequence[Run]
     pods: PodsOf | None = None
     """Of a job whose runs are pods."""
+    owner: Workload | None = None
+    """What it is part of, as far as that can be read."""
     set_decisions: Mapping[int, SetDecision] = field(default_factory=dict)
     """What its job set decided about its attempts, by their numbers; not in lists."""
 
@@ -44,16 +47,17 @@ class PodsOf(Struct, frozen=True):
 
 def detail_of(job: Job, store: Store, explainer: Explainer) -> JobDetail:
     """Read everything known of a job, but what its job set decided."""
-    attempts = store.attempts(job.id)
-    return JobDetail(job, explainer.explained(job, attempts), store.runs(job.id), _pods_of(job, store))
+    attempts, owner = store.attempts(job.id), owner_of(store, job.child)
+    told = explainer.explained(job, attempts)
+    return JobDetail(job, told, store.runs(job.id), _pods_of(job, store, owner), owner)
 
 
-def _pods_of(job: Job, store: Store) -> PodsOf | None:
+def _pods_of(job: Job, store: Store, owner: Workload | None) -> PodsOf | None:
     if job.of_set is None:
         kube = kube_of(job)
         return None if kube is None else PodsOf(known_pods(store, job), kube.spec)
     try:
-        group = set_spec_of(store.workload(JobSet, job.of_set.set_id)).by_name.get(job.of_set.group)
-    except (NotFound, Internal):
+        group = set_spec_of(owner).by_name.get(job.of_set.group) if isinstance(owner, JobSet) else None
+    except Internal:
         group = None
     return PodsOf(known_pods(store, job), None if group is None else group.job)

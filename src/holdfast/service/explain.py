@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import Cause, EndedBy
+from holdfast.domain.job import JobState
 from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE, LOST_ONLY
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, decide
@@ -25,7 +26,7 @@ from holdfast.errors import NotFound, UnreadableSpec
 from holdfast.service.access.hiding import unnamed, unquoted, without_logs
 from holdfast.service.naming import find_attempt
 from holdfast.service.pausing import paused_lines
-from holdfast.service.quarantined import reason_of
+from holdfast.service.quarantined import kind_of_owner, reason_of
 from holdfast.service.summary import awaited_lines, cancelled_line, failed_pods, job_line, pod_lines
 
 if TYPE_CHECKING:
@@ -94,13 +95,18 @@ class Explainer:
             pods = failed_pods(self._store, job, number or job.attempt)
             pods = pods if quoting else [*map(without_logs, pods)]
             told = awaited_lines(self._store, job, seen) or pod_lines(self._store, job, failed=pods)
-            return Explanation(job, job_line(job), (*told, *paused), failed_pods=pods)
+            return Explanation(job, self._line(job), (*told, *paused), failed_pods=pods)
         complete = self._complete(job, attempts, chosen)
         pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)
         if not quoting:
             complete, pods = without_logs(complete), [*map(without_logs, pods)]
         summary = self._summary(job, attempts, complete, number, pods)
-        return Explanation(job, job_line(job, complete), (*summary, *paused), complete, pods)
+        return Explanation(job, self._line(job, complete), (*summary, *paused), complete, pods)
+
+    def _line(self, job: Job, told: Attempt | None = None) -> str:
+        if job.state is JobState.WAITING and job.of_set is not None:
+            return job_line(job, told, owner=kind_of_owner(self._store, job.of_set).noun)
+        return job_line(job, told)
 
     def _summary(
         self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None, failed: Sequence[Run]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.compiled.codec import load_kube
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.kinds import JOB_SET, info_of
+from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import SetCondition
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import Internal, UnreadableSpec
@@ -14,8 +16,9 @@ from holdfast.ports.workloads import Unreadable, leave_out
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from holdfast.domain.job import Job
-    from holdfast.domain.workloads.base import Quarantined, Workload
+    from holdfast.domain.job import ChildOf, Job
+    from holdfast.domain.terms.kinds import KindInfo
+    from holdfast.domain.workloads.base import Quarantined
     from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.domain.workloads.spec import KubeJob
     from holdfast.ports.store import Store
@@ -53,6 +56,20 @@ def kube_of(job: Job) -> KubeJob | None:
         return load_kube(job.spec)
     except UnreadableSpec:
         return None
+
+
+def owner_of(store: Store, at: ChildOf | None) -> Workload | None:
+    """Return the work that a job is part of, of whatever kind; ``None`` if there is none, or it cannot be read."""
+    try:
+        return None if at is None else store.workloads_by_id(Workload, [at.set_id]).get(at.set_id)
+    except Internal:
+        return None
+
+
+def kind_of_owner(store: Store, at: ChildOf) -> KindInfo:
+    """Return the kind of the work that a job is part of; of what cannot be read, a job set."""
+    found = owner_of(store, at)
+    return JOB_SET if found is None else info_of(found.kind)
 
 
 def known_pods(store: Store, job: Job) -> KubeJobRecord | None:

@@ -12,6 +12,7 @@ from holdfast.domain.lifecycle import Ending
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.policy.explain import failure_lines
 from holdfast.domain.policy.model import Action, SetAction
+from holdfast.domain.terms.kinds import JOB_SET
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Workload
@@ -44,18 +45,24 @@ _STATE_WORDS = {
     JobState.RUNNING: "is running",
     JobState.BACKOFF: "is waiting for its retry",
     JobState.HELD: "is held until it is released",
-    JobState.WAITING: "is waiting for its job set",
+    JobState.WAITING: "is waiting for its {owner}",
     JobState.SUCCEEDED: "succeeded",
     JobState.FAILED: "failed",
     JobState.CANCELLED: "was cancelled",
 }
 
 
-def job_line(job: Job, told: Attempt | None = None) -> str:
-    """Say where a job is and why; not why if that is what the attempt told afterwards shows."""
+def job_line(job: Job, told: Attempt | None = None, *, owner: str = JOB_SET.noun) -> str:
+    """Say where a job is and why; not why if that is what the attempt told afterwards shows.
+
+    Args:
+        job: The job.
+        told: What is told afterwards.
+        owner: What messages call the work that it is part of.
+    """
     if job.state is JobState.WAITING and job.of_set is None:
         return f"Job {job.name} {job.reason}"
-    words = _STATE_WORDS[job.state]
+    words = _STATE_WORDS[job.state].format(owner=owner)
     if job.attempt and job.state in {JobState.RUNNING, JobState.SUCCEEDED}:
         words += f" on attempt {job.attempt}" if job.state is JobState.SUCCEEDED else f", attempt {job.attempt}"
     elif job.attempt and job.state is JobState.FAILED:

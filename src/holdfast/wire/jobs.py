@@ -186,6 +186,15 @@ class JobApplied(JobAccepted):
     """``created``, ``suspended``, ``resumed`` or ``unchanged``."""
 
 
+class OwnerView(Response):
+    """The work that a job is part of."""
+
+    kind: str
+    """Such as `array` or `jobset`; empty where it is gone or damaged."""
+    id: str
+    name: str = ""
+
+
 class JobView(JobOutcome):
     """A job with everything known of it."""
 
@@ -197,6 +206,8 @@ class JobView(JobOutcome):
     attempts: list[AttemptView]
     pods: PodsView | None = None
     """Of a job whose runs are pods, each replaced by itself."""
+    owner: OwnerView | None = None
+    """What it is part of, of whatever kind."""
 
 
 class JobPage(Response):

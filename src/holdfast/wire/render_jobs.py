@@ -24,6 +24,7 @@ from holdfast.wire.jobs import (
     JobOutcome,
     JobSummary,
     JobView,
+    OwnerView,
     ResourcesView,
     RunView,
 )
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.domain.failure import ContainerResult, Failure, RunOutcome
-    from holdfast.domain.job import Attempt, Job, Resources, Run
+    from holdfast.domain.job import Attempt, ChildOf, Job, Resources, Run
     from holdfast.domain.policy.model import Decision
+    from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.explanation import Explanation
     from holdfast.errors import Problem
@@ -112,14 +114,12 @@ def job_view(
     job: Job,
     *,
     manifest: Mapping[str, Any],
-    attempts: Sequence[Attempt],
-    runs: Sequence[Run],
-    of_set: Mapping[int, DecisionView] | None = None,
+    attempts: list[AttemptView],
     pods: PodsView | None = None,
+    owner: Workload | None = None,
 ) -> JobView:
     """Show a job with everything known of it; ``manifest`` is its specification in the short form."""
-    shown = attempt_views(attempts, runs, of_set)
-    last = shown[-1] if shown and shown[-1].number == job.attempt else None
+    last = attempts[-1] if attempts and attempts[-1].number == job.attempt else None
     return JobView(
         **_header(job),
         **({} if last is None else {name: getattr(last, name) for name in _OUTCOME}),
@@ -128,9 +128,16 @@ def job_view(
         annotations=manifest.get("annotations", {}),
         counters=dict(job.counters),
         spec={field: value for field, value in manifest.items() if field not in _METADATA},
-        attempts=shown,
+        attempts=attempts,
         pods=pods,
+        owner=None if job.child is None else _owner_view(job.child, owner),
     )
+
+
+def _owner_view(at: ChildOf, owner: Workload | None) -> OwnerView:
+    if owner is None:
+        return OwnerView(kind="", id=at.set_id)
+    return OwnerView(kind=owner.kind, id=owner.id, name=owner.name)
 
 
 def jobs_written(jobs: Sequence[Job], next_cursor: str | None) -> Written:

@@ -163,7 +163,7 @@ MUTATIONS = (
     Mutation(
         "a job of a further kind is taken for one whose owner is gone",
         "service/steering/jobs.py",
-        "found.get(job.of_set.set_id) or _owner(store, job.of_set)",
+        "found.get(job.of_set.set_id) or owner_of(store, job.of_set)",
         "found.get(job.of_set.set_id)",
         ("unit/test_kinds.py",),
     ),

@@ -8,6 +8,7 @@ from holdfast.cli.render.jobs import attempt_table, history_table, run_table
 from holdfast.cli.render.pods import condition_table, pod_facts
 from holdfast.cli.render.tree import awaited
 from holdfast.cli.render.words import pairs, when
+from holdfast.domain.terms.kinds import JOB_SET, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +35,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("Resources", _resources(job)),
         ("Secrets", _secrets(job)),
         ("Gang", "" if job.pods else str(job.gang)),
-        ("Job set", _place(job)),
+        _place(job),
         ("After", ", ".join(awaited(job.depends_on))),
         *(pod_facts(job.pods) if job.pods else ()),
         ("Submitted", when(job.submitted_at)),
@@ -94,9 +95,18 @@ def _secrets(job: JobView) -> str:
     return ", ".join(name for name, value in (job.spec.get("env") or {}).items() if isinstance(value, dict))
 
 
-def _place(job: JobView) -> str:
-    """Say where a job stands in its set, by the set's name where its labels tell it."""
+def _place(job: JobView) -> tuple[str, str]:
+    """Name the kind of work that a job is part of, and say where it stands there."""
+    kind = JOB_SET.name if job.owner is None else job.owner.kind  # of an older server, which tells of job sets alone
+    title = KINDS[kind].noun.capitalize() if kind in KINDS else "Part of"
+    if job.array is not None:
+        return title, f"{_name(job, job.array)}, index {job.array_index}"
     if job.job_set is None:
-        return ""
-    name = job.labels.get(_SET_LABEL, job.job_set)
-    return f"{name}, replicatedJob {job.replicated_job}, index {job.job_index}"
+        return title, ""
+    group = "replicatedJob " if kind == JOB_SET.name else ""
+    return title, f"{_name(job, job.job_set)}, {group}{job.replicated_job}, index {job.job_index}"
+
+
+def _name(job: JobView, owner: str) -> str:
+    """Return the name of what a job is part of, or its id where its row tells no name."""
+    return (job.owner.name if job.owner is not None else "") or job.labels.get(_SET_LABEL, owner)

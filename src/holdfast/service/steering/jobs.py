@@ -10,13 +10,11 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import evolve
-from holdfast.domain.terms.kinds import JOB_SET, info_of
-from holdfast.domain.workloads.base import Workload
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, Internal
 from holdfast.ports.requests import RequestKind
 from holdfast.service.admission.limits import check
-from holdfast.service.quarantined import known_pods
+from holdfast.service.quarantined import kind_of_owner, known_pods, owner_of
 from holdfast.service.refusals import audited
 from holdfast.service.steering.control import Control, Steering
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.domain.audit import Caller
-    from holdfast.domain.job import ChildOf
     from holdfast.domain.terms.kinds import KindInfo
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import Store
@@ -134,7 +131,7 @@ def _check_retry(store: Store, job: Job) -> None:
     """Refuse to retry what is not for a user to start."""
     named = f"job {job.name!r} ({job.id})"
     if job.of_set is not None:
-        kind = _decider(store, job.of_set)
+        kind = kind_of_owner(store, job.of_set)
         hint = "holdfast restart job NAME" if "restart" in kind.acts else _instead(kind)
         msg = f"{named} belongs to a {kind.noun}, which decides when it runs"
         raise Conflict(msg, hint=hint)
@@ -168,20 +165,6 @@ def _suspended(store: Store, job: Job) -> bool:
     return kube is not None and kube.spec.suspend
 
 
-def _owner(store: Store, at: ChildOf) -> Workload | None:
-    """Find the work that decides when a job runs, of whatever kind; what cannot be read is none."""
-    try:
-        return store.workloads_by_id(Workload, [at.set_id]).get(at.set_id)
-    except Internal:
-        return None
-
-
-def _decider(store: Store, at: ChildOf) -> KindInfo:
-    """Return its kind; of what cannot be read, a job set."""
-    found = _owner(store, at)
-    return JOB_SET if found is None else info_of(found.kind)
-
-
 def _instead(kind: KindInfo) -> str:
     return f"{', '.join(kind.acts)} or delete its {kind.noun} instead"
 
@@ -194,7 +177,7 @@ def _is_stray(store: Store, job: Job) -> bool:
         found = store.workloads_by_id(JobSet, [job.of_set.set_id])
     except Internal:
         return False
-    of_set = found.get(job.of_set.set_id) or _owner(store, job.of_set)
+    of_set = found.get(job.of_set.set_id) or owner_of(store, job.of_set)
     return not stands_in(of_set, job.of_set)
 
 
@@ -228,7 +211,7 @@ def _array_of(task: Job) -> str:
 def _check_free(store: Store, job: Job, verb: str) -> None:
     """Refuse to steer a job that is its owner's to start and stop."""
     if job.of_set is not None and not job.terminal:
-        kind = _decider(store, job.of_set)
+        kind = kind_of_owner(store, job.of_set)
         msg = f"job {job.name!r} ({job.id}) belongs to a {kind.noun}, which starts and stops it: it cannot be {verb}"
         restart = "restart the job, or " if "restart" in kind.acts else ""
         raise Conflict(msg, hint=f"{restart}{_instead(kind)}")

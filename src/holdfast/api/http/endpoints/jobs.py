@@ -23,7 +23,7 @@ from holdfast.service.operations.jobs import (
     manifest_of,
 )
 from holdfast.wire.base import Written, as_written, page_written
-from holdfast.wire.decisions import DecisionEntry, DecisionPage, DecisionView, Why
+from holdfast.wire.decisions import DecisionEntry, DecisionPage, Why
 from holdfast.wire.jobs import (
     AskedJobs,
     AttemptPage,
@@ -304,15 +304,10 @@ def full_job(detail: JobDetail) -> JobView:
     """Show a job with everything known of it."""
     manifest = manifest_of(detail.job.spec)
     pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
-    return job_view(
-        detail.job, manifest=manifest, attempts=detail.attempts, runs=detail.runs, of_set=_of_set(detail), pods=pods
-    )
+    return job_view(detail.job, manifest=manifest, attempts=attempts_of(detail), pods=pods, owner=detail.owner)
 
 
 def attempts_of(detail: JobDetail) -> list[AttemptView]:
     """Show a job's attempts, by number."""
-    return attempt_views(detail.attempts, detail.runs, _of_set(detail))
-
-
-def _of_set(detail: JobDetail) -> dict[int, DecisionView]:
-    return {number: set_decision_of(decision, detail.job) for number, decision in detail.set_decisions.items()}
+    of_set = {number: set_decision_of(decision, detail.job) for number, decision in detail.set_decisions.items()}
+    return attempt_views(detail.attempts, detail.runs, of_set)
