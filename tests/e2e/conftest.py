@@ -68,7 +68,11 @@ def holdfast(tmp_path: Path) -> Iterator[Holdfast]:
     settings = Settings(data=tmp_path / "data", cpus=4.0)
     databases.begin(settings.data)
     with connect(drive=True, settings=settings) as client:
-        yield Holdfast(client, tmp_path)
+        holdfast = Holdfast(client, tmp_path)
+        yield holdfast
+        for job in list(client.jobs(states=["Running"])):  # which would outlive it, as programs do
+            client.cancel(job.id)
+            holdfast.ended(job.id)
 
 
 @pytest.fixture(scope="session")
