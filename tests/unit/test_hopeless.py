@@ -124,8 +124,11 @@ def test_where_no_node_was_reported_nothing_is_known(
     assert lab.job(job).state is JobState.QUEUED
 
 
-def test_of_many_alike_all_fail(giving_up: Callable[[float | None, float | None], Lab]) -> None:
+def test_of_many_alike_all_fail_at_once(giving_up: Callable[[float | None, float | None], Lab]) -> None:
     lab = giving_up(10.0, 10.0)
     jobs = [lab.submit(job_named(f"n{number}", resources=HUGE)) for number in range(30)]
-    lab.pass_s(45)
+    lab.pass_s(5)
+    later = lab.submit(job_named("later", resources=HUGE))
+    lab.pass_s(7)
     assert {lab.job(job).state for job in jobs} == {JobState.FAILED}
+    assert lab.job(later).state is JobState.QUEUED

@@ -58,16 +58,22 @@ class Hopeless:
             if each.key.shape.avoid_nodes:
                 yield from self._untried(each, places, cluster, now)
                 continue
-            job = self._state.jobs.get(each.waiting.job_id)
             after_s = self._after.of_doors_s if each.key.of_door else self._after.usual_s
-            if job is None or after_s is None or each.waiting.pod:
+            if after_s is None or each.waiting.pod:
                 continue
             shape = evolve(on_nodes(each.key.shape, cluster), avoid=None, avoid_devices=())
             if ever_fits(shape, places):
                 continue
             since = self.since[shape] = before.get(shape, now)
-            if now - max(since, job.queued_at) >= after_s:
-                yield job.id, why_not(shape, places, {place.key: place.capacity for place in places})
+            if now - since >= after_s:
+                yield from self._patient(each, shape, places, now - after_s)
+
+    def _patient(self, one: Blocked, shape: Shape, places: Sequence[Place], since: float) -> Iterator[tuple[str, str]]:
+        """Return the jobs of a group that have waited since a time, as many as a round can fail."""
+        why = why_not(shape, places, {place.key: place.capacity for place in places})
+        group = [waiting for waiting in self._state.pending.of_group(one.key) if waiting.since <= since]
+        yield from ((waiting.job_id, why) for waiting in group[:_MOST_AT_ONCE])
+        self._state.schedule_needed |= len(group) > _MOST_AT_ONCE
 
     def _untried(
         self, one: Blocked, places: Sequence[Place], cluster: Container[str], now: float
