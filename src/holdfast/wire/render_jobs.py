@@ -212,16 +212,12 @@ def attempt_views(
     return [
         attempt_view(
             attempt,
-            _by_rank(by_attempt[attempt.number]),
+            [run for _, run in sorted(by_attempt[attempt.number].items())],
             (of_set or {}).get(attempt.number),
             replaced=attempt.number < newest,
         )
         for attempt in attempts
     ]
-
-
-def _by_rank(runs: Mapping[int, Run]) -> list[Run]:
-    return [runs[rank] for rank in sorted(runs)]
 
 
 def attempt_view(

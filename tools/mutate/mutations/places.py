@@ -8,8 +8,15 @@ MUTATIONS = (
     Mutation(
         "a try that follows another at a job that no node can hold has no time of its own",
         "controller/hopeless.py",
-        "now - max(since, job.queued_at)",
-        "now - since",
+        "if waiting.since <= since]",
+        "]",
+        ("unit/test_hopeless.py",),
+    ),
+    Mutation(
+        "of many alike jobs that no node can hold one fails in each round",
+        "controller/hopeless.py",
+        "if waiting.since <= since]",
+        "if waiting.since <= since][:1]",
         ("unit/test_hopeless.py",),
     ),
     Mutation(
