@@ -149,6 +149,23 @@ def test_a_run_finds_fluster_s_variables_whatever_it_was_sent_with(door: Connect
     assert result(door, "tells/child") == 1
 
 
+def test_a_script_finds_what_a_call_finds(door: Connected, tmp_path: Path) -> None:
+    environment = cluster.EnvironmentConfig(env_vars={"FLUSTER_ATTEMPT_ID": "7", "FLUSTER_X": "y"})
+    script = f"#!/bin/sh\nenv | grep ^FLUSTER_ > {tmp_path}/$FLUSTER_ATTEMPT_ID\nexit $((1 - FLUSTER_ATTEMPT_ID))\n"
+    retry = cluster.RetryConfig(max_retries_failure=1, initial_retry_delay_ms=1)
+    status = launched(
+        door, "tells/script", script.encode(), environment=environment, ports=["http", "a-b_c"], retry=retry
+    )
+    assert (status.state, status.failure_count) == (cluster.JOB_STATE_SUCCEEDED, 1)
+    first, told = (
+        dict(line.split("=", 1) for line in (tmp_path / attempt).read_text().splitlines()) for attempt in "01"
+    )
+    assert (first["FLUSTER_ATTEMPT_ID"], told["FLUSTER_ATTEMPT_ID"], told["FLUSTER_X"]) == ("0", "1", "y")
+    assert (told["FLUSTER_JOB_ID"], told["FLUSTER_BIND_HOST"]) == ("tells/script", "127.0.0.1")
+    assert told["FLUSTER_WORKER_ID"] == status.worker_id
+    assert int(told["FLUSTER_PORT_HTTP"]) != int(told["FLUSTER_PORT_A_B_C"])
+
+
 def test_packages_are_installed_before_the_call_and_from_the_place_that_is_set(door: Connected) -> None:
     source = "def job():\n    import answers, module\n    return answers.GIVEN + module.MORE"
     environment = cluster.EnvironmentConfig(pip_packages=["answers==1.0"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tools.cases import fluster_environment as environment
+from tools.cases import fluster_ports as ports
 from tools.cases import fluster_several as several
 from tools.cases import fluster_tree as tree
 from tools.cases.fluster_deviations import deviations_of
@@ -51,7 +53,7 @@ def _checked(case: Case) -> list[Mismatch]:
         msg = "not understood: it expects nothing"
         raise Skip(msg)
     if isinstance(when, str):
-        for pattern, checker in (*SEVERAL, *several.SEVERAL, *tree.SEVERAL):
+        for pattern, checker in (*SEVERAL, *several.SEVERAL, *tree.SEVERAL, *environment.SEVERAL, *ports.SEVERAL):
             match = re.fullmatch(pattern, when)
             if match is not None and _is_for(checker, case):
                 return checker(case, match)
@@ -69,6 +71,8 @@ def _is_for(checker: Callable[[Case, re.Match[str]], list[Mismatch]], case: Case
     """Whether a case is for a checker whose words another has, too."""
     if checker is several.find_assignments:
         return bool({"queue", "workers", "job_cpu"} & case["given"].keys())
+    if checker is environment.ports:
+        return "ports" in case["given"]
     return checker is not tree.terminate or "tree" in case["given"]
 
 

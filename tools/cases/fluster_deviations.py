@@ -29,6 +29,9 @@ def _has(*names: str) -> Callable[[Case], bool]:
     return lambda case: not {*names}.isdisjoint(case["expect"])
 
 
+_WORK = tuple(f"attempt_{attempt}_workdir" for attempt in range(10))
+
+
 def _members_differ(case: Case) -> bool:
     given = case["given"]
     budgets = given.get("max_retries_failure")
@@ -54,6 +57,17 @@ DEVIATIONS = (
         "there is no action log: what was tried, and why it failed, is in the job's events and in holdfast why",
         _has("action_log"),
         frozenset({"action_log", "worker_healthy"}),
+    ),
+    Deviation(
+        "work directories are below our own ids: names of jobs may be any text, of which two could be alike on a disk,"
+        " or too long for it",
+        _has("workdir_basename"),
+        frozenset({"workdir_basename"}),
+    ),
+    Deviation(
+        "the work directory of an attempt stays until its job is deleted: what a failed one left can be looked at",
+        _has(*_WORK),
+        frozenset(_WORK),
     ),
     Deviation(
         "a stale report is not logged: executors tell all they have at each exchange, so that it is nothing rare",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from holdfast.domain.audit import Caller
+    from holdfast.ports.blobs import Blobs
     from holdfast.ports.calls import CallRunner
     from holdfast.ports.clock import Clock
     from holdfast.ports.logs import LogReader
@@ -51,10 +52,16 @@ class FlusterDoor:
     """The door, which is not open to anybody else."""
 
     def __init__(
-        self, store: Store, clock: Clock, logs: LogReader | None = None, calls: CallRunner | None = None
+        self,
+        store: Store,
+        clock: Clock,
+        logs: LogReader | None = None,
+        calls: CallRunner | None = None,
+        blobs: Blobs | None = None,
     ) -> None:
-        """Open it on a store."""
-        self._backend = Backend(store, clock, SortableIds(), logs or _NoLogs(), OWNER, calls=calls)  # type: ignore[arg-type]
+        """Open it on a store, and on what else real programs need."""
+        kept: Any = logs or _NoLogs()
+        self._backend = Backend(store, clock, SortableIds(), kept, OWNER, calls=calls, blobs=blobs)
         self._door = Door(self._backend, _nobody, lambda: None, lambda: None, Own(ADDRESS, REPLAY_S))
         _OPEN.append(self)
 
@@ -90,13 +97,22 @@ class FlusterDoor:
         external = f"{SYSTEM}/{name}"
         return self._backend.store.named([external])[external].job_id
 
+    def asked(self, name: str) -> cluster.JobStatus:
+        """Return the status of a job as it is sent.
+
+        Raises:
+            Refused: There is no such job.
+        """
+        found: cluster.JobStatus = self("GetJobStatus", cluster.Controller.GetJobStatusRequest(job_id=name)).job
+        return found
+
     def status(self, name: str) -> dict[str, Any]:
         """Return what is set of a job's status, its states by their names.
 
         Raises:
             Refused: There is no such job.
         """
-        return told(self("GetJobStatus", cluster.Controller.GetJobStatusRequest(job_id=name)).job)
+        return told(self.asked(name))
 
     def terminate(self, name: str) -> None:
         """End a job and all below it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.fluster.status import FINISHED as FINAL
 from tools.cases.fluster_story import FINISHED, LONG_S
+from tools.cases.fluster_waiting import ends
 from tools.cases.fluster_world import LOST
 from tools.cases.results import Mismatch, Skip
 
@@ -328,8 +328,10 @@ LOOKS: dict[str, Callable[[Story, Any], object]] = {
     "job": _job,
     "ignored": _ignored,
     "worker_healthy": _healthy,
-    "returns_early": lambda story, _: story.status["state"] in FINISHED,
-    "terminal_set": lambda _, wanted: wanted if {state.name for state in FINAL} == {*wanted} else sorted(FINAL),
+    "returns_early": lambda story, _: story.waited in FINISHED and story.status["state"] not in FINISHED,
+    "returns": lambda story, _: story.waited,
+    "on_timeout": lambda story, _: story.waited,
+    "terminal_set": lambda _, wanted: wanted if {*ends()} == {*wanted} else ends(),
     "j1": lambda story, wanted: _fields(story.status, wanted),
 }
 """By name: what is seen, which is what was wanted where it agrees."""

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _MS = 1000
-NUMBERS = {"once": 1, "twice": 2, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMBERS = {"once": 1, "twice": 2, "a": 1, "an": 1, "zero": 0, **{word: at for at, word in enumerate(_WORDS)}}
+NUMBER = rf"(?:\d+|{'|'.join(NUMBERS)})"
+"""A number, perhaps in words."""
+TIMES = rf"(?:once|twice|{NUMBER} times?)"
 
 
 def number_of(word: str) -> int:
-    """Read a number, perhaps in words."""
-    return int(word) if word.isdigit() else NUMBERS[word]
+    """Read a number, perhaps in words, perhaps of times."""
+    first = word.split(" ", maxsplit=1)[0]
+    return int(first) if first.isdigit() else NUMBERS[first]
 
 
 @dataclass(slots=True)

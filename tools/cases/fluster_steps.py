@@ -14,6 +14,7 @@ from holdfast.domain.policy.model import RetryHistory, RetrySettings
 from holdfast.domain.workloads.gang.policies import compiled_for
 from tools.cases.fluster_door import Refused
 from tools.cases.fluster_given import number_of
+from tools.cases.fluster_waiting import waited
 from tools.cases.fluster_world import LOST, NEVER_STARTED, exit_of
 from tools.cases.results import Skip
 
@@ -75,6 +76,7 @@ def _at(match: re.Match[str]) -> float | None:
 
 def _dispatch(story: Story, match: re.Match[str]) -> None:
     story.dispatch(match.groupdict().get("worker"), _at(match))
+    story.at["after_dispatch"] = story.status
 
 
 def _failed(story: Story, match: re.Match[str]) -> None:
@@ -243,9 +245,9 @@ def _twice_and_running(story: Story, match: re.Match[str]) -> None:
             story.dispatch()
 
 
-def _never_ready(story: Story, _: re.Match[str]) -> None:
-    """Look at it again and again before it is due."""
-    story.pass_s(1.0)
+def _wait(story: Story, _: re.Match[str]) -> None:
+    """Wait as a client does, a moment."""
+    story.waited = waited(lambda: story.world.door.asked(story.name))
 
 
 STEPS: tuple[tuple[str, Callable[[Story, re.Match[str]], None]], ...] = (
@@ -292,6 +294,6 @@ STEPS: tuple[tuple[str, Callable[[Story, re.Match[str]], None]], ...] = (
     (r"container OOM-killed", lambda story, _: story.fail(story.ending())),
     (r"worker lost; a free healthy worker exists", _lost),
     (r"GetJobStatus|read attempt|submit", lambda _, __: None),
-    (r"wait\(timeout\)", _never_ready),
+    (r"wait\((?:timeout(?:=[\d.]+)?)?\)|client\.wait\(.*\)", _wait),
 )
 """Each a pattern of the whole phrase, and what it makes happen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.job import Resources
+from holdfast.domain.job import JobState, Resources
 from tools.cases.fluster_door import Refused
 from tools.cases.fluster_world import LOST, OOM, FlusterWorld, exit_of
 from tools.cases.results import Skip
@@ -51,6 +51,8 @@ class Story:
         """Why the last call was refused, if it was."""
         self.surprises: list[str] = []
         """What happened otherwise than the case says."""
+        self.waited = ""
+        """What a client's wait for it came to: a state, or an error."""
         self.addresses: list[str] = []
         """What its programs registered, in turn."""
         self.name, self.job = given.name if not given.unknown else "j1", ""
@@ -88,7 +90,7 @@ class Story:
         self.fail(exit_of(1, "boom"))
 
     def _fail_for_good(self, outcome: RunOutcome) -> None:
-        while self.status["state"] not in FINISHED:
+        while not self.world.job(self.job).terminal:
             self.fail(outcome)
 
     def launch(self, name: str, retry: dict[str, Any] | None) -> None:
@@ -140,14 +142,13 @@ class Story:
             self.world.only(worker)
         self.world.run_to(
             self.world.clock.now() + LONG_S,
-            enough=lambda: self.executions > before or self.status["state"] in FINISHED,
+            enough=lambda: self.executions > before or self.world.job(self.job).terminal,
         )
         self.world.settle()
-        self.at["after_dispatch"] = self.status
 
     def fail(self, outcome: RunOutcome, at_s: float | None = None) -> None:
         """Let its program end."""
-        if self.status["state"] == "PENDING":
+        if self.world.job(self.job).state is not JobState.RUNNING:
             self.dispatch()
         if at_s is not None:
             self.world.run_to(at_s)
@@ -164,7 +165,7 @@ class Story:
     def run(self) -> None:
         """Let its program do what it is given until the job is over."""
         program = self.given.program
-        while program is not None and self.status["state"] not in FINISHED:
+        while program is not None and not self.world.job(self.job).terminal:
             self.dispatch()
             attempt = self.status["current_attempt_id"]
             code = program(attempt)
@@ -175,7 +176,7 @@ class Story:
 
     def succeed(self) -> None:
         """Let its program end well."""
-        if self.status["state"] == "PENDING":
+        if self.world.job(self.job).state is not JobState.RUNNING:
             self.dispatch()
         self.world.end(self.job, exit_of(0))
         self.world.settle()
@@ -196,7 +197,7 @@ class Story:
         """
         self.world.door.terminate(self.given.name if self.given.unknown else self.name)
         self.world.settle()
-        self.world.run_to(self.world.clock.now() + 60, enough=lambda: self.status["state"] in FINISHED)
+        self.world.run_to(self.world.clock.now() + 60, enough=lambda: self.world.job(self.job).terminal)
 
     def pass_s(self, seconds: float) -> None:
         """Let time pass."""

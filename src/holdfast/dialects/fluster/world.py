@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.native.job import port_variable
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.preparing import DEFAULT_TIMEOUT_S, Input, Preparation
 from holdfast.errors import Problem
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 ENTRYPOINT = "entrypoint.pkl"
 """The file that a call becomes in the work directory."""
 BUNDLE_PATH = "FLUSTER_BUNDLE_GCS_PATH"
-_RUN = 'chmod u+x "$0" && exec "./$0"'
+_RUN = """\
+export FLUSTER_ATTEMPT_ID="$((HOLDFAST_ATTEMPT - 1))" FLUSTER_BIND_HOST=127.0.0.1 FLUSTER_WORKER_ID="$HOLDFAST_NODE"
+if [ -n "$HOLDFAST_URL" ]; then export FLUSTER_CONTROLLER_ADDRESS="$HOLDFAST_URL"; fi
+for port in "$@"; do eval "export FLUSTER_${port#HOLDFAST_}=\\"\\$$port\\""; done
+chmod u+x "$0" && exec "./$0"
+"""
+"""A script finds what a call finds, whatever was sent under these names; it is given the variables of its ports."""
 MOST_PACKAGES = 200
 _PACKAGE = re.compile(r"[A-Za-z0-9][^\x00-\x1f\x7f]{0,499}")
 _EXTRA = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
@@ -53,12 +60,14 @@ class World(Struct, frozen=True):
     command: tuple[str, ...]
     """The program that makes the call of a file."""
     prepare: Preparation | None = None
+    ports: tuple[str, ...] = ()
+    """The variables that say their numbers."""
 
     def of(self, call: Input, bundle: Input | None, *, script: bool) -> dict[str, Any]:
         """Return which fields of a job make it run something that was sent: a call, or a script that begins with #!."""
         told = {} if bundle is None else {BUNDLE_PATH: f"file:///bundles/{bundle.blob}"}
         return {
-            "command": ("sh", "-c", _RUN, call.path) if script else (*self.command, call.path),
+            "command": ("sh", "-c", _RUN, call.path, *self.ports) if script else (*self.command, call.path),
             "env": told,
             "inputs": (call,) if bundle is None else (bundle, call),
             "prepare": self.prepare,
@@ -83,7 +92,8 @@ def world_of(given: Mapping[str, Any], setup: Setup, problems: list[Problem], *,
     index = ("--index", setup.index) if setup.index else ()
     by = ("--by", setup.installer) if setup.installer else ()
     prepare = Preparation((*setup.command, "--install", *by, *index, *wanted), setup.limit_s) if wanted else None
-    return World(setup.command, prepare)
+    ports = tuple(map(port_variable, given.get("ports", ())))
+    return World(setup.command, prepare, ports)
 
 
 def _packages(named: Sequence[str], problems: list[Problem]) -> Sequence[str]:
