@@ -58,15 +58,42 @@ def test_each_attempt_finds_them_as_they_were_sent(machine: Machine) -> None:
     assert machine.log(again).endswith("x"), "dispatched again, they are put there again"
 
 
+def lying(**entries: str) -> bytes:
+    """Pack entries whose list says that they have one byte."""
+    data = bytearray(packed(**entries))
+    for header, size in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        at = data.index(header) + size
+        data[at : at + 4] = (1).to_bytes(4, "little")
+    return bytes(data)
+
+
+def damaged(**entries: str) -> bytes:
+    data = bytearray(packed(**entries))
+    data[40] ^= 0xFF
+    return bytes(data)
+
+
+def test_an_archive_within_one_stays_packed(machine: Machine) -> None:
+    within = packed(deep="x")
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("within.zip", within)
+    order = machine.start("sh", "-c", "ls; wc -c < within.zip", inputs=(inline("", data.getvalue()),))
+    machine.finish(order)
+    assert machine.log(order).split() == ["within.zip", str(len(within))]
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
         (Input("call", blob="gone"), "an input of its job is not there any more"),
         (inline("", b"no zip"), "its archive cannot be put into its work directory"),
         (inline("", packed(**{"..__x": "y"})), "is outside"),
+        (inline("", lying(x="y" * 100_000)), "Bad CRC-32"),
+        (inline("", damaged(long_enough="y" * 1000)), "its archive cannot be put into its work directory"),
         (inline("no-folder/call", b"x"), "no-folder/call cannot be put"),
     ],
-    ids=["gone", "damaged", "outside", "no folder"],
+    ids=["gone", "no archive", "outside", "larger than it says", "damaged", "no folder"],
 )
 def test_what_cannot_be_put_there_is_a_launch_that_failed(
     new_machine: NewMachine, tmp_path: Path, given: Input, says: str

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +18,7 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.preparing import Input
-from holdfast.errors import InvalidRequest, Refused
+from holdfast.errors import InvalidRequest, Refused, Unavailable
 from holdfast.ports.blobs import LARGEST_BLOB
 from holdfast.ports.secrets import SecretUser
 from holdfast.service.admission import archives
@@ -115,6 +118,59 @@ def test_bombs_are_refused_by_what_they_would_become_before_anything_is_unpacked
     assert many[0].message == "has 11 entries; at most 10 are allowed"
 
 
+def test_an_archive_that_grows_far_more_than_any_workspace_does_is_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "FREELY_UNPACKED", 1 << 20)
+    assert archive_problems(archive([("x", bytes(1 << 20))]), "z") == []
+    [problem] = archive_problems(archive([("x", bytes((1 << 20) + 1))]), "z")
+    assert "more than 200 times its own" in problem.message
+    assert archive_problems(archive([("x", os.urandom(1 << 14) + bytes((3 << 20) - (1 << 14)))]), "z") == []
+
+
+def test_a_list_of_far_too_many_entries_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def listed(_: bytes) -> list[zipfile.ZipInfo]:
+        pytest.fail("it was read")
+
+    monkeypatch.setattr(archives, "MOST_ENTRIES", 10)
+    data = archive([(str(number), b"") for number in range(51)])
+    monkeypatch.setattr(archives, "_listed", listed)
+    assert archive_problems(data, "z")[0].message == "has some 51 entries; at most 10 are allowed"
+
+
+def test_an_archive_within_an_archive_is_a_file_as_any_and_its_entries_are_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(archives, "MOST_ENTRIES", 10)
+    within = archive([("../x", b""), *((str(number), b"") for number in range(15))])
+    stored = zipfile.ZipInfo("within.zip")
+    assert archive_problems(archive([(stored, within)]), "z") == []
+
+
+def test_large_forms_are_taken_and_encrypted_or_oddly_packed_entries_are_not() -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as written, written.open("x", "w", force_zip64=True) as file:
+        file.write(b"x")
+    assert archive_problems(data.getvalue(), "z") == []
+    encrypted = bytearray(archive([("x", b"secret")]))
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        encrypted[encrypted.index(header) + flags] |= 1
+    for whole in (bytes(encrypted), packed_by(zipfile.ZIP_LZMA), packed_by(zipfile.ZIP_BZIP2)):
+        assert "is encrypted, or packed in another way" in archive_problems(whole, "z")[0].message
+
+
+def packed_by(method: int) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as written:
+        written.writestr("x", b"x" * 100)
+    return data.getvalue()
+
+
+def test_an_entry_that_is_called_otherwise_where_it_begins_is_refused() -> None:
+    data = bytearray(archive([("ab", b"x")]))
+    at = data.index(b"ab")
+    data[at : at + 2] = b".."
+    assert "differ" in archive_problems(bytes(data), "z")[0].message
+
+
 def test_what_is_no_archive_or_a_damaged_one_is_refused_and_many_problems_are_summed_up() -> None:
     whole = archive([("a", b"x" * 100)])
     for data in (b"", b"PK", os.urandom(500), whole[:-30], whole[30:]):
@@ -143,6 +199,35 @@ def test_what_is_too_large_or_has_no_room_or_no_place_is_refused(files: BlobFile
     assert kept(DATA, full, ANN, field="f"), "it is there already"
     with pytest.raises(Refused, match="keeps nothing"):
         kept(DATA, None, ANN, field="f")
+
+
+def test_what_several_send_at_the_same_moment_is_written_and_has_room_once(tmp_path: Path) -> None:
+    full = BlobFiles(tmp_path / "full", most=len(DATA))
+    together = threading.Barrier(8)
+
+    def send(_: int) -> str:
+        together.wait()
+        return kept(DATA, full, ANN, field="f")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len({*pool.map(send, range(8))}) == 1
+    assert len([*full.path("x", ANNS).parent.iterdir()]) == 1
+
+
+def test_what_could_not_be_written_takes_no_room_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = BlobFiles(tmp_path / "full", most=len(DATA))
+
+    def fails(fd: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), fd)
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(Unavailable, match="No space left"):
+        kept(DATA, full, ANN, field="f")
+    assert [*(tmp_path / "full").rglob("*.new")] == []
+    monkeypatch.undo()
+    assert kept(DATA, full, ANN, field="f")
 
 
 def test_to_know_the_hash_of_what_somebody_sent_opens_it_to_nobody_else(files: BlobFiles) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _PRIVATE_FOLDER, _PRIVATE = 0o700, 0o600
 _UNFINISHED = ".new"
 _FOLDER_LETTERS = 32
+_TURNS = 16
+"""How many things can be written at a time."""
 
 
 class BlobFiles:
@@ -31,6 +33,7 @@ class BlobFiles:
         self._folder = folder
         self._most = most
         self._lock = threading.Lock()
+        self._turns = [threading.Lock() for _ in range(_TURNS)]
         self._size: int | None = None
         """Of all of them, once somebody has looked."""
 
@@ -42,13 +45,18 @@ class BlobFiles:
             Unavailable: It cannot be written.
         """
         name = sha256(data).hexdigest()
-        if name in self.known([name], owner):
-            return name
-        self._take_room(len(data))
-        path = self.path(name, owner)
+        with self._turns[int(name[:2], 16) % _TURNS]:  # what several send at once is written, and has room, once
+            if name not in self.known([name], owner):
+                self._take_room(len(data))
+                self._write(data, self.path(name, owner))
+        return name
+
+    def _write(self, data: bytes, path: Path) -> None:
+        fresh = path.with_name(f"{path.name}.{token_hex(6)}{_UNFINISHED}")
         try:
-            path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
-            fresh = path.with_name(f"{name}.{token_hex(6)}{_UNFINISHED}")
+            if not path.parent.is_dir():
+                path.parent.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+                _settle(path.parent.parent)
             fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _PRIVATE)
             with os.fdopen(fd, "wb") as file:
                 file.write(data)
@@ -57,14 +65,17 @@ class BlobFiles:
             fresh.rename(path)
             _settle(path.parent)
         except OSError as error:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            with self._lock:
+                self._size = None
             msg = f"cannot keep what was sent in {path.parent}: {error.strerror}"
             raise Unavailable(msg) from error
-        return name
 
     def _take_room(self, size: int) -> None:
         with self._lock:
             if self._size is None:
-                self._size = sum(found.stat().st_size for found in self._files())
+                self._size = sum(map(_size_of, self._files()))
             if self._size + size > self._most:
                 msg = f"there is no room: what was sent along with jobs already takes {self._size} bytes"
                 hint = f"at most {self._most} are kept; delete jobs that have ended, whose inputs go within the hour"
@@ -118,6 +129,13 @@ def _is_older(path: Path, than: float) -> bool:
         return path.stat().st_mtime < than
     except OSError:
         return False
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # it has gone or become another's name meanwhile
 
 
 def _settle(folder: Path) -> None:

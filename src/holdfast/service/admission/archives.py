@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 MOST_ENTRIES = 20_000
 LARGEST_UNPACKED = 1 << 30
 """Bytes of all that an archive has."""
+MOST_RATIO, FREELY_UNPACKED = 200, 64 << 20
+"""By how much an archive may grow, once it has more than so many bytes."""
 _LONGEST_PART, _LONGEST_NAME = 255, 4096
+_ENTRY = b"PK\x01\x02"
+"""What the list of an archive has once for each entry, and an archive within it for each of its own."""
+_MOST_WITHIN = 5
 _MOST_TOLD = 20
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _ENCRYPTED = 1
@@ -29,6 +34,9 @@ def archive_problems(data: bytes, path: str) -> list[Problem]:
         data: The archive.
         path: The field that it came in.
     """
+    found = data.count(_ENTRY)
+    if found > _MOST_WITHIN * MOST_ENTRIES:  # before the list is read, which takes memory for each
+        return [Problem(path, f"has some {found} entries; at most {MOST_ENTRIES} are allowed")]
     try:
         entries = _listed(data)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, OSError) as error:
@@ -39,6 +47,9 @@ def archive_problems(data: bytes, path: str) -> list[Problem]:
     problems = []
     if size > LARGEST_UNPACKED:
         problems.append(Problem(path, f"has {size} bytes unpacked; at most {LARGEST_UNPACKED} are allowed"))
+    elif size > max(FREELY_UNPACKED, MOST_RATIO * len(data)):
+        text = f"has {size} bytes unpacked, more than {MOST_RATIO} times its own {len(data)}; none needs that"
+        problems.append(Problem(path, text, hint=f"up to {FREELY_UNPACKED} bytes may"))
     files, folders = set[str](), set[str]()
     for entry in entries:
         why = _refusal(entry) or _clash(entry, files, folders)
