@@ -135,3 +135,10 @@ def test_of_many_who_want_a_name_at_one_moment_one_has_it(store: Store) -> None:
     assert [second for _, second in answers] == [f"b{at}" for at in range(24)]
     assert len(store.jobs(JobFilter())) == 25
     assert store.named(["x/one"])["x/one"].job_id == winner
+
+
+def test_a_child_is_read_with_its_parent_and_keeps_it(store: Store) -> None:
+    store.submit(Submission([job("j1"), evolve(job("j2"), parent="j1")]))
+    assert [one.parent for one in store.jobs_by_id(["j1", "j2"])] == ["", "j1"]
+    store.commit(Changes(jobs={"j2": evolve(store.job("j2"), state=JobState.HELD)}, new_jobs={"j3": job("j3")}))
+    assert {one.id: one.parent for one in store.load().jobs} == {"j1": "", "j2": "j1", "j3": ""}

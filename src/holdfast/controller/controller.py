@@ -225,6 +225,7 @@ class Controller:
             if self._settings.places:
                 self._placement.run(now)
             self._reconciler.run_changed(now)
+        self._requests.end_children(now)
         written = self.state.changes
         refused = self._commit()
         responses: dict[str, ExchangeResponse] = {}

@@ -13,8 +13,9 @@ from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import GANG, UNREAD
 from holdfast.domain.workloads.base import Quarantined, Workload
+from holdfast.domain.workloads.family import ChildrenEnd, has_ended, why_children_end
 from holdfast.domain.workloads.gang.endings import cancelled, cancelled_while_pending
-from holdfast.errors import Conflict, HoldfastError, Internal, Unavailable
+from holdfast.errors import Conflict, HoldfastError, Internal, Unavailable, UnreadableSpec
 from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 
 if TYPE_CHECKING:
@@ -194,12 +195,47 @@ class Requests:
             keys: Iterable[str] = request.targets
             if request.kind is RequestKind.SUBMIT:
                 keys = self._admit(request.targets, now)
+                self._end_late_children(request.targets, now)
             elif request.kind in OF_DEVICES:
                 self._cordons.ask(request, now)
                 keys = ()
             for key in keys:
                 self._ask(request, key, now)
             self._state.handled(request.id)
+
+    def end_children(self, now: float) -> None:
+        """Have the children end of jobs that do not run any more, in the commit in which that is stored."""
+        while over := self._state.families.take_over():
+            for parent in over.values():
+                reason = why_children_end(self._rule_of(parent), parent)
+                for key in self._state.families.below(parent.id) if reason else ():
+                    self._end_child(key, reason, now)
+
+    def _rule_of(self, parent: Job) -> ChildrenEnd:
+        try:
+            return self._state.load_spec(parent.spec).children
+        except UnreadableSpec:
+            return ChildrenEnd.WITH_JOB
+
+    def _end_child(self, key: str, reason: str, now: float) -> None:
+        child = self._state.jobs.get(key)
+        if child is None or not child.cancel_requested:
+            self._ask(Request(RequestKind.CANCEL, (key,), now, reason=reason), key, now)
+
+    def _end_late_children(self, keys: Iterable[str], now: float) -> None:
+        """Have those end that were submitted when their parents had ended: nobody would do so later."""
+        known = self._state.jobs
+        jobs = (known[key] for key in keys if key in known)
+        late = {job.id: job.parent for job in jobs if job.parent and job.parent not in known}
+        if not late:
+            return
+        parents, unread = dict[str, "Job"](), set[str]()
+        for found in read_each(self._store.jobs_by_id, [*{*late.values()}], lambda key, _: unread.add(key)):
+            parents.update((job.id, self._state.changes.jobs.get(job.id, job)) for job in found)
+        for key, parent in late.items():
+            ended = parents.get(parent)
+            if parent not in unread and (ended is None or ended.terminal):  # else it is left alone for now
+                self._end_child(key, has_ended(ended), now)
 
     def _admit(self, keys: Sequence[str], now: float) -> Iterable[str]:
         """Take in submitted jobs; returns those that are no jobs."""

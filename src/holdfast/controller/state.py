@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.active import Active
 from holdfast.controller.dependencies import Waits
+from holdfast.controller.families import Families
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, logged, started, submitted
 from holdfast.domain.job import Attempt, Job, JobState, Node, Run
@@ -46,26 +47,23 @@ class ControllerState:
         self, load_spec: Callable[[str], JobSpec], *, since: Callable[[float], float] = lambda entered: entered
     ) -> None:
         """Start empty; ``since`` maps the time a status was entered to when waiting in it began to count."""
-        self.since = since
+        self.since, self.schedule_needed = since, True
         self.jobs: dict[str, Job] = {}
         self.active: dict[str, Active] = {}
         self.unplaced: dict[str, Active] = {}
         """Attempts that wait for a place and have a history, by job id."""
         self.owner: dict[str, str] = {}
         """Job id by run uid."""
-        self.pending = PendingQueue()
+        self.pending, self.capacity = PendingQueue(), Capacity()
         self.balances: dict[tuple[str, int], RetryBalance] = {}
-        self.capacity = Capacity()
         self.nodes: dict[PlaceKey, Node] = {}
         """Every node that was ever reported, as it was last."""
         self.engines: dict[str, EngineInfo] = {}
         """What each executor runs things with, as it last said."""
-        self.changes = Changes()
-        self.queue = WorkQueue()
-        self.waits = Waits(self.queue)
+        self.changes, self.queue = Changes(), WorkQueue()
+        self.waits, self.families = Waits(self.queue), Families()
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
         """Runs whose status changed since the last publication, by uid."""
-        self.schedule_needed = True
         self.kinds: dict[str, JobKind] = {}
         """Who looks after the jobs of each kind."""
         self.outbox = Outbox(load_spec)
@@ -120,7 +118,7 @@ class ControllerState:
         """Take in a job that was not known; a known one is ignored."""
         if job.id in self.jobs or job.terminal:
             return
-        self.jobs[job.id] = job
+        self.jobs[job.id] = self.families.join(job) if job.parent else job
         self.kinds[job.kind].index(job)
 
     def take_in(self, job: Job) -> None:
@@ -138,6 +136,8 @@ class ControllerState:
         if active is not None:
             active.job = job
         self._heed(job.id, job)
+        if job.parent or job.id in self.families.children:
+            self.families.heed(before, job)
         if job.terminal:
             self.jobs.pop(job.id, None)
             self.unplaced.pop(job.id, None)
@@ -149,7 +149,7 @@ class ControllerState:
 
     def reopen(self, job: Job, attempt: int) -> None:
         """Take in a job that has ended; the last attempt has this number."""
-        self.jobs[job.id] = evolve(job, attempt=attempt)
+        self.jobs[job.id] = self.families.join(evolve(job, attempt=attempt))
 
     def change_spec(self, job: Job, spec: str) -> Job:
         """Return a job that is not running with another specification."""
@@ -166,6 +166,7 @@ class ControllerState:
         self.changes.jobs[job.id] = ended
         self.outbox.job_changed(self.changes.events, job, ended)
         self._heed(job.id, ended)
+        self.families.heed(job, ended)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
         """Remember why a job waits; returns whether that is news."""

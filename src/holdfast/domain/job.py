@@ -107,6 +107,8 @@ class Job(Struct, frozen=True):
     """What it is found by together with others; fixed."""
     kind: str = GANG
     """Of workload: who looks after it; fixed."""
+    parent: str = ""
+    """Id of the job that launched it, and with which it ends; fixed."""
 
     info: ClassVar[KindInfo] = JOB
     """What people meet of its kind."""

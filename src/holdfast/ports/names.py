@@ -22,6 +22,8 @@ class ExternalName(Struct, frozen=True):
     """Of what it is submitted with, and by whom: what tells one that is sent again from another of its name."""
     replaces: str = ""
     """Id of the job that gives the name up to it, and with it those of all below, if it still has it; empty: none."""
+    parent: str = ""
+    """The name of the job that it is a child of, if there is such a one; empty: of none."""
 
 
 class NamedJob(Struct, frozen=True):

@@ -13,8 +13,9 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
+from holdfast.domain.job import JOB_TERMINAL
 from holdfast.domain.record import Struct, evolve
-from holdfast.errors import AlreadyExists, HoldfastError, Unavailable
+from holdfast.errors import AlreadyExists, Conflict, HoldfastError, Unavailable
 from holdfast.service.operations.submissions import Submissions
 
 if TYPE_CHECKING:
@@ -99,11 +100,15 @@ class Launches:
         return together
 
     def _store(self, launched: Sequence[_Launch]) -> None:
-        """Store what one caller launched, and answer."""
+        """Store what one caller launched, and answer; children after parents that are launched with them."""
+        own = {one.external.name for one in launched}
+        if children := [one for one in launched if one.external.parent in own]:
+            self._store([one for one in launched if one.external.parent not in own])
+            self._store(children)
+            return
         try:
-            outcomes = Submissions(self._backend).submit_many(
-                launched[0].caller, [one.written for one in launched], atomic=False
-            )
+            written = self._with_parents(launched)
+            outcomes = Submissions(self._backend).submit_many(launched[0].caller, written, atomic=False)
             taken = self._backend.store.named([one.external.name for one in launched])
         except HoldfastError as error:
             if len(launched) == 1:
@@ -118,6 +123,27 @@ class Launches:
         else:
             for one, outcome in zip(launched, outcomes, strict=True):
                 _answer(one, self._became(one, outcome, taken))
+
+    def _with_parents(self, launched: Sequence[_Launch]) -> list[Written | HoldfastError]:
+        """Return what is to be stored: children with their parents, and why not where those have ended."""
+        named = {one.external.parent for one in launched if one.external.parent}
+        if not named:
+            return [one.written for one in launched]
+        known = self._backend.store.named([*named])
+        states = self._backend.store.job_states([one.job_id for one in known.values()])
+        found: list[Written | HoldfastError] = []
+        for one in launched:
+            parent = known.get(one.external.parent)
+            state = None if parent is None else states.get(parent.job_id)
+            if parent is None or state is None:
+                found.append(one.written)
+            elif state in JOB_TERMINAL:
+                name = one.external.parent.partition("/")[2]
+                told = f"its parent, job {name!r}, has ended ({state}): it has no children any more"
+                found.append(Conflict(told))
+            else:
+                found.append(evolve(one.written, parent=parent.job_id))
+        return found
 
     def _became(self, one: _Launch, outcome: ItemOutcome, taken: Mapping[str, NamedJob]) -> str | HoldfastError:
         """Say what became of a launch: the id of its job, maybe from an earlier time, or why it has none."""

@@ -62,6 +62,8 @@ class Written(Struct, frozen=True):
     """Of a job, a key of its own: sent again in any submission, the job it came with first is meant."""
     external: ExternalName | None = None
     """Of a job, what another system calls it; where that is taken, the job that has it is meant."""
+    parent: str = ""
+    """Of a job, the id of the one that it is a child of, and with which it ends."""
     by: Caller | None = None
     """Who asked for it, where that was not one request with the others."""
     named: Callable[[str], JobSpec] | None = None
@@ -290,7 +292,7 @@ class Submitter(Struct, frozen=True):
                     job = evolve(made[id(spec)], id=ids[place])
                 else:
                     job = made[id(spec)] = new_job(spec, ids[place], now, by)
-                jobs[place] = awaited.applied(job)
+                jobs[place] = awaited.applied(evolve(job, parent=item.parent) if item.parent else job)
                 if spec.labels:
                     labels[job.id] = spec.labels
             else:

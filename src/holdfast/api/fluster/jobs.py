@@ -10,6 +10,7 @@ from holdfast.api.connect.refusals import refuse
 from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER
 from holdfast.domain.job import JobState
+from holdfast.domain.record import evolve
 from holdfast.errors import Problem
 from holdfast.service.manifests.fluster import SYSTEM, external_name, told_status, written_launch
 from holdfast.service.manifests.fluster_calls import Along
@@ -37,6 +38,8 @@ def launch_job(asked: Asked, sent: cluster.Controller.LaunchJobRequest) -> Futur
     along = Along(asked.caller.principal, asked.backend.blobs, asked.backend.calls)
     name, written = written_launch(plain(sent), known.catalogue(), known.nodes(), along)
     external = external_name(name, asked.caller, sent.SerializeToString(deterministic=True))
+    if written.spec.group:
+        external = evolve(external, parent=f"{SYSTEM}/{written.spec.group}")
     answer: Future[cluster.Controller.LaunchJobResponse] = Future()
 
     def launched(stored: Future[str]) -> None:

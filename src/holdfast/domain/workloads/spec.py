@@ -13,6 +13,7 @@ from holdfast.domain.policy.model import BuiltIn, RetryPolicy, UnknownEnd
 from holdfast.domain.record import Struct, field
 from holdfast.domain.terms.workload_kinds import GANG, KUBEJOB
 from holdfast.domain.workloads.dependencies import Dependency
+from holdfast.domain.workloads.family import ChildrenEnd
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.preparing import Input, Preparation
@@ -119,6 +120,8 @@ class JobSpec(Struct, frozen=True):
     """What is put into the work directory of each run, at each start."""
     prepare: Preparation | None = None
     """What is run before its program, at each start."""
+    children: ChildrenEnd = ChildrenEnd.WITH_JOB
+    """When those jobs end that it launches as its children."""
     no_retry: bool = False
     """Whether no failure of it is retried, whatever policies say."""
     builtin: BuiltIn | None = None

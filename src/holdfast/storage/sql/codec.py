@@ -110,7 +110,7 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     named = named_amounts(job.request)
     fixed = (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang)
     whose = (job.submitted_by, job.submitter_uid)
-    last = (ready_at, met, avoided, kept_off, tried, *whose, job.group or None, job.kind)
+    last = (ready_at, met, avoided, kept_off, tried, *whose, job.group or None, job.kind, job.parent or None)
     return (*fixed, cpu_m, memory, gpu, named, *changing, *place, *last)
 
 
@@ -260,7 +260,7 @@ class Reader:
             seq, job_id, name, queue, priority, submitted_at, _, gang, cpu_m, memory, gpu, named, state, reason,
             attempt, queued_at, retry_at, updated_at, started_at, ended_at, counters, retries, avoid_node,
             cancel_requested, set_id, group, index, ready_at, met, avoided, kept_off, tried, submitter, uid, grouped,
-            kind, spec, *_,
+            kind, parent, spec, *_,
         ) = row  # fmt: skip
         share = self._words.setdefault
         return Job(
@@ -295,6 +295,7 @@ class Reader:
             submitter_uid=uid,
             group="" if grouped is None else share(grouped, grouped),
             kind=JOB_KINDS[kind],
+            parent="" if parent is None else share(parent, parent),
         )
 
     def attempt(self, row: Row) -> Attempt:

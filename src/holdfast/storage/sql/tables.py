@@ -119,6 +119,7 @@ jobs = Table(
     Column("submitter_uid", BigInteger),
     Column("group_name", Key),
     Column("kind", Text, nullable=False, server_default=GANG),
+    Column("parent", Key),  # no foreign key: a child may be deleted later than its parent
     Index(None, "state", "seq"),
     Index(None, "submitted_by", "seq"),
     CheckConstraint("gang >= 1", name="gang"),
@@ -134,7 +135,7 @@ JOB_SUBMITTER = ("submitted_by", "submitter_uid")
 JOB_GROUP = ("group_name",)
 """What it is found by together with others; NULL where that is nothing, which no index holds."""
 _FIXED_FIRST = ("id", "name", "queue", "priority", "submitted_at", "spec", "gang", "named")
-JOB_FIXED = (*_FIXED_FIRST, *JOB_CHILD, *JOB_SUBMITTER, *JOB_GROUP, "kind")
+JOB_FIXED = (*_FIXED_FIRST, *JOB_CHILD, *JOB_SUBMITTER, *JOB_GROUP, "kind", "parent")
 """Written once, when a job is submitted."""
 JOB_CHANGING = tuple(column.name for column in jobs.columns if column.name not in JOB_FIXED and not column.primary_key)
 JOB_NEW = tuple(column.name for column in jobs.columns if not column.primary_key)

@@ -1,0 +1,54 @@
+"""How jobs can be left behind by those that launched them."""
+
+from __future__ import annotations
+
+from tools.mutate.mutation import Mutation
+
+_CHILDREN = "unit/test_children_of_jobs.py"
+
+MUTATIONS = (
+    Mutation(
+        "children outlive their parent",
+        "controller/controller.py",
+        "        self._requests.end_children(now)\n",
+        "",
+        (f"{_CHILDREN}::test_what_is_below_a_job_ends_with_it_the_deepest_first_and_nothing_else_does",),
+    ),
+    Mutation(
+        "children end in a later commit than their parent",
+        "controller/controller.py",
+        "        self._requests.end_children(now)\n        written = self.state.changes\n"
+        "        refused = self._commit()\n",
+        "        written = self.state.changes\n        refused = self._commit()\n"
+        "        self._requests.end_children(now)\n",
+        (_CHILDREN,),
+    ),
+    Mutation(
+        "a child that comes late runs without its parent",
+        "controller/reconcile.py",
+        "                self._end_late_children(request.targets, now)\n",
+        "",
+        (_CHILDREN,),
+    ),
+    Mutation(
+        "a retry of a parent is its end",
+        "domain/workloads/family.py",
+        "if rule is ChildrenEnd.WITH_ATTEMPT:",
+        "if rule is not ChildrenEnd.UNLESS_FAILED:",
+        (_CHILDREN,),
+    ),
+    Mutation(
+        "what a parent's next attempt gets is taken for its last one's",
+        "controller/families.py",
+        "before.state is JobState.RUNNING and ",
+        "",
+        (_CHILDREN,),
+    ),
+    Mutation(
+        "a job that has ended gets further children",
+        "service/launches.py",
+        "elif state in JOB_TERMINAL:",
+        "elif not state:",
+        ("e2e/test_fluster_children.py::test_children_end_with_their_parent_and_say_so_and_no_more_are_launched",),
+    ),
+)
