@@ -130,6 +130,15 @@ def test_the_same_again_keeps_its_id_and_a_renewed_one_its_place(store: Store) -
     ]
 
 
+def test_of_one_name_a_run_has_one_that_is_renewed(store: Store) -> None:
+    begin(store, "j1", "j2")
+    register(store, of("j1", "a", "old"), renewed=True)
+    register(store, of("j1", "a", "other rank", rank=1), renewed=True)
+    register(store, of("j2", "a", "other job"), renewed=True)
+    register(store, of("j1", "a", "new"), renewed=True)
+    assert [one.id for one in store.endpoints(ALL, NOW)] == ["other rank", "other job", "new"]
+
+
 def test_nobody_takes_over_the_endpoint_of_another_job_before_that_is_over(store: Store) -> None:
     begin(store, "j1", "j2")
     register(store, of("j1", "a", "one"), renewed=True)

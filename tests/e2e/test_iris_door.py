@@ -266,3 +266,35 @@ done([[one.has_children, one.parent_job_id, two.has_children, two.parent_job_id]
     assert family == [True, "", False, "/ann/top"]
     assert ended in ([6, 6, "RUNNING"], [6, 6, "PENDING"])
     assert late == "FAILED_PRECONDITION"
+
+
+def test_children_end_when_their_parent_ends_by_itself_and_by_its_policy_when_it_is_tried_again(
+    door: IrisServer,
+) -> None:
+    keep = door.folder / "gate"
+    first, tried, last = door.iris()(
+        """
+KEEP = job_pb2.JOB_PREEMPTION_POLICY_PRESERVE_CHILDREN
+waits = f"until test -e {gate}; do sleep 0.05; done"
+launch("/ann/well", "sh", "-c", waits)
+launch("/ann/bad", "sh", "-c", waits + "; exit 1", preemption_policy=KEEP)
+launch("/ann/one", "sleep", "100")
+launch("/ann/more", "sleep", "100", replicas=2)
+for name in ("/ann/well", "/ann/bad", "/ann/one", "/ann/more"):
+    until(name, "RUNNING", tasks=["RUNNING"])
+    launch(name + "/kid", "sleep", "100")
+    until(name + "/kid", "RUNNING", tasks=["RUNNING"])
+for name in ("/ann/one", "/ann/more"):
+    client.kick_tasks([name], job_pb2.TASK_STATE_PREEMPTED, "")
+tried = [int(wait("/ann/one/kid").state), client.get_job_status(JobName.from_wire("/ann/one/kid")).error]
+open(gate, "w").close()
+first = [[int(wait(name).state) for name in ("/ann/well", "/ann/well/kid", "/ann/bad")],
+         client.get_job_status(JobName.from_wire("/ann/well/kid")).error]
+until("/ann/more", "RUNNING", tasks=["RUNNING"])
+done([first, tried, [state("/ann/bad/kid"), state("/ann/more/kid")]])
+""",
+        gate=str(keep),
+    )
+    assert first == [[4, 6, 5], "its parent, job well, has ended: Succeeded"]
+    assert tried == [6, "its parent, job one, is to be tried again"]
+    assert last == ["RUNNING", "RUNNING"]

@@ -14,6 +14,7 @@ from holdfast.dialects.iris.names import JobName, TaskName, read_name, read_task
 from holdfast.domain.devices import GpuSelector
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.job import Resources
+from holdfast.domain.workloads.family import ChildrenEnd
 from holdfast.domain.workloads.preparing import Input
 
 if TYPE_CHECKING:
@@ -175,3 +176,21 @@ def test_names_are_of_jobs_of_tasks_or_of_attempts() -> None:
     assert problems == []
     assert read_task("/ann/a b", "task_id", problems) is None
     assert [problem.message for problem in problems] == ["JobName is not a task: /ann/a b"]
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({}, ChildrenEnd.WITH_ATTEMPT),
+        ({"replicas": 1, "preemption_policy": 0}, ChildrenEnd.WITH_ATTEMPT),
+        ({"replicas": 2}, ChildrenEnd.UNLESS_FAILED),
+        ({"replicas": 2, "preemption_policy": 1}, ChildrenEnd.WITH_ATTEMPT),
+        ({"preemption_policy": 2}, ChildrenEnd.UNLESS_FAILED),
+    ],
+)
+def test_children_end_by_the_policy_or_by_the_number_of_tasks(given: dict[str, object], rule: ChildrenEnd) -> None:
+    assert read(**given).spec.children is rule
+
+
+def test_a_policy_for_children_that_is_none_is_refused() -> None:
+    assert wrong(preemption_policy=3) == ["preemption_policy"]

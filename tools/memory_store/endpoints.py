@@ -51,6 +51,9 @@ class MemoryEndpointStore:
         if not renewed:
             same = (one.id for one in self._endpoints.values() if _same(one) == _same(endpoint))
             return next(same, None)
+        for key, one in [*self._endpoints.items()]:
+            if key != endpoint.id and (*_run(one), one.name) == (*_run(endpoint), endpoint.name):
+                del self._endpoints[key]
         if there is None or _run(there) == _run(endpoint):
             return None if there is None else there.id
         if there.job_id != endpoint.job_id:

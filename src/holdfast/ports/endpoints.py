@@ -70,8 +70,8 @@ class EndpointStore(Protocol):
             endpoint: The endpoint.
             now: The time by which leases are over.
             bounds: How many there may be.
-            renewed: One of this id is changed. Else the one that the run registered with the same name and address is,
-                and keeps its id.
+            renewed: One of this id is changed, and others of the run make way that have its name. Else the one that
+                the run registered with the same name and address is changed, and keeps its id.
 
         Raises:
             NotFound: The job is gone.

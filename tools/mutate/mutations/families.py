@@ -51,4 +51,25 @@ MUTATIONS = (
         "elif not state:",
         ("e2e/test_fluster_children.py::test_children_end_with_their_parent_and_say_so_and_no_more_are_launched",),
     ),
+    Mutation(
+        "children of Iris' tasks are kept when these are tried again",
+        "dialects/iris/launches.py",
+        "ends or (1 if (tasks or 1) == 1 else max(_CHILDREN))",
+        "ends or max(_CHILDREN)",
+        ("unit/test_iris_launches.py",),
+    ),
+    Mutation(
+        "a job that may leave its children when it fails ends them",
+        "domain/workloads/family.py",
+        " and parent.state not in _WELL_OR_ASKED",
+        " and not parent.terminal",
+        (_CHILDREN,),
+    ),
+    Mutation(
+        "a task's former endpoints of a name are found beside its last one",
+        "storage/sql/rows/endpoints.py",
+        "    connection.execute(delete(_TABLE).where(*run, _ROWS.id != endpoint.id))\n",
+        "",
+        ("contract/test_store_endpoints.py",),
+    ),
 )

@@ -15,7 +15,6 @@ from holdfast.service.manifests import iris
 if TYPE_CHECKING:
     from holdfast.api.connect.calls import Asked
 
-SYSTEM = "iris"
 LONGEST_LEASE_S, SHORTEST_LEASE_S = 600.0, 180.0
 MOST_TASKS = 1_000
 """Named in one question."""
@@ -48,11 +47,11 @@ def register_endpoint(
         str(task.job),
         rank=task.index,
         metadata=dict(sent.metadata),
-        id=sent.endpoint_id,
+        id=sent.endpoint_id or asked.backend.ids.new(),
         lease_s=granted_s,
     )
     answer = _Controller.RegisterEndpointResponse(
-        endpoint_id=Endpoints(asked.backend, SYSTEM).register(asked.caller, wanted)
+        endpoint_id=Endpoints(asked.backend, iris.SYSTEM).register(asked.caller, wanted)
     )
     answer.lease_duration.milliseconds = round(granted_s * _MS)
     return answer
@@ -61,7 +60,7 @@ def register_endpoint(
 @CALLS.answers("UnregisterEndpoint", ENDPOINTS)
 def unregister_endpoint(asked: Asked, sent: controller.Controller.UnregisterEndpointRequest) -> job.Empty:
     """Forget an endpoint; one that is not there stays so."""
-    Endpoints(asked.backend, SYSTEM).unregister(asked.caller, sent.endpoint_id)
+    Endpoints(asked.backend, iris.SYSTEM).unregister(asked.caller, sent.endpoint_id)
     return job.Empty()
 
 
@@ -74,13 +73,13 @@ def list_endpoints(
         refuse(f"task_ids has {len(sent.task_ids)}; at most {MOST_TASKS}")
     tasks = {(str(task.job), task.index) for task in (named(iris.read_task, one, "task_ids") for one in sent.task_ids)}
     where = EndpointFilter(
-        SYSTEM,
+        iris.SYSTEM,
         name=sent.prefix if sent.exact else None,
         begins="" if sent.exact else sent.prefix,
         job_names=frozenset(name for name, _ in tasks) if tasks else None,
     )
     answer = _Controller.ListEndpointsResponse()
-    for one in Endpoints(asked.backend, SYSTEM).list(asked.caller, where):
+    for one in Endpoints(asked.backend, iris.SYSTEM).list(asked.caller, where):
         if not tasks or (one.job_name, one.rank) in tasks:
             task_id = f"{one.job_name}/{one.rank}"
             answer.endpoints.add(

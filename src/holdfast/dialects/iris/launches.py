@@ -18,6 +18,7 @@ from holdfast.dialects.iris.program import program_of
 from holdfast.dialects.native.job import read_ports
 from holdfast.dialects.reading import Fields
 from holdfast.domain.record import Struct
+from holdfast.domain.workloads.family import ChildrenEnd
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ _LONGEST_NAME = 63
 _KNOWN_POLICIES = range(4)
 _BANDS = {0: 0, 1: 1_000, 2: 0, 3: -1_000, 4: 2_000}
 """Priorities of ``PRIORITY_BAND_INHERIT``, ``PRODUCTION``, ``INTERACTIVE``, ``BATCH`` and ``SYSTEM``."""
+_CHILDREN = {1: ChildrenEnd.WITH_ATTEMPT, 2: ChildrenEnd.UNLESS_FAILED}
+"""What becomes of children with ``TERMINATE_CHILDREN``, the default of a single task, and ``PRESERVE_CHILDREN``."""
 _DEFAULT_PROFILES = (0, 2)
 _CLUSTER_EGRESS = (0, 1)
 
@@ -74,6 +77,7 @@ def read_launch(given: Mapping[str, Any], controller: str, python: str, problems
     band = fields.integer("priority_band", low=0, high=max(_BANDS)) or 0
     program = program_of(fields, controller, python, ports)
     files = read_files(fields)
+    ends = fields.integer("preemption_policy", low=0, high=max(_CHILDREN)) or 0
     deadline_s, scheduling_s = _seconds(fields, "timeout"), _seconds(fields, "scheduling_timeout")
     if name is None or program is None or len(problems) > before:
         return None
@@ -95,6 +99,7 @@ def read_launch(given: Mapping[str, Any], controller: str, python: str, problems
         scheduling_timeout_s=scheduling_s,
         node_selector=selector,
         inline_policies=(policy_of(budgets),),
+        children=_CHILDREN[ends or (1 if (tasks or 1) == 1 else max(_CHILDREN))],
     )
     return Launch(name, spec, int(given.get("existing_job_policy") or 0), inherits=not band, files=files)
 

@@ -78,7 +78,8 @@ def launch_of(given: Mapping[str, Any], controller: str, python: str, refusal: C
 def named_by(launch: Launch, caller: Caller, sent: bytes, there: Job | None) -> ExternalName:
     """Return what a job is called that is launched with a message, in place of the one that has had the name."""
     name = external_name(str(launch.name), caller, sent, SYSTEM)
-    return name if there is None else evolve(name, replaces=there.id)
+    parent = "" if launch.name.parent is None else f"{SYSTEM}/{launch.name.parent}"
+    return evolve(name, parent=parent, replaces="" if there is None else there.id)
 
 
 def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Callable[..., str]) -> Written:

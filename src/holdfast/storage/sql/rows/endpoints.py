@@ -91,12 +91,11 @@ def _require_attempt(connection: Connection, endpoint: Endpoint) -> None:
 
 def _known(connection: Connection, endpoint: Endpoint, now: float, *, renewed: bool) -> str | None:
     """Return the id of the one that is registered again; one that nobody finds any more makes way."""
+    run = [getattr(_ROWS, name) == getattr(endpoint, name) for name in ("job_id", "system", "attempt", "rank", "name")]
     if not renewed:
-        same = (
-            getattr(_ROWS, name) == getattr(endpoint, name)
-            for name in ("job_id", "system", "attempt", "rank", "name", "address")
-        )
+        same = (*run, _ROWS.address == endpoint.address)
         return connection.execute(select(_ROWS.id).where(*same).limit(1)).scalar()
+    connection.execute(delete(_TABLE).where(*run, _ROWS.id != endpoint.id))
     there = connection.execute(select(_ROWS.job_id, _ROWS.system, _ROWS.rank).where(_ROWS.id == endpoint.id)).first()
     if there is None:
         return None
