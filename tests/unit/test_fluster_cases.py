@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from tools.cases.checkers import check
 from tools.cases.fluster_deviations import DEVIATIONS
+from tools.cases.fluster_given import READERS, told
+from tools.cases.fluster_phrases import PHRASES, read_phrase
 from tools.cases.results import Deviates, Skip
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,6 +111,44 @@ def test_a_case_that_expects_something_else_does_not_pass(name: str, wrong: dict
     except Skip:
         return
     assert mismatches != []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"when": "sing and dance"},
+        {"when": "exit 1, then sing"},
+        {"when": ["exit 1", "sing"]},
+        {"given": {"max_retries_failure": 1, "weather": "fine"}},
+        {"given": {"max_retries_failure": "some"}},
+        {"given": {"retry": [{"weather": "fine"}]}},
+        {"expect": {"weather": "fine"}},
+        {"expect": {"state": "FAILED", "weather": "fine"}},
+        {"expect": {}},
+    ],
+)
+def test_a_case_of_which_anything_is_not_understood_does_not_pass(changed: dict[str, Any]) -> None:
+    case = {"id": "X", "given": {}, "when": "exit 1", "expect": {"state": "FAILED"}}
+    assert check(case) == []
+    with pytest.raises(Skip, match="not understood"):
+        check({**case, **changed})
+
+
+def test_the_page_of_the_cases_lists_all_that_a_job_can_be_given() -> None:
+    assert {*told()} == {*READERS}
+
+
+def test_no_phrase_of_the_page_is_hidden_by_one_before_it() -> None:
+    for phrase in PHRASES:
+        for written in re.split(r", (?![^(]*\))", phrase.says):
+            said = written.replace("[", "").replace("]", "")
+            for word, value in VALUES.items():
+                said = said.replace(word, value)
+            assert read_phrase(said)[0][1] is phrase.act, written
+
+
+VALUES = {"WORKER_FAILED": "WORKER_FAILED", "from WORKER": "from w1", "worker WORKER": "worker w1"}
+VALUES |= {"(WORKER": "(w1", "dispatch WORKER": "dispatch w1", "MS": "500", "CODE": "3", "NUMBER": "2"}
 
 
 def test_what_is_different_in_one_thing_has_to_be_as_the_case_says_in_all_others() -> None:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tools.cases import fluster_environment as environment
+from tools.cases import fluster_lists as lists
 from tools.cases import fluster_ports as ports
 from tools.cases import fluster_several as several
 from tools.cases import fluster_tree as tree
@@ -13,14 +14,13 @@ from tools.cases.fluster_deviations import deviations_of
 from tools.cases.fluster_door import doors_closed
 from tools.cases.fluster_expect import IGNORED, compare
 from tools.cases.fluster_given import read_given
-from tools.cases.fluster_steps import carry_out
+from tools.cases.fluster_phrases import carry_out
 from tools.cases.fluster_story import FINISHED, Story
+from tools.cases.fluster_table import Whole
 from tools.cases.fluster_world import LOST, exit_of
 from tools.cases.results import Deviates, Mismatch, Skip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tools.cases.results import Case
 
 
@@ -52,44 +52,40 @@ def _checked(case: Case) -> list[Mismatch]:
     if not case["expect"].keys() - IGNORED:
         msg = "not understood: it expects nothing"
         raise Skip(msg)
-    if isinstance(when, str):
-        for pattern, checker in (*SEVERAL, *several.SEVERAL, *tree.SEVERAL, *environment.SEVERAL, *ports.SEVERAL):
-            match = re.fullmatch(pattern, when)
-            if match is not None and _is_for(checker, case):
-                return checker(case, match)
+    for whole in WHOLE if isinstance(when, str) else ():
+        match = whole.match(case, when)
+        if match is not None:
+            return whole.check(case, match)
     story = Story(read_given(case["given"]))
     carry_out(story, when)
     expect = dict(case["expect"])
     nexts = [(name, expect.pop(name)) for name in list(expect) if name in _NEXT]
     found = compare(story, expect)
-    for name, wanted in nexts:
-        found += _next(case, name, wanted)
+    for place, (name, wanted) in enumerate(nexts):
+        if place:
+            story = Story(read_given(case["given"]))
+            carry_out(story, when)
+        found += _next(story, name, wanted)
     return found
-
-
-def _is_for(checker: Callable[[Case, re.Match[str]], list[Mismatch]], case: Case) -> bool:
-    """Whether a case is for a checker whose words another has, too."""
-    if checker is several.find_assignments:
-        return bool({"queue", "workers", "job_cpu"} & case["given"].keys())
-    if checker is environment.ports:
-        return "ports" in case["given"]
-    return checker is not tree.terminate or "tree" in case["given"]
 
 
 _NEXT = {"next_job_failure": exit_of(1), "next_worker_failure": LOST}
 
 
-def _next(case: Case, name: str, wanted: str) -> list[Mismatch]:
-    """Let it happen all over again, and then one thing more."""
+def _next(story: Story, name: str, wanted: str) -> list[Mismatch]:
+    """Let one thing more happen."""
     match = re.fullmatch(r"([A-Z_]+) terminal", wanted)
     if match is None:
         msg = f"not understood: expects {name!r} to be {wanted!r}"
         raise Skip(msg)
-    story = Story(read_given(case["given"]))
-    carry_out(story, case["when"])
     story.fail(_NEXT[name])
     got = story.status["state"]
     return [] if got == match[1] and got in FINISHED else [Mismatch(name, wanted, got)]
+
+
+_RETRIED = re.compile(
+    r"(?P<no>no retry|not retried|no\b|FAILED|EXCEEDED_RETRY_LIMIT|False)|retry|retried|yes\b|PENDING|SHOULD_RETRY|True"
+)
 
 
 def _each_code(case: Case, match: re.Match[str]) -> list[Mismatch]:
@@ -100,12 +96,12 @@ def _each_code(case: Case, match: re.Match[str]) -> list[Mismatch]:
         story = Story(read_given(case["given"]))
         story.fail(exit_of(code))
         wanted = str(expect.get(str(code), expect.get("retry", "")))
-        said = re.match(r"no retry|retry|yes for each", wanted)
+        said = _RETRIED.match(wanted)
         if said is None:
             msg = f"not understood: expects of exit code {code} {wanted!r}"
             raise Skip(msg)
         got = story.status["state"] not in FINISHED
-        if got is (said[0] == "no retry"):
+        if got is (said["no"] is not None):
             found.append(Mismatch(f"exit {code}", wanted, story.status))
     return found
 
@@ -127,8 +123,18 @@ def _launches(case: Case, _: re.Match[str]) -> list[Mismatch]:
     return found
 
 
-SEVERAL: tuple[tuple[str, Callable[[Case, re.Match[str]], list[Mismatch]]], ...] = (
-    (r"exits? (?P<codes>\d+(?: ?[/,] ?\d+)+)", _each_code),
-    (r"submit(?: each)?", _launches),
+WHOLE = (
+    Whole(
+        "exits CODE / CODE / CODE",
+        "Each of several jobs ends with one of these exit codes.",
+        r"exits? (?P<codes>\d+(?: ?[/,] ?\d+)+)",
+        _each_code,
+    ),
+    Whole("submit, submit each", "One is launched, or one of each configuration.", r"submit(?: each)?", _launches),
+    *several.WHOLE,
+    *tree.WHOLE,
+    *environment.WHOLE,
+    *ports.WHOLE,
+    *lists.WHOLE,
 )
-"""What is about several jobs, each by itself."""
+"""What is all that happens in a case; the first that fits counts, before the phrases of which there can be several."""

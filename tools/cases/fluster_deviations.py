@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct
+from holdfast.service.manifests.fluster import GRACE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,10 @@ def _members_differ(case: Case) -> bool:
     return isinstance(budgets, list) or any(name == "j1" or name.startswith("j1.") for name in given)
 
 
+def _has_other_grace(case: Case) -> bool:
+    return bool(case["given"].get("term_timeout_ms", GRACE_S * 1000) != GRACE_S * 1000)
+
+
 def _is_launching(case: Case) -> bool:
     return "RunJob" in str(case["when"]) and "worker_healthy" in case["expect"]
 
@@ -52,6 +57,10 @@ DEVIATIONS = (
         " One that is short of something gets none, and its jobs' attempts are charged to nobody",
         _is_launching,
         frozenset({"worker_healthy"}),
+    ),
+    Deviation(
+        "programs have 5 s between SIGTERM and SIGKILL, and no call says otherwise",
+        _has_other_grace,
     ),
     Deviation(
         "there is no action log: what was tried, and why it failed, is in the job's events and in holdfast why",

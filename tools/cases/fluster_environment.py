@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from holdfast.api.fluster._generated import cluster
 from tools.cases.fluster_ports import is_given_back
 from tools.cases.fluster_programs import programs
+from tools.cases.fluster_table import Whole
 from tools.cases.prose import without_remark
 from tools.cases.results import Mismatch, Skip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from tools.cases.results import Case
 
@@ -75,6 +76,8 @@ def starts(case: Case, match: re.Match[str]) -> list[Mismatch]:
             found[name] = [one for one in wanted if (one in environ) is (name == "env_present")]
         elif _VARIABLE.fullmatch(name):
             found[name] = environ.get(name)
+        elif name in {"ports_distinct", "ports_unique"}:
+            found[name] = len({*told.numbers(-1)}) == len(told.numbers(-1)) == len(case["given"].get("ports", ()))
         elif name == "workdir_basename":
             found[name] = Path(told.last["folder"]).name
     return _compared(case, found)
@@ -115,16 +118,24 @@ def _compared(case: Case, found: Mapping[str, object]) -> list[Mismatch]:
     return [Mismatch(name, one, found[name]) for name, one in wanted.items() if one != found[name]]
 
 
-SEVERAL: tuple[tuple[str, Callable[[Case, re.Match[str]], list[Mismatch]]], ...] = (
-    (r"read (?P<name>[A-Z][A-Z0-9_]*)", starts),
-    (r"(?:the )?job (?:starts|runs)|run", starts),
-    (
+WHOLE = (
+    Whole("read VARIABLE", "Its program reads a variable.", r"read (?P<name>[A-Z][A-Z0-9_]*)", starts),
+    Whole("job starts, run", "Its program looks at all that it finds.", r"(?:the )?job (?:starts|runs)|run", starts),
+    Whole(
+        "attempt NUMBER writes FILE and fails; attempt NUMBER lists its workdir [on the same worker]",
+        "One attempt looks for what another left.",
         (
             r"attempt (?P<first>\d+) writes (?:\./)?(?P<file>[\w.-]+) and fails[;,] (?:then )?"
             r"attempt (?P<second>\d+) lists its work ?dir(?:ectory)?(?: on the same worker)?"
         ),
         lists,
     ),
-    (r"attempt (?P<attempt>\d+) fails", ports),
+    Whole(
+        "attempt NUMBER fails",
+        "An attempt fails that had ports.",
+        r"attempt (?P<attempt>\d+) fails",
+        ports,
+        frozenset({"ports"}),
+    ),
 )
-"""By what a case says happens."""
+"""By what a case says happens, to real programs."""

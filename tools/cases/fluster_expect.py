@@ -46,8 +46,9 @@ def _looked(story: Story, name: str, wanted: Any) -> object:  # noqa: ANN401 - o
         attempts = story.status["attempts"]
         listed = attempts[int(match[1])] if int(match[1]) < len(attempts) else {}
         return listed.get(match[2]) if match[2] else _fields(listed, wanted)
-    if match := re.fullmatch(r"after_(first|second|third)", name):
-        return _fields(story.seen[_place(match[1])], wanted)
+    if (match := re.fullmatch(rf"(?:after_)?({'|'.join(_PLACES)})", name)) and _place(match[1]) < len(story.seen):
+        place = _place(match[1])
+        return _fields(story.seen[place], wanted) if isinstance(wanted, dict) else _of_failure(place)(story, wanted)
     if match := re.fullmatch(r"lookup\('([^']+)'\)", name):
         return _looked_up(story, match[1], wanted)
     if name in story.at:
@@ -56,8 +57,11 @@ def _looked(story: Story, name: str, wanted: Any) -> object:  # noqa: ANN401 - o
     raise Skip(msg)
 
 
+_PLACES = ("first", "second", "third", "fourth", "fifth")
+
+
 def _place(word: str) -> int:
-    return ("first", "second", "third").index(word)
+    return _PLACES.index(word)
 
 
 def _fields(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> object:
@@ -310,8 +314,6 @@ LOOKS: dict[str, Callable[[Story, Any], object]] = {
     "retried": _retried,
     "retry": _retry,
     "result": lambda story, _: _result(story.seen[-1]),
-    "first": _of_failure(0),
-    "second": _of_failure(1),
     "counter_at_end": _charged,
     "budget": _budget,
     "documented_policy": _bounded,

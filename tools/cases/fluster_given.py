@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.policy.model import RetryDefaults
+from tools.cases.fluster_world import LOST, exit_of
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from holdfast.domain.failure import RunOutcome
 
 _MS = 1000
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -49,8 +52,8 @@ class Given:
     worker_timeout_s: float | None = None
     silent_s: float = 0.0
     """How long a worker has been silent."""
-    program: Callable[[int], int] | None = None
-    """The exit code of each attempt, which count from 0."""
+    program: Callable[[int], RunOutcome] | None = None
+    """How each attempt ends, which count from 0."""
     begins: str = "new"
     """How far the job has come: ``new``, ``pending``, ``running``, ``backoff``, ``killed``, ``failed``, ``lost``."""
     worker: str = "w1"
@@ -99,6 +102,7 @@ _SHORT = {
     "max_delay": ("max_retry_delay_ms", _MS),
     "max": ("max_retry_delay_ms", _MS),
     "multiplier": ("backoff_multiplier", None),
+    **{name: (name, None) for name in ("initial_retry_delay_ms", "max_retry_delay_ms", "backoff_multiplier")},
     "max_retries_failure": ("max_retries_failure", None),
     "max_retries_preemption": ("max_retries_preemption", None),
     "retry_on_exit_codes": ("retry_on_exit_codes", None),
@@ -110,6 +114,9 @@ def config_of(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration in the protocol's names."""
     found = Given()
     for name, each in value.items():
+        if name not in _SHORT:
+            msg = f"not understood: given a configuration with {name!r}"
+            raise Skip(msg)
         READERS[name](found, each)
     return found.retry
 
@@ -122,21 +129,25 @@ def _retry(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a case
     elif value == "message absent, or present with only max_retries_failure set":
         found.retries = [None, {"max_retries_failure": 1}]
     else:
-        return bool(value == "absent")
+        return value in {None, "absent", "unset", "none", "message absent"}
     return None
 
 
-_FAILS = re.compile(r"fails (\w+)(?: times?)? then (?:succeeds|returns)")
-_ALWAYS = re.compile(r"always exits? (\d+)")
+_FAILS = re.compile(
+    rf"(?:fails|(?:always )?exits? (?P<code>\d+)|(?P<lost>(?:its )?worker dies)) ?(?P<times>{TIMES}|\w+)?"
+    r"(?:,? (?:and )?then (?:(?:succeeds|returns)(?: 0)?|exits? 0))"
+)
+_ALWAYS = re.compile(r"(?:always )?(?:exits? (\d+)|fails|succeeds|returns)(?: always)?")
 
 
 def _program(found: Given, value: str) -> bool | None:
     if match := _FAILS.fullmatch(value):
-        failures = number_of(match[1])
-        found.program = lambda attempt: 1 if attempt < failures else 0
+        failures = number_of(match["times"] or "once")
+        outcome = LOST if match["lost"] else exit_of(int(match["code"] or 1))
+        found.program = lambda attempt: outcome if attempt < failures else exit_of(0)
     elif match := _ALWAYS.fullmatch(value):
-        code = int(match[1])
-        found.program = lambda _: code
+        always = exit_of(int(match[1]) if match[1] else int("fails" in value))
+        found.program = lambda _: always
     else:
         return False
     return None
@@ -148,9 +159,13 @@ _ENDS = {"failed": "failed for good", "worker_failed": "lost for good"}
 
 def _state(found: Given, value: str) -> bool | None:
     match = _STATE.fullmatch(value)
+    if value == "PENDING in back-off":
+        return _in_backoff(found, "now+8000")
     if match is None:
         return False
     state = match[1].lower()
+    if state == "pending" and found.begins == "backoff":
+        return None
     found.begins, found.worker = _ENDS.get(state, state), match[2] or found.worker
     return None
 
@@ -161,13 +176,11 @@ _NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
 
 def _job(found: Given, value: str) -> bool | None:
     """Read what the job is called, or that nobody knows it, or how far it has come."""
-    if value == "PENDING in back-off":
-        return _in_backoff(found, "now+8000")
     if value in _NOBODY:
         found.unknown, found.begins = True, "running"
         found.name = value if value in {"nonexistent", "missing"} else "nobody"
         return None
-    if _STATE.fullmatch(value):
+    if _STATE.fullmatch(value) or value == "PENDING in back-off":
         return _state(found, value)
     if _NAME.fullmatch(value) is None:
         return False
@@ -204,9 +217,11 @@ def _in_backoff(found: Given, value: str) -> bool | None:
 
 
 def _defaults(found: Given, value: Mapping[str, int]) -> bool | None:
-    if value.keys() - {"failure", "preemption", "delay_ms"}:
+    names = {name: re.sub(r"^(?:default_)?(?:max_retries_|retry_)?", "", name) for name in value}
+    told = {names[name]: each for name, each in value.items()}
+    if told.keys() - {"failure", "preemption", "delay_ms"}:
         return False
-    found.defaults = RetryDefaults(value.get("failure", 0), value.get("preemption", 100), value.get("delay_ms", 1000))
+    found.defaults = RetryDefaults(told.get("failure", 0), told.get("preemption", 100), told.get("delay_ms", 1000))
     return None
 
 
@@ -222,10 +237,10 @@ def _attempt(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a ca
 
 def _ago(name: str) -> Callable[[Given, Any], bool | None]:
     def read(found: Given, value: str) -> bool | None:
-        match = re.fullmatch(r"now-(\d+)ms", value)
+        match = re.fullmatch(r"now ?- ?(\d+(?:\.\d+)?) ?(ms|s)", value)
         if match is None:
             return False
-        setattr(found, name, int(match[1]) / _MS)
+        setattr(found, name, float(match[1]) / (_MS if match[2] == "ms" else 1))
         return None
 
     return read
@@ -323,3 +338,38 @@ READERS: dict[str, Callable[[Given, Any], bool | None]] = {
     "process": _is("ignores SIGTERM", ignores_sigterm=True, begins="running"),
 }
 """By name: what it sets; ``False`` is a value that is not understood."""
+
+
+_SAYS: tuple[tuple[str, str], ...] = (
+    ("max_retries_failure, max_retries_preemption", "Numbers"),
+    ("initial_delay, max_delay, initial, max", "Seconds"),
+    ("initial_retry_delay_ms, max_retry_delay_ms", "Milliseconds"),
+    ("multiplier, backoff_multiplier", "A number"),
+    ("retry_on_exit_codes, no_retry_on_exit_codes, both_lists", "Lists of exit codes; `empty`"),
+    ("retry, job_retry", "A configuration, a list of them, or `absent`"),
+    ("controller_defaults", "`failure`, `preemption` and `delay_ms` of launches that do not say so"),
+    (
+        "program",
+        "`fails twice then succeeds`, `always exit CODE`, `exits CODE twice then succeeds`, `worker dies once then...`",
+    ),
+    ("state, task", "A state, perhaps `on WORKER`; `PENDING in back-off`, `terminal`"),
+    ("job, job_id, name", "A name, perhaps with `exists`; `unknown`, `nonexistent`; a state"),
+    ("retry_available_at_ms", "`now+MS`"),
+    ("attempt, current_attempt_id", "Which attempt runs, from 0"),
+    ("attempt 0", "`worker lost`"),
+    ("endpoint", "What its program registers, perhaps with `at ...`"),
+    ("worker, worker_id", "A name; `free`"),
+    ("cpu, worker_cpu", "Cores"),
+    ("scheduling_timeout_seconds, worker_timeout_seconds, ran_for_s", "Seconds"),
+    ("failed_at_ms, term_timeout_ms", "Milliseconds"),
+    ("submitted, last_heartbeat", "`now-NUMBERms`, `now-NUMBERs`"),
+    ("running", '`["j1"]`'),
+    ("exit, oom_killed", "How its program ends"),
+    ("report, result", "That the report of its end is lost"),
+    ("process", "`ignores SIGTERM`"),
+)
+
+
+def told() -> Mapping[str, str]:
+    """Return what each name may say, for the page of the cases."""
+    return {name: says for names, says in _SAYS for name in names.split(", ")}

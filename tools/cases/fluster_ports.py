@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.engines.process.shim.ports import Ports
 from tools.cases.fluster_given import NUMBER, number_of
+from tools.cases.fluster_table import Whole
 from tools.cases.prose import without_remark
 from tools.cases.results import Mismatch, Skip
 
@@ -114,5 +115,12 @@ def _agrees(wanted: object, got: object) -> bool:
     return match is not None and match["message"].lower() in got.lower()
 
 
-SEVERAL = ((rf"allocate {NUMBER}\b.*", allocate),)
+WHOLE = (
+    Whole(
+        "allocate NUMBER, then NUMBER, release them, allocate NUMBER",
+        "Runs take port numbers, and give them back.",
+        rf"allocate {NUMBER}\b.*",
+        allocate,
+    ),
+)
 """By what a case says happens."""

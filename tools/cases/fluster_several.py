@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from holdfast.domain.job import Resources
 from holdfast.ports.engine import RunPhase, StopReason
 from tools.cases.fluster_story import FINISHED, LONG_S, MEMORY
+from tools.cases.fluster_table import Whole
 from tools.cases.fluster_world import GRACE_S, LOST, FlusterWorld, exit_of
 from tools.cases.results import Mismatch, Skip, differences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from tools.cases.results import Case
 
-Checker = "Callable[[Case, re.Match[str]], list[Mismatch]]"
 _TICK_S = 0.5
 
 
@@ -43,7 +43,8 @@ def find_assignments(case: Case, _: re.Match[str]) -> list[Mismatch]:
     given = case["given"]
     _known(given, "worker_cpu", "workers_cpu", "queue", "running_cpu", "job_cpu", "workers")
     health = dict(reversed(each.split(" ")) for each in given.get("workers", ()))
-    cpus = given.get("workers_cpu") or [given.get("worker_cpu", 4)] * max(1, len(health))
+    count = len(health) if "workers" in given else 1
+    cpus = given.get("workers_cpu") or [given.get("worker_cpu", 4)] * count
     world = _workers(**{f"w{place}": cpu for place, cpu in enumerate(cpus, 1)})
     if health.keys() - world.workers.keys() or {*health.values()} - {"healthy", "unhealthy"}:
         msg = f"not understood: given workers {given['workers']!r}"
@@ -56,12 +57,58 @@ def find_assignments(case: Case, _: re.Match[str]) -> list[Mismatch]:
     world.settle()
     before = len(world.runs)
     queue = given.get("queue") or [given.get("job_cpu", 1)]
-    for place, cpu in enumerate(queue):
-        world.submit(f"j{place}", resources={"cpu": cpu})
+    names = {world.submit(f"j{place}", resources={"cpu": cpu}): f"j{place}" for place, cpu in enumerate(queue, 1)}
     world.settle()
-    placed = [order.node for order in world.runs[before:]]
-    got = {"assigned": len(placed), "workers": sorted(set(placed)), "assigned_to": placed[0] if placed else None}
-    return _compared(case["expect"], got)
+    return _placed(case["expect"], names, [(order.job_id, order.node) for order in world.runs[before:]])
+
+
+def _placed(expect: Mapping[str, Any], names: Mapping[str, str], placed: Sequence[tuple[str, str]]) -> list[Mismatch]:
+    """Compare which jobs were placed, and where."""
+    nodes, there = [node for _, node in placed], [names[job] for job, _ in placed]
+    listed = isinstance(expect.get("assigned", expect.get("assignments")), list)
+    got: dict[str, object] = {
+        **dict.fromkeys(("assigned", "assignments"), there if listed else len(placed)),
+        "workers": sorted(set(nodes)),
+        "assigned_to": nodes[0] if nodes else None,
+        "skipped": [name for name in names.values() if name not in there],
+        "timed_out_jobs": [],
+    }
+    return _compared(expect, got)
+
+
+_WAITING = re.compile(r"(?P<name>\w+) (?:in back-?off until (?P<until>\d+)(?: ?ms)?|ready|PENDING)")
+
+
+def passes_over(case: Case, match: re.Match[str]) -> list[Mismatch]:
+    """Place what waits at an instant, of which some may not be run again yet."""
+    given = case["given"]
+    _known(given, "queue", "worker_cpu")
+    waiting = [_WAITING.fullmatch(str(one)) for one in given["queue"]]
+    now_s = int(match["now"]) / 1000
+    world = _workers(w1=given.get("worker_cpu", 4))
+    names: dict[str, str] = {}
+    for one in sorted(filter(None, waiting), key=lambda one: int(one["until"] or _LATE)):
+        retry = {"max_retries_failure": 1, "initial_retry_delay_ms": 1000}
+        job = world.submit(one["name"], retry) if one["until"] else ""
+        if job:
+            names[job] = one["name"]
+            world.settle()
+            world.run_to(int(one["until"]) / 1000 - 1)
+            world.end(job, exit_of(1))
+            world.settle()
+    if None in waiting or world.clock.now() > now_s:
+        msg = f"not understood: given a queue of {given['queue']!r}"
+        raise Skip(msg)
+    world.close()
+    world.run_to(now_s)
+    names |= {world.submit(one["name"]): one["name"] for one in waiting if one is not None and not one["until"]}
+    before = len(world.runs)
+    world.open()
+    world.settle()
+    return _placed(case["expect"], names, [(order.job_id, order.node) for order in world.runs[before:]])
+
+
+_LATE = 1 << 40
 
 
 def gang_fails(case: Case, match: re.Match[str]) -> list[Mismatch]:
@@ -154,7 +201,8 @@ def waits_for_the_end(case: Case, match: re.Match[str]) -> list[Mismatch]:
     world.run_to(world.clock.now() + LONG_S, enough=lambda: bool(world.started(second)))
     late = world.status(first)["state"] == "KILLED" and bool(world.started(second))
     wanted = str(expect.get("second_job_starts", ""))
-    starts = wanted if late and not early and wanted.startswith("only after w1 confirms") else f"at once: {early}"
+    after = f"only after {worker[1]} confirms"
+    starts = wanted if late and not early and wanted.startswith(after) else f"at once: {early}"
     return _compared(expect, {"worker_receives_stop": told, "second_job_starts": starts})
 
 
@@ -162,11 +210,12 @@ def kills(case: Case, _: re.Match[str]) -> list[Mismatch]:
     """End a program that ignores SIGTERM, and see when it is gone."""
     given, expect = case["given"], case["expect"]
     _known(given, "term_timeout_ms", "process")
-    if given.get("process") != "ignores SIGTERM" or given.get("term_timeout_ms") != GRACE_S * 1000:
+    ignores = _IGNORES.get(str(given.get("process", "exits on SIGTERM")))
+    if ignores is None or given.get("term_timeout_ms", GRACE_S * 1000) != GRACE_S * 1000:
         msg = f"not understood: given {given!r}"
         raise Skip(msg)
     world = _workers(w1=4)
-    world.term_delay_s = LONG_S
+    world.term_delay_s = LONG_S if ignores else 0.0
     job = world.submit("j1")
     world.settle()
     began = world.clock.now()
@@ -175,8 +224,14 @@ def kills(case: Case, _: re.Match[str]) -> list[Mismatch]:
     alive = world.status(job)["state"] == "RUNNING"
     world.run_to(began + LONG_S, enough=lambda: world.status(job)["state"] in FINISHED)
     took = world.clock.now() - began
-    sequence = "SIGTERM, wait up to 5 s, SIGKILL" if alive and took <= GRACE_S + 1 else f"gone after {took} s"
+    wanted, killed = str(expect.get("sequence", "")), alive and took <= GRACE_S + 1
+    gentle = re.fullmatch(r"SIGTERM(?:,? (?:only|no SIGKILL|exits?\b.*))?", wanted) is not None and not alive
+    sequence = wanted if gentle or (killed and wanted == _IN_TURN) else f"gone after {took} s"
     return _compared(expect, {"sequence": sequence, "state": world.status(job)["state"]})
+
+
+_IN_TURN = "SIGTERM, wait up to 5 s, SIGKILL"
+_IGNORES = {"ignores SIGTERM": True, "exits on SIGTERM": False, "handles SIGTERM": False}
 
 
 def comes_back(case: Case, _: re.Match[str]) -> list[Mismatch]:
@@ -251,13 +306,42 @@ def idles(case: Case, _: re.Match[str]) -> list[Mismatch]:
 
 
 _FEW = 4
-SEVERAL: tuple[tuple[str, Callable[[Case, re.Match[str]], list[Mismatch]]], ...] = (
-    (r"find_assignments", find_assignments),
-    (r"gang (?P<kind>job|worker) failure|gang fails|one member fails", gang_fails),
-    (r"schedule", gang_stops),
-    (r"terminate; then submit another (?P<cpu>\d+)-CPU job", waits_for_the_end),
-    (r"kill", kills),
-    (r"w1 heartbeats again|job dispatched again to w2", comes_back),
-    (r"idle loop", idles),
+WHOLE = (
+    Whole(
+        "find_assignments",
+        "What waits is placed on the workers that there are.",
+        r"find_assignments(?:\(now\))?",
+        find_assignments,
+        frozenset({"queue", "workers", "job_cpu"}),
+    ),
+    Whole(
+        "find_assignments at MS",
+        "The same, where some may not be run again yet.",
+        r"find_assignments at (?P<now>\d+)",
+        passes_over,
+        frozenset({"queue"}),
+    ),
+    Whole(
+        "gang job failure, gang worker failure, one member fails",
+        "A member of a gang fails.",
+        r"gang (?P<kind>job|worker) failure|gang fails|one member fails",
+        gang_fails,
+    ),
+    Whole("schedule", "A gang that failed is placed again.", r"schedule", gang_stops),
+    Whole(
+        "terminate; then submit another NUMBER-CPU job",
+        "A job is ended whose place another waits for.",
+        r"terminate; then submit another (?P<cpu>\d+)-CPU job",
+        waits_for_the_end,
+    ),
+    Whole("kill", "A job is ended whose program heeds SIGTERM or does not.", r"kill", kills),
+    Whole(
+        "w1 heartbeats again, job dispatched again to w2",
+        "A worker that was away comes back.",
+        r"w1 heartbeats again|job dispatched again to w2",
+        comes_back,
+        frozenset({"w1", "RunJob"}),
+    ),
+    Whole("idle loop", "Nothing waits but what may not be run yet.", r"idle loop", idles, frozenset({"queue"})),
 )
 """By what a case says happens."""

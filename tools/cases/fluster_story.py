@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MEMORY = 64 << 30
 LONG_S = 1e6
-WORKERS = ("w1", "w2", "w3", "w4")
+WORKERS = ("w1", "w2", "w3")
 FOR_GOOD = {"failed for good": exit_of(1, "boom"), "lost for good": LOST}
 """How jobs ended that have no retry left."""
 FINISHED = frozenset({"SUCCEEDED", "FAILED", "KILLED", "WORKER_FAILED", "UNSCHEDULABLE"})
@@ -167,17 +167,18 @@ class Story:
         program = self.given.program
         while program is not None and not self.world.job(self.job).terminal:
             self.dispatch()
-            attempt = self.status["current_attempt_id"]
-            code = program(attempt)
-            if code:
-                self.fail(exit_of(code))
-            else:
+            outcome = program(self.executions - 1)
+            if outcome.succeeded:
                 self.succeed()
+            else:
+                self.fail(outcome)
 
-    def succeed(self) -> None:
+    def succeed(self, at_s: float | None = None) -> None:
         """Let its program end well."""
         if self.world.job(self.job).state is not JobState.RUNNING:
             self.dispatch()
+        if at_s is not None:
+            self.world.run_to(at_s)
         self.world.end(self.job, exit_of(0))
         self.world.settle()
 

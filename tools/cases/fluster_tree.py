@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.job import Resources
 from tools.cases.fluster_story import FINISHED, MEMORY
+from tools.cases.fluster_table import Whole
 from tools.cases.fluster_world import FlusterWorld, exit_of
 from tools.cases.prose import without_remark
 from tools.cases.results import Mismatch, Skip
@@ -29,7 +30,7 @@ def terminate(case: Case, match: re.Match[str]) -> list[Mismatch]:
         msg = f"not understood: given {', '.join(sorted(given))}"
         raise Skip(msg)
     world = FlusterWorld({"w1": _ROOM})
-    jobs = _grown(world, read_tree(given["tree"]))
+    jobs = grown(world, read_tree(given["tree"]))
     if match["name"] not in jobs:
         msg = f"not understood: there is no job {match['name']!r}"
         raise Skip(msg)
@@ -60,8 +61,12 @@ def read_tree(text: str) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _grown(world: FlusterWorld, tree: Mapping[str, str]) -> dict[str, str]:
-    """Launch all, and let each come as far as it is given; returns their ids by their names."""
+def grown(world: FlusterWorld, tree: Mapping[str, str]) -> dict[str, str]:
+    """Launch all, and let each come as far as it is given; returns their ids by their names.
+
+    Raises:
+        Skip: One cannot be so.
+    """
     jobs: dict[str, str] = {}
     for name, state in sorted(tree.items(), key=lambda pair: pair[1] == "PENDING"):
         if state == "PENDING":
@@ -105,5 +110,13 @@ def _compared(
     return found
 
 
-SEVERAL = ((r"(?:terminate|kill|cancel) (?!during)(?P<name>[\w./-]+)", terminate),)
+WHOLE = (
+    Whole(
+        "terminate NAME",
+        "A job is ended that has others below it and beside it.",
+        r"(?:terminate|kill|cancel) (?P<name>[\w./-]+)",
+        terminate,
+        frozenset({"tree"}),
+    ),
+)
 """By what a case says happens."""

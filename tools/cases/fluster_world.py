@@ -48,6 +48,11 @@ def exit_of(code: int, error: str = "") -> RunOutcome:
     return RunOutcome(containers=(ContainerResult(code, reason=reason, message=error),))
 
 
+def killed_by(number: int) -> RunOutcome:
+    """Return how a program ended that a signal ended."""
+    return RunOutcome(containers=(ContainerResult(128 + number, signal=number, reason="Error"),))
+
+
 class Worker(Machine):
     """A machine of one node whose programs run until they are told how they end."""
 
@@ -181,6 +186,10 @@ class FlusterWorld:
         """Have nothing placed any more."""
         for name in self.workers:
             self.store.put_cordon(Cordon(name, self.clock.now()))
+
+    def cordon(self, worker: str) -> None:
+        """Have nothing placed on a worker any more."""
+        self.store.put_cordon(Cordon(worker, self.clock.now()))
 
     def open(self) -> None:
         """Have work placed on any worker again."""
