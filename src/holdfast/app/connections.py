@@ -9,7 +9,7 @@ import asyncio
 import resource
 import socket
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
@@ -38,6 +38,8 @@ _QUEUE = 1024
 """How many may wait in the kernel, which costs no files."""
 _HANDSHAKE_S, _GOODBYE_S = 10.0, 1.0
 """How long it may take to agree on a key, and to say that nothing more comes."""
+_GATHERED = 65_536
+"""Bytes of an answer that wait for the end of a turn."""
 _LOOK_TICKS = 20
 """How many ticks of the server, of 0.1 s, lie between two looks at its certificate."""
 LOOPBACK: Sequence[Network] = tuple(map(ip_network, ("127.0.0.0/8", "::1/128")))
@@ -65,6 +67,61 @@ def bounds(most: int, request_s: float, *, files: int | None = None) -> Bounds:
     return Bounds(max(_LEAST_AT_ONCE, min(most, limit - _FILES_OF_OTHERS - _TURNS * at_once)), at_once, request_s)
 
 
+class GatheringTransport(asyncio.Transport):
+    """Sends what is written in one turn of the loop together: head and body of an answer are one packet."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        """Send by a transport."""
+        super().__init__()
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes | bytearray | memoryview] = []
+        self._size = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send something at the end of this turn, or at once if it is much."""
+        if not self._parts:
+            self._loop.call_soon(self._send)
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > _GATHERED:
+            self._send()
+
+    def close(self) -> None:
+        """Close it once all is sent."""
+        self._send()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Close it, whatever is not sent."""
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        """Say whether it is closed, or about to be."""
+        return self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        """Read nothing for a while."""
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        self._transport.resume_reading()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Have another protocol told of what comes."""
+        self._transport.set_protocol(protocol)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as its parent
+        """Return what is known of the connection."""
+        return self._transport.get_extra_info(name, default)
+
+    def _send(self) -> None:
+        if self._parts:
+            whole = b"".join(self._parts)
+            self._parts, self._size = [], 0
+            self._transport.write(whole)
+
+
 class GuardedProtocol(H11Protocol):
     """HTTP/1.1 over a connection with a limited time to send a request, from its first byte or from when it came."""
 
@@ -76,7 +133,7 @@ class GuardedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
         """Begin, or say that there is no place."""
-        super().connection_made(transport)
+        super().connection_made(GatheringTransport(transport, self.loop))
         connected = transport.get_extra_info("socket")
         if connected.family == socket.AF_UNIX:
             self.app_state = {**self.app_state, PEER: peer_of(connected)[1]}  # the beginning of each request's state

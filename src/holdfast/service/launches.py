@@ -1,17 +1,19 @@
 """Launches: jobs that come one by one, each in a request of its own, and are stored together.
 
 What came while the last ones were stored is stored next, in one transaction: a commit costs as much for a hundred jobs
-as for one. Where several launch at a time, who was just answered is waited for a moment.
+as for one. Where several launch at a time, who was just answered is waited for a moment. They are read together, too,
+by what operators wrote as it is then.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from concurrent.futures import Future
-from contextlib import suppress
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.job import JOB_TERMINAL
 from holdfast.domain.record import Struct, evolve
@@ -19,7 +21,7 @@ from holdfast.errors import AlreadyExists, Conflict, HoldfastError, Unavailable
 from holdfast.service.operations.submissions import Submissions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Node
@@ -30,8 +32,12 @@ if TYPE_CHECKING:
 
 MOST_TOGETHER = 1_000
 """Jobs in one transaction."""
-_LINGER_S = 0.002
-"""How long to wait for the next one of those who launched at about the same time before."""
+_LINGER_S, _LONGEST_LINGER_S = 0.004, 0.04
+"""How long to wait for those who launched at about the same time before."""
+_VAIN = 8
+"""How many times nobody is waited for after nobody came."""
+_PART = 4
+"""Where storing takes long, it is one of so many parts of that: who comes too late waits for all of it."""
 _NODES_S = 1.0
 _log = logging.getLogger(__name__)
 
@@ -45,20 +51,58 @@ class _Launch(Struct, frozen=True):
     answer: Future[str]
 
 
+class _Call(Struct, frozen=True):
+    """A request that has yet to be read, which ends in a launch."""
+
+    read: Callable[[], Any]
+    answer: Future[Any]
+
+    def begin(self) -> None:
+        """Read it, and answer what becomes of it, now or later."""
+        if not self.answer.set_running_or_notify_cancel():
+            return  # nobody waits any more
+        try:
+            self._follow(self.read())
+        except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it
+            self.answer.set_exception(error)
+
+    def _follow(self, found: object) -> None:
+        if isinstance(found, Future):
+            found.add_done_callback(self._came)
+        else:
+            self.answer.set_result(found)
+
+    def _came(self, found: Future[Any]) -> None:
+        error = found.exception()
+        if error is None:
+            self._follow(found.result())
+        else:
+            self.answer.set_exception(error)
+
+
 class Launches:
     """Stores what is launched, in a thread of its own."""
 
-    def __init__(self, backend: Backend, *, again_s: float) -> None:
+    def __init__(self, backend: Backend, *, again_s: float, written: Callable[[], None] = lambda: None) -> None:
         """Begin to wait for launches.
 
         Args:
             backend: What stores them.
             again_s: How long a launch that is sent again is answered as the first time, in place of a name that is
                 taken: its caller may have lost the answer.
+            written: Told after each transaction.
         """
+        self.known = Known(backend)
         self._backend = backend
         self._again_s = again_s
-        self._waiting: SimpleQueue[_Launch | None] = SimpleQueue()
+        self._written = written
+        self._waiting: deque[_Launch | _Call | None] = deque()
+        self._enough = threading.Event()
+        self._wanted = 1
+        """How many are waited for; fewer wake nobody."""
+        self._linger_s, self._vain = _LINGER_S, 0
+        self._begun: list[_Launch] = []
+        """What is stored next; used by the thread alone."""
         self._thread = threading.Thread(target=self._work, name="launches", daemon=True)
         self._thread.start()
 
@@ -68,12 +112,33 @@ class Launches:
         The answer raises what ``Submissions.submit`` does, and ``AlreadyExists`` where the name is taken.
         """
         found = _Launch(caller, evolve(written, external=external, by=caller), external, Future())
-        self._waiting.put(found)
+        if self.is_here():
+            self._begun.append(found)
+        else:
+            self._put(found)
         return found.answer
+
+    def submit(self, read: Callable[[], Any]) -> Future[Any]:
+        """Have a request read that ends in a launch; a future that is its result is followed.
+
+        It is done in the thread that stores: what may take long is to be done elsewhere, see ``is_here``.
+        """
+        call = _Call(read, Future())
+        self._put(call)
+        return call.answer
+
+    def _put(self, one: _Launch | _Call | None) -> None:
+        self._waiting.append(one)
+        if one is None or len(self._waiting) >= self._wanted:
+            self._enough.set()
+
+    def is_here(self) -> bool:
+        """Whether this is the thread that stores, for which others wait."""
+        return threading.current_thread() is self._thread
 
     def close(self) -> None:
         """Store what waits, and nothing after that."""
-        self._waiting.put(None)
+        self._put(None)
         self._thread.join()
 
     def _work(self) -> None:
@@ -82,47 +147,87 @@ class Launches:
             together = self._next(before + last)
             before, last = last, len(together)
             going_on = together[-1] is not None
-            launched = [one for one in together if one is not None]
-            for some in _by_caller(launched):
-                self._store(some)
-        while not self._waiting.empty():
-            left = self._waiting.get()
+            began = monotonic()
+            self._do([one for one in together if one is not None])
+            self._linger_s = min(max(_LINGER_S, (monotonic() - began) / _PART), _LONGEST_LINGER_S)
+        while self._waiting:
+            left = self._waiting.popleft()
             if left is not None:
                 left.answer.set_exception(Unavailable("the server is about to stop"))
 
-    def _next(self, expected: int) -> list[_Launch | None]:
+    def _next(self, expected: int) -> list[_Launch | _Call | None]:
         """Return what is stored next, waiting a moment for so many as launch at a time."""
-        together = [self._waiting.get()]
-        with suppress(Empty):
-            while together[-1] is not None and len(together) < MOST_TOGETHER:
-                missing = len(together) < expected
-                together.append(self._waiting.get(timeout=_LINGER_S) if missing else self._waiting.get_nowait())
+        self._wanted = 1
+        while not self._waiting:
+            self._enough.wait()
+            self._enough.clear()
+        self._vain -= 1
+        if len(self._waiting) < expected and self._vain < 0:
+            self._linger(min(expected, MOST_TOGETHER))
+        together: list[_Launch | _Call | None] = []
+        while self._waiting and len(together) < MOST_TOGETHER and (not together or together[-1] is not None):
+            together.append(self._waiting.popleft())
         return together
 
-    def _store(self, launched: Sequence[_Launch]) -> None:
+    def _linger(self, expected: int) -> None:
+        """Wait a moment for others, unless nobody came lately: who launches alone is not to wait for each."""
+        there, self._wanted = len(self._waiting), expected
+        self._enough.clear()
+        if len(self._waiting) < expected:
+            self._enough.wait(self._linger_s)
+        if len(self._waiting) == there:
+            self._vain = _VAIN
+
+    def _do(self, together: Sequence[_Launch | _Call]) -> None:
+        """Read and store what has come, by what operators had written when the last of it had."""
+        try:
+            with self.known.held() as catalogue:
+                launched = self._read(together)
+                for some in _by_caller(launched):
+                    self._store(some, catalogue)
+        except HoldfastError as error:  # nobody knows what was written
+            for one in together:
+                _answer(one.answer, error)
+            return
+        if launched:
+            self._written()
+
+    def _read(self, together: Sequence[_Launch | _Call]) -> Sequence[_Launch]:
+        for one in together:
+            if isinstance(one, _Call):
+                one.begin()
+            else:
+                self._begun.append(one)
+        launched, self._begun = self._begun, []
+        return launched
+
+    def _store(self, launched: Sequence[_Launch], catalogue: Catalogue) -> None:
         """Store what one caller launched, and answer; children after parents that are launched with them."""
         own = {one.external.name for one in launched}
         if children := [one for one in launched if one.external.parent in own]:
-            self._store([one for one in launched if one.external.parent not in own])
-            self._store(children)
+            self._store([one for one in launched if one.external.parent not in own], catalogue)
+            self._store(children, catalogue)
             return
         try:
             written = self._with_parents(launched)
-            outcomes = Submissions(self._backend).submit_many(launched[0].caller, written, atomic=False)
-            taken = self._backend.store.named([one.external.name for one in launched])
+            submissions, caller = Submissions(self._backend), launched[0].caller
+            outcomes = submissions.submit_many(caller, written, atomic=False, catalogue=catalogue)
+            both = zip(launched, outcomes, strict=True)
+            asked = [one.external.name for one, outcome in both if outcome.made is None or not outcome.is_new]
+            taken = self._backend.store.named(asked) if asked else {}
         except HoldfastError as error:
             if len(launched) == 1:
-                _answer(launched[0], error)
+                _answer(launched[0].answer, error)
             else:
                 for one in launched:  # what is wrong with one of them is not the others'
-                    self._store([one])
+                    self._store([one], catalogue)
         except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it
             _log.exception("launches failed")
             for one in launched:
-                _answer(one, error)
+                _answer(one.answer, error)
         else:
             for one, outcome in zip(launched, outcomes, strict=True):
-                _answer(one, self._became(one, outcome, taken))
+                _answer(one.answer, self._became(one, outcome, taken))
 
     def _with_parents(self, launched: Sequence[_Launch]) -> list[Written | HoldfastError]:
         """Return what is to be stored: children with their parents, and why not where those have ended."""
@@ -130,6 +235,8 @@ class Launches:
         if not named:
             return [one.written for one in launched]
         known = self._backend.store.named([*named])
+        if not known:
+            return [one.written for one in launched]
         states = self._backend.store.job_states([one.job_id for one in known.values()])
         found: list[Written | HoldfastError] = []
         for one in launched:
@@ -147,6 +254,8 @@ class Launches:
 
     def _became(self, one: _Launch, outcome: ItemOutcome, taken: Mapping[str, NamedJob]) -> str | HoldfastError:
         """Say what became of a launch: the id of its job, maybe from an earlier time, or why it has none."""
+        if outcome.made is not None and outcome.is_new:
+            return outcome.made.id
         there = taken.get(one.external.name)
         now = self._backend.clock.now()
         if there is not None and there.digest == one.external.digest and now - there.taken_at <= self._again_s:
@@ -169,9 +278,22 @@ class Known:
         self._backend = backend
         self._catalogue: Catalogue | None = None
         self._nodes: tuple[float, Sequence[Node]] | None = None
+        self._holding = threading.local()
+
+    @contextmanager
+    def held(self) -> Iterator[Catalogue]:
+        """Within it, this thread takes what operators wrote to be what it was at the beginning."""
+        held = self._holding.catalogue = self.catalogue()
+        try:
+            yield held
+        finally:
+            self._holding.catalogue = None
 
     def catalogue(self) -> Catalogue:
         """Return what operators wrote."""
+        held: Catalogue | None = getattr(self._holding, "catalogue", None)
+        if held is not None:
+            return held
         known, version = self._catalogue, self._backend.store.catalogue_version()
         if known is None or known.version != version:
             known = self._catalogue = self._backend.store.catalogue()
@@ -197,10 +319,10 @@ def _by_caller(launched: Iterable[_Launch]) -> Iterable[Sequence[_Launch]]:
     return found
 
 
-def _answer(one: _Launch, answer: str | BaseException) -> None:
-    if not one.answer.set_running_or_notify_cancel():
+def _answer(waiting: Future[str], answer: str | BaseException) -> None:
+    if not waiting.set_running_or_notify_cancel():
         return  # nobody waits any more
     if isinstance(answer, str):
-        one.answer.set_result(answer)
+        waiting.set_result(answer)
     else:
-        one.answer.set_exception(answer)
+        waiting.set_exception(answer)

@@ -20,7 +20,7 @@ from holdfast.service.admission.dependencies import NOTHING, Resolver, Submissio
 from holdfast.service.admission.inputs import absent
 from holdfast.service.admission.limits import check, check_count, check_key, gate
 from holdfast.service.admission.many import all_of
-from holdfast.service.admission.records import new_array, new_job, rerun_of
+from holdfast.service.admission.records import array_exists, new_array, new_job, rerun_of
 from holdfast.service.admission.secrets import withheld_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
 
@@ -74,6 +74,7 @@ class Written(Struct, frozen=True):
         return self.spec if self.named is None else self.named(job_id)
 
 
+_Ids: TypeAlias = "Mapping[int, str]"
 Item: TypeAlias = "JobSpec | Written | HoldfastError"
 """A specification, a job or an array as it was written, or the error that reading one gave."""
 
@@ -86,6 +87,8 @@ class ItemOutcome(Struct, frozen=True):
     made: Job | Array | None = None
     error: HoldfastError | None = None
     warnings: tuple[Problem, ...] = ()
+    is_new: bool = True
+    """Whether it was made by this; else what is meant had been there, by its claim or by what another calls it."""
 
 
 class Submitter(Struct, frozen=True):
@@ -106,6 +109,8 @@ class Submitter(Struct, frozen=True):
     """Who submits, and whose it is from then on; ``None`` where nobody is known."""
     finder: Finder | None = None
     """Finds what that one may know of; by default everything."""
+    catalogue: Catalogue | None = None
+    """What operators have written; by default it is read anew."""
 
     def submit(self, item: JobSpec | Written, *, key: str | None = None, newest: str | None = None) -> Job:
         """Submit one job.
@@ -124,7 +129,7 @@ class Submitter(Struct, frozen=True):
         resolver = self._resolver([written])
         for error in self._refused([written], resolver).values():
             raise error
-        return cast("Job", self._store({0: written}, resolver, key, newest)[0])
+        return cast("Job", self._store({0: written}, {0: self.ids.new()}, resolver, key, newest)[0])
 
     def submit_array(self, written: Written, *, key: str | None = None) -> Array:
         """Submit one array.
@@ -140,7 +145,7 @@ class Submitter(Struct, frozen=True):
             if key is None or not isinstance(error, AlreadyExists):
                 raise error
         try:
-            return cast("Array", self._store({0: written}, resolver, key)[0])
+            return cast("Array", self._store({0: written}, {0: self.ids.new()}, resolver, key)[0])
         except AlreadyExists:
             raise array_exists(written.spec.name) from None
 
@@ -184,9 +189,12 @@ class Submitter(Struct, frozen=True):
         """Store what is not refused, nor waits for what is."""
         errors = resolver.with_what_waits(errors, len(items)) if errors else errors
         accepted = {at: item for at, item in enumerate(items) if at not in errors and isinstance(item, Written)}
-        made = self._store(accepted, resolver, key)
+        ids = {place: self.ids.new() for place in accepted}
+        made = self._store(accepted, ids, resolver, key)
+        known = {at for at, one in made.items() if one.id != ids[at]}
         return [
-            ItemOutcome(at, _name(item), made.get(at), errors.get(at), _warnings(item)) for at, item in enumerate(items)
+            ItemOutcome(at, _name(item), made.get(at), errors.get(at), _warnings(item), is_new=at not in known)
+            for at, item in enumerate(items)
         ]
 
     def check_many(self, items: Sequence[Item]) -> list[str | None]:
@@ -227,7 +235,7 @@ class Submitter(Struct, frozen=True):
 
     def _resolver(self, items: Sequence[Written | HoldfastError]) -> Resolver:
         known = [SubmissionItem(item.spec, item.array) if isinstance(item, Written) else None for item in items]
-        return Resolver(self.store, [*known, *self.sets], self.finder)
+        return Resolver(self.store, [*known, *self.sets], self.finder, self.catalogue)
 
     def _refused(self, items: Sequence[Written | HoldfastError], resolver: Resolver) -> dict[int, HoldfastError]:
         check_count(len(items))
@@ -265,18 +273,21 @@ class Submitter(Struct, frozen=True):
         return array_exists(name) if known.name == name else None
 
     def _store(
-        self, accepted: Mapping[int, Written], resolver: Resolver, key: str | None, newest: str | None = None
+        self,
+        accepted: Mapping[int, Written],
+        ids: _Ids,
+        resolver: Resolver,
+        key: str | None,
+        newest: str | None = None,
     ) -> Mapping[int, Job | Array]:
-        """Store what was accepted; returns it by its place."""
+        """Store what was accepted, under these ids; returns it by its place."""
         if not accepted:
             return {}
         check_key(key)
         now = self.clock.now()
-        ids = {place: self.ids.new() for place in accepted}
-        jobs: dict[int, Job] = {}
+        jobs, arrays = dict[int, "Job"](), dict[int, Array]()
         made: dict[int, Job] = {}
         """By the identity of its specification, which those of equal items share."""
-        arrays: dict[int, Array] = {}
         others, labels = set[str](), dict[str, "Mapping[str, str]"]()
         by = None if self.by is None else self.by.principal
         for place, item in accepted.items():
@@ -327,11 +338,6 @@ class Submitter(Struct, frozen=True):
         found: dict[str, Job | Array] = {job.id: job for job in self.store.jobs_by_id(ids)}
         found |= self.store.workloads_by_id(Array, [one for one in ids if one not in found])
         return [found[one] for one in ids]
-
-
-def array_exists(name: str) -> AlreadyExists:
-    """Say that the name of an array is taken."""
-    return AlreadyExists(f"array {name!r} exists already", hint=f"use another name, or: holdfast delete array {name}")
 
 
 @overload

@@ -45,6 +45,8 @@ class Method(Struct, frozen=True):
     """``None``: it is not implemented."""
     why_not: str = ""
     """Why, if there is a reason."""
+    together: bool = False
+    """Whether calls that come at about the same time are answered together, as far as they are small."""
 
     @property
     def path(self) -> str:
@@ -70,12 +72,12 @@ class Calls:
                 found = Method(service, method.name, sent, answered)
                 self.methods[found.path] = found
 
-    def answers(self, method: str, service: str) -> Callable[[C], C]:
+    def answers(self, method: str, service: str, *, together: bool = False) -> Callable[[C], C]:
         """Register the decorated function for a method."""
 
         def register(call: C) -> C:
             path = f"/{service}/{method}"
-            self.methods[path] = evolve(self.methods[path], call=call)
+            self.methods[path] = evolve(self.methods[path], call=call, together=together)
             return call
 
         return register

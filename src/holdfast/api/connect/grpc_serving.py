@@ -8,18 +8,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import grpc
 
 from holdfast.api.connect.calls import Asked
+from holdfast.api.connect.landing import Landing
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.connect.serving import LARGEST_MESSAGE, PROTO, read, rejected
 from holdfast.errors import HoldfastError, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from concurrent.futures import Future
 
     from google.protobuf.message import Message
 
@@ -52,6 +53,7 @@ class GrpcServer:
         self._calls, self._setup, self._caller = calls, setup, caller
         self._host, self._port = place
         self._loop = asyncio.new_event_loop()
+        self._landing = Landing(self._loop)
         self._thread = threading.Thread(target=self._loop.run_forever, name="fluster-grpc", daemon=True)
         self._server: grpc.aio.Server | None = None
 
@@ -121,11 +123,7 @@ class GrpcServer:
         def answered() -> Message | Future[Message]:
             return self._setup.answer(method, asked, read(method.sent, PROTO, body))
 
-        found = await self._loop.run_in_executor(self._setup.threads, answered)
-        if isinstance(found, Future):
-            found = await asyncio.wrap_future(found)
-            self._setup.written()
-        return found.SerializeToString()
+        return (await self._setup.answered(method, len(body), answered, self._landing)).SerializeToString()
 
 
 def _cut(sentence: str) -> str:

@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 
 from holdfast.api.connect import compression
 from holdfast.api.connect.calls import Asked
+from holdfast.api.connect.landing import Landing
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError
@@ -37,6 +38,8 @@ LARGEST_MESSAGE = 64 * 1024 * 1024
 """Bytes, as sent and when it is decompressed: clients bring the files of a workspace in one."""
 _ROOM = 256 * 1024 * 1024
 """Bytes of all messages that are being read."""
+_SMALL = 64 * 1024
+"""Bytes of a message that keeps nobody waiting for long who is answered together with its sender."""
 _VERSION = "1"
 _LONGEST_TIMEOUT = 10
 """Digits of milliseconds."""
@@ -57,6 +60,23 @@ class Setup(Struct, frozen=True):
     """Told after each call that may have written something."""
     door: object = None
     """What else the door has for its calls."""
+    together: Callable[[Callable[[], Any]], Future[Any]] | None = None
+    """Has calls answered together that are small, where the door does so with any."""
+
+    async def answered(
+        self, method: Method, size: int, call: Callable[[], Message | Future[Message]], landing: Landing
+    ) -> Message:
+        """Have a call answered in another thread: together with others if it may be, and its message is small.
+
+        Raises:
+            Rejected, HoldfastError: It is refused.
+        """
+        together = self.together if method.together and size <= _SMALL else None
+        found: Any = self.threads.submit(call) if together is None else together(call)
+        while isinstance(found, Future):
+            found = await landing.wait(found)
+        answer: Message = found
+        return answer
 
     def answer(self, method: Method, asked: Asked, sent: Message) -> Message | Future[Message]:
         """Answer a call.
@@ -86,6 +106,7 @@ class Connect:
         self._setup = setup
         self._largest = largest
         self._reading = 0
+        self._landing: Landing | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -114,6 +135,8 @@ class Connect:
             raise _UnlikeError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
         timeout_s = _timeout_of(headers)
         asked = Asked(self._setup.backend, await self._setup.caller(scope), self._setup.door)
+        if timeout_s is None:
+            return await self._called(method, asked, kind, headers, receive)
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await self._called(method, asked, kind, headers, receive)
@@ -127,17 +150,16 @@ class Connect:
         body = await self._body(headers, receive)
         encoding = headers.get("content-encoding", compression.IDENTITY).strip().lower()
         wanted = compression.chosen(headers.get("accept-encoding", ""))
-        loop = asyncio.get_running_loop()
 
         def answered() -> Message | Future[Message]:
             whole = compression.decompress(encoding, body, self._largest)
             return self._setup.answer(method, asked, read(method.sent, kind, whole))
 
-        found = await loop.run_in_executor(self._setup.threads, answered)
-        if isinstance(found, Future):
-            found = await asyncio.wrap_future(found)
-            self._setup.written()
-        told = written(found, kind)
+        size = len(body) if encoding in {"", compression.IDENTITY} else self._largest
+        loop = asyncio.get_running_loop()
+        if self._landing is None:
+            self._landing = Landing(loop)
+        told = written(await self._setup.answered(method, size, answered, self._landing), kind)
         told_of = [(b"content-type", kind.encode()), (b"accept-encoding", ", ".join(compression.NAMES).encode())]
         if wanted != compression.IDENTITY and len(told) >= compression.LEAST:
             told = await loop.run_in_executor(self._setup.threads, compression.compress, wanted, told)

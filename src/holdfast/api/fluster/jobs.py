@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from holdfast.api.connect.calls import Asked
     from holdfast.domain.job import Job
-    from holdfast.service.launches import Known
+    from holdfast.service.launches import Launches
     from holdfast.service.operations.jobs import JobDetail
 
 LARGEST_RESULT = 16 << 20
@@ -31,10 +31,14 @@ TERMINATED = "Terminated by user"
 """The reason, as upstream records it."""
 
 
-@CALLS.answers("LaunchJob", CONTROLLER)
+@CALLS.answers("LaunchJob", CONTROLLER, together=True)
 def launch_job(asked: Asked, sent: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
     """Submit a job; what comes at about the same time is stored together."""
-    known: Known = asked.door.known
+    launches: Launches = asked.door.launches
+    if launches.is_here() and not _is_quick(sent):
+        later: Future[cluster.Controller.LaunchJobResponse] = asked.door.threads.submit(launch_job, asked, sent)
+        return later
+    known = launches.known
     along = Along(asked.caller.principal, asked.backend.blobs, asked.backend.calls)
     name, written = written_launch(plain(sent), known.catalogue(), known.nodes(), along)
     external = external_name(name, asked.caller, sent.SerializeToString(deterministic=True))
@@ -51,8 +55,14 @@ def launch_job(asked: Asked, sent: cluster.Controller.LaunchJobRequest) -> Futur
         else:
             answer.set_exception(error)
 
-    asked.door.launches.launch(asked.caller, written, external).add_done_callback(launched)
+    launches.launch(asked.caller, written, external).add_done_callback(launched)
     return answer
+
+
+def _is_quick(sent: cluster.Controller.LaunchJobRequest) -> bool:
+    """Whether others may wait while it is read: nothing of it is unpacked, and no Python asked whether it will do."""
+    packed = sent.bundle_blob or sent.environment.pip_packages or sent.environment.extras
+    return sent.serialized_entrypoint.startswith(b"#!") and not packed
 
 
 @CALLS.answers("GetJobStatus", CONTROLLER)
@@ -106,7 +116,7 @@ def _pages(asked: Asked, named: NamedJobs) -> Iterator[Sequence[Job]]:
 
 def _told(asked: Asked, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
     """Tell of jobs, whose names are given by their ids."""
-    settings, now, told = asked.door.known.catalogue().settings, asked.backend.clock.now(), []
+    settings, now, told = asked.door.launches.known.catalogue().settings, asked.backend.clock.now(), []
     for detail in details:
         status: dict[str, Any] = told_status(detail, now, settings)
         if status.get("worker_id"):

@@ -10,7 +10,7 @@ from holdfast.api.connect.serving import Connect, Setup
 from holdfast.api.fluster import endpoints, jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
 from holdfast.domain.record import Struct
-from holdfast.service.launches import Known, Launches
+from holdfast.service.launches import Launches
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -54,11 +54,10 @@ class Door:
             written: Told after each call that may have written something.
             own: What is the door's own.
         """
-        self.launches = Launches(backend, again_s=own.again_s)
-        self.known = Known(backend)
+        self.launches = Launches(backend, again_s=own.again_s, written=written)
         self.address = own.address
-        self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
-        self.setup = Setup(backend, caller, self._threads, refusal, written, self)
+        self.threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
+        self.setup = Setup(backend, caller, self.threads, refusal, written, self, self.launches.submit)
         self.connect = Connect(CALLS, self.setup)
         self._grpc: GrpcServer | None = None
 
@@ -82,4 +81,4 @@ class Door:
         if self._grpc is not None:
             self._grpc.close()
         self.launches.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.threads.shutdown(wait=False, cancel_futures=True)

@@ -90,6 +90,8 @@ class Visitors(Struct, frozen=True):
             if authorization:
                 await self.wrong.wait(_machine(peer))
             raise
+        if self.backend.access.is_at_hand():
+            return self.backend.caller(who, origin=peer, request_id=request_id)
         return await asyncio.to_thread(self.backend.caller, who, origin=peer, request_id=request_id)
 
     async def _who(self, authorization: str | None) -> Principal:

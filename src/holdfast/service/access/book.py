@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _KNOWN_S = 30.0
 _DAY_S = 86_400.0
+_MOMENT_S = 0.1
 FRESH_S = 0.5
 """How long nobody looks whether they gave something else; what they take away is gone within a second."""
 
@@ -55,6 +56,11 @@ class AccessBook:
         self._account = account
         self._kept: tuple[float, GivenAccess] | None = None
         self._accounts: dict[str, tuple[float, Principal | None]] = {}
+
+    def is_at_hand(self) -> bool:
+        """Whether somebody can be recognized at once, as nobody need look for a moment what was given."""
+        kept = self._kept
+        return kept is not None and 0 <= self._clock.now() - kept[0] < FRESH_S - _MOMENT_S
 
     def recognized(self, principal: Principal) -> Principal:
         """Return somebody with their roles.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.errors import HoldfastError
+    from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Store
     from holdfast.service.admission.finding import Finder
 
@@ -91,17 +92,24 @@ NOTHING = Resolved(())
 class Resolver:
     """Finds what the jobs, arrays and job sets of one submission wait for."""
 
-    def __init__(self, store: Store, items: Sequence[SubmissionItem | None], finder: Finder | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        items: Sequence[SubmissionItem | None],
+        finder: Finder | None = None,
+        catalogue: Catalogue | None = None,
+    ) -> None:
         """Remember what is submitted together.
 
         Args:
             store: Where everything else is.
             items: What is submitted; ``None`` where that could not even be read.
             finder: Finds that, as far as who submits may know of it; by default all.
+            catalogue: What operators have written; by default it is read.
         """
         self._finder = finder or Everything(store)
         self._items = items
-        self.catalogue = store.catalogue()
+        self.catalogue = store.catalogue() if catalogue is None else catalogue
         """As it was when this began."""
         self._waits = any(item is not None and item.spec.after for item in items)
         self._owners = {kind: one.record for kind, one in stored_kinds().items() if issubclass(one.record, Owner)}

@@ -8,6 +8,7 @@ from holdfast.compiled.codec import dump_spec, load_array
 from holdfast.domain.job import Job
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState
+from holdfast.errors import AlreadyExists
 from holdfast.ports.workloads import Rerun
 
 if TYPE_CHECKING:
@@ -71,3 +72,8 @@ def rerun_of(array: Array, there: Sequence[str]) -> Rerun | None:
         return None
     indexes = [*load_array(array.spec).every_index()]
     return Rerun(array.id, origins[0].id, origins[-1].id, len(origins), indexes, there)
+
+
+def array_exists(name: str) -> AlreadyExists:
+    """Say that the name of an array is taken."""
+    return AlreadyExists(f"array {name!r} exists already", hint=f"use another name, or: holdfast delete array {name}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Node
     from holdfast.ports.blobs import Blobs
     from holdfast.ports.calls import CallRunner
+    from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.clock import Clock, Ids
     from holdfast.ports.logs import LogReader
     from holdfast.ports.notifications import Sender
@@ -85,8 +86,8 @@ class Backend:
 
         return Seeing(self.store, self.access, caller)
 
-    def submitter(self, caller: Caller) -> Submitter:
-        """Return what submits for who calls."""
+    def submitter(self, caller: Caller, catalogue: Catalogue | None = None) -> Submitter:
+        """Return what submits for who calls, by what operators have written if that was just read."""
         from holdfast.service.submit import Submitter
 
         finder = self.seeing(caller)
@@ -99,6 +100,7 @@ class Backend:
             blobs=self.blobs,
             by=caller,
             finder=finder,
+            catalogue=catalogue,
         )
 
     def caller(self, principal: Principal, *, origin: str, request_id: str) -> Caller:

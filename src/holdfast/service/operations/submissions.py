@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Job
     from holdfast.errors import HoldfastError
+    from holdfast.ports.catalogue import Catalogue
     from holdfast.service.manifests.text import Text
     from holdfast.service.operations.backend import Backend
 
@@ -87,9 +88,18 @@ class Submissions(Struct, frozen=True):
         *,
         atomic: bool = True,
         key: str | None = None,
+        catalogue: Catalogue | None = None,
     ) -> Sequence[ItemOutcome]:
-        """Submit many jobs and arrays in one transaction; see ``Submitter.submit_many``."""
-        outcomes = self.backend.submitter(caller).submit_many(items, atomic=atomic, key=key)
+        """Submit many jobs and arrays in one transaction; see ``Submitter.submit_many``.
+
+        Args:
+            caller: Who submits.
+            items: What to submit.
+            atomic: All or nothing.
+            key: Sending the same again with this key stores nothing.
+            catalogue: What operators have written; by default it is read.
+        """
+        outcomes = self.backend.submitter(caller, catalogue).submit_many(items, atomic=atomic, key=key)
         accepted = sum(outcome.made is not None for outcome in outcomes)
         self.backend.count(accepted, len(outcomes) - accepted)
         return outcomes

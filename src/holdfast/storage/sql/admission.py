@@ -58,25 +58,21 @@ def lock_specs(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SPECS_LOCK})
 
 
-def require_queues(connection: Connection, names: Collection[str]) -> None:
+def require_queues(connection: Connection, batches: Batches, names: Collection[str]) -> None:
     """Make sure that queues are there, and stay."""
     named = {*names} - {DEFAULT_QUEUE}
     if not named:
         return
-    queues = declared.queues.c
-    held = select(queues.name).where(queues.name.in_(named)).with_for_update(read=True, key_share=True)
-    gone = named.difference(connection.execute(held).scalars())
+    gone = named - batches.known_queues.among(connection, named)
     if gone:
         raise gone_queue(min(gone))
 
 
-def require_policies(connection: Connection, names: Collection[str]) -> None:
+def require_policies(connection: Connection, batches: Batches, names: Collection[str]) -> None:
     """Make sure that retry policies are there, and stay; they may be changed."""
     if not names:
         return
-    policies = declared.policies.c
-    held = select(policies.name).where(policies.name.in_(names)).with_for_update(read=True, key_share=True)
-    gone = {*names}.difference(connection.execute(held).scalars())
+    gone = {*names} - batches.known_policies.among(connection, names)
     if gone:
         raise gone_policy(min(gone))
 
@@ -92,7 +88,7 @@ def require_awaited(connection: Connection, keys: Collection[str]) -> None:
         raise gone_awaited(min(gone))
 
 
-def require_retriable(connection: Connection, request: Request) -> None:
+def require_retriable(connection: Connection, batches: Batches, request: Request) -> None:
     """Make sure that a job is there that is to be retried, stays so, and is not about to be already."""
     jobs, requests, [key] = tables.jobs.c, tables.requests.c, request.targets
     held = select(jobs.queue).where(jobs.id == storable(key)).with_for_update(key_share=True)
@@ -102,7 +98,7 @@ def require_retriable(connection: Connection, request: Request) -> None:
     asked = select(requests.kind).where(requests.kind.in_(_OVERRULING), requests.job_ids == dump_json((key,)))
     if connection.execute(asked.order_by(requests.id.desc()).limit(1)).scalar() == RequestKind.RETRY.value:
         raise retried_already(key)
-    require_queues(connection, {queue})
+    require_queues(connection, batches, {queue})
 
 
 def is_retried_in(connection: Connection, queue: str) -> bool:
@@ -132,11 +128,11 @@ def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
         raise reran_meanwhile()
 
 
-def refuse_known(connection: Connection, ids: tuple[str, ...]) -> None:
+def refuse_known(connection: Connection, batches: Batches, ids: tuple[str, ...]) -> None:
     """Make sure that every id is new."""
     known = {job_id for job_id, times in Counter(ids).items() if times > 1}
     for some in chunks(ids):
-        known.update(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(some))).scalars())
+        known |= batches.known_jobs.among(connection, some)
     if known:
         raise known_jobs(known)
 

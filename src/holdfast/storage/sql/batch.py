@@ -6,6 +6,7 @@ parameters than SQLite on the rows.
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
     AnyInsert = Insert | Upsert
 
 _PLACE = "place"
+REQUEST_NEW, AUDIT_NEW = (tuple(one.columns.keys()[1:]) for one in (tables.requests, tables.audit))
+"""What a row has that has yet to be numbered."""
+
+
+def _array_of(type_: TypeEngine[Any]) -> TypeEngine[Any]:
+    from sqlalchemy.dialects.postgresql import ARRAY  # noqa: PLC0415 - start-up time: asyncio comes with it
+
+    return ARRAY(type_)
 
 
 class StatementRows:
@@ -44,9 +53,7 @@ class StatementRows:
             name: bindparam(name, type_=type_) for name, type_ in self.types.items()
         }
         if self.by_column:
-            from sqlalchemy.dialects.postgresql import ARRAY  # noqa: PLC0415 - start-up time: asyncio comes with it
-
-            arrays = [bindparam(name, type_=ARRAY(type_)) for name, type_ in self.types.items()]
+            arrays = [bindparam(name, type_=_array_of(type_)) for name, type_ in self.types.items()]
             names = [column(name, type_) for name, type_ in self.types.items()]
             rows = func.unnest(*arrays).table_valued(*names, with_ordinality=_PLACE, name="new").render_derived()
             self._place: ColumnElement[Any] = rows.c[_PLACE]
@@ -101,6 +108,43 @@ class Batch:
         with closing(connection.connection.cursor()) as cursor:
             cursor.executemany(self._text, rows)
             return cursor.rowcount
+
+
+class Lookup:
+    """Finds the rows of some keys with one statement, however many there are: they go as one value."""
+
+    def __init__(
+        self, key: ColumnElement[Any], *also: ColumnElement[Any], dialect: Dialect, held: bool = False
+    ) -> None:
+        """Compile it.
+
+        Args:
+            key: The column of the keys, which is found with the others.
+            also: What else is found.
+            dialect: What it is compiled for.
+            held: Nobody deletes what was found until the commit.
+        """
+        found = select(key, *also)
+        self._as_array = dialect.name == "postgresql"
+        if self._as_array:
+            found = found.where(key == func.any(bindparam("keys", type_=_array_of(Text()))))
+            found = found.with_for_update(read=True, key_share=True) if held else found
+        else:  # which has one writer at a time
+            keys = func.json_each(bindparam("keys", type_=Text())).table_valued("value")
+            found = found.where(key.in_(select(keys.c.value)))
+        self._text = str(found.compile(dialect=dialect))
+
+    def rows(self, connection: Connection, keys: Collection[str]) -> Sequence[Any]:
+        """Return the rows that are there."""
+        if self._as_array:
+            return connection.exec_driver_sql(self._text, ([*keys],)).all()
+        with closing(connection.connection.cursor()) as cursor:
+            cursor.execute(self._text, (json.dumps([*keys]),))
+            return cursor.fetchall()
+
+    def among(self, connection: Connection, keys: Collection[str]) -> set[str]:
+        """Return which of the keys there are."""
+        return {row[0] for row in self.rows(connection, keys)}
 
 
 def _types(table: Table, columns: Sequence[str]) -> dict[str, TypeEngine[Any]]:
@@ -199,3 +243,8 @@ class Batches:
         self.events = _numbered_events(dialect)
         self.notifications = _insert_new(tables.notifications, tables.NOTIFICATION_NEW, dialect)
         self.handled = _delete_by_id(tables.requests, dialect)
+        self.requests = _insert(tables.requests, REQUEST_NEW, dialect)
+        self.audit = _insert(tables.audit, AUDIT_NEW, dialect)
+        self.known_jobs = Lookup(job.c.id, job.c.group_name, dialect=dialect)
+        self.known_queues = Lookup(declared.queues.c.name, dialect=dialect, held=True)
+        self.known_policies = Lookup(declared.policies.c.name, dialect=dialect, held=True)

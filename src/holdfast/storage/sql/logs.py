@@ -22,6 +22,7 @@ from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS
 from holdfast.storage.sql import tables
+from holdfast.storage.sql.batch import AUDIT_NEW
 from holdfast.storage.sql.damage import Damaged, sound
 from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import chunks
@@ -126,16 +127,17 @@ def append_audited(connection: Connection, batches: Batches, audited: Sequence[A
     """Append the audit entries of operators' actions, as the last thing a transaction does."""
     if not audited:
         return
-    append_events(connection, batches, _of_jobs(connection, [one for change in audited for one in change.records]))
-    connection.execute(insert(tables.audit), [_audit_row(change.entry) for change in audited])
+    records = [one for change in audited for one in change.records]
+    append_events(connection, batches, _of_jobs(connection, batches, records))
+    rows = [_audit_row(change.entry) for change in audited]
+    batches.audit.run(connection, [tuple(row[name] for name in AUDIT_NEW) for row in rows])
 
 
-def _of_jobs(connection: Connection, records: Sequence[EventRecord]) -> list[EventRecord]:
+def _of_jobs(connection: Connection, batches: Batches, records: Sequence[EventRecord]) -> list[EventRecord]:
     """Have requests about jobs stand among the events of those that are there still, and of their groups."""
-    jobs, groups = tables.jobs, dict[str, str | None]()
+    groups: dict[str, str | None] = {}
     for ids in chunks([one.job_id for one in records if one.job_id is not None]):
-        found = connection.execute(select(jobs.c.id, jobs.c.group_name).where(jobs.c.id.in_(ids)))
-        groups.update((row.id, row.group_name) for row in found)
+        groups.update(tuple(row) for row in batches.known_jobs.rows(connection, ids))
     return [
         one._replace(job_id=one.job_id if one.job_id in groups else None, group=groups.get(one.job_id or "") or "")
         for one in records

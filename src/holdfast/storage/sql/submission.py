@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, exists, insert, select, update
+from sqlalchemy import delete, exists, select, update
 
 from holdfast.compiled.records import dump_json, load_json
 from holdfast.ports.requests import Request, RequestKind
@@ -38,6 +38,7 @@ from holdfast.storage.sql.admission import (
     share_specs,
     take_names,
 )
+from holdfast.storage.sql.batch import REQUEST_NEW
 from holdfast.storage.sql.catalogue.intake import look, take_in
 from holdfast.storage.sql.damage import left_of_owner
 from holdfast.storage.sql.logs import append_audited, append_events
@@ -83,9 +84,9 @@ class SqlSubmissionStore(StorePart):
             submission = without(submission, claimed.keys())
             if not ids_of(submission) and owner is None:
                 return ids
-            require_queues(connection, queues_of(submission))
+            require_queues(connection, self._batches, queues_of(submission))
             take_in(connection, submission, now)
-            require_policies(connection, submission.policies)
+            require_policies(connection, self._batches, submission.policies)
             share_specs(connection)  # from here on nothing is deleted that this relies on
             require_awaited(connection, submission.awaited)
             # Inserting first lets the database settle a race between two of one name.
@@ -96,7 +97,7 @@ class SqlSubmissionStore(StorePart):
                     raise known_workload(each)
             if submission.rerun is not None:
                 claim_tasks(connection, self._batches, submission.rerun)
-            refuse_known(connection, tuple(job.id for job in submission.jobs))
+            refuse_known(connection, self._batches, tuple(job.id for job in submission.jobs))
             if owner is not None and (first := first_jobs(submission)):
                 require_own_jobs(connection, owner.name, first)
             if submission.newest is not None:
@@ -106,7 +107,7 @@ class SqlSubmissionStore(StorePart):
                 (job_id, key, value) for job_id, pairs in submission.labels.items() for key, value in pairs.items()
             ]
             self._batches.new_labels.run(connection, labels)
-            _append(connection, request_of(submission))
+            _append(connection, self._batches, request_of(submission))
             append_events(connection, self._batches, submission_events(submission))
             append_audited(connection, self._batches, audited_submission(submission))
         return ids
@@ -153,9 +154,9 @@ class SqlSubmissionStore(StorePart):
     def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
         with self._database.writing() as connection:
             if request.kind is RequestKind.RETRY:
-                require_retriable(connection, request)
+                require_retriable(connection, self._batches, request)
             named = _move_versions(connection, request, version)
-            _append(connection, request)
+            _append(connection, self._batches, request)
             append_audited(connection, self._batches, audited_changes(request, by, named))
 
 
@@ -179,8 +180,9 @@ def _move_versions(connection: Connection, request: Request, version: int | None
     return kinds
 
 
-def _append(connection: Connection, request: Request) -> None:
-    connection.execute(insert(tables.requests).values(request_row(request)))
+def _append(connection: Connection, batches: Batches, request: Request) -> None:
+    row = request_row(request)
+    batches.requests.run(connection, [tuple(row[name] for name in REQUEST_NEW)])
 
 
 def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from functools import lru_cache
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Protocol
@@ -47,7 +48,7 @@ PRINCIPAL = "principal"
 _KNOWN_S = 30.0
 """How long an account is known by its number before its name and groups are looked up again."""
 _FREE_TRIES, _FIRST_WAIT_S, _LONGEST_WAIT_S, _FORGOTTEN_S, _MOST_PEERS = 10, 0.001, 2.0, 60.0, 512
-_MOST_WAITING = 64
+_MOST_WAITING, _MOST_NAMES = 64, 256
 _DOTS = 2
 """In a token of OpenID Connect."""
 REQUEST_ID = "x-request-id"
@@ -117,7 +118,7 @@ class RequestIdGate:
             fit_for_a_log = given.isascii() and given.isprintable() and len(given) <= _LONGEST_REQUEST_ID
             request_id = given if given and fit_for_a_log else secrets.token_hex(_ID_BYTES)
             scope.setdefault("state", {})["request_id"] = request_id
-            send = _with_header(_with_header(send, REQUEST_ID, request_id), REVISION_HEADER, str(REVISION))
+            send = _with_header(send, (REQUEST_ID, request_id), (REVISION_HEADER, str(REVISION)))
         await self._app(scope, receive, send)
 
 
@@ -179,6 +180,7 @@ class HostGate:
         return None
 
 
+@lru_cache(maxsize=_MOST_NAMES)
 def _name_in(host: str) -> str:
     try:
         return (urlsplit(f"//{host}").hostname or "").rstrip(".")
@@ -186,6 +188,7 @@ def _name_in(host: str) -> str:
         return ""
 
 
+@lru_cache(maxsize=_MOST_NAMES)
 def _is_address(name: str) -> bool:
     try:
         ip_address(name)
@@ -294,14 +297,14 @@ class WriteGate:
         elif scope["method"] not in _READING:
             await respond(why)(scope, receive, send)
         else:
-            await self._app(scope, receive, _with_header(send, WARNING, why.message))
+            await self._app(scope, receive, _with_header(send, (WARNING, why.message)))
 
 
-def _with_header(send: Send, name: str, text: str) -> Send:
+def _with_header(send: Send, *headers: tuple[str, str]) -> Send:
     async def named(message: Message) -> None:
         if message["type"] == "http.response.start":
-            header = (name.encode(), text.encode("ascii", "replace").replace(b"\n", b" "))
-            message = {**message, "headers": [*message.get("headers", ()), header]}
+            added = [(name.encode(), text.encode("ascii", "replace").replace(b"\n", b" ")) for name, text in headers]
+            message = {**message, "headers": [*message.get("headers", ()), *added]}
         await send(message)
 
     return named

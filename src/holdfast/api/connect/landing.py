@@ -1,0 +1,59 @@
+"""Brings what threads answer to an event loop: all that came meanwhile at once.
+
+To wake a loop costs a call of the system, and takes turns with the thread that wakes it; a thread that answers many
+would do so for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+T = TypeVar("T")
+
+
+class Landing:
+    """Where answers come in, on one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin with none."""
+        self._loop = loop
+        self._came: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._lock = threading.Lock()
+        self._is_woken = False
+
+    async def wait(self, found: Future[T]) -> T:
+        """Wait for an answer; who is not waited for any more is told."""
+        waiting: asyncio.Future[T] = self._loop.create_future()
+        found.add_done_callback(partial(self._land, waiting))
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            found.cancel()
+            raise
+
+    def _land(self, waiting: asyncio.Future[Any], found: Future[Any]) -> None:
+        self._came.append((waiting, found))
+        with self._lock:
+            is_woken, self._is_woken = self._is_woken, True
+        if not is_woken:
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        with self._lock:
+            self._is_woken = False
+        while self._came:
+            waiting, found = self._came.popleft()
+            if waiting.done() or found.cancelled():
+                continue
+            error = found.exception()
+            if error is None:
+                waiting.set_result(found.result())
+            else:
+                waiting.set_exception(error)
