@@ -144,6 +144,9 @@ def test_a_workspace_whose_git_does_not_answer_is_not_sent(tmp_path: Path, monke
     (tmp_path / ".git").write_text("gitdir: /nowhere\n")
     with pytest.raises(RuntimeError, match=r"git does not tell what it ignores in .*: fatal"):
         packed(tmp_path)
+    (tmp_path / "below").mkdir()
+    with pytest.raises(RuntimeError, match="git does not tell"):
+        packed(tmp_path / "below")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match="git is not installed"):
         packed(tmp_path)

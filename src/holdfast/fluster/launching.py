@@ -21,7 +21,7 @@ _SKIPPED = frozenset({".git", ".venv", "__pycache__", "node_modules"})
 _ALWAYS = (1980, 1, 1, 0, 0, 0)
 """When files of a workspace were changed, so that an unchanged one is the same archive."""
 _MS = 1000
-_NO_REPOSITORY = b"not a git repository"
+_NO_REPOSITORY = b"not a git repository (or any"
 
 
 @dataclass
