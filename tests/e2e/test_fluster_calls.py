@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connected]:
-    server = FlusterServer(tmp_path_factory.mktemp("door"), HOLDFAST_FLUSTER_INDEX=str(wheels(tmp_path_factory)))
+    index = wheel(tmp_path_factory.mktemp("packages") / "wheels")
+    server = FlusterServer(tmp_path_factory.mktemp("door"), HOLDFAST_FLUSTER_INDEX=str(index))
     yield server.open()
     server.clean_up()
 
 
-def wheels(factory: pytest.TempPathFactory) -> Path:
+def wheel(folder: Path) -> Path:
     """Make a folder of packages that has one: it gives 42."""
-    folder = factory.mktemp("wheels")
-    with zipfile.ZipFile(folder / "answers-1.0-py3-none-any.whl", "w") as wheel:
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "answers-1.0-py3-none-any.whl", "w") as file:
         info = "answers-1.0.dist-info"
-        wheel.writestr("answers.py", "GIVEN = 42\n")
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: answers\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/RECORD", f"answers.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+        file.writestr("answers.py", "GIVEN = 42\n")
+        file.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: answers\nVersion: 1.0\n")
+        file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{info}/RECORD", f"answers.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
     return folder
 
 

@@ -7,6 +7,7 @@ new, so that nothing in them leads anywhere.
 from __future__ import annotations
 
 import base64
+import codecs
 import io
 import os
 import shutil
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     """A name, nothing for an archive; the bytes as base64; else the file that has them."""
 
 _EXECUTABLE = 0o100
+_OF_NAMES = "cp437"
+"""The encoding of names in archives that do not say which."""
 
 
 class Unusable(Exception):
@@ -37,6 +40,7 @@ def opened(program: SupervisedRun) -> list[int]:
     """
     import zipfile  # noqa: F401, PLC0415 - now, as the account of the run may not be able to read it
 
+    codecs.lookup(_OF_NAMES)  # likewise
     found: list[int] = []
     try:
         for _, _, file in program.order.get("inputs", ()):
