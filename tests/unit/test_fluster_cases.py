@@ -11,7 +11,8 @@ import pytest
 
 from tools.cases.checkers import check
 from tools.cases.fluster_deviations import DEVIATIONS
-from tools.cases.fluster_given import READERS, told
+from tools.cases.fluster_given import READERS
+from tools.cases.fluster_page import told
 from tools.cases.fluster_phrases import PHRASES, read_phrase
 from tools.cases.results import Deviates, Skip
 

@@ -40,6 +40,8 @@ def compare(story: Story, expect: Mapping[str, Any]) -> list[Mismatch]:
 
 
 def _looked(story: Story, name: str, wanted: Any) -> object:  # noqa: ANN401 - of a case
+    if wanted == "unchanged" and name in _STATUS - {"state"}:
+        return wanted if story.status.get(name) == story.before.get(name) else story.status.get(name)
     if name in LOOKS:
         return LOOKS[name](story, wanted)
     if match := re.fullmatch(r"attempts\[(\d+)\](?:\.(\w+))?", name):
@@ -161,6 +163,12 @@ def _running_jobs(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a c
     workers = story.world.door.workers().values()
     running = sorted({name for worker in workers for name in worker.get("running_job_ids", ())})
     return wanted if wanted in ("empty", "none") and not running else running
+
+
+def _available_at(story: Story, _: object) -> object:
+    """Return until when it waits: now, or before it was placed at instants that the case names."""
+    placed = any(name.startswith("at_") for name in story.at)
+    return (story.seen[-1] if placed else story.status).get("retry_available_at_ms")
 
 
 def _finished(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a case
@@ -290,7 +298,9 @@ LOOKS: dict[str, Callable[[Story, Any], object]] = {
     "error": _error,
     "error_contains": _said,
     "message_contains": _said,
-    "endpoint_lookup": lambda story, _: _answering(story, story.given.endpoint),
+    "endpoint_lookup": lambda story, _: [
+        address for name in (story.given.endpoint, *story.given.endpoints) for address in _answering(story, name)
+    ],
     "endpoint": _inserted,
     "worker.running_jobs": _running_jobs,
     "attempt_error": lambda story, wanted: (
@@ -303,7 +313,7 @@ LOOKS: dict[str, Callable[[Story, Any], object]] = {
             *("max_retries_failure", "max_retries_preemption"),
         )
     },
-    "retry_available_at_ms": lambda story, _: [story.before, *story.seen][-1]["retry_available_at_ms"],
+    "retry_available_at_ms": _available_at,
     "finished_at_ms": _finished,
     "finished_at": _attempt_finished,
     "executions": lambda story, _: story.executions,

@@ -41,6 +41,8 @@ class Given:
     """Whether what is asked about is a job that nobody knows."""
     endpoint: str = ""
     """What the program registers that runs."""
+    endpoints: list[str] = field(default_factory=list)
+    """What else it registers."""
     retry: dict[str, Any] = field(default_factory=dict)
     retries: list[Mapping[str, Any] | None] = field(default_factory=list)
     """Several configurations, each of a job of its own."""
@@ -58,6 +60,8 @@ class Given:
     """How far the job has come: ``new``, ``pending``, ``running``, ``backoff``, ``killed``, ``failed``, ``lost``."""
     worker: str = "w1"
     attempt: int = 0
+    history: list[RunOutcome | None] = field(default_factory=list)
+    """How its attempts went, where that is said of each; ``None``: it runs."""
     ran_s: float = 0.0
     failed_at_s: float | None = None
     waited_s: float = 0.0
@@ -76,7 +80,7 @@ def read_given(given: Mapping[str, Any]) -> Given:
     """
     found = Given()
     for name, value in given.items():
-        reader = READERS.get(name)
+        reader = READERS.get(name) or (_earlier if _EARLIER.fullmatch(name) else None)
         if reader is None or reader(found, value) is False:
             msg = f"not understood: given {name!r} of {value!r}"
             raise Skip(msg)
@@ -137,6 +141,7 @@ _FAILS = re.compile(
     rf"(?:fails|(?:always )?exits? (?P<code>\d+)|(?P<lost>(?:its )?worker dies)) ?(?P<times>{TIMES}|\w+)?"
     r"(?:,? (?:and )?then (?:(?:succeeds|returns)(?: 0)?|exits? 0))"
 )
+_IN_TURN = re.compile(r"exits? (?P<codes>\d+(?:,? (?:and )?(?:then )?(?:exits? )?\d+)+)")
 _ALWAYS = re.compile(r"(?:always )?(?:exits? (\d+)|fails|succeeds|returns)(?: always)?")
 
 
@@ -145,6 +150,9 @@ def _program(found: Given, value: str) -> bool | None:
         failures = number_of(match["times"] or "once")
         outcome = LOST if match["lost"] else exit_of(int(match["code"] or 1))
         found.program = lambda attempt: outcome if attempt < failures else exit_of(0)
+    elif match := _IN_TURN.fullmatch(value):
+        codes = [int(code) for code in re.findall(r"\d+", match["codes"])]
+        found.program = lambda attempt: exit_of(codes[min(attempt, len(codes) - 1)])
     elif match := _ALWAYS.fullmatch(value):
         always = exit_of(int(match[1]) if match[1] else int("fails" in value))
         found.program = lambda _: always
@@ -190,10 +198,12 @@ def _job(found: Given, value: str) -> bool | None:
 
 def _name(found: Given, value: str) -> bool | None:
     """Read what is launched: ``NAME``, ``NAME exists``, ``NAME of a job that has ended`` or nothing."""
-    match = re.fullmatch(r"(\S*)(?: (exists|is taken)(?: already)?)?", value)
-    if match is None:
+    match = re.fullmatch(
+        rf"(?P<name>\S*)(?P<taken> (?:exists|is taken)(?: already)?(?:,? \(?(?P<state>{_STATE.pattern})\)?)?)?", value
+    )
+    if match is None or (match["state"] and _state(found, match["state"]) is False):
         return False
-    found.name, found.taken = match[1], match[2] is not None
+    found.name, found.taken = match["name"], match["taken"] is not None
     return None
 
 
@@ -203,6 +213,16 @@ def _endpoint(found: Given, value: str) -> bool | None:
     if match is None:
         return False
     found.endpoint, found.begins = match[1], "running"
+    return None
+
+
+def _endpoints(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a case
+    """Read what it registers: names, or how many."""
+    names = [f"{found.name}/actor-{at}" for at in range(value)] if isinstance(value, int) else value
+    if not names or not all(isinstance(name, str) for name in names):
+        return False
+    found.endpoint, found.begins = names[0], "running"
+    found.endpoints = names[1:]
     return None
 
 
@@ -230,6 +250,24 @@ def _attempt(found: Given, value: Any) -> bool | None:  # noqa: ANN401 - of a ca
         found.attempt = value
     elif value == "FAILED but task re-queued":
         found.begins = "failed"
+    else:
+        return False
+    return None
+
+
+_EARLIER = re.compile(r"attempt \d+")
+_WENT = re.compile(r"(?:FAILED|failed)?(?:,? ?\(?exit(?:s|ed)?(?: code|_code=)? ?(?P<code>\d+)\)?)?")
+
+
+def _earlier(found: Given, value: str) -> bool | None:
+    """Read how one of its attempts went, in their order."""
+    went = _WENT.fullmatch(value)
+    if value in {"RUNNING", "running", "running now"}:
+        found.history.append(None)
+    elif re.fullmatch(r"WORKER_FAILED|(?:its )?worker (?:was )?(?:lost|died|dies)|preempted", value):
+        found.history.append(LOST)
+    elif value and went is not None:
+        found.history.append(exit_of(int(went["code"] or 1)))
     else:
         return False
     return None
@@ -314,9 +352,9 @@ READERS: dict[str, Callable[[Given, Any], bool | None]] = {
     "job_id": _job,
     "name": _name,
     "endpoint": _endpoint,
+    "endpoints": _endpoints,
     "retry_available_at_ms": _in_backoff,
     "attempt": _attempt,
-    "attempt 0": _is("worker lost", begins="lost"),
     "task": _task,
     "worker": _worker,
     "worker_id": _holder,
@@ -338,38 +376,3 @@ READERS: dict[str, Callable[[Given, Any], bool | None]] = {
     "process": _is("ignores SIGTERM", ignores_sigterm=True, begins="running"),
 }
 """By name: what it sets; ``False`` is a value that is not understood."""
-
-
-_SAYS: tuple[tuple[str, str], ...] = (
-    ("max_retries_failure, max_retries_preemption", "Numbers"),
-    ("initial_delay, max_delay, initial, max", "Seconds"),
-    ("initial_retry_delay_ms, max_retry_delay_ms", "Milliseconds"),
-    ("multiplier, backoff_multiplier", "A number"),
-    ("retry_on_exit_codes, no_retry_on_exit_codes, both_lists", "Lists of exit codes; `empty`"),
-    ("retry, job_retry", "A configuration, a list of them, or `absent`"),
-    ("controller_defaults", "`failure`, `preemption` and `delay_ms` of launches that do not say so"),
-    (
-        "program",
-        "`fails twice then succeeds`, `always exit CODE`, `exits CODE twice then succeeds`, `worker dies once then...`",
-    ),
-    ("state, task", "A state, perhaps `on WORKER`; `PENDING in back-off`, `terminal`"),
-    ("job, job_id, name", "A name, perhaps with `exists`; `unknown`, `nonexistent`; a state"),
-    ("retry_available_at_ms", "`now+MS`"),
-    ("attempt, current_attempt_id", "Which attempt runs, from 0"),
-    ("attempt 0", "`worker lost`"),
-    ("endpoint", "What its program registers, perhaps with `at ...`"),
-    ("worker, worker_id", "A name; `free`"),
-    ("cpu, worker_cpu", "Cores"),
-    ("scheduling_timeout_seconds, worker_timeout_seconds, ran_for_s", "Seconds"),
-    ("failed_at_ms, term_timeout_ms", "Milliseconds"),
-    ("submitted, last_heartbeat", "`now-NUMBERms`, `now-NUMBERs`"),
-    ("running", '`["j1"]`'),
-    ("exit, oom_killed", "How its program ends"),
-    ("report, result", "That the report of its end is lost"),
-    ("process", "`ignores SIGTERM`"),
-)
-
-
-def told() -> Mapping[str, str]:
-    """Return what each name may say, for the page of the cases."""
-    return {name: says for names, says in _SAYS for name in names.split(", ")}

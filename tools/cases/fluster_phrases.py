@@ -181,6 +181,18 @@ PHRASES = (
         lambda story, _: story.fail(story.ending()),
     ),
     Phrase(
+        "job exceeds its deadline",
+        "Its program runs for longer than it may.",
+        rf"{_JOB}exceeds its (?:deadline|timeout|time limit){_AT}",
+        steps.exceeds,
+    ),
+    Phrase(
+        "controller restarts",
+        "Another controller begins with what is stored.",
+        r"(?:the )?controller (?:is )?(?:restarts|restarted|killed and restarted|crashes and restarts)",
+        steps.restarts,
+    ),
+    Phrase(
         "run to end, submit and wait",
         "Its program does what is given until it has ended.",
         r"run to (?:the )?end|submit and wait",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ONLY_ONE = (45_017, 45_018)
 _TAKE = re.compile(rf"(?:allocate )?({NUMBER})(?: more| again)?(?: ports?)?")
-_GIVE = re.compile(rf"release (?:(?P<all>all|them|it)|(?P<count>{NUMBER}))(?: of them)?")
+_GIVE = re.compile(rf"release(?: (?:the first )?(?P<count>{NUMBER})(?: of them)?| all(?: of them)?| them| it|)")
 _PLACES = ("first", "second", "third", "fourth", "fifth", "sixth")
 _RAISES = re.compile(r"(?:\w*Error:? )?'?(?P<message>[^']*)'?")
 
@@ -92,7 +92,7 @@ def allocate(case: Case, _: re.Match[str]) -> list[Mismatch]:
         if taken is not None:
             numbers.take(number_of(taken[1]))
         elif given_back is not None:
-            numbers.give_back(None if given_back["all"] else number_of(given_back["count"]))
+            numbers.give_back(number_of(given_back["count"]) if given_back["count"] else None)
         else:
             msg = f"not understood: when {step!r}"
             raise Skip(msg)

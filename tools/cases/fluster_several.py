@@ -76,7 +76,11 @@ def _placed(expect: Mapping[str, Any], names: Mapping[str, str], placed: Sequenc
     return _compared(expect, got)
 
 
-_WAITING = re.compile(r"(?P<name>\w+) (?:in back-?off until (?P<until>\d+)(?: ?ms)?|ready|PENDING)")
+_WAITING = re.compile(
+    r"(?P<name>\w+) "
+    r"(?:(?:is )?(?:in back-?off|waiting(?: for retry)?|delayed)? ?(?:until|ready at) (?P<until>\d+)(?: ?ms)?"
+    r"|(?:is )?(?:ready|PENDING|free))"
+)
 
 
 def passes_over(case: Case, match: re.Match[str]) -> list[Mismatch]:
@@ -87,15 +91,14 @@ def passes_over(case: Case, match: re.Match[str]) -> list[Mismatch]:
     now_s = int(match["now"]) / 1000
     world = _workers(w1=given.get("worker_cpu", 4))
     names: dict[str, str] = {}
-    for one in sorted(filter(None, waiting), key=lambda one: int(one["until"] or _LATE)):
-        retry = {"max_retries_failure": 1, "initial_retry_delay_ms": 1000}
-        job = world.submit(one["name"], retry) if one["until"] else ""
-        if job:
-            names[job] = one["name"]
-            world.settle()
-            world.run_to(int(one["until"]) / 1000 - 1)
-            world.end(job, exit_of(1))
-            world.settle()
+    for one in (one for one in waiting if one is not None and one["until"]):
+        wait_ms = int(one["until"]) - round(world.clock.now() * 1000)
+        retry = {"max_retries_failure": 1, "initial_retry_delay_ms": wait_ms, "max_retry_delay_ms": wait_ms}
+        job = world.submit(one["name"], retry)
+        names[job] = one["name"]
+        world.settle()
+        world.end(job, exit_of(1))
+        world.settle()
     if None in waiting or world.clock.now() > now_s:
         msg = f"not understood: given a queue of {given['queue']!r}"
         raise Skip(msg)
@@ -106,9 +109,6 @@ def passes_over(case: Case, match: re.Match[str]) -> list[Mismatch]:
     world.open()
     world.settle()
     return _placed(case["expect"], names, [(order.job_id, order.node) for order in world.runs[before:]])
-
-
-_LATE = 1 << 40
 
 
 def gang_fails(case: Case, match: re.Match[str]) -> list[Mismatch]:

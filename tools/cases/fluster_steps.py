@@ -14,7 +14,7 @@ from holdfast.domain.policy.model import RetryHistory, RetrySettings
 from holdfast.domain.workloads.gang.policies import compiled_for
 from tools.cases.fluster_given import number_of
 from tools.cases.fluster_waiting import waited
-from tools.cases.fluster_world import LOST, NEVER_STARTED, exit_of, killed_by
+from tools.cases.fluster_world import LOST, NEVER_STARTED, OVERDUE, exit_of, killed_by
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:
@@ -71,6 +71,16 @@ def first_of_its_kind(story: Story, match: re.Match[str]) -> None:
     one, other = (exit_of(1), LOST) if match["kind"] == "job" else (LOST, exit_of(1))
     for outcome in [one] * times(match) + [other]:
         story.fail(outcome)
+
+
+def exceeds(story: Story, match: re.Match[str]) -> None:
+    """Let its program run for longer than it may."""
+    story.fail(OVERDUE, at(match))
+
+
+def restarts(story: Story, _: re.Match[str]) -> None:
+    """Have another controller begin where one was."""
+    story.world.restart()
 
 
 def passes(story: Story, match: re.Match[str]) -> None:

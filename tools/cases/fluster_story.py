@@ -11,7 +11,7 @@ from tools.cases.fluster_world import LOST, OOM, FlusterWorld, exit_of
 from tools.cases.results import Skip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from holdfast.domain.failure import RunOutcome
     from tools.cases.fluster_given import Given
@@ -72,8 +72,11 @@ class Story:
         for _ in range(given.attempt):
             self.fail(exit_of(1) if given.retry.get("max_retries_failure") else LOST)
             self.dispatch()
+        self._relive(given.history)
         if given.endpoint and given.begins in _RUNS:
             self.register()
+            for name in given.endpoints:
+                self.register(name)
         comes: dict[str, Callable[[], object]] = {
             **dict.fromkeys(("backoff", "failed"), self._fail_once),
             "lost": lambda: self.fail(LOST),
@@ -83,6 +86,17 @@ class Story:
             "killed": self.terminate,
         }
         comes.get(given.begins, lambda: None)()
+
+    def _relive(self, history: Sequence[RunOutcome | None]) -> None:
+        """Let its attempts go as is said of each."""
+        budgets = {"max_retries_failure": 100, "max_retries_preemption": 100}
+        if history and budgets.keys() - self.given.retry.keys():
+            self.launch("j2", {**budgets, **self.given.retry})
+        for outcome in history:
+            if outcome is None:
+                self.dispatch()
+            else:
+                self.fail(outcome)
 
     def _fail_once(self) -> None:
         if not self.given.retry:
@@ -108,14 +122,14 @@ class Story:
         self.launch("j2", retry)
         self.dispatch()
 
-    def register(self) -> None:
+    def register(self, name: str = "") -> None:
         """Have its program say where it answers, at an address that no other had.
 
         Raises:
             Refused: It does not run.
         """
         address = f"10.0.0.{len(self.addresses) + 1}:80"
-        self.world.door.register(self.name, self.given.endpoint or f"{self.name}/actor", address)
+        self.world.door.register(self.name, name or self.given.endpoint or f"{self.name}/actor", address)
         self.addresses.append(address)
 
     @property

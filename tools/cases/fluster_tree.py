@@ -13,7 +13,7 @@ from tools.cases.prose import without_remark
 from tools.cases.results import Mismatch, Skip
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tools.cases.results import Case
 
@@ -25,17 +25,27 @@ _STEPS = {"FAILED": 1, "SUCCEEDED": 0}
 
 def terminate(case: Case, match: re.Match[str]) -> list[Mismatch]:
     """Terminate a job with others below it and beside it."""
+    return _after(case, match["name"], lambda world, _: world.door.terminate(match["name"]))
+
+
+def ends(case: Case, match: re.Match[str]) -> list[Mismatch]:
+    """Let a job end by itself that has others below it."""
+    code = int(match["code"] or 1) if match["fails"] else 0
+    return _after(case, match["name"], lambda world, job: world.end(job, exit_of(code)))
+
+
+def _after(case: Case, name: str, act: Callable[[FlusterWorld, str], None]) -> list[Mismatch]:
     given, expect = case["given"], case["expect"]
     if given.keys() != {"tree"}:
         msg = f"not understood: given {', '.join(sorted(given))}"
         raise Skip(msg)
     world = FlusterWorld({"w1": _ROOM})
     jobs = grown(world, read_tree(given["tree"]))
-    if match["name"] not in jobs:
-        msg = f"not understood: there is no job {match['name']!r}"
+    if name not in jobs:
+        msg = f"not understood: there is no job {name!r}"
         raise Skip(msg)
     before = {name: world.status(job)["state"] for name, job in jobs.items()}
-    world.door.terminate(match["name"])
+    act(world, jobs[name])
     world.settle()
     world.run_to(world.clock.now() + 60)
     stops = [uid for uid, _, _ in world.workers["w1"].stops]
@@ -93,6 +103,8 @@ def _compared(
         got: object
         if name == "why":
             continue
+        if name in {"children", "descendants"}:
+            name = "others"  # noqa: PLW2901 - by another name
         if name == "order":
             short = [one.rpartition("/")[2] for one in order]
             got = text if _ORDER.split(text) in (short, order) else order
@@ -116,6 +128,16 @@ WHOLE = (
         "A job is ended that has others below it and beside it.",
         r"(?:terminate|kill|cancel) (?P<name>[\w./-]+)",
         terminate,
+        frozenset({"tree"}),
+    ),
+    Whole(
+        "NAME SUCCEEDED, NAME fails",
+        "One ends by itself that has others below it.",
+        (
+            r"(?P<name>[\w./-]+) (?:SUCCEEDED|succeeds|finishes|returns"
+            r"|(?P<fails>FAILED|fails)(?: exit (?P<code>\d+))?)"
+        ),
+        ends,
         frozenset({"tree"}),
     ),
 )

@@ -42,6 +42,13 @@ OOM = RunOutcome(
 )
 
 
+OVERDUE = RunOutcome(
+    (ContainerResult(143, signal=15, reason="DeadlineExceeded"),),
+    frozenset({FailureCondition.DEADLINE_EXCEEDED}),
+    EndedBy.DEADLINE,
+)
+
+
 def exit_of(code: int, error: str = "") -> RunOutcome:
     """Return how a program ended with an exit code."""
     reason = "Error" if code else "Completed"
@@ -119,10 +126,8 @@ class FlusterWorld:
             timeout_s: Silence after which one is lost; ``None`` is never.
         """
         self.clock, self.store = Agenda(begins_at=BEGINS_S), MemoryStore()
-        settings = ControllerSettings(executor_lease_s=timeout_s, sweep_every_s=0.0)
-        self.controller = Controller(
-            self.store, clock=self.clock, dice=_Dice(), load_spec=load_spec, controller_epoch="cases", settings=settings
-        )
+        self._settings = ControllerSettings(executor_lease_s=timeout_s, sweep_every_s=0.0)
+        self.controller = self._begun("cases")
         self.door = FlusterDoor(self.store, self.clock)
         self.runs: list[RunOrder] = []
         """Every program that was started."""
@@ -139,6 +144,21 @@ class FlusterWorld:
             name: Executor(name, worker, self.wires[name], clock=self.clock, lease_s=own_s)
             for name, worker in self.workers.items()
         }
+        self.settle()
+
+    def _begun(self, epoch: str) -> Controller:
+        return Controller(
+            self.store,
+            clock=self.clock,
+            dice=_Dice(),
+            load_spec=load_spec,
+            controller_epoch=epoch,
+            settings=self._settings,
+        )
+
+    def restart(self) -> None:
+        """Have the controller end without a word, and another one begin with what is stored."""
+        self.controller = self._begun(f"cases {self.looks}")
         self.settle()
 
     def _plan(self, order: RunOrder) -> SimulatedRun:

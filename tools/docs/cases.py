@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.cases.fluster import WHOLE
-from tools.cases.fluster_given import told
+from tools.cases.fluster_page import told
 from tools.cases.fluster_phrases import PHRASES
 from tools.docs.source import table
 
