@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _FILES_OF_OTHERS = 96
 """Files for everything but connections: the database, the shim, logs that are read."""
 _MOST_AT_ONCE, _LEAST_AT_ONCE = 128, 4
+_SHARE_OF_DOOR = 4
+"""One of how many parts of all files the connections to a door's own port may take."""
 _SHARE_AT_ONCE = 16
 """One of how many parts of all connections, and of all files, come in one turn of the loop."""
 _TURNS = 4
@@ -57,14 +59,26 @@ class Bounds(Struct, frozen=True):
     """How long a request may take to arrive."""
 
 
-def bounds(most: int, request_s: float, *, files: int | None = None) -> Bounds:
-    """Return what there can be of ``most`` connections where a process may open so many files; ``None``: as it may."""
+def bounds(most: int, request_s: float, *, files: int | None = None, doors: int = 0) -> Bounds:
+    """Return what there can be of ``most`` connections where a process may open so many files; ``None``: as it may.
+
+    So many doors have ports of their own, whose connections they count themselves.
+    """
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if files is None else files
     at_once = min(_MOST_AT_ONCE, most // _SHARE_AT_ONCE)  # what comes in a burst is no more than a quarter beside most
     if limit == resource.RLIM_INFINITY:
         return Bounds(most, max(_LEAST_AT_ONCE, at_once), request_s)
+    limit -= doors * of_door(most, files=limit)
     at_once = max(_LEAST_AT_ONCE, min(at_once, limit // _SHARE_AT_ONCE))
     return Bounds(max(_LEAST_AT_ONCE, min(most, limit - _FILES_OF_OTHERS - _TURNS * at_once)), at_once, request_s)
+
+
+def of_door(most: int, *, files: int | None = None) -> int:
+    """Return how many of ``most`` connections a door with a port of its own can have, so that others keep theirs."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if files is None else files
+    if limit == resource.RLIM_INFINITY:
+        return most
+    return max(_LEAST_AT_ONCE, min(most, (limit - _FILES_OF_OTHERS) // _SHARE_OF_DOOR))
 
 
 class GatheringTransport(asyncio.Transport):

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from holdfast.app.embedded import Embedded
+    from holdfast.app.entrance.tls import Certificates
     from holdfast.app.settings import Settings
     from holdfast.ports.engine import NodeInfo
 
@@ -108,7 +109,7 @@ def serve(
         _reread_by_sighup(embedded)
         warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
-        doors = open_doors(Opening(stack, settings, entrance, app.state.backend, probes, shown, places.own_url))
+        doors = open_doors(_opening(stack, settings, app, probes, shown, places.own_url))
         places.publish()
         _announce(stack, directory, ServerAddress(places.own_url, token, os.getpid(), doors))
         if started is not None:
@@ -126,6 +127,13 @@ def _address(host: str | None, port: int | None, settings: Settings) -> tuple[st
     if host is None and port is None and settings.listen is not None:
         return settings.listen
     return "127.0.0.1" if host is None else host, DEFAULT_PORT if port is None else port
+
+
+def _opening(
+    stack: ExitStack, settings: Settings, app: FastAPI, probes: Probes, shown: Certificates | None, url: str
+) -> Opening:
+    most = connections.of_door(settings.connections)
+    return Opening(stack, settings, app.state.entrance, app.state.backend, probes, shown, url, most)
 
 
 def _announce(stack: ExitStack, directory: DataDir, address: ServerAddress) -> None:
@@ -168,14 +176,14 @@ def _probes(readiness: Readiness, settings: Settings, directory: DataDir, stoppi
 
 
 def _guarded(host: str, settings: Settings) -> type[connections.GuardedProtocol]:
-    allowed = connections.bounds(settings.connections, settings.request_timeout)
+    allowed = connections.bounds(settings.connections, settings.request_timeout, doors=len(settings.doors))
     whole = settings.proxy if network.is_beyond(host) else (*settings.proxy, *connections.LOOPBACK)
     is_plain = network.is_beyond(host) and settings.tls_cert is None
     return connections.protocol(allowed, settings.proxy if is_plain else None, whole)
 
 
 def _configured(app: FastAPI, host: str, port: int, settings: Settings) -> uvicorn.Config:
-    allowed = connections.bounds(settings.connections, settings.request_timeout)
+    allowed = connections.bounds(settings.connections, settings.request_timeout, doors=len(settings.doors))
     # Of a proxy's word who asked, only that of a named one counts; on a loopback address whoever is there may be one.
     proxies = [str(one.network_address) if one.num_addresses == 1 else str(one) for one in settings.proxy]
     return uvicorn.Config(

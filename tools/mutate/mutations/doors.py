@@ -171,7 +171,7 @@ MUTATIONS = (
     ),
     Mutation(
         "refusals are longer than headers",
-        "api/armada/refusals.py",
+        "api/trailers.py",
         "if len(whole) <= _DETAILS_ROOM:",
         "if whole:",
         ("unit/test_armada_refusals.py",),

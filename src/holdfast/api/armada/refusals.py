@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 import grpc
 
 from holdfast.api.armada._generated import status
+from holdfast.api.trailers import DETAILS, cut, fitting
 from holdfast.errors import (
     AlreadyExists,
     Conflict,
@@ -26,7 +27,7 @@ from holdfast.errors import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DETAILS = "grpc-status-details-bin"
+__all__ = ["DETAILS", "Rejected", "refuse"]
 _CODES: tuple[tuple[type[HoldfastError], grpc.StatusCode], ...] = (
     (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
     (Unauthenticated, grpc.StatusCode.UNAUTHENTICATED),
@@ -41,12 +42,6 @@ _CODES: tuple[tuple[type[HoldfastError], grpc.StatusCode], ...] = (
     (Internal, grpc.StatusCode.INTERNAL),
 )
 """The first that fits counts; anything else is internal."""
-_HEADER_ROOM = 1_500
-"""Bytes of a sentence as it is sent; clients take 8 KiB of headers, with all there is, and drop the answer for more."""
-_DETAILS_ROOM = 3_500
-"""Bytes of what is wrong beside the sentence."""
-_CUT = 200
-"""Characters of one problem, where there is no room for more."""
 
 
 class Rejected(Exception):
@@ -70,40 +65,24 @@ class Rejected(Exception):
 
     def details(self) -> bytes:
         """Return the status with one violation for each problem."""
-        whole = status.Status(code=self.code.value[0], message=self.message)
+        return self._written(self.message, self.problems)
+
+    def _written(self, message: str, problems: Sequence[Problem]) -> bytes:
+        whole = status.Status(code=self.code.value[0], message=message)
         request = status.BadRequest()
-        for problem in self.problems:
+        for problem in problems:
             request.field_violations.add(field=problem.path, description=_described(problem))
-        if self.problems:
+        if problems:
             whole.details.add().Pack(request)
         return whole.SerializeToString()
 
     def sentence(self) -> str:
         """Return the message as headers have room for it."""
-        room = _HEADER_ROOM
-        for place, one in enumerate(self.message):
-            room -= 1 if " " <= one <= "~" and one != "%" else 3 * len(one.encode("utf-8", "replace"))
-            if room < 0:
-                return f"{self.message[:place]}..."
-        return self.message
+        return cut(self.message)
 
     def trailer(self) -> bytes:
         """Return the status as it is sent beside an answer: with so many problems as headers have room for."""
-        # Thousands of long paths are not written out only to be measured.
-        if len(self.problems) <= _DETAILS_ROOM and sum(len(one.path) for one in self.problems) <= _DETAILS_ROOM:
-            whole = self.details()
-            if len(whole) <= _DETAILS_ROOM:
-                return whole
-        fits, room = list[Problem](), _DETAILS_ROOM - _HEADER_ROOM
-        for problem in self.problems:
-            short = Problem(problem.path[:_CUT], _described(problem)[:_CUT])
-            room -= len(f"{short.path}{short.message}".encode("utf-8", "replace")) + 16
-            if room < 0:
-                break
-            fits.append(short)
-        if len(fits) < len(self.problems):
-            fits.append(Problem("", f"and {len(self.problems) - len(fits)} more"))
-        return Rejected(self.code, self.sentence(), fits).details()
+        return fitting(self.message, self.problems, _described, self._written)
 
 
 def _described(problem: Problem) -> str:

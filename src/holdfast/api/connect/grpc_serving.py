@@ -1,6 +1,7 @@
 """Answers a door's calls by gRPC: the same methods, callers and refusals as by Connect, on a port of its own.
 
-Only this machine reaches it; others come in by Connect, at the address of the server.
+Only this machine reaches it; others come in by Connect, at the address of the server. Who calls is known before a
+message is waited for, and that no longer than a request may take to arrive.
 """
 
 from __future__ import annotations
@@ -8,18 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import grpc
 
+from holdfast.api.connect import compression
+from holdfast.api.connect._generated import status
 from holdfast.api.connect.calls import Asked
 from holdfast.api.connect.landing import Landing
-from holdfast.api.connect.refusals import Code, Rejected
+from holdfast.api.connect.refusals import Code, Rejected, described, violations_of
 from holdfast.api.connect.serving import LARGEST_MESSAGE, PROTO, read, rejected
+from holdfast.api.trailers import DETAILS, cut, fitting
+from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
     from concurrent.futures import Future
 
     from google.protobuf.message import Message
@@ -27,20 +32,36 @@ if TYPE_CHECKING:
     from holdfast.api.connect.calls import Calls, Method
     from holdfast.api.connect.serving import Setup
     from holdfast.domain.audit import Caller
+    from holdfast.errors import Problem
 
+Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
 _STOPPING_S = 2.0
 _MOST_CALLS = 256
-_ROOM = 1_500
-"""Bytes of a sentence: clients take 8 KiB of headers, with all there is, and drop the answer for more."""
+_MOST_READ = 512
+"""Calls of which a message is waited for; of more, the oldest is given up."""
+_HANDSHAKE_MS = 10_000
+_BEYOND = 2
+"""How many times the largest message gRPC lets through, so that it is refused here, as its sender's mistake."""
 _STATUS = {code: grpc.StatusCode[code.name.replace("CANCELED", "CANCELLED")] for code in Code}
 _log = logging.getLogger(__name__)
+
+
+class Listening(Struct, frozen=True):
+    """Where a door listens, and how much its callers may take."""
+
+    place: tuple[str, int]
+    """The address and the port; 0 is any free one."""
+    connections: int
+    """At a time."""
+    request_s: float
+    """How long a message may take to arrive."""
 
 
 class GrpcServer:
     """The calls of a door by gRPC, in a thread with an event loop of its own."""
 
     def __init__(
-        self, calls: Calls, setup: Setup, caller: Callable[[str | None, str], Awaitable[Caller]], place: tuple[str, int]
+        self, calls: Calls, setup: Setup, caller: Callable[[str | None, str], Awaitable[Caller]], listening: Listening
     ) -> None:
         """Prepare to listen.
 
@@ -48,14 +69,17 @@ class GrpcServer:
             calls: What is answered.
             setup: What answers.
             caller: Says who calls, from the authorization that was sent and the address it came from.
-            place: The address and the port; 0 is any free one.
+            listening: Where, and how much callers may take.
         """
         self._calls, self._setup, self._caller = calls, setup, caller
-        self._host, self._port = place
+        self._host, self._port = listening.place
+        self._limits = listening
+        self._reading: dict[asyncio.Timeout, None] = {}
         self._loop = asyncio.new_event_loop()
         self._landing = Landing(self._loop)
         self._thread = threading.Thread(target=self._loop.run_forever, name="fluster-grpc", daemon=True)
         self._server: grpc.aio.Server | None = None
+        self._answering = 0
 
     def open(self) -> str:
         """Begin to listen, and return the address.
@@ -79,14 +103,16 @@ class GrpcServer:
 
     async def _open(self) -> int:
         options = [
-            ("grpc.max_receive_message_length", LARGEST_MESSAGE),
+            ("grpc.max_receive_message_length", _BEYOND * LARGEST_MESSAGE),
             ("grpc.max_send_message_length", LARGEST_MESSAGE),
             ("grpc.so_reuseport", 0),
+            ("grpc.max_allowed_incoming_connections", self._limits.connections),
+            ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
         ]
-        server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=_MOST_CALLS)
+        server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=_MOST_CALLS + 2 * _MOST_READ)
         for service in self._calls.services:
             methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-                method.name: grpc.unary_unary_rpc_method_handler(self._handler(method))
+                method.name: grpc.stream_stream_rpc_method_handler(self._handler(method))
                 for method in self._calls.methods.values()
                 if method.service == service
             }
@@ -102,33 +128,69 @@ class GrpcServer:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
-    def _handler(self, method: Method) -> Callable[[bytes, grpc.aio.ServicerContext[bytes, bytes]], Awaitable[bytes]]:
-        async def answered(body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    def _handler(self, method: Method) -> Callable[[object, Context], Awaitable[None]]:
+        async def answered(_: object, context: Context) -> None:  # to gRPC a stream: only so it is there from the start
             try:
-                return await self._answer(method, body, context)
+                await context.write(await self._answer(method, context))
             except (Rejected, HoldfastError) as error:
                 refused = rejected(error)
             except Exception:  # noqa: BLE001 - what nobody foresaw ends this call alone
                 _log.exception("%s failed", method.path)
                 refused = Rejected(Code.INTERNAL, "An unexpected error inside Holdfast.")
-            return await context.abort(_STATUS[refused.code], _cut(refused.message))
+            else:
+                return
+            await context.abort(_STATUS[refused.code], cut(refused.message), _beside(refused))
 
         return answered
 
-    async def _answer(self, method: Method, body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    async def _answer(self, method: Method, context: Context) -> bytes:
         metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
         caller = await self._caller(metadata.get("authorization"), context.peer())
-        asked = Asked(self._setup.backend, caller, self._setup.door)
+        asked, body = Asked(self._setup.backend, caller, self._setup.door), await self._message(context)
+        if self._answering >= _MOST_CALLS:
+            raise Rejected(Code.RESOURCE_EXHAUSTED, "too many calls are being answered at the moment")
 
         def answered() -> Message | Future[Message]:
             return self._setup.answer(method, asked, read(method.sent, PROTO, body))
 
-        return (await self._setup.answered(method, len(body), answered, self._landing)).SerializeToString()
+        self._answering += 1
+        try:
+            return (await self._setup.answered(method, len(body), answered, self._landing)).SerializeToString()
+        finally:
+            self._answering -= 1
+
+    async def _message(self, context: Context) -> bytes:
+        """Wait for what is asked.
+
+        Raises:
+            Rejected: It does not come, or is too large.
+        """
+        if len(self._reading) >= _MOST_READ:
+            next(iter(self._reading)).reschedule(self._loop.time())
+        waiting = asyncio.timeout(self._limits.request_s)
+        try:
+            async with waiting:
+                self._reading[waiting] = None
+                body = await context.read()
+        except TimeoutError as error:
+            raise Rejected(Code.CANCELED, "the message of the call does not come") from error
+        finally:
+            self._reading.pop(waiting, None)
+        if not isinstance(body, bytes):
+            raise Rejected(Code.INVALID_ARGUMENT, "the call has no message")
+        if len(body) > LARGEST_MESSAGE:
+            raise compression.too_large(LARGEST_MESSAGE)
+        return body
 
 
-def _cut(sentence: str) -> str:
-    """Return a sentence as headers have room for it."""
-    whole = sentence.encode("utf-8", "replace")
-    # Percent-encoded, a byte may take three.
-    room = _ROOM if sentence.isascii() and "%" not in sentence else _ROOM // 3
-    return sentence if len(whole) <= room else f"{whole[:room].decode(errors='ignore')}..."
+def _beside(refused: Rejected) -> tuple[tuple[str, bytes], ...]:
+    """Return what stands beside a sentence, as headers have room for it."""
+
+    def written(message: str, problems: Sequence[Problem]) -> bytes:
+        whole = status.Status(code=_STATUS[refused.code].value[0], message=message)
+        whole.details.add().Pack(violations_of(problems))
+        return whole.SerializeToString()
+
+    if not refused.problems:
+        return ()
+    return ((DETAILS, fitting(refused.message, refused.problems, described, written)),)

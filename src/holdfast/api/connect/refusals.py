@@ -114,9 +114,7 @@ class Rejected(Exception):
         return told
 
     def _detail(self) -> dict[str, Any]:
-        request = error_details.BadRequest()
-        for problem in self.problems[:_MOST_DETAILS]:
-            request.field_violations.add(field=_sound(problem.path), description=_sound(_described(problem)))
+        request = violations_of(self.problems[:_MOST_DETAILS])
         value = base64.b64encode(request.SerializeToString()).decode().rstrip("=")
         violations = [{"field": one.field, "description": one.description} for one in request.field_violations]
         return {"type": request.DESCRIPTOR.full_name, "value": value, "debug": {"fieldViolations": violations}}
@@ -129,7 +127,16 @@ def code_of(error: HoldfastError) -> Code:
     return next((code for kind, code in _CODES if isinstance(error, kind)), Code.INTERNAL)
 
 
-def _described(problem: Problem) -> str:
+def violations_of(problems: Sequence[Problem]) -> error_details.BadRequest:
+    """Return problems in the form in which they stand beside a refusal."""
+    request = error_details.BadRequest()
+    for problem in problems:
+        request.field_violations.add(field=_sound(problem.path), description=_sound(described(problem)))
+    return request
+
+
+def described(problem: Problem) -> str:
+    """Say a problem without its path."""
     allowed = f"; allowed: {', '.join(problem.allowed)}" if problem.allowed else ""
     hint = "" if problem.hint is None else f"; {problem.hint}"
     return f"{problem.message}{allowed}{hint}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from holdfast.api.connect.grpc_serving import GrpcServer
+from holdfast.api.connect.grpc_serving import GrpcServer, Listening
 from holdfast.api.connect.serving import Connect, Setup
 from holdfast.api.fluster import endpoints, jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["PREFIX", "Door", "Own"]
+__all__ = ["PREFIX", "Door", "Listening", "Own"]
 _WORKERS = 8
 
 
@@ -61,17 +61,17 @@ class Door:
         self.connect = Connect(CALLS, self.setup)
         self._grpc: GrpcServer | None = None
 
-    def open(self, caller: Callable[[str | None, str], Awaitable[Caller]], place: tuple[str, int]) -> str:
+    def open(self, caller: Callable[[str | None, str], Awaitable[Caller]], listening: Listening) -> str:
         """Listen for gRPC, too, and return the address.
 
         Args:
             caller: Says who calls, from the authorization that was sent and the address it came from.
-            place: The address and the port.
+            listening: Where, and how much callers may take.
 
         Raises:
             Unavailable: The port is taken.
         """
-        server = GrpcServer(CALLS, self.setup, caller, place)
+        server = GrpcServer(CALLS, self.setup, caller, listening)
         address = server.open()
         self._grpc = server
         return address

@@ -137,6 +137,8 @@ class Opening(Struct, frozen=True):
     """What a door shows that others reach."""
     url: str
     """Where REST is, and what stands beside it."""
+    most: int
+    """How many connections a door can have at a port of its own."""
 
     def mount(self, prefix: str, app: ASGIApp) -> None:
         """Have paths that begin so answered by a door, on the port of REST."""
@@ -170,14 +172,15 @@ def open_doors(opening: Opening) -> Mapping[str, str]:
 def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
     place = place_of_fluster(opening.settings)
     try:
-        from holdfast.api.fluster.serving import PREFIX, Door, Own
+        from holdfast.api.fluster.serving import PREFIX, Door, Listening, Own
     except ImportError as error:
         raise _lacking(FLUSTER) from error
     probes = opening.probes
     own = Own(urlsplit(opening.url).netloc, opening.settings.fluster_replay)
     door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written, own)
     opening.stack.callback(door.close)
-    by_grpc = door.open(visitors.caller, place)
+    most, request_s = opening.most, opening.settings.request_timeout
+    by_grpc = door.open(visitors.caller, Listening(place, most, request_s))
     opening.mount(PREFIX, door.connect)
     _open_iris(opening, visitors)
     return {FLUSTER: opening.url, FLUSTER_BY_GRPC: by_grpc}
@@ -221,7 +224,7 @@ def _open_armada(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
         probes.stopping,
         settings.door_watches,
         settings.door_watches_each,
-        settings.connections,
+        opening.most,
         None if secure is None else lambda: secure.pair,
     )
     door = Door(setup, host, port)
