@@ -211,32 +211,37 @@ def test_what_is_refused_is_raised_at_once_with_its_code(client: RpcClusterClien
 
 
 @pytest.mark.slow
-def test_a_client_rides_out_a_server_that_is_killed_while_it_submits_and_waits(tmp_path: Path) -> None:
+def test_a_client_rides_out_a_server_that_is_killed_again_and_again_while_it_submits_and_waits(tmp_path: Path) -> None:
     server = FlusterServer(tmp_path)
     server.open()
     port = str(server.address()["url"]).rpartition(":")[2]
-    ended: list[Any] = []
+    server.words = (*server.words[:-1], port)
+    ended: list[cluster_pb2.JobStatus] = []
+    late: list[str] = []
     try:
-        with RpcClusterClient(f"http://127.0.0.1:{port}", patience_s=60.0) as client:
+        with RpcClusterClient(f"http://127.0.0.1:{port}", patience_s=120.0) as client:
             source = (
                 "def job(go):\n    import os, time\n    while not os.path.exists(go): time.sleep(0.02)\n    return 7"
             )
             name = client.submit(script(source, go=str(tmp_path / "go")), "rides", SMALL)
-            waits = threading.Thread(target=lambda: ended.append(client.wait(name, timeout=60.0)))
+            waits = threading.Thread(target=lambda: ended.append(client.wait(name, timeout=300.0)), daemon=True)
             waits.start()
             wait_until(lambda: client.status(name).state == cluster_pb2.JOB_STATE_RUNNING, "a run")
-            server.end()
-            late = threading.Thread(
-                target=lambda: ended.append(client.submit(script("def job(): pass"), "late", SMALL))
-            )
-            late.start()
+            for at in range(3):
+                server.end()
+                submits = threading.Thread(
+                    target=lambda at=at: late.append(client.submit(script("def job(): pass"), f"late-{at}", SMALL)),
+                    daemon=True,
+                )
+                submits.start()
+                server.start().close()
+                submits.join(60)
             (tmp_path / "go").touch()
-            server.words = (*server.words[:-1], port)
-            server.start().close()
             waits.join(60)
-            late.join(60)
-            assert {getattr(one, "state", one) for one in ended} == {cluster_pb2.JOB_STATE_SUCCEEDED, "late"}
+            assert [status.state for status in ended] == [cluster_pb2.JOB_STATE_SUCCEEDED]
+            assert late == ["late-0", "late-1", "late-2"]
             assert client.result(name) == 7
+            assert client.status(name).attempts == [], "the program has run through"
     finally:
         server.clean_up()
 
