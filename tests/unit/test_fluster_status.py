@@ -19,6 +19,8 @@ from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import NOW, ends_with, exits
+from tools.cases.fluster_door import doors_closed
+from tools.cases.fluster_world import FlusterWorld, exit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,3 +218,16 @@ def test_one_that_was_stopped_to_be_held_counts_nowhere_and_is_a_previous_attemp
 
 def test_each_final_state_is_one_that_clients_wait_for() -> None:
     assert {state for state in State if state > State.RUNNING} == FINISHED
+
+
+def test_a_look_at_a_job_decides_about_none_of_its_attempts_again() -> None:
+    with doors_closed():
+        world = FlusterWorld({"w1": Resources(4000, 8 << 30, 0)})
+        job = world.submit("j1", {"max_retries_failure": 3, "initial_retry_delay_ms": 0})
+        for _ in range(3):
+            world.settle()
+            world.end(job, exit_of(1))
+        world.settle()
+        assert world.status(job)["failure_count"] == 3
+        assert len(world.door.listed()) == 1
+        assert "explainer" not in vars(world.door.backend), "which decides again to say what was considered"

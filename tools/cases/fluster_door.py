@@ -61,8 +61,8 @@ class FlusterDoor:
     ) -> None:
         """Open it on a store, and on what else real programs need."""
         kept: Any = logs or _NoLogs()
-        self._backend = Backend(store, clock, SortableIds(), kept, OWNER, calls=calls, blobs=blobs)
-        self._door = Door(self._backend, _nobody, lambda: None, lambda: None, Own(ADDRESS, REPLAY_S))
+        self.backend = Backend(store, clock, SortableIds(), kept, OWNER, calls=calls, blobs=blobs)
+        self._door = Door(self.backend, _nobody, lambda: None, lambda: None, Own(ADDRESS, REPLAY_S))
         _OPEN.append(self)
 
     def __call__(self, name: str, sent: Message | None = None, service: str = CONTROLLER) -> Any:  # noqa: ANN401 - its own type
@@ -72,8 +72,8 @@ class FlusterDoor:
             Refused: It is refused.
         """
         method = CALLS.methods[f"/{service}/{name}"]
-        caller = self._backend.caller(OWNER, origin="cases", request_id="cases")
-        asked = Asked(self._backend, caller, self._door)
+        caller = self.backend.caller(OWNER, origin="cases", request_id="cases")
+        asked = Asked(self.backend, caller, self._door)
         try:
             message = read(method.sent, PROTO, written(sent or method.sent(), PROTO))
             found = self._door.setup.answer(method, asked, message)
@@ -95,7 +95,7 @@ class FlusterDoor:
     def id_of(self, name: str) -> str:
         """Return the id in the store of the job of a name."""
         external = f"{SYSTEM}/{name}"
-        return self._backend.store.named([external])[external].job_id
+        return self.backend.store.named([external])[external].job_id
 
     def asked(self, name: str) -> cluster.JobStatus:
         """Return the status of a job as it is sent.
