@@ -102,11 +102,15 @@ class Iris:
         self._url = url
         self._environ = {**os.environ, "HOME": str(home), "TQDM_DISABLE": "1"}
 
-    def __call__(self, script: str, **given: object) -> Any:  # noqa: ANN401 - what a script says is done
+    def __call__(self, script: str, *, within_s: float = 180, **given: object) -> Any:  # noqa: ANN401 - what is done
         """Run a script, which ends by saying what it has ``done``; ``given`` are names it has."""
         running = self.begin(script, **given)
-        said, errors = running.communicate(timeout=180)
+        said, errors = running.communicate(timeout=within_s)
         assert running.returncode == 0, errors
+        return self.told(said)
+
+    def told(self, said: str) -> Any:  # noqa: ANN401 - what a script says is done
+        """Read what a script said that is over."""
         return json.loads(said.splitlines()[-1])
 
     def begin(self, script: str, **given: object) -> subprocess.Popen[str]:

@@ -10,6 +10,7 @@ from holdfast.api.iris.calls import CALLS, CONTROLLER
 from holdfast.api.iris.family import jobs_named, required, states
 from holdfast.service.manifests import iris
 from holdfast.service.operations.batches import JobBatches
+from holdfast.service.operations.filters import JobQuery
 from holdfast.service.operations.jobs import JobOperations
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
 
 MOST_IDS = 500
-_TERMINATED = "Terminated by user"
+_TERMINATED, _PARENT_ENDED = "Terminated by user", "Parent job terminated"
 _Controller = controller.Controller
 
 
@@ -73,4 +74,18 @@ def terminate_job(asked: Asked, sent: controller.Controller.TerminateJobRequest)
     """End a job and all below it; what has ended is left alone."""
     found = required(asked, sent.job_id)
     JobBatches(asked.backend).cancel(asked.caller, jobs_named(asked).meant(asked.caller, found.group), _TERMINATED)
+    return job.Empty()
+
+
+@CALLS.answers("CompleteJob", CONTROLLER)
+def complete_job(asked: Asked, sent: controller.Controller.CompleteJobRequest) -> job.Empty:
+    """End a job as one that succeeded, and all below it; what has ended is left alone."""
+    found = required(asked, sent.job_id)
+    if found.terminal:
+        return job.Empty()
+    below = [one.job_id for one in jobs_named(asked).beginning(asked.caller, f"{found.group}/")]
+    jobs, batches = JobOperations(asked.backend), JobBatches(asked.backend)
+    for ids, reason in ((below, _PARENT_ENDED), ([found.id], iris.COMPLETED)):
+        if ids:
+            batches.cancel(asked.caller, jobs.meant(asked.caller, JobQuery(ids=ids)), reason)
     return job.Empty()

@@ -70,10 +70,10 @@ def list_jobs(asked: Asked, sent: controller.Controller.ListJobsRequest) -> cont
 
 
 def _is_meant(name: str, query: controller.Controller.JobQuery) -> bool:
-    parent, _, local = name.rpartition("/")
+    parent = name.rpartition("/")[0]
     scope = query.scope
     return (
-        query.name_filter.lower() in local.lower()
+        query.name_filter.lower() in name.lower()
         and (scope != _Controller.JOB_QUERY_SCOPE_ROOTS or "/" not in parent[1:])
         and (scope != _Controller.JOB_QUERY_SCOPE_CHILDREN or parent == query.parent_job_id)
         and query.cluster in _OF_HERE[0]

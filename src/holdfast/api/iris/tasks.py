@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.api.iris._generated import controller, job
 from holdfast.api.iris.calls import CALLS, CONTROLLER
 from holdfast.api.iris.family import found_job, jobs_named, named
+from holdfast.domain.job import JobState
 from holdfast.service.manifests import iris
 from holdfast.service.operations.batches import JobBatches
 from holdfast.service.operations.filters import JobQuery
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.errors import Problem
 
 MOST_TARGETS = 1_000
+_ATTEMPT = re.compile(r":\d+$")
 _Controller = controller.Controller
 _DESIRED = {job.TASK_STATE_PREEMPTED: "preempted", job.TASK_STATE_FAILED: "failed"}
 
@@ -87,7 +90,10 @@ def _resolved(
     meant: list[tuple[str, iris.JobName | iris.TaskName | str]] = []
     for target in targets:
         problems: list[Problem] = []
-        meant.append((target, iris.target_of(target, "targets", problems) or problems[0].message))
+        found = iris.target_of(target, "targets", problems)
+        suffixed = isinstance(found, iris.JobName) and _ATTEMPT.search(target)
+        wrong = "a job target cannot carry an ':attempt' suffix" if suffixed else ""
+        meant.append((target, wrong or found or problems[0].message))
     jobs = jobs_named(asked).every(asked.caller, [*{_job_of(one) for _, one in meant if not isinstance(one, str)}])
     for target, one in meant:
         yield target, one, None if isinstance(one, str) else jobs.get(_job_of(one))
@@ -108,15 +114,21 @@ def _results(
     if found is None or (task is not None and task.index >= found.gang):
         yield _Controller.KickResult(target=target, detail="job not found" if task is None else "task not found"), None
         return
-    detail = _why_not(found, None if task is None else task.attempt)
+    active = found.state is JobState.RUNNING and not found.cancel_requested
+    if task is None and not active:
+        detail = "job has no tasks running on a worker"
+        yield _Controller.KickResult(target=target, task_id=found.group, detail=detail), None
+        return
+    detail = "" if task is None else _why_not(found, task.attempt, active=active)
     for rank in range(found.gang) if task is None else (task.index,):
         result = _Controller.KickResult(target=target, task_id=f"{found.group}/{rank}", queued=not detail)
         result.detail = detail
         yield result, None if detail else found
 
 
-def _why_not(found: Job, attempt: int | None) -> str:
+def _why_not(found: Job, attempt: int | None, *, active: bool) -> str:
+    """Say why a task cannot be kicked, in Iris' words."""
     current = max(0, found.attempt - 1)
     if attempt not in {None, current}:
         return f"attempt {attempt} is not current (current is {current})"
-    return f"task is not active ({found.state})" if found.terminal or found.cancel_requested else ""
+    return "" if active else f"task is {iris.job_state(found, None).name.lower()}, not running on a worker"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 KICKED = "kicked to failed: "
 """How the reason begins for which an operator ends a job as failed; it is cancelled here."""
+COMPLETED = "completed: nothing more is to run"
+"""The reason for which a job ends that its user declares done; it is cancelled here, too."""
 _MS = 1000
 
 
@@ -69,11 +71,18 @@ _OF_FAILURES = {
 
 def job_state(job: Job, last: Attempt | None) -> State:
     """Return the state of a job, of which the last attempt is known if it has failed."""
-    if job.state is JobState.CANCELLED and job.reason.startswith(KICKED):
-        return State.FAILED
+    if job.state is JobState.CANCELLED:
+        return _declared(job)
     if job.state is JobState.FAILED and last is not None and last.failure is not None:
         return _OF_FAILURES.get(charged(last.failure), State.FAILED)
     return _OF_JOBS.get(job.state, State.PENDING)
+
+
+def _declared(job: Job) -> State:
+    """Return as what a job ends that was cancelled, which the reason tells."""
+    if job.reason.startswith(KICKED):
+        return State.FAILED
+    return State.SUCCEEDED if job.reason == COMPLETED else State.KILLED
 
 
 def job_status(job: Job, last: Attempt | None, runs: Sequence[Run]) -> dict[str, Any]:
@@ -145,12 +154,18 @@ def _task_state(job: Job, state: State, last: Attempt | None, run: Run | None) -
         return State.SUCCEEDED
     if state is State.FAILED and run is not None and _cascaded(run):
         return State.COSCHED_FAILED
+    if state is State.WORKER_FAILED and last is not None and _was_preempted(last.failure):
+        return State.PREEMPTED
     if state is not State.RUNNING:
         return state
     if run is None or run.status is RunStatus.PENDING:
         return State.ASSIGNED
     started = run.started_at is not None or (last is not None and last.started_at is not None)
     return State.RUNNING if started else State.BUILDING
+
+
+def _was_preempted(failure: Failure | None) -> bool:
+    return failure is not None and FailureCondition.PREEMPTED in failure.conditions
 
 
 def _waits(job: Job) -> bool:
@@ -185,8 +200,8 @@ def _attempt_state(job: Job, one: Attempt, run: Run | None) -> State:
         return _task_state(job, job_state(job, one), one, run)
     failure = one.failure
     if failure is None or one.ending is not Ending.FAILED or failure.cause is Cause.USER_CANCELLED:
-        return State.FAILED if job.reason.startswith(KICKED) else State.KILLED
-    if FailureCondition.PREEMPTED in failure.conditions:
+        return _declared(job)
+    if _was_preempted(failure):
         return State.PREEMPTED
     if run is not None and _cascaded(run):
         return State.COSCHED_FAILED

@@ -8,7 +8,16 @@ from holdfast.compiled.codec import load_spec
 from holdfast.dialects.iris.launches import IRIS, REQUEST, Launch, kept_request, read_launch
 from holdfast.dialects.iris.names import JobName, TaskName, read_name, read_task, target_of
 from holdfast.dialects.iris.program import is_called
-from holdfast.dialects.iris.status import FINISHED, KICKED, STORED_AS, State, job_state, job_status, task_status
+from holdfast.dialects.iris.status import (
+    COMPLETED,
+    FINISHED,
+    KICKED,
+    STORED_AS,
+    State,
+    job_state,
+    job_status,
+    task_status,
+)
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
 from holdfast.domain.workloads.preparing import Input
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.ports.names import ExternalName
 
 __all__ = [
+    "COMPLETED",
     "FINISHED",
     "KICKED",
     "STORED_AS",
