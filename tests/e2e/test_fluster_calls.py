@@ -13,9 +13,12 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
+import psutil
 import pytest
 
+from holdfast.api.fluster.calls import WORKER
 from tests.e2e.fluster_stage import Connected, FlusterServer, cluster
+from tests.e2e.server import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -98,6 +101,21 @@ def test_what_a_call_raises_is_told_by_type_message_and_traceback(door: Connecte
     assert status.error.startswith("RuntimeError: no luck\nTraceback (most recent call last):")
     exits = launched(door, "exits", called("def job():\n    import sys; sys.exit(3)"))
     assert (exits.state, exits.exit_code) == (cluster.JOB_STATE_FAILED, 3)
+
+
+def test_what_a_call_prints_need_not_be_text_and_what_it_leaves_running_ends_with_it(door: Connected) -> None:
+    source = """
+    def job():
+        import os, subprocess
+        os.write(1, b"\\xff\\xfe half\\n")
+        left = subprocess.Popen(["sleep", "1000.03125"], start_new_session=True)
+        return left.pid
+    """
+    assert launched(door, "prints", called(source)).state == cluster.JOB_STATE_SUCCEEDED
+    [line] = door("FetchLogs", cluster.Worker.FetchLogsRequest(job_id="prints"), WORKER).logs
+    assert line.data == "\ufffd\ufffd half"
+    left = result(door, "prints")
+    wait_until(lambda: not psutil.pid_exists(left), "the end of what was left running")
 
 
 def test_what_cannot_be_read_fails_in_the_job_and_harms_nothing_here(door: Connected, tmp_path: Path) -> None:

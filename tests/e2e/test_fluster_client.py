@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from holdfast.fluster import (
@@ -206,6 +207,11 @@ def test_what_is_refused_is_raised_at_once_with_its_code(client: RpcClusterClien
     with pytest.raises(ClusterError) as raised:
         client.status("no/such")
     assert raised.value.code == "not_found"
+    with RpcClusterClient("ftp://localhost") as odd, pytest.raises(httpx.UnsupportedProtocol):
+        odd.list_jobs()
+    with RpcClusterClient(client.address.removeprefix("http://")) as short:
+        assert short.address == client.address
+        short.list_jobs()
     with pytest.raises(TypeError, match="cannot be sent to another process"):
         client.submit(Entrypoint.from_callable(threading.Lock().acquire), "lock", SMALL)
 

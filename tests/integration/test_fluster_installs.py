@@ -34,7 +34,7 @@ def wheels(tmp_path: Path) -> Path:
 def install(
     folder: Path, *words: str, python: str = sys.executable, **environ: str
 ) -> subprocess.CompletedProcess[str]:
-    (folder / "work").mkdir()
+    (folder / "work").mkdir(exist_ok=True)
     return subprocess.run(
         [python, RUNNER, "--install", *words],
         cwd=folder / "work",
@@ -55,6 +55,49 @@ def test_either_installs_for_this_run_alone_and_without_a_network_from_a_folder(
     assert (tmp_path / "work" / ".packages" / "answers.py").read_text() == "GIVEN = 42\n"
     assert (tmp_path / "work" / ".packages" / "answers.py").stat().st_nlink == 1, "a copy, and none of a cache's"
     assert importlib.util.find_spec("answers") is None
+
+
+BACKEND = """
+import zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    name, info = "mine-1.0-py3-none-any.whl", "mine-1.0.dist-info"
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
+        metadata = "Metadata-Version: 2.1\\nName: mine\\nVersion: 1.0\\nProvides-Extra: more\\n"
+        wheel.writestr("mine.py", "HERE = True\\n")
+        wheel.writestr(f"{info}/METADATA", metadata + "Requires-Dist: answers; extra == 'more'\\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{info}/RECORD", f"mine.py,,\\n{info}/METADATA,,\\n{info}/WHEEL,,\\n{info}/RECORD,,\\n")
+    return name
+"""
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
+[project]
+name = "mine"
+version = "1.0"
+
+[project.optional-dependencies]
+more = ["answers"]
+"""
+
+
+@pytest.mark.parametrize("by", ["uv", "pip"])
+def test_extras_of_a_workspace_are_installed_with_it(tmp_path: Path, wheels: Path, by: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "backend.py").write_text(BACKEND)
+    (tmp_path / "work" / "pyproject.toml").write_text(PROJECT)
+    ended = install(tmp_path, "--by", by, "--index", str(wheels), ".[more]")
+    assert ended.returncode == 0, ended.stderr
+    assert {"mine.py", "answers.py"} <= {path.name for path in (tmp_path / "work" / ".packages").iterdir()}
+
+
+def test_uv_needs_no_home_that_can_be_written(tmp_path: Path, wheels: Path) -> None:
+    ended = install(tmp_path, "--by", "uv", "--index", str(wheels), "answers", HOME="/proc/no/such/home")
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.parametrize("by", ["uv", "pip"])

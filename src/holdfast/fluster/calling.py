@@ -49,7 +49,7 @@ class Calling:
         """
         shown = token or os.environ.get("HOLDFAST_TOKEN")
         headers = {"content-type": "application/proto"} | ({"authorization": f"Bearer {shown}"} if shown else {})
-        self.address = address.rstrip("/")
+        self.address = (address if "://" in address else f"http://{address}").rstrip("/")
         self._http = httpx.Client(headers=headers, timeout=timeout_ms / 1000)
         self._patience_s = patience_s
 
@@ -75,6 +75,8 @@ class Calling:
                 error: Exception = _refusal(answer)
                 if isinstance(error, ClusterError) and error.code not in _AGAIN:
                     raise error
+            except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
+                raise  # no server is asked by that, however long one waits
             except httpx.TransportError as away:
                 error = away
             if time.monotonic() >= until:
