@@ -14,16 +14,18 @@ from holdfast.domain.notifications.notification import (
     Notification,
     OutcomeReport,
     delay_s,
-    of_array,
     of_job,
-    of_set,
+    of_owner,
     what_of,
 )
 from holdfast.domain.notifications.words import facts, payload, subject, text
 from holdfast.domain.notifier import Notify, Occasion
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.kinds import KINDS
 from holdfast.domain.workloads.array.model import Array, ArrayState
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, Terminal
+from tests.kinds.rollout.model import Rollout
+from tests.kinds.rollout.words import ROLLOUT
 
 END, FAILURE, HOLD, STALL, RECOVERY = Occasion
 RUNNING = Job(
@@ -132,30 +134,47 @@ def test_whose_it_is_is_told_of_jobs_arrays_and_job_sets() -> None:
     job_set = JobSet(id="s1", name="set", submitted_by="ann", state=JobSetState(terminal=Terminal.FAILED))
     wanted = [Notify("ops", (END,))]
     for told in (
-        of_job(RUNNING, job, FAILED, wanted), of_array(array, "ml", wanted, 5.0), of_set(job_set, "ml", wanted, 5.0)
-    ):  # fmt: skip
+        of_job(RUNNING, job, FAILED, wanted),
+        of_owner(array, wanted, 5.0),
+        of_owner(job_set, wanted, 5.0),
+    ):
         assert [dict(facts(one.report))["user"] for one in told] == ["ann"]
         assert [payload(one.report)["data"]["submittedBy"] for one in told] == ["ann"]
 
 
 def test_an_array_is_told_once_with_what_its_tasks_failed_of() -> None:
     state = ArrayState(succeeded=1, failed=2, status="Failed", reason="2 of 3 tasks did not succeed")
-    [told] = of_array(Array(id="a1", name="sweep", state=state), "ml", [Notify("ops", (FAILURE, END))], 5.0)
+    [told] = of_owner(Array(id="a1", name="sweep", state=state), [Notify("ops", (FAILURE, END))], 5.0)
     report = evolve(told.report, causes={"OOMKilled": 2})
     assert subject(report) == "array sweep failed: 2 of 3 tasks did not succeed (2 x OOMKilled)"
     assert dict(facts(report))["tasks"] == "1 succeeded, 2 failed, 0 cancelled"
-    assert of_array(Array(id="a1", name="sweep", state=state), "ml", [Notify("ops", (HOLD,))], 5.0) == []
+    assert of_owner(Array(id="a1", name="sweep", state=state), [Notify("ops", (HOLD,))], 5.0) == []
 
 
 def test_an_array_that_is_held_is_told_each_time_with_how_far_it_is() -> None:
     held = Array(id="a1", name="sweep", state=ArrayState(succeeded=1, failed=2, held="wait for the data"))
     wanted = [Notify("ops"), Notify("me", (END, FAILURE))]
-    [told] = of_array(held, "ml", wanted, 5.0)
+    [told] = of_owner(held, wanted, 5.0)
     assert (told.to, told.report.event, told.report.complete) == ("ops", "array.held", True)
     assert subject(told.report) == "array sweep is held until it is released: wait for the data"
     assert dict(facts(told.report))["tasks"] == "1 succeeded, 2 failed, 0 cancelled"
-    [again] = of_array(held, "ml", wanted, 6.0)
+    [again] = of_owner(held, wanted, 6.0)
     assert told.id != again.id
+
+
+def test_a_kind_that_nobody_heard_of_is_told_of_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended(Rollout, frozen=True):
+        @property
+        def ended(self) -> str:
+            return "Failed"
+
+    monkeypatch.setitem(KINDS, ROLLOUT.name, ROLLOUT)
+    row = Ended(id="r1", name="web", queue="ml", submitted_by="ann")
+    [told] = of_owner(row, [Notify("ops", (FAILURE,))], 5.0)
+    assert (told.report.event, told.report.queue) == ("rollout.failed", "ml")
+    assert subject(told.report) == "rollout web failed"
+    assert dict(facts(told.report))["more"] == "holdfast why rollout r1"
+    assert of_owner(row, [Notify("ops", (HOLD,))], 5.0) == []
 
 
 def test_tasks_that_failed_alike_are_counted_together_whatever_they_printed() -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from holdfast.domain.job import ChildOf
+    from holdfast.domain.notifier import Notify
     from holdfast.domain.workloads.base import Owner
     from holdfast.domain.workloads.dependencies import Dependency
 
@@ -65,18 +66,21 @@ class Needs(NamedTuple):
     """Retry policies that it names for its jobs."""
     groups: Collection[str] | None = None
     """In which a job of it can stand; ``None``: it alone knows."""
+    notify: Sequence[Notify] = ()
+    """Who is told of it, beside those that its queue names."""
 
 
 def _of_array(array: Array) -> Needs:
-    job = load_array(array.spec).job
+    spec = load_array(array.spec)
+    job = spec.job
     met = range(len(job.after)) if array.state.made else array.state.met
-    return Needs(job.after, met, job.queue, job.retry_policies, ())
+    return Needs(job.after, met, job.queue, job.retry_policies, (), spec.notify)
 
 
 def _of_set(row: JobSet) -> Needs:
     spec = set_spec_of(row)
     policies = {name for group in spec.replicated_jobs for name in group.retry_policies}
-    return Needs(spec.after, row.state.met, policies=policies, groups=spec.by_name)
+    return Needs(spec.after, row.state.met, policies=policies, groups=spec.by_name, notify=spec.notify)
 
 
 class Stored(NamedTuple):

@@ -59,7 +59,7 @@ MUTATIONS = (
     Mutation(
         "nobody is told that an array is held",
         "controller/workloads/arrays.py",
-        "self._state.put_workload(row, self._told_of(row, row.updated_at) if begins else ())",
+        "self._state.put_workload(row, self.told_of(row, row.updated_at) if begins else ())",
         "self._state.put_workload(row)",
         (f"{_COURIER}::test_that_an_array_is_held_is_told_each_time_and_once",),
     ),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from holdfast.compiled.codec import dump_spec, load_array
 from holdfast.controller.workloads.owners import OwnerRules, Owners
 from holdfast.domain.events import ArrayDeleted, ArrayEnded, EventRecord
-from holdfast.domain.notifications.notification import of_array
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.domain.workloads.array.model import Array, ArraySpec
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from holdfast.controller.workloads.memory import Work
     from holdfast.domain.job import Job
-    from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.array.model import ArrayState
     from holdfast.domain.workloads.array.reconcile import ArrayResult
     from holdfast.domain.workloads.children import Child
@@ -107,7 +105,7 @@ class Arrays(Owners[Array, ArraySpec]):
             return
         begins = row.state.held and not (work.row.state.held or row.state.stopping)
         work.row = row
-        self._state.put_workload(row, self._told_of(row, row.updated_at) if begins else ())
+        self._state.put_workload(row, self.told_of(row, row.updated_at) if begins else ())
 
     def hold(self, work: Work[Array, ArraySpec], request: Request, now: float, *, held: bool) -> None:
         """Keep tasks from starting, or let them start; those that run go on."""
@@ -126,12 +124,6 @@ class Arrays(Owners[Array, ArraySpec]):
             state = row.state
             counts = (state.succeeded, state.failed, state.cancelled)
             event = ArrayEnded(row.id, row.name, state.status, *counts, state.reason)
-            self._state.emit(EventRecord(None, now, event, row.group, row), self._told_of(row, now))
+            self._state.emit(EventRecord(None, now, event, row.group, row), self.told_of(row, now))
         elif what == "deleted":
             self._state.emit(EventRecord(None, now, ArrayDeleted(row.id, row.name), row.group, row))
-
-    def _told_of(self, row: Array, now: float) -> Sequence[Notification]:
-        """Return who is to be told of what became of an array."""
-        spec = load_array(row.spec)
-        wanted = (*spec.notify, *self._state.outbox.queue_notify.get(spec.job.queue, ()))
-        return of_array(row, spec.job.queue, wanted, now)

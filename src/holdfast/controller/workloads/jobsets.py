@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import set_spec_of, suspending
 from holdfast.controller.workloads.owners import OwnerRules, Owners
 from holdfast.domain.events import EventRecord, JobSetChanged, JobSetDeleted, JobSetEnded
-from holdfast.domain.notifications.notification import of_set
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.base import Result
@@ -174,17 +173,12 @@ class JobSets(Owners[JobSet, JobSetSpec]):
             condition = row.state.condition(row.ended)
             reason, message = (condition.reason, condition.message) if condition is not None else ("", "")
             event = JobSetEnded(row.id, row.name, row.ended, reason, message)
-            self._emit(row, event, now, self._told_of(row, now))
+            self._emit(row, event, now, self.told_of(row, now))
         else:
             self._emit(row, JobSetChanged(row.id, row.name, what), now)
 
     def _emit(self, row: JobSet, event: JobSetEvent, now: float, told: Sequence[Notification] = ()) -> None:
         self._state.emit(EventRecord(None, now, event, row.group, row), told)
-
-    def _told_of(self, row: JobSet, now: float) -> Sequence[Notification]:
-        spec = set_spec_of(row)
-        wanted = (*spec.notify, *self._state.outbox.queue_notify.get(spec.queue_name, ()))
-        return of_set(row, spec.queue_name, wanted, now) if wanted else ()
 
 
 def _restarts_in_place(spec: JobSetSpec) -> bool:

@@ -9,9 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, assert_never
 
 from holdfast.compiled.codec import load_change
+from holdfast.compiled.workloads import needs_of
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.workloads.memory import Work
 from holdfast.controller.workloads.submissions import Submissions
+from holdfast.domain.notifications.notification import of_owner
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.base import Owner
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork
     from holdfast.domain.job import Job
+    from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Result
     from holdfast.ports.store import ControllerStore, Snapshot
 
@@ -90,6 +93,11 @@ class Owners(Generic[R, S]):
 
     def tell(self, row: R, what: str, now: float) -> None:
         """Emit an event: a workload was ``updated``, ``suspended`` or ``resumed``, has ``ended`` or was ``deleted``."""
+
+    def told_of(self, row: R, now: float) -> Sequence[Notification]:
+        """Return who is to be told of what became of a workload."""
+        wanted = (*needs_of(row).notify, *self._state.outbox.queue_notify.get(row.queue, ()))
+        return of_owner(row, wanted, now) if wanted else ()
 
     def hear(self, owner: Work[R, S], job: Job, work: JobWork) -> None:
         """Take in what the pods of a job report to a workload that asks for it."""

@@ -15,8 +15,6 @@ from holdfast.domain.failure import Cause, in_words
 from holdfast.domain.job import JobState
 from holdfast.domain.notifier import Occasion
 from holdfast.domain.record import Struct, evolve, field
-from holdfast.domain.terms.workload_kinds import ARRAY, JOBSET
-from holdfast.domain.workloads.jobset.state import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,8 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.notifier import Notify
-    from holdfast.domain.workloads.array.model import Array
-    from holdfast.domain.workloads.jobset.state import JobSet
+    from holdfast.domain.workloads.base import Owner
 
 GIVE_UP_AFTER_S = 86_400.0
 """How long delivery is tried."""
@@ -41,7 +38,7 @@ class OutcomeReport(Struct, frozen=True, kw_only=True):
     event: str
     """``job.failed``, ``array.succeeded``, ``jobset.completed``, ...."""
     kind: str
-    """``job``, ``array`` or ``jobset``."""
+    """``job``, or that of the work that is made of jobs, such as ``array``."""
     id: str
     name: str
     at: float
@@ -167,58 +164,33 @@ def of_job(before: Job, after: Job, ended: Attempt | None, wanted: Iterable[Noti
     return told
 
 
-def of_array(array: Array, queue: str, wanted: Iterable[Notify], now: float) -> Sequence[Notification]:
-    """Return who is to be told of an array that has ended, or is held from now on."""
-    state = array.state
-    status, reason = state.status or JobState.HELD.value, state.reason if state.status else state.held
-    occasions = {Occasion.END} if state.status else {Occasion.HOLD}
-    if state.status == "Failed":
-        occasions.add(Occasion.FAILURE)
-    report = OutcomeReport(
-        event=f"array.{status.lower()}",
-        kind=ARRAY,
-        id=array.id,
-        name=array.name,
-        at=now,
-        state=status,
-        queue=queue,
-        submitted_by=array.submitted_by,
-        reason=reason,
-        submitted_at=array.created_at,
-        counts={"succeeded": state.succeeded, "failed": state.failed, "cancelled": state.cancelled},
-        complete=not state.status,
-    )
-    return _told(report, occasions, wanted, "end" if state.status else f"hold/{now!r}", now)
+def of_owner(row: Owner, wanted: Iterable[Notify], now: float) -> Sequence[Notification]:
+    """Return who is to be told of work of any kind that has ended, or is held from now on.
 
-
-def of_set(row: JobSet, queue: str, wanted: Iterable[Notify], now: float) -> Sequence[Notification]:
-    """Return who is to be told of a job set that has ended; of one that is deleted before, nobody is."""
-    state, condition = row.state, row.state.condition(row.ended)
-    restarts = state.restarts + sum(state.group_restarts.values())
-    restarts += sum(sum(by_index.values()) for by_index in state.job_restarts.values())
-    again = state.terminal is Terminal.COMPLETED and restarts > 0
-    occasions = {Occasion.END, *([Occasion.RECOVERY] * again)}
-    if state.terminal is Terminal.FAILED:
+    Of work that is deleted before it has ended nobody is told.
+    """
+    ended, counts = row.ended, row.counts
+    recovered = ended == row.info.success and counts.get("restarts", 0) > 0
+    occasions = {Occasion.END if ended else Occasion.HOLD, *([Occasion.RECOVERY] * recovered)}
+    if ended == JobState.FAILED:
         occasions.add(Occasion.FAILURE)
+    state = ended or JobState.HELD.value
     report = OutcomeReport(
-        event="jobset.recovered" if again else f"jobset.{row.ended.lower()}",
-        kind=JOBSET,
+        event=f"{row.kind}.{'recovered' if recovered else state.lower()}",
+        kind=row.kind,
         id=row.id,
         name=row.name,
         at=now,
-        state=row.ended,
-        queue=queue,
+        state=state,
+        queue=row.queue,
         submitted_by=row.submitted_by,
-        reason=condition.message if condition is not None else "",
-        started_at=state.started_at,
+        reason=row.ended_because if ended else row.held_because,
+        started_at=row.started_at,
         submitted_at=row.created_at,
-        counts={
-            "succeeded": sum(group.succeeded for group in state.groups),
-            "failed": sum(group.failed for group in state.groups),
-            "restarts": restarts,
-        },
+        counts=counts,
+        complete=not ended,
     )
-    return _told(report, occasions, wanted, "end", now)
+    return _told(report, occasions, wanted, "end" if ended else f"hold/{now!r}", now)
 
 
 def what_of(failure: Failure | None) -> str:

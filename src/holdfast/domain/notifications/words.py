@@ -12,28 +12,21 @@ if TYPE_CHECKING:
     from holdfast.domain.notifications.notification import OutcomeReport
 
 _WORDS = {
-    "job.succeeded": "succeeded",
-    "job.recovered": "succeeded after failures",
-    "job.failed": "failed",
-    "job.cancelled": "was cancelled",
-    "job.held": "is held until it is released",
-    "job.stalled": "stalled",
-    "array.succeeded": "succeeded",
-    "array.failed": "failed",
-    "array.cancelled": "was cancelled",
-    "array.held": "is held until it is released",
-    "jobset.completed": "completed",
+    "cancelled": "was cancelled",
+    "held": "is held until it is released",
+    "recovered": "succeeded after failures",
     "jobset.recovered": "completed after restarts",
-    "jobset.failed": "failed",
     "notifier.test": "is only a test",
 }
+"""How an event is told, by its name or the last word of it, which is the telling of all others."""
 _MOST_CAUSES = 10
 
 
 def subject(report: OutcomeReport) -> str:
     """Say in a line what happened: ``job train failed: exit code 3: ValueError: no such key``."""
     noun = KINDS[report.kind].noun if report.kind in KINDS else report.kind
-    what = f"{noun} {report.name} {_WORDS.get(report.event, report.event)}"
+    word = report.event.rpartition(".")[2]
+    what = f"{noun} {report.name} {_WORDS.get(report.event) or _WORDS.get(word, word)}"
     why = _why(report)
     return " ".join(f"{what}: {why}".split()) if why else what
 

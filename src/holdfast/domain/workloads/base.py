@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from holdfast.domain.record import Struct
@@ -104,6 +105,21 @@ class Owner(Workload, frozen=True, kw_only=True):
     def ended_because(self) -> str:
         """Why it has ended so; empty where nothing says."""
         return ""
+
+    @property
+    def held_because(self) -> str:
+        """Why it goes on only when it is released; empty where it does by itself."""
+        return ""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Count what it is made of by how that has ended, and its restarts, if it has any."""
+        return {}
+
+    @property
+    def started_at(self) -> float | None:
+        """When it began, where that is known."""
+        return None
 
 
 class Quarantined(Struct, frozen=True):

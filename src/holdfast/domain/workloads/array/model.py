@@ -288,3 +288,14 @@ class Array(Owner, frozen=True, kw_only=True):
     def ended_because(self) -> str:
         """Why it has ended so."""
         return self.state.reason
+
+    @property
+    def held_because(self) -> str:
+        """Why it goes on only when it is released."""
+        return self.state.held
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Count its tasks by how they ended."""
+        state = self.state
+        return {"succeeded": state.succeeded, "failed": state.failed, "cancelled": state.cancelled}

@@ -225,6 +225,22 @@ class JobSet(Owner, frozen=True, kw_only=True):
         return found.message if found is not None else ""
 
     @property
+    def counts(self) -> Mapping[str, int]:
+        """Count its jobs by how they ended, and its restarts, of all of it and of parts."""
+        state = self.state
+        of_jobs = (count for by_index in state.job_restarts.values() for count in by_index.values())
+        return {
+            "succeeded": sum(group.succeeded for group in state.groups),
+            "failed": sum(group.failed for group in state.groups),
+            "restarts": state.restarts + sum(state.group_restarts.values()) + sum(of_jobs),
+        }
+
+    @property
+    def started_at(self) -> float | None:
+        """When it began."""
+        return self.state.started_at
+
+    @property
     def outcome(self) -> str:
         """How it has ended to those that wait for it: it was cancelled if it never started for want of something."""
         if self.state.terminal is Terminal.COMPLETED:
