@@ -120,6 +120,14 @@ def test_a_case_that_expects_something_else_does_not_pass(name: str, wrong: dict
         {"when": "sing and dance"},
         {"when": "exit 1, then sing"},
         {"when": ["exit 1", "sing"]},
+        {"when": 5},
+        {"when": [5]},
+        {"when": "exit 300"},
+        {"when": "killed by SIGNONE"},
+        {"given": {"program": 5}, "when": "run to end"},
+        {"given": {"max_retries_failure": 1 << 40}},
+        {"given": {"user_env": 5}, "when": "job starts"},
+        {"expect": {"state": 5}},
         {"given": {"max_retries_failure": 1, "weather": "fine"}},
         {"given": {"max_retries_failure": "some"}},
         {"given": {"retry": [{"weather": "fine"}]}},
@@ -133,6 +141,12 @@ def test_a_case_of_which_anything_is_not_understood_does_not_pass(changed: dict[
     assert check(case) == []
     with pytest.raises(Skip, match="not understood"):
         check({**case, **changed})
+
+
+def test_what_has_ended_does_not_run_again_because_a_case_says_so() -> None:
+    for more in ("exit 1", "worker dies", "exit 0"):
+        case = {"id": "X", "given": {}, "when": ["exit 1", more], "expect": {"state": "FAILED"}}
+        assert "runs no more" in str(check(case))
 
 
 def test_the_page_of_the_cases_lists_all_that_a_job_can_be_given() -> None:

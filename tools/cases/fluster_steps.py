@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tools.cases.fluster_story import Story
 
 
+_HIGHEST_CODE, _HIGHEST_SIGNAL = 255, 64
+
+
 def at(match: re.Match[str]) -> float | None:
     """Return the instant that a phrase names, in seconds."""
     found = match.groupdict().get("at")
@@ -43,10 +46,13 @@ def dispatch(story: Story, match: re.Match[str]) -> None:
 def failed(story: Story, match: re.Match[str]) -> None:
     """Let its program fail, with an exit code, by a signal, or just so."""
     groups = match.groupdict()
-    number = groups.get("signal") or (groups.get("name") and Signals[f"SIG{groups['name']}"].value)
-    outcome = exit_of(int(groups.get("code") or 1), groups.get("error") or "")
+    number = int(groups.get("signal") or 0) or (groups.get("name") and Signals[f"SIG{groups['name']}"].value)
+    code = int(groups.get("code") or 1)
+    if code > _HIGHEST_CODE or (number or 0) > _HIGHEST_SIGNAL:
+        msg = f"not understood: no program can {match[0]!r}"
+        raise Skip(msg)
     for _ in range(times(match)):
-        story.fail(killed_by(int(number)) if number else outcome, at(match))
+        story.fail(killed_by(number) if number else exit_of(code, groups.get("error") or ""), at(match))
 
 
 def succeeded(story: Story, match: re.Match[str]) -> None:

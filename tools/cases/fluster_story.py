@@ -160,10 +160,18 @@ class Story:
         )
         self.world.settle()
 
-    def fail(self, outcome: RunOutcome, at_s: float | None = None) -> None:
-        """Let its program end."""
+    def _runs(self) -> bool:
+        """Let it be started, if it is not; what has ended is not, which the case says otherwise."""
         if self.world.job(self.job).state is not JobState.RUNNING:
             self.dispatch()
+        if ended := self.world.job(self.job).terminal:
+            self.surprises.append(f"it is {self.status['state']} and runs no more")
+        return not ended
+
+    def fail(self, outcome: RunOutcome, at_s: float | None = None) -> None:
+        """Let its program end."""
+        if not self._runs():
+            return
         if at_s is not None:
             self.world.run_to(at_s)
         failures = self.status["failure_count"]
@@ -189,8 +197,8 @@ class Story:
 
     def succeed(self, at_s: float | None = None) -> None:
         """Let its program end well."""
-        if self.world.job(self.job).state is not JobState.RUNNING:
-            self.dispatch()
+        if not self._runs():
+            return
         if at_s is not None:
             self.world.run_to(at_s)
         self.world.end(self.job, exit_of(0))
