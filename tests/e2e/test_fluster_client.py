@@ -252,6 +252,14 @@ def test_a_client_rides_out_a_server_that_is_killed_again_and_again_while_it_sub
         server.clean_up()
 
 
+def test_a_server_of_this_machine_is_asked_by_no_proxy(
+    client: RpcClusterClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    with RpcClusterClient(client.address, patience_s=0) as inside:
+        inside.list_jobs()
+
+
 def test_to_import_it_loads_no_grpc_and_nothing_of_a_server() -> None:
     parts = ("grpc", "fastapi", "sqlalchemy", "holdfast.app", "holdfast.service")
     line = f"import sys, holdfast.fluster.client; print([name for name in {parts} if name in sys.modules])"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -21,6 +22,7 @@ PATIENCE_S = 600.0
 LIMIT_MS = 60_000
 FIRST_S, LONGEST_S, FACTOR = 0.1, 2.0, 1.5
 """Pauses: the first, the longest, and by what each is longer than the one before."""
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _AGAIN = frozenset({"unavailable", "internal", "deadline_exceeded", "resource_exhausted"})
 
 
@@ -50,7 +52,8 @@ class Calling:
         shown = token or os.environ.get("HOLDFAST_TOKEN")
         headers = {"content-type": "application/proto"} | ({"authorization": f"Bearer {shown}"} if shown else {})
         self.address = (address if "://" in address else f"http://{address}").rstrip("/")
-        self._http = httpx.Client(headers=headers, timeout=timeout_ms / 1000)
+        here = (urlsplit(self.address).hostname or "") in _HERE  # where no proxy has to be asked, whatever is set
+        self._http = httpx.Client(headers=headers, timeout=timeout_ms / 1000, trust_env=not here)
         self._patience_s = patience_s
 
     def __call__(self, method: str, sent: Message, answered: type[M], *, where: Callable[[], str] | None = None) -> M:
