@@ -13,10 +13,16 @@ from holdfast.api.http.endpoints.endpoint import groups
 from holdfast.api.http.serving.app import create_app
 from holdfast.api.http.serving.gates import Entrance
 from holdfast.domain.access.grants import Right
+from holdfast.domain.access.job_tokens import BELOW_IT
 from holdfast.domain.access.people import ROLES, Role
 from holdfast.domain.audit import Subject
-from holdfast.domain.rights import TABLE, Reach
+from holdfast.domain.job import JobState, Run
+from holdfast.domain.lifecycle import RunStatus
+from holdfast.domain.record import evolve
+from holdfast.domain.rights import TABLE, WORK, Reach
+from holdfast.ports.store import Changes
 from holdfast.service.access.book import FRESH_S
+from holdfast.service.access.job_tokens import RunTokens
 from holdfast.storage.sql import open_store
 from tests.contract.test_client_api import served
 from tests.integration.conftest import Counting, NoLogs
@@ -106,9 +112,12 @@ def asked(method: str, path: str) -> tuple[Right, SubjectName]:
     return Right.CHANGE, kind
 
 
+OF_A_JOB = "job's own token"
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Role, httpx.Client]]:
-    """One server, and a client of each role."""
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, httpx.Client]]:
+    """One server, and a client of each role, and of a job's own token."""
     path: Path = tmp_path_factory.mktemp("rights") / "holdfast.db"
     clock = VirtualClock()
     with ExitStack() as stack:
@@ -123,9 +132,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Role, http
             return stack.enter_context(httpx.Client(base_url=url, headers=headers, timeout=60))
 
         admin = client(OWN)
+        job_id = admin.post("/api/v1/jobs", json={**JOB, "name": "acts", "identity": True}).json()["id"]
+        tokens, uid = RunTokens(b"key"), f"{job_id}-1-0-1"
+        [job] = store.jobs_by_id([job_id])
+        run = Run(uid, job_id, 1, 0, RunStatus.RUNNING, token_digest=tokens.digest(uid))
+        running = evolve(job, state=JobState.RUNNING, attempt=1)
+        store.commit(Changes(jobs={job_id: running}, runs={uid: run}))
         made = {role: admin.post("/api/v1/tokens", json={"name": role, "role": role}).json()["token"] for role in ROLES}
         clock.time += FRESH_S
-        yield {role: client(token) for role, token in made.items()}
+        yield {**{role: client(token) for role, token in made.items()}, OF_A_JOB: client(tokens.token(uid))}
 
 
 CALLS = [f"{one.method} {one.path}" for each in groups() for one in each if f"{one.method} {one.path}" not in OPEN]
@@ -148,7 +163,7 @@ def require_as_the_table_says(call: str, role: Role, status: int, text: str) -> 
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_each_call_is_refused_to_the_roles_the_table_says(call: str, server: dict[Role, httpx.Client]) -> None:
+def test_each_call_is_refused_to_the_roles_the_table_says(call: str, server: dict[str, httpx.Client]) -> None:
     method, address, body = request_of(call)
     for role in ROLES:
         answer = server[role].request(
@@ -158,8 +173,22 @@ def test_each_call_is_refused_to_the_roles_the_table_says(call: str, server: dic
 
 
 @pytest.mark.parametrize("call", CALLS)
+def test_the_token_of_a_job_is_for_submitting_reading_and_cancelling_work(
+    call: str, server: dict[str, httpx.Client]
+) -> None:
+    method, address, body = request_of(call)
+    right, kind = asked(*call.split())
+    headers = {"Content-Type": "application/json"} if body else {}
+    answer = server[OF_A_JOB].request(method, address, content=body, headers=headers)
+    assert answer.status_code != 401
+    if kind not in WORK or right not in BELOW_IT:
+        assert answer.json()["code"] == "forbidden", answer.text
+        assert "with this token: its scope is submit,watch,logs,cancel@job:group=acts/" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("call", CALLS)
 def test_each_refusal_says_which_right_is_missing_and_who_can_give_it_and_is_audited(
-    call: str, server: dict[Role, httpx.Client]
+    call: str, server: dict[str, httpx.Client]
 ) -> None:
     method, address, body = request_of(call)
     right, kind = asked(*call.split())

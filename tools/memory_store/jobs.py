@@ -172,7 +172,7 @@ def is_seen(work: Job | Workload, seen: Seen | None) -> bool:
     """Whether somebody may know of a job or a workload."""
     if seen is None:
         return True
-    if seen.places is not None and not any(place.holds(work.queue, work.group) for place in seen.places):
+    if seen.places is not None and not any(place.holds(work.queue, work.group, work.id) for place in seen.places):
         return False
     if seen.everyones or work.queue in seen.queues:
         return True

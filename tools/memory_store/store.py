@@ -324,6 +324,11 @@ class MemoryStore(
         with self._lock:
             return [run for run in self._table.sorted_runs() if run.job_id == job_id]
 
+    def run(self, uid: str) -> Run | None:
+        """Return a run, if there is one."""
+        with self._lock:
+            return self._table.runs.get(uid)
+
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         """List the phases a job's attempts went through, in order."""
         with self._lock:

@@ -22,7 +22,7 @@ from holdfast.app.time import SortableIds, SystemClock, SystemDice
 from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.controller.mailbox import Mailbox
-from holdfast.domain.record import evolve
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.units import format_instant
 from holdfast.engines.process.client import require_compatible
 from holdfast.errors import Conflict, HoldfastError, Unavailable
@@ -55,6 +55,14 @@ TRY_EVERY_S = 0.25
 _DRIVING_S = 3600.0
 _AWAY = "waiting for the database"
 _log = logging.getLogger(__name__)
+
+
+class Serving(Struct, frozen=True):
+    """What a server adds to the loops."""
+
+    telemetry: Telemetry
+    url: str
+    """Where programs find it."""
 
 
 class Embedded:
@@ -315,7 +323,7 @@ def start_embedded(
     settings: Settings,
     directory: DataDir,
     ownership: Ownership,
-    telemetry: Telemetry | None = None,
+    serving: Serving | None = None,
     *,
     places: bool = True,
 ) -> Embedded:
@@ -335,13 +343,12 @@ def start_embedded(
     leadership = running.leadership(settings, directory, ownership, store)
     stack.callback(leadership.step_down)
     ownership.led(leadership.take())
-    embedded = Embedded(
-        store,
-        running.engine(settings, directory, ownership),
-        leadership,
-        telemetry,
-        ControllerSettings(places=places, pods=running.pods(settings), hopeless=running.hopeless(settings)),
-    )
+    tokens, telemetry = running.tokens(directory), None if serving is None else serving.telemetry
+    told = running.nothing_told if serving is None else partial(tokens.told, serving.url)
+    limits = ControllerSettings(places=places, pods=running.pods(settings), hopeless=running.hopeless(settings))
+    limits = evolve(limits, token_digest=tokens.digest)
+    engine = running.engine(settings, directory, ownership, told)
+    embedded = Embedded(store, engine, leadership, telemetry, limits)
     if settings.armada_config is not None:
         embedded.configuring = Configuring(settings.armada_config, store, leadership)
         embedded.configuring.step()

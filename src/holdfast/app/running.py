@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.app import wiring
 from holdfast.app.data.ownership import Ownership
 from holdfast.app.data.secrets import secret_files
+from holdfast.app.data.token import kept_token
 from holdfast.app.entrance.submitters import accounts_of
 from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
 from holdfast.app.time import SystemClock
@@ -29,16 +30,20 @@ from holdfast.engines.process.places import default_nodes
 from holdfast.engines.process.pressure import PressureWatch
 from holdfast.errors import InvalidSetting, Problem
 from holdfast.ports.engine import NodeInfo
+from holdfast.service.access.job_tokens import RunTokens
 from holdfast.storage.blobs import BlobFiles
 from holdfast.storage.sql import upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.app.data.datadir import DataDir
     from holdfast.app.settings import Settings
     from holdfast.domain.devices import Device
     from holdfast.ports.store import ControllerStore
+
+_KEY = "job-tokens"
+"""The file with the key from which tokens of jobs are made."""
 
 
 def own(settings: Settings, directory: DataDir, purpose: str) -> Ownership:
@@ -76,8 +81,35 @@ def terms(settings: Settings, ownership: Ownership) -> Terms:
     return ALONE if ownership.has_database else shared(settings.lease)
 
 
-def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> ProcessEngine:
-    """Open the local-process engine; its programs end when no server has kept a lease for them."""
+def tokens(directory: DataDir) -> RunTokens:
+    """Return what makes the tokens of runs.
+
+    Raises:
+        Refused: The file of the key is another user's, or others can read or write it.
+        Unavailable: It cannot be read or written.
+    """
+    return RunTokens(kept_token(directory, _KEY).encode())
+
+
+def nothing_told(_uid: str) -> Mapping[str, str]:
+    """Return no variables, where there is no server that a run could show its token."""
+    return {}
+
+
+def engine(
+    settings: Settings,
+    directory: DataDir,
+    ownership: Ownership,
+    told: Callable[[str], Mapping[str, str]],
+) -> ProcessEngine:
+    """Open the local-process engine; its programs end when no server has kept a lease for them.
+
+    Args:
+        settings: What the operator set.
+        directory: Where programs run.
+        ownership: Of the directory.
+        told: Returns the variables of a run that has a token of its own, by its uid.
+    """
     offered = nodes(settings)
     opened = ProcessEngine(
         directory.runs,
@@ -88,6 +120,7 @@ def engine(settings: Settings, directory: DataDir, ownership: Ownership) -> Proc
         secret=secret_files(settings, directory).value,
         blob=BlobFiles(directory.blobs).path,
         accounts=accounts_of(settings),
+        identity=told,
     )
     watch_pressure(opened, directory, settings)
     watch_devices(opened, [device for node in offered for device in node.devices], settings)

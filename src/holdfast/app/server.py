@@ -22,7 +22,7 @@ from holdfast.api.http.serving.gates import Entrance
 from holdfast.app import connections, log, running, upkeep, wiring
 from holdfast.app.data.datadir import DataDir, ServerAddress
 from holdfast.app.data.token import given_token, kept_token
-from holdfast.app.embedded import start_embedded
+from holdfast.app.embedded import Serving, start_embedded
 from holdfast.app.entrance import accounts, issuer, network
 from holdfast.app.entrance.doors import Opening, open_doors
 from holdfast.app.entrance.listening import listening
@@ -104,7 +104,7 @@ def serve(
         shown = network.certificates(settings)
         server = connections.Server(config, _guarded(host, settings), shown)
         places = listening(stack, config, settings, directory)
-        embedded = start_embedded(stack, settings, directory, ownership, readiness.telemetry)
+        embedded = start_embedded(stack, settings, directory, ownership, Serving(readiness.telemetry, places.own_url))
         readiness.started(embedded)
         _reread_by_sighup(embedded)
         warn_of_weak_containment(embedded.nodes())

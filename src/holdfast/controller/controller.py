@@ -65,6 +65,8 @@ class ControllerSettings(Struct, frozen=True):
     hopeless: HopelessAfter = HopelessAfter()
     """How long a job waits that no node could ever hold."""
     pods: PodSettings = PodSettings()
+    token_digest: Callable[[str], str] = lambda _: ""
+    """Of the token of a run that has one of its own, by its uid; empty where none is given."""
     kinds: Callable[[Wiring], Kinds] = all_kinds
     """The kinds of work it looks after."""
 
@@ -116,6 +118,7 @@ class Controller:
         self._controller_epoch = controller_epoch
         self._patience = Patience(clock)
         self.state = ControllerState(load_spec, since=self._patience.since)
+        self.state.token_digest = self._settings.token_digest
         self.quarantine, self._away = Quarantine(self.state), Away(self.state)
         self._catalog = PolicyCatalog(store)
         self.state.outbox.queue_notify = self._catalog.queue_notify

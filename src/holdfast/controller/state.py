@@ -47,6 +47,7 @@ class ControllerState:
         self, load_spec: Callable[[str], JobSpec], *, since: Callable[[float], float] = lambda entered: entered
     ) -> None:
         """Start empty; ``since`` maps the time a status was entered to when waiting in it began to count."""
+        self.token_digest: Callable[[str], str] = lambda _: ""
         self.since, self.schedule_needed = since, True
         self.jobs: dict[str, Job] = {}
         self.active: dict[str, Active] = {}
@@ -66,9 +67,8 @@ class ControllerState:
         """Runs whose status changed since the last publication, by uid."""
         self.kinds: dict[str, JobKind] = {}
         """Who looks after the jobs of each kind."""
-        self.outbox = Outbox(load_spec)
         self._nodes_written: dict[PlaceKey, float] = {}
-        self.load_spec = load_spec
+        self.outbox, self.load_spec = Outbox(load_spec), load_spec
         """Reads a specification as a job has it."""
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:

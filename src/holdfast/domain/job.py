@@ -188,6 +188,8 @@ class Run(Struct, frozen=True):
     """Ids of the GPUs it was given, or of the one it has a share of; none where GPUs are only counted."""
     interrupted: Interruption | None = None
     """Why it was told to stop, if it did nothing wrong."""
+    token_digest: str = ""
+    """Of the token that its program is given, if it is given one."""
 
     @property
     def dispatch(self) -> int:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right, Sight
+from holdfast.domain.access.job_tokens import BELOW_IT, OF_ITSELF
 from holdfast.domain.access.people import ROLES, Role
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, field
@@ -89,6 +90,8 @@ class Thing(Struct, frozen=True):
     owner_uid: int | None = None
     """The number of that one's Unix account, where there is one."""
     group: str = ""
+    id: str = ""
+    """Empty where it is yet to be submitted."""
 
     def is_own(self, principal: Principal) -> bool:
         """Whether it is somebody's; an account that was made again under a name is another one."""
@@ -135,7 +138,19 @@ def places_of(principal: Principal, right: Right, kind: SubjectName) -> tuple[Pl
 def is_in_scope(principal: Principal, right: Right, thing: Thing) -> bool:
     """Whether somebody's token, if they have shown one, is for that where a piece of work is."""
     places = places_of(principal, right, thing.kind)
-    return places is None or any(each.holds(thing.queue, thing.group) for each in places)
+    if places is None:
+        return True
+    # A job that is in the group of those below it sees itself all the same, and does not steer itself.
+    steers_itself = bool(thing.id) and principal.limit is not None and principal.limit.job == thing.id
+    if steers_itself and right not in OF_ITSELF:
+        return False
+    return any(each.holds(thing.queue, thing.group, thing.id) for each in places)
+
+
+def hands_on(principal: Principal, group: str) -> bool:
+    """Whether what somebody submits may have a token of its own for what is below a group: who has none may not."""
+    found = (places_of(principal, right, Subject.JOB) for right in BELOW_IT)
+    return all(places is None or any(each.covers(group) for each in places) for places in found)
 
 
 def refusal_of(principal: Principal, right: Right, kind: SubjectName) -> Refusal | None:

@@ -62,7 +62,7 @@ class FlusterContext:
         Raises:
             RuntimeError: This job was not told where that is.
         """
-        address = os.environ.get(CONTROLLER_ADDRESS)
+        address = os.environ.get(CONTROLLER_ADDRESS) or os.environ.get("HOLDFAST_URL")
         if not address:
             msg = f"{CONTROLLER_ADDRESS} is not set in this job"
             raise RuntimeError(msg)

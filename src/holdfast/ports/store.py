@@ -343,6 +343,9 @@ class QueryStore(Protocol):
     def runs(self, job_id: str) -> Sequence[Run]:
         """List a job's runs, by attempt, dispatch and rank."""
 
+    def run(self, uid: str) -> Run | None:
+        """Return a run, if there is one."""
+
     def quarantined(self) -> Mapping[str, Quarantined]:
         """Return the workloads that are quarantined, by id."""
 

@@ -66,7 +66,8 @@ class Endpoints(Struct, frozen=True):
         if problems:
             raise InvalidRequest("; ".join(map(str, problems)), problems=problems)
         job, now = asked.job, self.backend.clock.now()
-        self.backend.seeing(caller).require(Right.CANCEL, [job])
+        if not _is_its_own(caller, job.id):
+            self.backend.seeing(caller).require(Right.CANCEL, [job])
         if job.state is not JobState.RUNNING:
             msg = f"the job is {job.state}: endpoints are those of a program that runs"
             raise Conflict(msg)
@@ -94,7 +95,8 @@ class Endpoints(Struct, frozen=True):
         known = store.endpoint(key)
         if known is None or known.system != self.system:
             return
-        self.backend.seeing(caller).require(Right.CANCEL, store.jobs_by_id([known.job_id]))
+        if not _is_its_own(caller, known.job_id):
+            self.backend.seeing(caller).require(Right.CANCEL, store.jobs_by_id([known.job_id]))
         store.remove_endpoint(key)
 
     def lookup(self, caller: Caller, name: str) -> Endpoint:
@@ -122,6 +124,12 @@ class Endpoints(Struct, frozen=True):
             return ()  # none has one in its name
         seen = self.backend.seeing(caller).known()
         return self.backend.store.endpoints(evolve(where, seen=seen), self.backend.clock.now())
+
+
+def _is_its_own(caller: Caller, job_id: str) -> bool:
+    """Whether the job itself asks, which ends by returning and so cannot cancel itself."""
+    limit = caller.principal.limit
+    return limit is not None and limit.job == job_id
 
 
 def _problems(asked: Registration) -> Iterable[Problem]:

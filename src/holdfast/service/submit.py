@@ -20,7 +20,7 @@ from holdfast.service.admission.dependencies import NOTHING, Resolver, Submissio
 from holdfast.service.admission.inputs import absent
 from holdfast.service.admission.limits import check, check_count, check_key, gate
 from holdfast.service.admission.many import all_of
-from holdfast.service.admission.records import array_exists, new_array, new_job, rerun_of
+from holdfast.service.admission.records import array_exists, below_its_job, new_array, new_job, rerun_of
 from holdfast.service.admission.secrets import withheld_secrets
 from holdfast.service.kube_paths import JOB_POD, in_kubernetes
 
@@ -125,7 +125,7 @@ class Submitter(Struct, frozen=True):
             Refused: A limit of its queue could never hold it, or does not take it in now.
             Conflict: The idempotency key was used for something else, or there is a newer job of its name.
         """
-        written = _written(item)
+        written = below_its_job(_written(item), self.by)
         resolver = self._resolver([written])
         for error in self._refused([written], resolver).values():
             raise error
@@ -140,7 +140,7 @@ class Submitter(Struct, frozen=True):
             AlreadyExists: There is one of that name.
             Conflict: The idempotency key was used for something else.
         """
-        resolver = self._resolver([written])
+        resolver = self._resolver([written := below_its_job(written, self.by)])
         for error in self._refused([written], resolver).values():
             if key is None or not isinstance(error, AlreadyExists):
                 raise error
@@ -162,7 +162,7 @@ class Submitter(Struct, frozen=True):
             QueueFull, RateLimited: A queue does not take all of it in.
             Conflict: The idempotency key was used for something else.
         """
-        written = [_written(item) for item in items]
+        written = [below_its_job(_written(item), self.by) for item in items]
         resolver = self._resolver(written)
         errors = self._refused(written, resolver)
         # Sent again, what is there already may be what the first call made; the store knows.
@@ -230,7 +230,7 @@ class Submitter(Struct, frozen=True):
         Raises:
             InvalidRequest: There are none, or too many.
         """
-        written = [_written(item) for item in items]
+        written = [below_its_job(_written(item), self.by) for item in items]
         return self._refused(written, self._resolver(written))
 
     def _resolver(self, items: Sequence[Written | HoldfastError]) -> Resolver:

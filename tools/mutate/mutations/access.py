@@ -184,7 +184,7 @@ MUTATIONS = (
     Mutation(
         "a token of one place does everything everywhere",
         "domain/rights.py",
-        "return places is None or any(each.holds(thing.queue, thing.group) for each in places)",
+        "return any(each.holds(thing.queue, thing.group, thing.id) for each in places)",
         "return True",
         (_SCOPES,),
     ),

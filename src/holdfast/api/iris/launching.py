@@ -12,7 +12,6 @@ from holdfast.api.iris.calls import CALLS, CONTROLLER
 from holdfast.api.iris.family import found_job, jobs_named
 from holdfast.errors import AlreadyExists
 from holdfast.service.manifests import iris
-from holdfast.service.operations.nodes import Nodes
 from holdfast.service.operations.submissions import Submissions
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def launch_job(
         return submissions.keep_blob(asked.caller, data, archive=archive)
 
     priority = parent.priority if parent is not None and launch.inherits else None
-    written = iris.written_of(launch, there, priority, keep)
+    written = iris.with_identity(iris.written_of(launch, there, priority, keep), asked.caller.principal)
     return _answered(asked.door.launches.launch(asked.caller, written, external), launch, answer)
 
 
@@ -103,7 +102,8 @@ def _require_place(asked: Asked, launch: Launch) -> None:
     Raises:
         Rejected: None ever could.
     """
-    spec, nodes = launch.spec, Nodes(asked.backend.store, asked.backend.clock).list(asked.caller).nodes
+    # Whoever may submit is told whether that fits, also who may look at no node, as the token of a job.
+    spec, nodes = launch.spec, asked.backend.store.nodes()
     labelled = [node for node in nodes if spec.node_selector.items() <= node.labels.items()]
     if not nodes or any(spec.resources.fits(node.capacity) for node in labelled):
         return

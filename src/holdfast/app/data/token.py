@@ -59,14 +59,18 @@ def token_in_file(path: Path, named_by: str) -> str:
     return token
 
 
-def kept_token(directory: DataDir) -> str:
+def kept_token(directory: DataDir, name: str = "token") -> str:
     """Return the token of the servers of a data directory, one after the other; its owner makes it if there is none.
+
+    Args:
+        directory: The directory.
+        name: Of the file; another one is a key of theirs alone.
 
     Raises:
         Refused: It is another user's, or others can read or write it.
         Unavailable: It cannot be read or written, or the file holds no token.
     """
-    path = directory.path / "token"
+    path = directory.path / name
     try:
         with trusted_folder(directory.path) as folder:
             try:

@@ -15,7 +15,9 @@ from holdfast.dialects.native.preparing import read_inputs, read_preparation
 from holdfast.dialects.native.resources import read_resources
 from holdfast.dialects.native.watching import read_checkpointed, read_stall, read_warning
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
+from holdfast.domain.access.group import BELOW, LONGEST
 from holdfast.domain.policy.model import UnknownEnd
+from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import DEFAULT_GRACE_S, DEFAULT_QUEUE, JobSpec, Streams
 from holdfast.errors import Problem
 
@@ -85,6 +87,8 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
         gpus=gpus,
         **(_WITHOUT if spec.lacks(_RARE) else _read_rare(spec, gpus=resources.gpus > 0)),
     )
+    if job.identity:
+        job = evolve(job, identity=_below(spec, job))
     array = read_array(spec)
     found = job if array is None else arrayed(job, array, metadata)
     if metadata is not spec:
@@ -113,10 +117,20 @@ def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
         "notify": read_notify(spec),
         "inputs": read_inputs(spec),
         "prepare": read_preparation(spec, _read_command),
+        "identity": BELOW if spec.flag("identity") else "",
         "warning": warning,
         "checkpointed_exit_code": read_checkpointed(spec, warning),
         "on_unknown_end": spec.choice("onUnknownEnd", UnknownEnd),
     }
+
+
+def _below(spec: Fields, job: JobSpec) -> str:
+    """Return the group of what a job submits itself: below its own, by its name."""
+    found = f"{job.group}{BELOW}{job.name}" if job.group else job.name
+    if len(found) > LONGEST:
+        told = f"gives a group of {len(found)} characters to what it submits; at most {LONGEST} are allowed"
+        spec.problem("identity", told, hint="use a shorter group")
+    return found
 
 
 def _or(value: T | None, default: T) -> T:

@@ -22,7 +22,7 @@ class Grouped(Struct, frozen=True):
     @classmethod
     def read(cls, text: str) -> Grouped:
         """Return what a person means: a group, or with a slash at its end also those below it."""
-        return cls(text.rstrip(BELOW), below=True) if text.endswith(BELOW) else cls(text)
+        return cls(text.removesuffix(BELOW), below=True) if text.endswith(BELOW) else cls(text)
 
     @property
     def begins(self) -> str:

@@ -63,6 +63,17 @@ class Limit(Struct, frozen=True):
     scopes: tuple[Scope, ...] = ()
     """None: all that its role allows."""
 
+    @property
+    def job(self) -> str:
+        """The id of the job whose own the token is, if it is one's."""
+        return next((each.place.job for each in self.scopes if each.place is not None and each.place.job), "")
+
+    @property
+    def below(self) -> str:
+        """The group of what that job submits; empty where the token is no job's own."""
+        groups = (each.place.group for each in self.scopes if each.place is not None and each.place.group)
+        return next(groups).removesuffix("/") if self.job else ""
+
 
 class Principal(Struct, frozen=True):
     """Who calls."""

@@ -128,6 +128,8 @@ class JobSpec(Struct, frozen=True):
     """How much of the built-in policy applies to it; ``None`` leaves it to the operator, or to its door."""
     pod: PodProgram | None = None
     """What its runs run where that is a pod; ``command``, ``env`` and ``resources`` show its main container then."""
+    identity: str = ""
+    """The group of what its runs may submit by a token of their own; empty: they are given none."""
     kube: KubeJob | None = None
     """Set when its runs are pods of a Kubernetes Job of its own; jobs of a job set have theirs in the set."""
 

@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from holdfast.errors import EngineError
 from holdfast.ports.engine import Observation, RunPhase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from holdfast.domain.containers import EngineInfo
@@ -76,6 +77,7 @@ class ProcessEngine:
         secret: Callable[[str, SecretUser], str | None] = lambda *_: None,
         accounts: Mapping[str, str] | None = None,
         blob: Callable[[str, SecretUser], Path] | None = None,
+        identity: Callable[[str], Mapping[str, str]] = lambda _: {},
     ) -> None:
         """Open the directory and connect to its shim, starting one if there is none.
 
@@ -90,6 +92,7 @@ class ProcessEngine:
             shim_idle_s: How long a shim without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
             secret: Returns the value of a secret, by its name, if there is one and its job may have it.
+            identity: Returns the variables of a run that has a token of its own, by its uid.
             blob: Returns where something is that a submitter had kept, by its name; ``None``: nothing is kept.
             accounts: Of submitters that are no accounts, where programs run as who submits them; ``None``: as we do.
 
@@ -103,15 +106,13 @@ class ProcessEngine:
         self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
         self._settings |= {"launch_limit_s": launch_limit_s, "lease_s": lease_s}
         self._limits, self._idle_s, self._accounts = memory_limits, shim_idle_s, accounts
-        self._secret, self._blob, self._lock = secret, blob, threading.Lock()
+        self._secret, self._blob, self._identity, self._lock = secret, blob, identity, threading.Lock()
         self._observed: dict[str, Observation] = {}
         self._snapshot: Mapping[str, Observation] | None = None
         self._unacknowledged, self._orders = dict[int, dict[str, Any]](), dict[str, dict[str, Any]]()
         self._stops: dict[str, tuple[str, float, str]] = {}
         """Launch messages of runs not known to run yet, and the last stop of each that has not ended, by uid."""
-        self._sequence = 0
-        self._wakes: list[Callable[[], None]] = []
-        self._also_closed: list[Callable[[], None]] = []
+        self._sequence, self._wakes, self._also_closed = 0, list[Callable[[], None]](), list[Callable[[], None]]()
         self._closed, self._heard_at = threading.Event(), time.monotonic()
         self._asked_at: float | None = None
         """When the shim was asked whether it is there, unless it has said something since."""
@@ -174,6 +175,7 @@ class ProcessEngine:
                 message = self._orders[order.uid] = files.launch_message(
                     self._directory, order, self._devices.get(order.node, ()), self._secret, self._accounts, self._blob
                 )
+                message["env"] |= self._identity(order.uid) if order.identity else {}
                 self._observed[order.uid] = Observation(order.uid, RunPhase.STARTING)
                 messages.append(message)
         if messages:

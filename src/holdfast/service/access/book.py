@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.access import Principal, Via
 from holdfast.domain.access.grants import Access, Sight, roles_of
+from holdfast.domain.access.job_tokens import BEGINS as JOBS_BEGIN
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Grants
 from holdfast.errors import HoldfastError, Unauthenticated
+from holdfast.service.access.job_tokens import bearer
 from holdfast.service.access.tokens import by_id, names_one_of, shown
 
 if TYPE_CHECKING:
@@ -79,12 +81,14 @@ class AccessBook:
         return evolve(found, via=Via.TOKEN)
 
     def shown(self, text: str) -> Principal:
-        """Return whose an API token is that somebody shows.
+        """Return whose an API token, or the token of a job, is that somebody shows.
 
         Raises:
             Unauthenticated: It opens nothing; the message says why, as far as that may be known.
             Unavailable: The store cannot be read right now.
         """
+        if text.startswith(JOBS_BEGIN):
+            return bearer(text, self._store, self.user)
         now = self._clock.now()
         tokens = self._given().tokens
         if not names_one_of(text, tokens):  # it may have been made a moment ago

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.audit import Subject
 from holdfast.domain.job import Ceiling
-from holdfast.domain.rights import Thing, submission_refusal
+from holdfast.domain.rights import Thing, hands_on, submission_refusal
 from holdfast.domain.units import format_amount, format_cpu, format_memory
 from holdfast.errors import Forbidden, HoldfastError, InvalidManifest, InvalidRequest, Problem, Refused
 from holdfast.service.admission.offers import unknown_resources
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.catalogue import Catalogue
 
-Gate: TypeAlias = "Callable[[SubjectName, str, str], HoldfastError | None]"
-"""Says why something of a kind may not come into a queue and a group, if so."""
+Gate: TypeAlias = "Callable[[SubjectName, str, str, str], HoldfastError | None]"
+"""Says why something of a kind may not come into a queue and a group, with a token below one of its own, if so."""
 MOST_JOBS = 10_000
 """In one submission."""
 LONGEST_KEY = 255
@@ -58,7 +58,7 @@ def check(
     problems += unknown_resources(spec, catalogue.settings.resources, nodes)
     if problems:
         return InvalidManifest(f"job {spec.name!r} is not valid", problems=problems)
-    if (refused := closed(kind, spec.queue, spec.group)) is not None:
+    if (refused := closed(kind, spec.queue, spec.group, spec.identity)) is not None:
         return refused
     beyond = _beyond_queue(spec, catalogue.queues[spec.queue])
     return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
@@ -69,12 +69,24 @@ def gate(by: Caller | None, queues: Mapping[str, Queue]) -> Gate:
     if by is None:
         return lambda *_: None
     principal = by.principal
-    return cache(lambda kind, queue, group: closed_to(principal, kind, queues[queue], group))
+    return cache(lambda kind, queue, group, below: closed_to(principal, kind, queues[queue], group, below))
 
 
-def closed_to(principal: Principal, kind: SubjectName, queue: Queue, group: str) -> Forbidden | None:
-    """Say why somebody may not submit something to a queue, into a group or none, if so."""
+def closed_to(principal: Principal, kind: SubjectName, queue: Queue, group: str, below: str = "") -> Forbidden | None:
+    """Say why somebody may not submit something to a queue, into a group or none, if so.
+
+    Args:
+        principal: Who it is.
+        kind: Of what is submitted.
+        queue: The queue.
+        group: The group.
+        below: The group for which its runs are to have a token, if they are.
+    """
     refused = submission_refusal(principal, Thing(kind, queue.name, group=group), queue.permissions)
+    if refused is None and below and not hands_on(principal, below):
+        msg = f"{principal.name} may not submit what has a token of its own with this token, which is for less"
+        hint = f"use one for submit,watch,logs,cancel@job:group={below}/, or none; or leave out identity"
+        return Forbidden(msg, hint=hint)
     return None if refused is None else Forbidden(refused.message, hint=refused.hint)
 
 

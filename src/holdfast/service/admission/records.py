@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from holdfast.compiled.codec import dump_spec, load_array
+from holdfast.domain.access.group import BELOW
 from holdfast.domain.job import Job
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState
-from holdfast.errors import AlreadyExists
+from holdfast.errors import AlreadyExists, HoldfastError
 from holdfast.ports.workloads import Rerun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.access import Principal
+    from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.service.admission.dependencies import Resolved
+
+Item = TypeVar("Item")
+
+
+def below_its_job(item: Item, by: Caller | None) -> Item:
+    """Return what is submitted, in the group of what is below a job if the token of one is shown and it has none."""
+    limit = None if by is None else by.principal.limit
+    written: Any = item
+    if limit is None or not limit.below or isinstance(item, HoldfastError) or written.spec.group:
+        return item
+    identity = f"{limit.below}{BELOW}{written.spec.identity}" if written.spec.identity else ""
+    spec = evolve(written.spec, group=limit.below, identity=identity)
+    return cast("Item", evolve(written, spec=spec, array=written.array and evolve(written.array, job=spec)))
 
 
 def new_job(spec: JobSpec, job_id: str, now: float, by: Principal | None = None) -> Job:

@@ -13,6 +13,7 @@ from holdfast.dialects.fluster.status import status_of
 from holdfast.dialects.native.job import bounded_env, read_ports
 from holdfast.dialects.reading import Fields
 from holdfast.domain.policy.model import BuiltIn
+from holdfast.domain.rights import hands_on
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import InvalidManifest, Problem
 from holdfast.ports.names import ExternalName
@@ -85,6 +86,7 @@ def written_launch(
         grace_s=GRACE_S,
         inline_policies=(policy,),
         builtin=BuiltIn.NONE,
+        identity=name.full if hands_on(along.by, name.full) else "",
     )
     return name.full, Written(spec, flat=True, warnings=(*asked.warnings, *retry_warnings(given.get("retry"))))
 

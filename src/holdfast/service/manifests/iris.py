@@ -19,6 +19,7 @@ from holdfast.dialects.iris.status import (
     task_status,
 )
 from holdfast.domain.record import evolve
+from holdfast.domain.rights import hands_on
 from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
 from holdfast.domain.workloads.preparing import Input
 from holdfast.errors import InvalidManifest, Problem, UnreadableSpec
@@ -28,6 +29,7 @@ from holdfast.service.submit import Written
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.spec import JobSpec
@@ -52,6 +54,7 @@ __all__ = [
     "request_of",
     "target_of",
     "task_status",
+    "with_identity",
     "written_of",
 ]
 SYSTEM = IRIS
@@ -113,6 +116,12 @@ def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Ca
     large = tuple(Input(path, blob=keep(data, archive=False)) for path, data in files.large)
     spec = evolve(spec, inputs=(*spec.inputs, *large))
     return Written(spec, flat=True)
+
+
+def with_identity(written: Written, by: Principal) -> Written:
+    """Have the tasks of a job given a token of their own for what is below it, where who launches it may do that."""
+    below = written.spec.group
+    return evolve(written, spec=evolve(written.spec, identity=below)) if hands_on(by, below) else written
 
 
 def request_of(job: Job) -> dict[str, Any]:

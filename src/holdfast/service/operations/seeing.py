@@ -351,7 +351,7 @@ class Seeing:
 
 def thing_of(job: Job) -> Thing:
     """Return what rights to a job depend on."""
-    return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid, job.group)
+    return Thing(Subject.JOB, job.queue, job.submitted_by, job.submitter_uid, job.group, job.id)
 
 
 def _subject(kind: type[Owner]) -> SubjectName:
@@ -359,4 +359,4 @@ def _subject(kind: type[Owner]) -> SubjectName:
 
 
 def _thing_of(found: Owner) -> Thing:
-    return Thing(_subject(type(found)), found.queue, found.submitted_by, found.submitter_uid, found.group)
+    return Thing(_subject(type(found)), found.queue, found.submitted_by, found.submitter_uid, found.group, found.id)

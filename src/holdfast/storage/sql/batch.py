@@ -237,7 +237,9 @@ class Batches:
         self.set_log = _insert(tables.set_log, ("set_id", "at", "kind", "body"), dialect)
         self.forgotten = _delete_by_id(tables.workloads, dialect)
         self.attempts = _upsert(tables.attempts, dialect)
-        self.runs = _upsert(tables.runs, dialect, but={"job_id", "attempt", "dispatch", "rank", "named", "devices"})
+        self.runs = _upsert(
+            tables.runs, dialect, but={"job_id", "attempt", "dispatch", "rank", "named", "devices", "token_digest"}
+        )
         self.history = _upsert(tables.history, dialect)
         self.nodes = _upsert(tables.nodes, dialect)
         self.events = _numbered_events(dialect)

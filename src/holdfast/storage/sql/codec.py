@@ -165,6 +165,7 @@ def run_row(run: Run) -> tuple[Any, ...]:
         run.generation,
         dump_json(run.devices) if run.devices else None,
         None if run.interrupted is None else run.interrupted._value_,
+        run.token_digest or None,
     )
 
 
@@ -323,7 +324,7 @@ class Reader:
     def run(self, row: Row) -> Run:
         """Build a run from its row."""
         uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended = row[:15]
-        outcome, progress, failure, decision, generation, devices, interrupted = row[15:]
+        outcome, progress, failure, decision, generation, devices, interrupted, digest = row[15:]
         share = self._words.setdefault
         return Run(
             uid=uid,
@@ -344,6 +345,7 @@ class Reader:
             generation=generation,
             devices=() if devices is None else tuple(load_json(devices)),
             interrupted=None if interrupted is None else Interruption(interrupted),
+            token_digest=digest or "",
         )
 
     def history(self, row: Row) -> HistoryRow:

@@ -164,6 +164,12 @@ class SqlQueryStore(StorePart):
         read = codec.Reader()
         return [*sound(self._rows(RUNS.where(tables.runs.c.job_id == job_id)), read.run)]
 
+    def run(self, uid: str) -> Run | None:
+        read = codec.Reader()
+        return next(
+            iter(sound(self._rows(select(tables.runs).where(tables.runs.c.uid == storable(uid))), read.run)), None
+        )
+
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         read = codec.Reader()
         rows = self._rows(select(tables.history).where(history_of(job_id)))

@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 
 from holdfast.api.http.serving.browser import SignIn
 from holdfast.api.http.serving.errors import respond, respond_status
+from holdfast.domain.access.job_tokens import BEGINS as JOBS_BEGIN
 from holdfast.domain.access.tokens import BEGINS
 from holdfast.domain.record import Struct
 from holdfast.domain.units import format_memory
@@ -94,7 +95,7 @@ class Entrance(Struct, frozen=True):
             Unauthenticated: It opens nothing.
             Unavailable: Nobody can say now.
         """
-        if text.startswith(BEGINS):
+        if text.startswith((BEGINS, JOBS_BEGIN)):
             return await to_thread.run_sync(shown, text)
         if text.count(".") != _DOTS:
             raise Unauthenticated(hint=hint)

@@ -65,6 +65,8 @@ class Surroundings(NamedTuple):
     """Maps the time a status was entered to when waiting in it began to count."""
     lease_s: float = 0.0
     """Of executors: a silent one may still run its programs for that long."""
+    token_digest: Callable[[str], str] = lambda _: ""
+    """Of the token that a run is given which has one of its own, by its uid."""
 
 
 def waiting_attempt(job: Job) -> Attempt:

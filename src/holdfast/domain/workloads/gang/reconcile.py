@@ -165,8 +165,9 @@ def begin(
     attempt = evolve(waiting, dispatch=dispatch, request=job.request)
     runs = {}
     for rank, ((executor, node), devices) in enumerate(places):
+        uid = f"{job.id}-{number}-{rank}-{dispatch}"
         run = Run(
-            uid=f"{job.id}-{number}-{rank}-{dispatch}",
+            uid=uid,
             job_id=job.id,
             attempt=number,
             rank=rank,
@@ -175,6 +176,7 @@ def begin(
             node=node,
             request=job.request,
             devices=devices,
+            token_digest=around.token_digest(uid) if spec.identity else "",
         )
         runs[run.uid] = run
     begun = evolve(

@@ -42,6 +42,9 @@ def _where(seen: Seen, table: Table) -> ColumnElement[bool]:
 
 
 def _in_place(place: Place, table: Table) -> ColumnElement[bool]:
+    if place.job:
+        key = table.c.id if "id" in table.c else table.c.job_id  # as of events
+        return key == storable(place.job)
     in_queue = table.c.queue == storable(place.queue) if place.queue else true()
     group = place.grouped
     return in_queue if group is None else and_(in_queue, in_group(table.c.group_name, group))
