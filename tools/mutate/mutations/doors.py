@@ -4,9 +4,60 @@ from __future__ import annotations
 
 from tools.mutate.mutation import Mutation
 
+_CONNECT, _GRPC, _JOBS = (f"e2e/test_fluster_{one}.py" for one in ("connect", "grpc", "jobs"))
+
 _ENDPOINTS, _STORED = "storage/sql/rows/endpoints.py", "contract/test_store_endpoints.py"
 
 MUTATIONS = (
+    Mutation(
+        "a launch whose name is taken is answered as if it was stored",
+        "service/submit.py",
+        "is_new=at not in known",
+        "is_new=True",
+        (f"{_JOBS}::test_a_launch_that_is_sent_again_is_answered_as_the_first_time_and_another_of_its_name_is_not",),
+    ),
+    Mutation(
+        "launches are read by what operators wrote when the first one came",
+        "service/launches.py",
+        "if known is None or known.version != version:",
+        "if known is None:",
+        ("e2e/test_fluster_losses.py::test_retries_that_are_set_while_the_server_runs_are_those_of_the_next_launch",),
+    ),
+    Mutation(
+        "what is too large is sent again",
+        "api/connect/compression.py",
+        'Rejected(Code.INVALID_ARGUMENT, f"the message is larger',
+        'Rejected(Code.RESOURCE_EXHAUSTED, f"the message is larger',
+        (f"{_CONNECT}::test_what_is_no_call_is_refused_with_the_code_that_connect_has_for_it",),
+    ),
+    Mutation(
+        "nobody's time is ever over",
+        "api/connect/serving.py",
+        "if timeout_s is None:",
+        "if timeout_s is not asked:",
+        (f"{_CONNECT}::test_what_is_no_call_is_refused_with_the_code_that_connect_has_for_it",),
+    ),
+    Mutation(
+        "refusals by gRPC are sentences alone",
+        "api/connect/grpc_serving.py",
+        "if not refused.problems:",
+        "if refused:",
+        (f"{_GRPC}::test_everything_that_is_wrong_stands_beside_the_sentence_as_far_as_headers_have_room",),
+    ),
+    Mutation(
+        "a call by gRPC whose message never comes is waited for",
+        "api/connect/grpc_serving.py",
+        "asyncio.timeout(self._limits.request_s)",
+        "asyncio.timeout(None)",
+        (f"{_GRPC}::test_who_hangs_or_holds_connections_keeps_nobody_else_from_being_answered",),
+    ),
+    Mutation(
+        "a retry that was due long ago is still waited for",
+        "dialects/fluster/status.py",
+        "if job.retry_at is not None and job.retry_at > now else 0",
+        "if job.retry_at is not None else 0",
+        ("unit/test_fluster_status.py",),
+    ),
     Mutation(
         "the endpoint of an attempt outlives it",
         _ENDPOINTS,
