@@ -20,8 +20,6 @@ ROOT = Path(__file__).resolve().parents[2]
 CASES: list[dict[str, Any]] = json.loads((ROOT / "tests/data/cases/fluster.json").read_text())
 MORE: list[dict[str, Any]] = json.loads((ROOT / "tests/data/cases/fluster-more.json").read_text())
 DIFFERENT = {"FL-056", "FL-065", "FL-074", "FL-075", "FL-089", "FL-091", "FL-092", "FL-107"}
-NOT_YET = {"FL-073"}
-"""A run of a job is not told where its controller is."""
 
 
 def named(name: str) -> dict[str, Any]:
@@ -33,8 +31,6 @@ def test_every_case_passes_or_is_listed(case: dict[str, Any]) -> None:
     if case["id"] in DIFFERENT:
         with pytest.raises(Deviates):
             check(case)
-    elif case["id"] in NOT_YET:
-        assert "FLUSTER_CONTROLLER_ADDRESS" in str(check(case))
     else:
         assert check(case) == []
 
@@ -47,7 +43,7 @@ def test_cases_of_the_same_kinds_with_other_numbers_and_phrases_pass(case: dict[
 def test_every_case_is_there_once() -> None:
     names = [case["id"] for case in CASES]
     assert len(names) == len(set(names)) == 79
-    assert set(names) >= DIFFERENT | NOT_YET
+    assert set(names) >= DIFFERENT
 
 
 def test_the_page_for_fluster_users_lists_every_deviation_with_its_reason() -> None:

@@ -39,7 +39,7 @@ class _Told:
         sent: dict[str, Any] = {"ports": given.get("ports", [])}
         if variables:
             sent["environment"] = cluster.EnvironmentConfig(env_vars=variables)
-        with programs() as opened:
+        with programs(str(given.get("controller", ""))) as opened:
             self.each = opened.run(name, failures=attempts - 1, writes=[writes] if writes else [], **sent)
             self.there = [Path(one["folder"]).is_dir() for one in self.each]
 

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +20,16 @@ from holdfast.api.fluster._generated import cluster
 from holdfast.app.entrance.pythons import RUNNER
 from holdfast.app.time import SystemClock
 from holdfast.compiled.codec import load_spec
-from holdfast.controller.controller import Controller
+from holdfast.controller.controller import Controller, ControllerSettings
 from holdfast.domain.job import Resources
 from holdfast.engines.process.engine import ProcessEngine
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.executor.executor import Executor
 from holdfast.fluster.launching import packed
 from holdfast.ports.engine import NodeInfo
+from holdfast.service.access.job_tokens import RunTokens
 from holdfast.storage.blobs import BlobFiles
-from tools.cases.fluster_door import FlusterDoor
+from tools.cases.fluster_door import ADDRESS, FlusterDoor
 from tools.cases.fluster_story import FINISHED
 from tools.memory_store import MemoryStore
 
@@ -72,8 +74,8 @@ class _Dice:
 class Programs:
     """A server without its sockets, whose programs tell what they found."""
 
-    def __init__(self, folder: Path) -> None:
-        """Start what starts programs."""
+    def __init__(self, folder: Path, controller: str) -> None:
+        """Start what starts programs, which are told that the controller is there."""
         self.folder = folder
         workspace = folder / "workspace"
         workspace.mkdir()
@@ -81,10 +83,15 @@ class Programs:
         self._workspace = packed(workspace)
         store, clock = MemoryStore(), SystemClock()
         runs = folder / "runs"
-        self._controller = Controller(store, clock=clock, dice=_Dice(), load_spec=load_spec, controller_epoch="cases")
+        tokens = RunTokens(b"of the cases")
+        settings = ControllerSettings(token_digest=tokens.digest)
+        self._controller = Controller(
+            store, clock=clock, dice=_Dice(), load_spec=load_spec, controller_epoch="cases", settings=settings
+        )
         nodes = [NodeInfo(WORKER, Resources(64_000, 64 << 30))]
         blobs = BlobFiles(folder / "blobs")
-        self._engine = ProcessEngine(runs, nodes=nodes, shim_idle_s=0.1, blob=blobs.path)
+        told = partial(tokens.told, controller)
+        self._engine = ProcessEngine(runs, nodes=nodes, shim_idle_s=0.1, blob=blobs.path, identity=told)
         self._changed = threading.Event()
         self._engine.on_change(self._changed.set)
         self._executor = Executor(WORKER, self._engine, self, clock=clock)
@@ -130,10 +137,10 @@ class Programs:
 
 
 @contextmanager
-def programs() -> Iterator[Programs]:
-    """Open a folder for programs, which goes with them."""
+def programs(controller: str = "") -> Iterator[Programs]:
+    """Open a folder for programs, which goes with them; they are told that the controller is there."""
     with tempfile.TemporaryDirectory(prefix="holdfast-cases-") as folder:
-        opened = Programs(Path(folder))
+        opened = Programs(Path(folder), controller or f"http://{ADDRESS}")
         try:
             yield opened
         finally:
