@@ -155,7 +155,8 @@ ENDS = ("ok", "fails", "retries alone", "failures alone", "within both", "both u
 ended(*(f"/end/{name}" for name in ENDS))
 for name in ENDS:
     say(f"end: {name}", told, f"/end/{name}")
-    say(f"error: {name}", lambda: job_of(f"/end/{name}").error)
+    if name != "badly set up":  # which quotes the log
+        say(f"error: {name}", lambda: job_of(f"/end/{name}").error)
 raw.terminate_job(C.TerminateJobRequest(job_id="/end/kicked to failed"))
 ended("/end/kicked to failed")
 say("end: kicked to failed", told, "/end/kicked to failed")
@@ -224,11 +225,10 @@ say("another that begins alike", lambda: state("/kin/topless") in ("PENDING", "R
 say("launch a child of what has ended", launched, "/kin/top/late", "true")
 launched("/kin/top", "sleep", "100")
 say("children once their parent is another", listed, job_id_prefix="/kin/top/")
-for name, script in (("succeeds", "sleep 2"), ("breaks", "sleep 2; exit 3")):
+for name, script in (("succeeds", "sleep 6"), ("breaks", "sleep 6; exit 3")):
     launched(f"/kin/{name}", *sh(script))
-    launched(f"/kin/{name}/kid", "sleep", "20")
-    ended(f"/kin/{name}")
-    time.sleep(2)
+    launched(f"/kin/{name}/kid", "sleep", "100")
+    ended(f"/kin/{name}", f"/kin/{name}/kid")
     say(f"a child whose parent {name}", lambda: state(f"/kin/{name}/kid"))
 for name in ("top", "topless", "succeeds", "breaks"):
     raw.terminate_job(C.TerminateJobRequest(job_id=f"/kin/{name}"))
@@ -274,10 +274,10 @@ say("states of many", lambda: dict(raw.get_job_state(
 
 # lines
 
-launched("/log/talk", *sh("for n in 1 2 3 4 5; do echo line $n; done; echo last"), replicas=2)
+launched("/log/talk", *sh("for n in 1 2 3 4 5; do echo line $n; done; echo last; sleep 100"), replicas=2)
 launched("/log/talk/kid", *sh("echo below"))
 launched("/log/levels", *sh("echo ERROR: told; echo err >&2"))
-ended("/log/talk", "/log/talk/kid", "/log/levels")
+ended("/log/talk/kid", "/log/levels")
 EXACT, PREFIX, REGEX = (getattr(logging_pb2, f"MATCH_SCOPE_{one}") for one in ("EXACT", "PREFIX", "REGEX"))
 
 def settled(source, number):
@@ -309,6 +309,9 @@ LOGS = {
 }
 for what, (source, scope, more) in LOGS.items():
     say(f"lines: {what}", printed, source, scope, **more)
+
+raw.terminate_job(C.TerminateJobRequest(job_id="/log/talk"))
+ended("/log/talk")
 
 def in_parts(source):
     cursor, found = 0, []

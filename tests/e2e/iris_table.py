@@ -239,10 +239,6 @@ TABLE = (
                     [["WORKER_FAILED", 0, 2, [[number, "WORKER_FAILED", 0] for number in range(3)]]],
                 ],
             ),
-            "error: badly set up": (
-                "",
-                "LaunchFailed: its preparation failed: exit code 3, bash: [iris setup] step 1/2 failed: exit code 3",
-            ),
         },
     ),
     Difference(

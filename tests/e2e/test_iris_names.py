@@ -79,7 +79,8 @@ class Heir(Connected):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlusterServer]:
     server = FlusterServer(tmp_path_factory.mktemp("door"))
-    server.open()
+    with server.start() as client:
+        client.put_settings({"access": {"admin": ["user:ann"], "user": ["user:bob"]}, "othersSee": "nothing"})
     yield server
     server.clean_up()
 
@@ -176,11 +177,10 @@ def test_what_is_no_name_is_refused_as_what_only_its_sender_can_mend(heir: Heir,
 def test_a_name_of_somebody_else_is_not_given_away_and_says_nothing_of_its_job(
     server: FlusterServer, heir: Heir
 ) -> None:
-    with server.client() as client:
-        client.put_settings({"access": {"admin": ["user:ann"], "user": ["user:bob"]}, "othersSee": "nothing"})
-        bob = Heir(server, client.create_token("bob", user="bob").token)
     assert heir.launch("/ann/mine", "true") == "OK"
     heir.until("/ann/mine", "SUCCEEDED")
+    with server.client() as client:
+        bob = Heir(server, client.create_token("bob", user="bob").token)
     recreate = job.EXISTING_JOB_POLICY_RECREATE
     assert [bob.launch("/ann/mine"), bob.launch("/ann/mine", existing_job_policy=recreate)] == ["already_exists"] * 2
     assert (bob.state("/ann/mine"), bob.listed(job_id_prefix="/ann/mine"), heir.state("/ann/mine")) == (
