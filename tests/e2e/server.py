@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -18,6 +17,7 @@ import pytest
 from holdfast.client import Client
 from holdfast.errors import Unavailable
 from tests import databases
+from tests.e2e import commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from holdfast.wire.jobs import JobView
 
-HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
+HOLDFAST = commands.HOLDFAST
 PATIENCE_S = 60.0
 SOON_S = 0.02
 
@@ -41,6 +41,9 @@ def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 
 
 class Server:
     """The server of one data directory: at most one process at a time."""
+
+    forks_commands = False
+    """Whether commands are forked from a process that has read all of the program: for tests with many."""
 
     def __init__(self, folder: Path, **environ: str) -> None:
         """Remember the directory; nothing is started yet."""
@@ -95,6 +98,8 @@ class Server:
 
     def run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command of whoever has this data directory, with a text as its input."""
+        if self.forks_commands:
+            return commands.run(words, self.environ, text, patience_s=PATIENCE_S)
         return subprocess.run(
             [*HOLDFAST, *words],
             env=self.environ,
