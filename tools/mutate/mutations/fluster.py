@@ -101,14 +101,18 @@ MUTATIONS = (
         "sdk/calls/entrypoint.py",
         "if os.getpid() == begun_as:  # else",
         "if True:  # else",
-        ("integration/test_fluster_entrypoint.py",),
+        (
+            "integration/test_fluster_entrypoint.py::test_of_a_call_that_forks_only_the_one_that_was_begun_leaves_something",
+        ),
     ),
     Mutation(
         "a result may be of any size",
         "sdk/calls/entrypoint.py",
         "if len(body) > LARGEST_RESULT:",
         "if len(body) > LARGEST_RESULT + 1:",
-        ("integration/test_fluster_entrypoint.py",),
+        (
+            "integration/test_fluster_entrypoint.py::test_a_result_of_the_largest_size_is_left_and_one_byte_more_is_refused",
+        ),
     ),
     Mutation(
         "lines of one moment are told again with those that follow",
@@ -187,6 +191,8 @@ MUTATIONS = (
         "engines/process/shim/supervisor/inputs.py",
         "    codecs.lookup(_OF_NAMES)  # likewise\n",
         "",
-        ("e2e/test_fluster_pythons.py",),
+        (
+            "e2e/test_fluster_pythons.py::test_as_another_account_a_call_its_workspace_packages_and_result_are_that_account_s",
+        ),
     ),
 )
