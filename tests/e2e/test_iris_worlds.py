@@ -126,15 +126,18 @@ done([int(ended.state), ended.failure_count, ended.error, [text for _, text in l
     assert "never" not in printed
 
 
-def test_a_task_launches_and_waits_for_a_child_by_what_it_is_told(door: IrisServer) -> None:
+def test_a_task_launches_and_waits_for_a_child_by_what_it_is_told_with_its_own_token(door: IrisServer) -> None:
     ended, family = door.iris()(
         """
 script = '''
 import os
+from iris.cluster.client.job_info import get_job_info
 from iris.cluster.client.remote_client import RemoteClusterClient
 from iris.cluster.types import Entrypoint, EnvironmentSpec, JobName, TaskAttempt
 from iris.rpc import job_pb2
-client = RemoteClusterClient(os.environ["IRIS_CONTROLLER_URL"], timeout_ms=20000)
+shown = get_job_info().credentials.interceptors()
+assert shown
+client = RemoteClusterClient(os.environ["IRIS_CONTROLLER_URL"], timeout_ms=20000, interceptors=shown)
 me = TaskAttempt.from_wire(os.environ["IRIS_TASK_ID"]).task_id.parent
 child = client.submit_job(
     me.child("kid"), Entrypoint.from_command("echo", "from below"),
