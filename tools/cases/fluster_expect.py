@@ -165,6 +165,14 @@ def _running_jobs(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a c
     return wanted if wanted in ("empty", "none") and not running else running
 
 
+def _attempts(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a case
+    """Return the earlier attempts: how many there are, or what a case asks of each."""
+    listed = story.status["attempts"]
+    if isinstance(wanted, int) or len(listed) != len(wanted):
+        return len(listed) if isinstance(wanted, int) else listed
+    return [_fields(one, of_it) for one, of_it in zip(listed, wanted, strict=True)]
+
+
 def _available_at(story: Story, _: object) -> object:
     """Return until when it waits: now, or before it was placed at instants that the case names."""
     placed = any(name.startswith("at_") for name in story.at)
@@ -218,7 +226,7 @@ def _again(story: Story, _: object) -> object:
     return story.executions > before
 
 
-def _waits(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a case
+def _waits(story: Story, wanted: Any) -> list[float]:  # noqa: ANN401 - of a case
     return story.delays[: len(wanted)] if len(story.delays) >= len(wanted) else story.delays
 
 
@@ -310,9 +318,10 @@ LOOKS: dict[str, Callable[[Story, Any], object]] = {
         name: _field(name)
         for name in (
             *("failure_count", "preemption_count", "current_attempt_id", "exit_code", "worker_id", "started_at_ms"),
-            *("max_retries_failure", "max_retries_preemption"),
+            *("max_retries_failure", "max_retries_preemption", "job_id", "parent_job_id"),
         )
     },
+    "attempts": _attempts,
     "retry_available_at_ms": _available_at,
     "finished_at_ms": _finished,
     "finished_at": _attempt_finished,
@@ -331,6 +340,10 @@ LOOKS: dict[str, Callable[[Story, Any], object]] = {
     "dispatched_again": _again,
     "ever_dispatched": lambda story, wanted: _again(story, wanted) or story.executions > 0,
     "delays_s": _waits,
+    **dict.fromkeys(
+        ("delays_ms", "retry_delays_ms"),
+        lambda story, wanted: [round(one * 1000) for one in _waits(story, wanted)],
+    ),
     "delay_s": lambda story, _: story.delays[-1] if story.delays else None,
     "overflow": lambda story, _: story.delays[-1] > LONG_S,
     "classified": _infrastructure,

@@ -209,7 +209,7 @@ def _name(found: Given, value: str) -> bool | None:
 
 def _endpoint(found: Given, value: str) -> bool | None:
     """Read ``NAME`` or ``NAME at ...`` of what the program that runs registers."""
-    match = re.fullmatch(rf"({_NAME.pattern})(?: at [\w -]+)?", value)
+    match = re.fullmatch(rf"({_NAME.pattern})(?: at [\w.: -]+)?", value)
     if match is None:
         return False
     found.endpoint, found.begins = match[1], "running"
