@@ -195,9 +195,11 @@ def test_a_job_of_kubernetes_is_suspended_and_resumed(shell: Shell) -> None:
 def test_a_job_of_kubernetes_is_forgotten_when_its_time_to_live_is_over(shell: Shell) -> None:
     manifest = JOB.format(name="brief").replace("spec:\n", "spec:\n  ttlSecondsAfterFinished: 0\n", 1)
     (shell.folder / "brief.yaml").write_text(manifest)
+    (shell.folder / "lasting.yaml").write_text(JOB.format(name="lasting"))
+    assert shell.run("submit", "-f", str(shell.folder / "lasting.yaml"), "--wait").returncode == 0
     assert shell.run("submit", "-f", str(shell.folder / "brief.yaml")).returncode == 0
     wait_until(lambda: shell.run("get", "job", "brief").returncode == 3, "a job that is gone")
-    assert shell.run("get", "job", "kube").returncode == 0, "what has no time to live stays"
+    assert shell.run("get", "job", "lasting").returncode == 0, "what has no time to live stays"
     assert shell.run("logs", "brief").returncode == 3
 
 
