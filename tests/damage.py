@@ -30,6 +30,7 @@ VICTIMS: Mapping[str, Callable[[str], ColumnElement[bool]]] = {
     "specs": lambda key: tables.specs.c.digest == select(_JOBS.spec).where(_JOBS.id == key).scalar_subquery(),
     "workloads": lambda key: tables.workloads.c.id == key,
     "set_log": lambda key: tables.set_log.c.set_id == key,
+    "endpoints": lambda key: tables.metadata.tables["endpoints"].c.job_id == key,
     "names": lambda key: tables.metadata.tables["names"].c.job_id == key,
 }
 """Which rows are a workload's, by the tables that have such rows."""
@@ -147,6 +148,11 @@ def damage(url: str, victims: Mapping[Damage, list[str]]) -> None:
         connection.execute(insert(tables.requests).values(asked))
         for each in every_damage():
             table = tables.metadata.tables[each.table]
+            if each.table == "endpoints":
+                texts = dict.fromkeys(("system", "name", "address", "job_name"), "x")
+                [job_id] = victims[each]
+                answers = {"id": each.name, "job_id": job_id, "attempt": 1, "rank": 0, "metadata": "{}", **texts}
+                connection.execute(insert(table).values(answers))
             whose = [true()] if each.table in SHARED else map(VICTIMS[each.table], victims[each])
             rows = [
                 connection.execute(update(table).where(one).values({each.column: GARBAGE})).rowcount for one in whose

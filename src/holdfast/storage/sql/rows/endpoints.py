@@ -15,6 +15,7 @@ from holdfast.errors import Conflict
 from holdfast.ports.endpoints import Endpoint
 from holdfast.storage.rules import gone_job, not_running, too_many_endpoints
 from holdfast.storage.sql import declared, tables
+from holdfast.storage.sql.damage import sound
 from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.rows.conditions import begins_with, in_group, seen_by
 
@@ -61,14 +62,14 @@ class SqlEndpointStore(StorePart):
     def endpoint(self, key: str) -> Endpoint | None:
         """Return the endpoint of an id, also of an attempt that is over."""
         with self._database.reading() as connection:
-            row = connection.execute(select(*_COLUMNS).where(_ROWS.id == storable(key))).first()
-        return None if row is None else _read(row)
+            rows = connection.execute(select(*_COLUMNS).where(_ROWS.id == storable(key)))
+            return next(sound(rows, _read), None)
 
     def endpoints(self, where: EndpointFilter, now: float) -> Sequence[Endpoint]:
         """List the endpoints of attempts that run and whose lease is not over, in the order in which they came."""
         query = select(*_COLUMNS).join(tables.jobs, _RUNS).where(_lasts(now), *_meant(where)).order_by(_ROWS.seq)
         with self._database.reading() as connection:
-            return [_read(row) for row in connection.execute(query)]
+            return [*sound(connection.execute(query), _read)]
 
     def delete_endpoints(self, now: float, *, limit: int) -> int:
         """Forget up to ``limit`` endpoints that nobody finds any more; returns how many."""
