@@ -89,3 +89,21 @@ def test_of_children_that_are_launched_while_their_parent_ends_none_is_left(
     assert door.ended("a").state == SUCCEEDED
     wait_until(lambda: all(one.state in FINISHED for one in door("ListJobs").jobs), "the end of all")
     assert len(door("ListJobs").jobs) == answers.count("launched") + 1
+
+
+def test_what_others_launched_below_a_job_keeps_its_owner_from_nothing(fluster: FlusterServer) -> None:
+    with fluster.start() as admin:
+        admin.put_settings({"access": {"user": ["user:ann", "user:bob"]}})
+        tokens = [admin.create_token(name, role="user", user=name).token for name in ("ann", "bob")]
+    ann, bob = (Connected(fluster, token) for token in tokens)
+    ann("LaunchJob", launch("a", FOREVER, cpu=0))
+    bob("LaunchJob", launch("a/his", FOREVER, cpu=0))
+    bob("LaunchJob", launch("a/b/alone", FOREVER, cpu=0))
+    all_run(bob, "a/his", "a/b/alone")
+    asked = cluster.Controller.TerminateJobRequest(job_id="a")
+    assert bob.refused("TerminateJob", asked).code in {"permission_denied", "not_found"}
+    ann("TerminateJob", asked)
+    assert ann.ended("a").state == KILLED
+    his = bob.ended("a/his")
+    assert (his.state, his.error) == (KILLED, "its parent, job a, has ended: Cancelled")
+    assert bob.status("a/b/alone").state == cluster.JOB_STATE_RUNNING, "there is no job a/b that it is a child of"

@@ -49,7 +49,7 @@ def a_hold_is_not_told(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_end_of_a_job_set_is_not_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(JobSets, "_told_of", lambda _self, _row, _now: ())
+    patch.setattr(JobSets, "told_of", lambda _self, _row, _now: ())
 
 
 def ids_are_made_anew_for_each_try(patch: pytest.MonkeyPatch) -> None:

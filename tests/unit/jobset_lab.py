@@ -58,7 +58,9 @@ class SetLab(Lab):
         self.plan = plan
         now = self.clock.now()
         text, stored = dump_set(document), dump_set_spec(spec)
-        row = JobSet(id=f"set-{spec.name}", name=spec.name, created_at=now, manifest=text, spec=stored)
+        row = JobSet(
+            id=f"set-{spec.name}", name=spec.name, created_at=now, manifest=text, spec=stored, queue=spec.queue_name
+        )
         jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
         self.store.submit(Submission(jobs, owner=row))
         return row.id

@@ -50,7 +50,8 @@ class ArrayLab(Lab):
         return self.plan(order)
 
     def submit_array(self, spec: ArraySpec) -> None:
-        row = Array(id=spec.name, name=spec.name, spec=dump_spec(spec), created_at=self.clock.now())
+        stored, now, queue = dump_spec(spec), self.clock.now(), spec.job.queue
+        row = Array(id=spec.name, name=spec.name, spec=stored, created_at=now, queue=queue)
         self.store.submit(Submission([], owner=row))
 
     def array(self) -> Array:

@@ -60,6 +60,7 @@ def test_an_order_for_a_program_has_all_that_its_job_asks_for(lab: Lab) -> None:
         checkpointed_exit_code=85,
         inputs=(Input("data", data="eA=="),),
         prepare=Preparation(("make", "ready")),
+        identity="everything",
         checkpoints_of=("id-0",),
         **WATCHED,
     )
@@ -108,6 +109,7 @@ def test_an_order_for_a_pod_has_all_that_its_template_asks_for(lab: Lab) -> None
     order = ordered(lab, spec)
     assert left_out(order, NO_ORDER) == {
         "checkpointed_exit_code",
+        "identity",
         "inputs",
         "preparation",
         "ports",

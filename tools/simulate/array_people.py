@@ -98,7 +98,8 @@ class ArrayPeople:
             max_failures=chance.choice((None, None, 0, 2)),
             at_least=chance.choice((None, None, 1, total)),
         )
-        row = Array(id=f"id-{name}", name=name, spec=dump_spec(spec), created_at=self._scene.agenda.now())
+        now, queue = self._scene.agenda.now(), spec.job.queue
+        row = Array(id=f"id-{name}", name=name, spec=dump_spec(spec), created_at=now, queue=queue)
 
         def submit() -> None:
             self._scene.store().submit(Submission([], owner=row))

@@ -88,7 +88,13 @@ class SetPeople:
         self.asks(document)
         spec, text = _read(document), dump_set(document)
         row = JobSet(
-            id=f"id-{name}", name=name, created_at=now, manifest=text, spec=dump_set_spec(spec), updated_at=now
+            id=f"id-{name}",
+            name=name,
+            created_at=now,
+            manifest=text,
+            spec=dump_set_spec(spec),
+            updated_at=now,
+            queue=spec.queue_name,
         )
         jobs = [job for job, _ in jobs_of(row, spec, "id-{}".format)]
 

@@ -94,8 +94,8 @@ def list_jobs(asked: Asked, _sent: cluster.Controller.ListJobsRequest) -> cluste
 def terminate_job(asked: Asked, sent: cluster.Controller.TerminateJobRequest) -> None:
     """End a job and all below it, the deepest first; what has ended stays as it ended."""
     named, name = NamedJobs(asked.backend, SYSTEM), _name(sent.job_id)
-    named.find(asked.caller, name)
-    JobBatches(asked.backend).cancel(asked.caller, named.meant(asked.caller, name), TERMINATED)
+    job = named.find(asked.caller, name)
+    JobBatches(asked.backend).cancel_family(asked.caller, job, named.meant(asked.caller, name), TERMINATED)
 
 
 def _name(job_id: str) -> str:
@@ -119,7 +119,7 @@ def _told(asked: Asked, names: Mapping[str, str], details: Sequence[JobDetail]) 
     settings, now, told = asked.door.launches.known.catalogue().settings, asked.backend.clock.now(), []
     for detail in details:
         status: dict[str, Any] = told_status(detail, now, settings)
-        if status.get("worker_id"):
+        if detail.attempts:  # whose logs are there also while none runs
             status["worker_address"] = asked.door.address
         told.append(cluster.JobStatus(job_id=names[detail.job.id], **status))
     return told

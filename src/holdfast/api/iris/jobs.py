@@ -73,7 +73,8 @@ def described(asked: Asked, jobs: Sequence[Job], *, has_children: Container[str]
 def terminate_job(asked: Asked, sent: controller.Controller.TerminateJobRequest) -> job.Empty:
     """End a job and all below it; what has ended is left alone."""
     found = required(asked, sent.job_id)
-    JobBatches(asked.backend).cancel(asked.caller, jobs_named(asked).meant(asked.caller, found.group), _TERMINATED)
+    where = jobs_named(asked).meant(asked.caller, found.group)
+    JobBatches(asked.backend).cancel_family(asked.caller, found, where, _TERMINATED)
     return job.Empty()
 
 

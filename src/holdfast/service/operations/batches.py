@@ -45,6 +45,19 @@ class JobBatches(Struct, frozen=True):
         """
         return self._ask(RequestKind.CANCEL, Right.CANCEL, caller, where, reason)
 
+    @asks(Right.CANCEL, Subject.JOB)
+    def cancel_family(self, caller: Caller, job: Job, where: JobFilter, reason: str) -> Sequence[Job]:
+        """Ask for a job to be cancelled, and for what is below it; returns the jobs.
+
+        What others launched below it, and the caller may not cancel, is left to end with its parent.
+
+        Raises:
+            Forbidden: The job itself is not for the caller to cancel.
+        """
+        seeing, kind = self.backend.seeing(caller), RequestKind.CANCEL
+        seeing.require(Right.CANCEL, [job])
+        return self._send(kind, seeing.able(Right.CANCEL, self._found(kind, caller, where)), caller, reason)
+
     @asks(Right.PREEMPT, Subject.JOB)
     def preempt(self, caller: Caller, where: JobFilter, reason: str = "", *, node: str = "") -> Sequence[Job]:
         """Ask for the places of jobs, or only for those on a node; returns the jobs that were meant.
@@ -92,15 +105,24 @@ class JobBatches(Struct, frozen=True):
     def _ask(
         self, kind: RequestKind, right: Right, caller: Caller, where: JobFilter, reason: str, *, payload: str = ""
     ) -> Sequence[Job]:
+        found = self._found(kind, caller, where)
+        self.backend.seeing(caller).require(right, found)
+        return self._send(kind, found, caller, reason, payload)
+
+    def _found(self, kind: RequestKind, caller: Caller, where: JobFilter) -> list[Job]:
+        """Return the jobs that are meant; of those to be cancelled the deepest first."""
         store, seeing = self.backend.store, self.backend.seeing(caller)
         where = evolve(seeing.listed(where), states=where.states or ACTIVE)
-        cancels = kind is RequestKind.CANCEL
         meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
-        found = [job for job in meant if job.of_set is None] if cancels else meant
-        seeing.require(right, found)
-        if cancels:
-            found.sort(key=_depth, reverse=True)
-        control = Control(JOBS, store, self.backend.clock, make_room=self.backend.make_room)
+        if kind is not RequestKind.CANCEL:
+            return meant
+        return sorted((job for job in meant if job.of_set is None), key=_depth, reverse=True)
+
+    def _send(
+        self, kind: RequestKind, found: Sequence[Job], caller: Caller, reason: str, payload: str = ""
+    ) -> Sequence[Job]:
+        backend = self.backend
+        control = Control(JOBS, backend.store, backend.clock, make_room=backend.make_room)
         for start in range(0, len(found), MOST_AT_ONCE):
             ids = tuple(job.id for job in found[start : start + MOST_AT_ONCE])
             control.send(kind, ids, reason, by=caller, payload=payload)

@@ -281,8 +281,7 @@ class NamedJobs(Struct, frozen=True):
         Raises:
             Forbidden: It is not the caller's to end.
         """
-        self.backend.seeing(caller).require(Right.CANCEL, [job])
-        JobBatches(self.backend).cancel(caller, self.meant(caller, name), reason)
+        JobBatches(self.backend).cancel_family(caller, job, self.meant(caller, name), reason)
 
     @asks(Right.WATCH, Subject.JOB)
     def names(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, str]:

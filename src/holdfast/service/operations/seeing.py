@@ -159,6 +159,12 @@ class Seeing:
         for job in jobs if reach(self._who, right, Subject.JOB) is not Reach.ALL else ():
             self._require(right, thing_of(job), job.id, plainly=False)
 
+    def able(self, right: Right, jobs: Sequence[Job]) -> list[Job]:
+        """Return those of these jobs to which it may do so."""
+        if reach(self._who, right, Subject.JOB) is Reach.ALL:
+            return [*jobs]
+        return [job for job in jobs if decide(self._who, right, thing_of(job), self._grants) is None]
+
     def _found(self, reference: str, right: Right = Right.WATCH) -> Job:
         """Find a job: of several that a name or a prefix may mean, its own comes first, whoever made others since."""
         with suppress(NotFound):
