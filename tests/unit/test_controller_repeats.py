@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.domain.job import JobState
-from holdfast.domain.lifecycle import RunStatus
+from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.record import evolve
 from holdfast.engines.simulated.life import SimulatedRun
+from holdfast.ports.engine import Observation, RunPhase
 from holdfast.ports.exchange import ExchangeRequest
 from holdfast.ports.requests import RequestKind
-from tests.unit.conftest import Lab, exits, job_named
+from tests.unit.conftest import Lab, exits, job_named, retrying
 
-if TYPE_CHECKING:
-    from holdfast.ports.engine import Observation
-
+FOREVER = SimulatedRun(duration_s=None)
 STUBBORN = SimulatedRun(duration_s=None, term_delay_s=40.0)
 _lives = count(1)
 
@@ -39,6 +37,22 @@ def test_a_run_that_has_ended_is_not_ended_again_by_who_tells_it_again(lab: Lab)
     assert [run.status for run in before] == [RunStatus.TERMINATED, RunStatus.RUNNING]
     tell(lab, ended, lab.engine.observe()[f"{job}-1-1-1"])
     assert (lab.runs(job), lab.store.quarantined()) == (before, {})
+
+
+def test_what_is_told_of_an_earlier_attempt_or_of_a_run_that_nobody_knows_changes_nothing(lab: Lab) -> None:
+    job = lab.submit(
+        job_named("job", retrying(5)), lambda order: exits(3, after_s=1.0) if order.attempt == 1 else FOREVER
+    )
+    lab.pass_s(20)
+    before = lab.job(job), lab.attempts(job), lab.runs(job)
+    assert [(attempt.number, attempt.status) for attempt in before[1]][-1] == (2, AttemptStatus.RUNNING)
+    running, over = lab.engine.observe()[f"{job}-2-0-1"], exits(0).outcome
+    stale, unknown = (Observation(uid, RunPhase.FINISHED, outcome=over) for uid in (f"{job}-1-0-1", f"{job}-9-0-1"))
+    for _ in range(2):
+        lab.clock.time += 0.1
+        tell(lab, stale, unknown, running)
+    assert (lab.job(job), lab.attempts(job), lab.runs(job)) == before
+    assert lab.store.quarantined() == {}
 
 
 def test_a_run_that_is_to_stop_is_still_to_stop_when_it_is_told_that_it_runs(lab: Lab) -> None:
