@@ -122,6 +122,10 @@ def test_what_is_too_large_is_its_senders_mistake(channel: grpc.Channel) -> None
     assert (code, "larger than the 67,108,864 bytes" in told) == ("INVALID_ARGUMENT", True)
 
 
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+"""How a connection of gRPC begins: its preface, and settings that set nothing."""
+
+
 def test_who_hangs_or_holds_connections_keeps_nobody_else_from_being_answered(fluster: FlusterServer) -> None:
     """Of 200 files, REST keeps some, however many connections others hold."""
     fluster.environ = {**fluster.environ, "HOLDFAST_REQUEST_TIMEOUT": "1s"}
@@ -133,7 +137,7 @@ def test_who_hangs_or_holds_connections_keeps_nobody_else_from_being_answered(fl
     try:
         for at, one in enumerate(idle):
             with suppress(OSError):
-                one.sendall((b"GET / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\0" * 99)[at % 3])
+                one.sendall((b"GET / HTTP/1.1\r\n\r\n", HELLO, HELLO, HELLO)[at % 4])
         door("LaunchJob", launch("meanwhile", TRUE))
         assert door.ended("meanwhile").state == cluster.JOB_STATE_SUCCEEDED
     finally:

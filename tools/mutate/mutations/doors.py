@@ -248,4 +248,11 @@ MUTATIONS = (
         "missing)",
         ("unit/test_controller.py",),
     ),
+    Mutation(
+        "whoever holds connections to a door of gRPC takes everybody's files",
+        "api/connect/grpc_serving.py",
+        '            ("grpc.max_allowed_incoming_connections", self._limits.connections),\n',
+        "",
+        ("e2e/test_fluster_grpc.py::test_who_hangs_or_holds_connections_keeps_nobody_else_from_being_answered",),
+    ),
 )

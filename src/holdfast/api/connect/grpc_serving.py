@@ -155,7 +155,7 @@ class GrpcServer:
 
         self._answering += 1
         try:
-            return (await self._setup.answered(method, len(body), answered, self._landing)).SerializeToString()
+            return await self._setup.answered(method, len(body), answered, _told, self._landing)
         finally:
             self._answering -= 1
 
@@ -194,3 +194,7 @@ def _beside(refused: Rejected) -> tuple[tuple[str, bytes], ...]:
     if not refused.problems:
         return ()
     return ((DETAILS, fitting(refused.message, refused.problems, described, written)),)
+
+
+def _told(message: Message) -> bytes:
+    return message.SerializeToString()

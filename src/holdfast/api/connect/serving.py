@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format
@@ -64,19 +65,35 @@ class Setup(Struct, frozen=True):
     """Has calls answered together that are small, where the door does so with any."""
 
     async def answered(
-        self, method: Method, size: int, call: Callable[[], Message | Future[Message]], landing: Landing
-    ) -> Message:
+        self,
+        method: Method,
+        size: int,
+        call: Callable[[], Message | Future[Message]],
+        told: Callable[[Message], bytes],
+        landing: Landing,
+    ) -> bytes:
         """Have a call answered in another thread: together with others if it may be, and its message is small.
+
+        Args:
+            method: What is called.
+            size: Bytes of its message.
+            call: Answers it.
+            told: Writes the answer; in that thread, too, as lists are long.
+            landing: Where answers come in.
 
         Raises:
             Rejected, HoldfastError: It is refused.
         """
+
+        def whole() -> bytes | Future[Message]:
+            found = call()
+            return found if isinstance(found, Future) else told(found)
+
         together = self.together if method.together and size <= _SMALL else None
-        found: Any = self.threads.submit(call) if together is None else together(call)
+        found: Any = self.threads.submit(whole) if together is None else together(whole)
         while isinstance(found, Future):
             found = await landing.wait(found)
-        answer: Message = found
-        return answer
+        return found if isinstance(found, bytes) else told(found)
 
     def answer(self, method: Method, asked: Asked, sent: Message) -> Message | Future[Message]:
         """Answer a call.
@@ -159,7 +176,7 @@ class Connect:
         loop = asyncio.get_running_loop()
         if self._landing is None:
             self._landing = Landing(loop)
-        told = written(await self._setup.answered(method, size, answered, self._landing), kind)
+        told = await self._setup.answered(method, size, answered, partial(written, kind=kind), self._landing)
         told_of = [(b"content-type", kind.encode()), (b"accept-encoding", ", ".join(compression.NAMES).encode())]
         if wanted != compression.IDENTITY and len(told) >= compression.LEAST:
             told = await loop.run_in_executor(self._setup.threads, compression.compress, wanted, told)
