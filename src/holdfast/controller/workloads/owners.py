@@ -58,10 +58,12 @@ class OwnerRules(Struct, Generic[R, S], frozen=True):
 
 def show(owners: Sequence[Owners[Any, Any]], job: Job, work: JobWork | None = None) -> None:
     """Show a job to the workload that it is part of; one without ``work`` is a gang."""
-    child = job.child
-    for owner in owners if child is not None else ():
-        if child is not None and child.set_id in owner.works:
-            owner.see_gang(job) if work is None else owner.see(owner.works[child.set_id], job, work)
+    if (child := job.child) is None:
+        return
+    for owner in owners:
+        if (found := owner.works.get(child.set_id)) is not None:
+            owner.see_gang(job) if work is None else owner.see(found, job, work)
+            return
 
 
 class Owners(Generic[R, S]):

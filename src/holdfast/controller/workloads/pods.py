@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.plan import PodPlan
     from holdfast.domain.workloads.kubejob.pods import LivePod
 
+NO_BARRIER = Barrier()
+
 
 class Pods:
     """The pods of all Kubernetes Jobs."""
@@ -79,7 +81,7 @@ class Pods:
             attempt=active.attempt,
             plan=plan,
             runs=active.runs,
-            barrier=self._barrier(active.job) if plan.in_place else Barrier(),
+            barrier=self._barrier(active.job) if plan.in_place else NO_BARRIER,
             categories=catalog.categories,
             cap=catalog.catalogue.settings.global_max_retries,
             patience=patience,
@@ -96,7 +98,7 @@ class Pods:
     def _barrier(self, job: Job) -> Barrier:
         work = self._sets.get(job.child.set_id) if job.child is not None else None
         if work is None:
-            return Barrier()
+            return NO_BARRIER
         state = work.row.state
         uncounted = state.restarts - state.restarts_counted
         return Barrier(state.in_place_previous, state.in_place_current, uncounted)

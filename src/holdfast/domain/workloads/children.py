@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.job import ChildOf, Job, JobState
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.dependencies import waits_for
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -195,13 +195,8 @@ def gang_of(job: Job) -> Child:
 def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
     """Show a job to its owner; ``first`` is the global index of the first that was made from the same."""
     at, state = job.child, record.state
-    ended = state.finished if state.conditions else None  # mostly there are none
-    target = state.condition("FailureTarget") if state.conditions and ended is None else None
-    told, phase = ended or target, ChildPhase.ACTIVE
-    if ended is not None:
-        phase = ChildPhase.SUCCEEDED if ended.type == "Complete" else ChildPhase.FAILED
     group, index = ("", 0) if at is None else (at.group, at.index)
-    return Child(
+    found = Child(
         name=job.name,
         group=group,
         index=index,
@@ -209,16 +204,28 @@ def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
         generation=record.generation,
         restart=record.restart,
         job_restart=record.job_restart,
-        phase=phase,
-        reason=told.reason if told is not None else "",
-        message=told.message if told is not None else "",
-        failed_at=told.since if told is not None else 0.0,
-        certain=target is not None,
         active_pods=state.active,
         ready_pods=state.ready,
         succeeded_pods=state.succeeded,
         suspended=record.suspended,
         size=None if record.parallelism is None else (record.parallelism, record.completions),
         deleting_since=record.deleting_since,
+    )
+    if not state.conditions:  # as of most
+        return found
+    ended = state.finished
+    told = ended or state.condition("FailureTarget")
+    if told is None:
+        return found
+    phase = ChildPhase.ACTIVE
+    if ended is not None:
+        phase = ChildPhase.SUCCEEDED if ended.type == "Complete" else ChildPhase.FAILED
+    return evolve(
+        found,
+        phase=phase,
+        reason=told.reason,
+        message=told.message,
+        failed_at=told.since,
+        certain=ended is None,
         at_once=ended is not None,
     )

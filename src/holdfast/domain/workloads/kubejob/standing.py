@@ -86,7 +86,9 @@ class _Moving:
 
 
 def made(attempt: Attempt, pods: Collection[PodsAre], now: float) -> Sequence[tuple[Step, Attempt]]:
-    """Return the steps an attempt makes now, each with the attempt as it leaves it."""
+    """Return the steps an attempt makes now, each with the attempt as it leaves it; none while no pod does anything."""
+    if not pods:
+        return ()
     moving = _Moving(attempt, pods)
     advance(PODS, moving, now)
     return moving.made
