@@ -303,4 +303,11 @@ TABLE = (
             "launch: an old client": ("FAILED_PRECONDITION", "/wrong/an old client"),
         },
     ),
+    Difference(
+        "`IRIS_TASK_TOKEN`",
+        "Set where the cluster knows accounts",
+        "Set in each attempt",
+        "A task launches its children by a token of its own",
+        {"token of a task": (False, True)},
+    ),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.fluster_stage import FINISHED, Connected, FlusterServer, RefusedError, cluster, fluster, launch
 from tests.e2e.server import wait_until
 
@@ -67,6 +69,7 @@ def test_children_end_also_when_their_parent_ended_while_no_server_was_there(
     assert [door.ended(name).state for name in ("a", "a/b")] == [SUCCEEDED, KILLED]
 
 
+@pytest.mark.slow
 def test_of_children_that_are_launched_while_their_parent_ends_none_is_left(
     fluster: FlusterServer, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def test_an_endpoint_is_there_while_its_attempt_runs_and_never_after(
     assert door.refused("RegisterEndpoint", sent).code == "failed_precondition"
 
 
+@pytest.mark.slow
 def test_endpoints_outlive_their_server_and_not_what_ended_meanwhile(fluster: FlusterServer, tmp_path: Path) -> None:
     door, gate = fluster.open(), tmp_path / "gate"
     door("LaunchJob", launch("stays", "#!/bin/sh\nsleep 1000\n", cpu=0))

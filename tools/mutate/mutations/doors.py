@@ -131,8 +131,8 @@ MUTATIONS = (
     Mutation(
         "parents end before their children",
         "service/operations/batches.py",
-        "            found.sort(key=_depth, reverse=True)",
-        "            found.sort(key=_depth)",
+        "key=_depth, reverse=True)",
+        "key=_depth)",
         ("e2e/test_fluster_jobs.py::test_terminating_a_job_ends_all_below_it_the_deepest_first",),
     ),
     Mutation(
