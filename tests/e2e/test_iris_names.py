@@ -181,8 +181,9 @@ def test_a_name_of_somebody_else_is_not_given_away_and_says_nothing_of_its_job(
     heir.until("/ann/mine", "SUCCEEDED")
     with server.client() as client:
         bob = Heir(server, client.create_token("bob", user="bob").token)
-    recreate = job.EXISTING_JOB_POLICY_RECREATE
-    assert [bob.launch("/ann/mine"), bob.launch("/ann/mine", existing_job_policy=recreate)] == ["already_exists"] * 2
+    policies = (job.EXISTING_JOB_POLICY_RECREATE, job.EXISTING_JOB_POLICY_KEEP)
+    assert bob.launch("/ann/mine") == "already_exists"
+    assert [bob.launch("/ann/mine", existing_job_policy=one) for one in policies] == ["already_exists"] * 2
     assert (bob.state("/ann/mine"), bob.listed(job_id_prefix="/ann/mine"), heir.state("/ann/mine")) == (
         "",
         [],
