@@ -200,13 +200,6 @@ MUTATIONS = (
         (f"{_AS}by_a_token_programs_run_as_its_users_account_or_the_one_named_for_it_and_never_as_root",),
     ),
     Mutation(
-        "answers over a kept connection wait for acknowledgements",
-        "app/connections.py",
-        "connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)",
-        "connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)",
-        ("e2e/test_kept_connections.py::test_the_calls_of_a_kept_connection_do_not_wait_for_acknowledgements",),
-    ),
-    Mutation(
         "whoever a proxy asks for comes in at a door as who shows nothing",
         "app/entrance/doors.py",
         "if self.entrance.hosts is not None or not _FORWARDED.isdisjoint(headers):",
