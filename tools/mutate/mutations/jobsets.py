@@ -8,8 +8,8 @@ MUTATIONS = (
     Mutation(
         "a job that still runs is taken to be gone as soon as it is deleted",
         "domain/workloads/children.py",
-        "at_once=ended is not None,",
-        "at_once=True,",
+        "        deleting_since=record.deleting_since,\n    )\n    if not state.conditions:",
+        "        deleting_since=record.deleting_since,\n        at_once=True,\n    )\n    if not state.conditions:",
         ("unit/test_hops.py",),
     ),
     Mutation(
