@@ -15,6 +15,13 @@ MUTATIONS = (
         ("e2e/test_shortages.py::test_nothing_begins_where_little_memory_is_left",),
     ),
     Mutation(
+        "a long answer goes out in one piece",
+        "api/http/serving/memory.py",
+        "while len(body) - sent > _PIECE:",
+        "while len(body) - sent > _ROOM:",
+        ("unit/test_long_answers.py",),
+    ),
+    Mutation(
         "a node that is short gets all the work there is",
         "controller/placement.py",
         "return place.short is None or place.short.admits_one(now)",

@@ -6,6 +6,7 @@ request in it. What is large is therefore made by Python, which says so; and not
 
 from __future__ import annotations
 
+import asyncio
 import mmap
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 _ROOM = 16 * 1024 * 1024
 """Bytes that must be left for each request that is being answered: what a page in full takes a few times."""
+_PIECE = 64 * 1024
+"""Bytes of an answer that are handed to the server at a time: it copies them, and waits until they are on their way."""
+_PATIENCE_S, _PAUSE_S = 30.0, 0.05
+"""How long an answer that has begun waits for the memory that its next piece takes, and how long between two looks."""
 
 
 def require_memory(requests: int = 1) -> None:
@@ -47,7 +52,7 @@ class MemoryGate:
 
         async def begin(message: Message) -> None:
             self._unanswered.discard(request)
-            await send(message)
+            await _send_in_pieces(message, send)
 
         try:
             require_memory(len(self._unanswered) + 1)
@@ -59,3 +64,23 @@ class MemoryGate:
             await self._app(scope, receive, begin)
         finally:
             self._unanswered.discard(request)
+
+
+async def _send_in_pieces(message: Message, send: Send) -> None:
+    body, sent = message.get("body", b""), 0
+    while len(body) - sent > _PIECE:
+        await _until_there_is_room()
+        await send({**message, "body": body[sent : sent + _PIECE], "more_body": True})
+        sent += _PIECE
+    await send({**message, "body": body[sent:]} if sent else message)
+
+
+async def _until_there_is_room() -> None:
+    """Wait until a piece can be copied as often as its way out takes: an answer that has begun cannot be refused."""
+    for _ in range(int(_PATIENCE_S / _PAUSE_S)):
+        try:
+            bytearray(4 * _PIECE)
+        except MemoryError:
+            await asyncio.sleep(_PAUSE_S)
+        else:
+            return
