@@ -4,25 +4,31 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.compiled.codec import dump_spec
+from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import ControllerSettings
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
-from holdfast.domain.job import ChildOf, Job, Resources
+from holdfast.domain.event_mapping import Outbox
+from holdfast.domain.job import ChildOf, Job, JobState, Resources
+from holdfast.domain.notifier import Notify, Occasion
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
+from holdfast.ports.store import Changes
 from holdfast.service.operations.nodes import Nodes
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
 from tools.memory_store import MemoryStore
+from tools.simulate.invariants.notifications import NotificationChecks
+from tools.simulate.invariants.record import Record
 from tools.simulate.world import World
 
 if TYPE_CHECKING:
@@ -85,3 +91,18 @@ def test_people_of_a_world_release_the_tasks_of_an_array_with_it(release: Callab
     world.record.jobs.update({job.id: job for job in (task, other)})
     release(world, row)
     assert world.record.released == {row.id, task.id}
+
+
+def test_a_job_that_is_held_is_held_once_also_where_it_is_reprioritized_meanwhile() -> None:
+    spec = JobSpec("work", ("true",), notify=(Notify("me", (Occasion.HOLD,)),))
+    queued = Job("a", "work", "default", 0, 1.0, dump_spec(spec))
+    held = evolve(queued, state=JobState.HELD, updated_at=2.0)
+    record, outbox, told = Record(), Outbox(load_spec), 0
+    checks = NotificationChecks(record)
+    for before, after in pairwise([queued, held, evolve(held, priority=1), evolve(held, priority=1, reason="mine")]):
+        changes = Changes()
+        outbox.job_changed(changes.events, before, after, changes.notifications)
+        record.jobs[after.id] = after
+        checks.check(changes)
+        told += len(changes.notifications)
+    assert told == 1

@@ -10,6 +10,7 @@ from holdfast.domain.events import (
     JobCancelled,
     JobFailed,
     JobHeld,
+    JobReprioritized,
     JobSetEnded,
     JobSucceeded,
     JobWaiting,
@@ -85,7 +86,7 @@ class NotificationChecks:
 
     def _happened(self, job: Job, event: Event) -> Iterator[tuple[str, set[Occasion]]]:
         was_held = job.id in self._held
-        if not isinstance(event, JobWaiting | AttemptEnded):
+        if not isinstance(event, JobWaiting | JobReprioritized | AttemptEnded):
             self._held.discard(job.id)
         match event:
             case JobSucceeded():
