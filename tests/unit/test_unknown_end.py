@@ -10,7 +10,7 @@ from holdfast.dialects.manifests import manifest_warnings, read_manifest
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.failure import Cause, EndedBy, Failure, RunOutcome
-from holdfast.domain.job import JobState
+from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
@@ -18,6 +18,8 @@ from holdfast.domain.policy.explain import explain
 from holdfast.domain.policy.model import Action, RetryHistory, RetryPolicy, RetrySettings, Rule, UnknownEnd
 from holdfast.domain.workloads.gang.policies import unknown_end_policy
 from holdfast.engines.simulated.life import SimulatedRun
+from holdfast.ports.engine import NodeInfo
+from holdfast.ports.requests import RequestKind
 from holdfast.service.operations.nodes import Nodes
 from tests.unit.conftest import Lab, job_named
 from tests.unit.test_shortages import refusal
@@ -207,3 +209,18 @@ def test_a_drained_job_of_which_nobody_knows_the_end_is_not_started_elsewhere(
     (attempt,) = lab.attempts(job)[:1]
     assert attempt.failure is not None
     assert attempt.failure.conditions == {"Evicted", "ExecutorLost", "EndUnknown"}
+
+
+def test_what_was_told_to_stop_on_a_machine_that_was_replaced_meanwhile_has_run(lab: Lab) -> None:
+    job = lab.submit(job_named("job", on_unknown_end=HOLD), FOREVER)
+    lab.pass_s(2)
+    lab.ask(RequestKind.PREEMPT, job)
+    lab.tick()
+    lab.use(NodeInfo("n0", Resources(4000, 8 << 30)))
+    lab.restart_controller()
+    lab.pass_s(5)
+    [run], [attempt] = lab.runs(job), lab.attempts(job)
+    assert attempt.failure is not None
+    assert attempt.failure.conditions == {"Preempted", "ExecutorLost", "EndUnknown"}
+    assert run.may_have_run
+    assert (lab.job(job).state, len(lab.orders)) == (JobState.HELD, 1)

@@ -117,7 +117,8 @@ class Observations:
         self._heard.setdefault(run.executor, self._steady())
         if restored and run.status not in RUN_TERMINAL:
             self._restored.add(run.uid)
-        if run.status is RunStatus.RUNNING or run.uid in self._restored:
+        began = run.started_at is not None and run.status not in RUN_TERMINAL
+        if began or run.uid in self._restored:
             self._expected.setdefault(run.executor, []).append(run.uid)
 
     def take(self, request: ExchangeRequest, now: float) -> bool:

@@ -64,8 +64,8 @@ MUTATIONS = (
     Mutation(
         "a restored database starts what was only about to start",
         "controller/observations.py",
-        "if run.status is RunStatus.RUNNING or run.uid in self._restored:",
-        "if run.status is RunStatus.RUNNING:",
+        "if began or run.uid in self._restored:",
+        "if began:",
         ("unit/test_pause.py",),
     ),
     Mutation(

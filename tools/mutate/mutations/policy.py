@@ -207,6 +207,13 @@ MUTATIONS = (
         _UNKNOWN,
     ),
     Mutation(
+        "a new controller does not miss what was told to stop",
+        "controller/observations.py",
+        "began = run.started_at is not None and run.status not in RUN_TERMINAL",
+        "began = run.status is RunStatus.RUNNING",
+        _UNKNOWN,
+    ),
+    Mutation(
         "what onUnknownEnd says comes before the user's rules",
         "domain/policy/compiled.py",
         "listed[place:place] = _listed(unknown_end)",
