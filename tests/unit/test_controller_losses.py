@@ -10,6 +10,7 @@ import pytest
 from holdfast.domain.events import NodeLost
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.model import Action, Backoff, DecisionCode, RetryPolicy, Rule
+from holdfast.engines.simulated import SimulatedEngine
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo, RunPhase
 from holdfast.ports.events import EventFilter
@@ -21,10 +22,20 @@ from tests.unit.conftest import Lab, exits, job_named, retrying
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from holdfast.ports.clock import SteadyClock
+
 MACHINE = NodeInfo("n0", Resources(64_000, 64 << 30))
 TICK_S = 0.25
 FOREVER = SimulatedRun(duration_s=None)
 EVERY_JOB = JobFilter()
+
+
+class Off:
+    """The clock of a machine, which somebody set wrongly."""
+
+    def __init__(self, right: SteadyClock, by_s: float) -> None:
+        self.steady = right.steady
+        self.now = lambda: right.now() + by_s
 
 
 class Stage:
@@ -121,6 +132,20 @@ def test_a_loss_is_an_event_that_says_who_was_there(stage: Stage) -> None:
     assert (lost.executor, lost.nodes, lost.taken) == ("local", ("n0",), 3)
     assert sorted(job for job, _ in lost.jobs) == sorted(jobs)
     assert all(4 < ran_s <= lost.longest_s < 8 for _, ran_s in lost.jobs)
+
+
+@pytest.mark.parametrize("off_s", [-300.0, 300.0])
+def test_how_long_a_job_was_there_does_not_depend_on_the_clock_of_its_machine(stage: Stage, off_s: float) -> None:
+    lab = stage.lab
+    lab.engine = SimulatedEngine(Off(lab.clock, off_s), (MACHINE,), script=lambda _: FOREVER)
+    lab.restart_executor()
+    jobs = stage.submit(2)
+    lab.pass_s(5)
+    began = [run.started_at for job in jobs for run in lab.runs(job)]
+    stage.lose()
+    [lost] = stage.lost()
+    assert began == [lab.clock.time - 5] * 2
+    assert [ran_s for _, ran_s in lost.jobs] == [5.0] * 2
 
 
 def test_a_job_alone_at_every_loss_harms_nobody_and_goes_on(stage: Stage) -> None:

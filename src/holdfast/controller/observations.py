@@ -234,7 +234,7 @@ class Observations:
         row = _REPORTS.get(observation.phase)
         status = None if row is None else row.moves.get(run.status)
         if status is not None:
-            started = (observation.started_at or now) if row is RUN_STARTED else None
+            started = _began(run, observation.started_at, now) if row is RUN_STARTED else None
             self._state.put_run(active, evolve(run, status=status, status_since=now, started_at=started))
             if started is not None:
                 self.shortages.heard(active.runs[run.uid], now)
@@ -256,3 +256,8 @@ class Observations:
         self._state.put_run(active, ended)
         if outcome.lost and run.uid not in self._restored:  # which says nothing against the job nor its executor
             self.losses.ended.append(ended)
+
+
+def _began(run: Run, told: float | None, now: float) -> float:
+    """Return when a program began, which its machine's clock tells: after it was handed out, and before now."""
+    return min(max(told or now, run.status_since), now)

@@ -207,6 +207,13 @@ MUTATIONS = (
         _UNKNOWN,
     ),
     Mutation(
+        "how long a job was at a loss is told by the clock of its machine",
+        "controller/observations.py",
+        "return min(max(told or now, run.status_since), now)",
+        "return told or now",
+        ("unit/test_controller_losses.py",),
+    ),
+    Mutation(
         "a new controller does not miss what was told to stop",
         "controller/observations.py",
         "began = run.started_at is not None and run.status not in RUN_TERMINAL",
