@@ -13,6 +13,7 @@ from holdfast.compiled.codec import dump_spec, load_spec
 from holdfast.controller.controller import ControllerSettings
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
+from holdfast.domain.devices import Device
 from holdfast.domain.event_mapping import Outbox
 from holdfast.domain.job import ChildOf, Job, JobState, Resources
 from holdfast.domain.notifier import Notify, Occasion
@@ -27,6 +28,7 @@ from holdfast.service.operations.nodes import Nodes
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, group, manifest
 from tools.memory_store import MemoryStore
+from tools.simulate.invariants.ending import EndChecks
 from tools.simulate.invariants.notifications import NotificationChecks
 from tools.simulate.invariants.record import Record
 from tools.simulate.world import World
@@ -106,3 +108,18 @@ def test_a_job_that_is_held_is_held_once_also_where_it_is_reprioritized_meanwhil
         checks.check(changes)
         told += len(changes.notifications)
     assert told == 1
+
+
+def test_a_retry_may_wait_in_the_end_for_somebody_who_mends_a_device_but_for_no_node_that_was_tried() -> None:
+    world = World(1, MemoryStore)
+    well, ill, bare = (node for machine in world.machines for node in machine.all_nodes()[:1])
+    gpu = Device("GPU-0", 0, "L4")
+    for machine, node, devices in zip(
+        world.machines, (well, ill, bare), ((gpu,), (evolve(gpu, health="fan is broken"),), ()), strict=True
+    ):
+        machine.report(evolve(node, capacity=evolve(node.capacity, gpu=len(devices)), devices=devices))
+    ends = EndChecks(world.record, world.sets, world._arrays, world._dependencies, world.programs, world.machines)
+    spec = JobSpec("work", ("true",), resources=Resources(100, 0, 1))
+    job = Job("a", "work", "default", 0, 1.0, dump_spec(spec), spec.resources)
+    kept_off = [(), (well.name,), (ill.name,), (well.name, ill.name)]
+    assert [ends._may_wait(evolve(job, avoid_nodes=nodes)) for nodes in kept_off] == [False, True, False, False]

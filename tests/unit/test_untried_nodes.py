@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.domain.devices import Device
 from holdfast.domain.events import JobRetryScheduled
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import JobState, Resources
@@ -135,6 +136,19 @@ def test_it_waits_for_an_untried_node_that_is_in_use_cordoned_or_short_of_room()
     nodes(lab).uncordon(BY, "a")
     lab.pass_s(10)
     assert (lab.job(job).state, where(lab, job)) == (JobState.SUCCEEDED, ["b", "a"])
+
+
+def test_it_waits_for_an_untried_node_whose_gpu_is_in_trouble_until_somebody_mends_it() -> None:
+    lab, one = Lab(), Resources(1000, 0, 1)
+    tried, ill = (NodeInfo(name, evolve(one, memory=1 << 30), {}, (Device(f"GPU-{name}", 0, "L4"),)) for name in "ab")
+    lab.use(tried, evolve(ill, devices=(evolve(ill.devices[0], health="fan is broken"),)))
+    job = lab.submit(job_named("job", untried(), resources=one), fails_until(2))
+    lab.pass_s(900)
+    told = "needs 1 gpu, GPU-b is not healthy: fan is broken; it was tried on a"
+    assert (lab.job(job).state, lab.job(job).reason) == (JobState.QUEUED, told)
+    lab.use(tried, ill)
+    lab.pass_s(5)
+    assert (lab.job(job).state, where(lab, job)) == (JobState.SUCCEEDED, ["a", "b"])
 
 
 def test_a_node_that_joins_while_it_waits_takes_it() -> None:

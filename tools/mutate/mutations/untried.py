@@ -42,6 +42,13 @@ MUTATIONS = (
         _TESTS,
     ),
     Mutation(
+        "no untried node is waited for whose GPU is in trouble",
+        "domain/workloads/retry.py",
+        "    return not ever_fits(anywhere, places) and",
+        "    return not ever_fits(anywhere, [one for one in places if not any(it.health for it in one.devices)]) and",
+        _TESTS,
+    ),
+    Mutation(
         "a pod for which no untried node is left waits forever",
         "controller/workloads/kubejobs.py",
         "        if never:\n            active, work, name = self._pods.waiting[key]\n",

@@ -48,7 +48,12 @@ class EndChecks:
         self._sets = sets
         self._programs = programs
         self._machines = machines
-        self._places = [_place(machine.name, node) for machine in machines for node in machine.all_nodes()]
+        nodes = [(machine.name, node) for machine in machines for node in machine.all_nodes()]
+        self._places = [_place(*each) for each in nodes]
+        self._mended = [
+            Place((name, node.name), node.capacity, node.labels, devices=node.devices) for name, node in nodes
+        ]
+        """What the nodes could give if somebody mended their devices."""
         self.cluster: Collection[str] = ()
         """Names of what the whole cluster has, which is enough for any job by itself."""
 
@@ -74,8 +79,15 @@ class EndChecks:
         return any(self._record.jobs[job.id].state is JobState.HELD for job in self._sets.jobs[row.id].values())
 
     def _hopeless(self, job: Job) -> bool:
-        shape = evolve(shape_of(job, load_spec(job.spec)), avoid_nodes=frozenset())  # for those alone nobody waits
-        return not ever_fits(on_nodes(shape, self.cluster), self._places)
+        """Whether a job waits for a place that does not exist, or for somebody who mends a device.
+
+        One that is kept off nodes waits for a device of another, and fails if no other has any that would do.
+        """
+        shape = evolve(shape_of(job, load_spec(job.spec)), avoid=None, avoid_devices=())
+        shape = on_nodes(shape, self.cluster)
+        if not ever_fits(evolve(shape, avoid_nodes=frozenset()), self._places):
+            return True
+        return ever_fits(shape, self._mended) and not ever_fits(shape, self._places)
 
     def _array_may_wait(self, row: Array) -> bool:
         if row.ended or row.deleting:
