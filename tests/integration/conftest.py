@@ -69,6 +69,7 @@ class Fields(TypedDict, total=False):
     checkpointed_exit_code: int | None
     preparation: Preparation | None
     inputs: tuple[Input, ...]
+    keeps_work: bool
     ports: tuple[str, ...]
     separate_logs: bool
     checkpoints_of: tuple[str, ...]
@@ -119,6 +120,7 @@ class Machine:
             checkpointed_exit_code=fields.get("checkpointed_exit_code"),
             preparation=fields.get("preparation"),
             inputs=fields.get("inputs", ()),
+            keeps_work=fields.get("keeps_work", True),
             ports=fields.get("ports", ()),
             separate_logs=fields.get("separate_logs", False),
             checkpoints_of=fields.get("checkpoints_of", ()),

@@ -187,6 +187,12 @@ def test_several_inline_policies_have_names_of_their_own() -> None:
         ({"inputs": [{"path": "/x", "text": "a"}]}, "spec.inputs[0].path", "is no path below the work directory"),
         ({"inputs": [{"path": "x", "blob": "A" * 64}]}, "spec.inputs[0].blob", "is no SHA-256"),
         ({"inputs": [{"path": "x", "text": "a"}], "workingDir": "/srv"}, "spec.inputs", "workingDir is another"),
+        ({"command": ["x"], "keepWorkDirectory": 0}, "spec.keepWorkDirectory", "must be a boolean"),
+        (
+            {"command": ["x"], "keepWorkDirectory": False, "workingDir": "/srv"},
+            "spec.keepWorkDirectory",
+            "workingDir is another, which always stays",
+        ),
         ({"prepare": {"timeout": "1m"}}, "spec.prepare.command", "is required"),
         ({"prepare": {"command": ["true"], "timeout": 0}}, "spec.prepare.timeout", "must be more than 0"),
         ({"prepare": {"command": ["true"], "limit": 1}}, "spec.prepare.limit", "unknown field"),

@@ -30,9 +30,6 @@ def _has(*names: str) -> Callable[[Case], bool]:
     return lambda case: not {*names}.isdisjoint(case["expect"])
 
 
-_WORK = tuple(f"attempt_{attempt}_workdir" for attempt in range(10))
-
-
 def _members_differ(case: Case) -> bool:
     given = case["given"]
     budgets = given.get("max_retries_failure")
@@ -72,11 +69,6 @@ DEVIATIONS = (
         " or too long for it",
         _has("workdir_basename"),
         frozenset({"workdir_basename"}),
-    ),
-    Deviation(
-        "the work directory of an attempt stays until its job is deleted: what a failed one left can be looked at",
-        _has(*_WORK),
-        frozenset(_WORK),
     ),
     Deviation(
         "a stale report is not logged: executors tell all they have at each exchange, so that it is nothing rare",

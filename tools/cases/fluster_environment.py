@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ _WITHOUT_EFFECT = frozenset({"max_retries_failure", "max_retries_preemption"})
 """As many retries are asked for as the case needs."""
 _ATTEMPT = re.compile(r"(?:the )?(first|second|third|fourth)(?: (attempt|retry))?")
 _PLACES = ("first", "second", "third", "fourth")
+_REMOVAL_S, _LOOK_S = 5.0, 0.01
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -41,7 +43,7 @@ class _Told:
             sent["environment"] = cluster.EnvironmentConfig(env_vars=variables)
         with programs(str(given.get("controller", ""))) as opened:
             self.each = opened.run(name, failures=attempts - 1, writes=[writes] if writes else [], **sent)
-            self.there = [Path(one["folder"]).is_dir() for one in self.each]
+            self.there = [not _is_removed(Path(one["folder"])) for one in self.each]
 
     @property
     def last(self) -> Mapping[str, Any]:
@@ -51,6 +53,14 @@ class _Told:
     def numbers(self, attempt: int) -> list[str]:
         """List the ports of an attempt."""
         return [value for name, value in sorted(self.each[attempt]["environ"].items()) if "FLUSTER_PORT_" in name]
+
+
+def _is_removed(folder: Path) -> bool:
+    """Say whether a work directory is removed, which happens soon after the end of its attempt was told."""
+    until = time.monotonic() + _REMOVAL_S
+    while folder.is_dir() and time.monotonic() < until:
+        time.sleep(_LOOK_S)
+    return not folder.is_dir()
 
 
 def attempts_of(given: object) -> int:

@@ -111,6 +111,7 @@ def _order(active: Active, run: Run, now: float) -> RunOrder:
         checkpointed_exit_code=spec.checkpointed_exit_code,
         inputs=spec.inputs,
         preparation=spec.prepare,
+        keeps_work=spec.keeps_work,
         identity=bool(spec.identity),
         ports=spec.ports,
         gpus=run.devices,

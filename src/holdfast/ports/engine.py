@@ -74,6 +74,8 @@ class RunOrder(Struct, frozen=True):
     preparation: Preparation | None = None
     """What is run before its program, in its place; what fails there is a launch that failed, and its deadline counts
     from the program's own start."""
+    keeps_work: bool = True
+    """Whether its work directory stays once it has ended; where not, it is removed soon after."""
     identity: bool = False
     """Whether its program is told where the server is, with a token of its own, which the engine looks up."""
     ports: tuple[str, ...] = ()

@@ -63,10 +63,24 @@ MUTATIONS = (
     ),
     Mutation(
         "an account can put more into what is being deleted",
-        "engines/process/removal.py",
+        "engines/process/shim/supervisor/removal.py",
         "            os.fchown(opened, os.geteuid(), -1)\n            os.fchmod(opened, _OURS)",
         "            os.fchmod(opened, _OURS)",
         ("integration/test_process_files.py",),
+    ),
+    Mutation(
+        "the work directory of every run is removed",
+        "engines/process/files.py",
+        '{} if order.keeps_work else {"clear": True}',
+        '{"clear": True}',
+        ("integration/test_process_work_directories.py",),
+    ),
+    Mutation(
+        "what an ended run leaves in its work directory stays",
+        "engines/process/shim/supervisor/process.py",
+        "            leftovers.clear(self._execution.program)\n",
+        "",
+        ("integration/test_process_work_directories.py",),
     ),
     Mutation(
         "jobs of a bulk that are nearly alike are taken for one",

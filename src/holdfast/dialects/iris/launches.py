@@ -91,6 +91,7 @@ def read_launch(given: Mapping[str, Any], controller: str, python: str, problems
         env={**program.env, "IRIS_JOB_ID": str(name)},
         inputs=files.inputs,
         prepare=program.prepare,
+        keeps_work=False,
         resources=resources.amounts,
         gpus=resources.gpus,
         gang=tasks or 1,

@@ -117,11 +117,20 @@ def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
         "notify": read_notify(spec),
         "inputs": read_inputs(spec),
         "prepare": read_preparation(spec, _read_command),
+        "keeps_work": _read_keeping(spec),
         "identity": BELOW if spec.flag("identity") else "",
         "warning": warning,
         "checkpointed_exit_code": read_checkpointed(spec, warning),
         "on_unknown_end": spec.choice("onUnknownEnd", UnknownEnd),
     }
+
+
+def _read_keeping(spec: Fields) -> bool:
+    keeps = spec.flag("keepWorkDirectory", default=True)
+    if not keeps and spec.has("workingDir"):
+        told = "is for each run's own work directory, and workingDir is another, which always stays"
+        spec.problem("keepWorkDirectory", told, hint="leave it out")
+    return keeps
 
 
 def _below(spec: Fields, job: JobSpec) -> str:

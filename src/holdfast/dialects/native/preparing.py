@@ -75,6 +75,8 @@ def _is_below(path: str) -> bool:
 def write_preparing(spec: JobSpec) -> dict[str, Any]:
     """Write what a job says about that, durations in seconds."""
     written: dict[str, Any] = {"identity": True} if spec.identity else {}
+    if not spec.keeps_work:
+        written["keepWorkDirectory"] = False
     if spec.inputs:
         written["inputs"] = [_write_input(each) for each in spec.inputs]
     if spec.prepare is not None:

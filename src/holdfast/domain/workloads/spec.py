@@ -120,6 +120,8 @@ class JobSpec(Struct, frozen=True):
     """What is put into the work directory of each run, at each start."""
     prepare: Preparation | None = None
     """What is run before its program, at each start."""
+    keeps_work: bool = True
+    """Whether the work directory of a run stays once that has ended, until the job is deleted."""
     children: ChildrenEnd = ChildrenEnd.WITH_JOB
     """When those jobs end that it launches as its children."""
     no_retry: bool = False

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
 from holdfast.engines.devices.visible import visible
-from holdfast.engines.process.removal import remove
 from holdfast.engines.process.shim import files
 from holdfast.engines.process.shim.records import (
     BEGAN_OF,
@@ -35,6 +34,7 @@ from holdfast.engines.process.shim.records import (
     TIMES_OF,
 )
 from holdfast.engines.process.shim.supervisor import times
+from holdfast.engines.process.shim.supervisor.removal import remove
 from holdfast.errors import InvalidRequest, Unavailable
 from holdfast.ports.engine import Observation, RunPhase
 from holdfast.ports.logs import LogPart, LogTimes
@@ -304,8 +304,8 @@ def launch_message(
 
 
 def _preparing(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) -> dict[str, Any]:
-    """Write down what is done before its program is started."""
-    message: dict[str, Any] = {}
+    """Write down what is done before its program is started, and with its work directory after it."""
+    message: dict[str, Any] = {} if order.keeps_work else {"clear": True}
     if order.inputs:
         message["inputs"] = _inputs(order, blob)
     if order.preparation is not None:

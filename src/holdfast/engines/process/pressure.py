@@ -16,7 +16,7 @@ from holdfast.domain.placement.pressure import Pressure, judge
 from holdfast.domain.shortage import Shortage
 from holdfast.engines.process import usage
 from holdfast.engines.process.files import job_directory
-from holdfast.engines.process.removal import remove
+from holdfast.engines.process.shim.supervisor.removal import remove
 from holdfast.errors import HoldfastError
 from holdfast.ports.engine import RunPhase
 

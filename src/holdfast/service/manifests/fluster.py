@@ -74,6 +74,7 @@ def written_launch(
         command=runs["command"],
         inputs=runs["inputs"],
         prepare=runs["prepare"],
+        keeps_work=False,
         queue=SYSTEM if SYSTEM in catalogue.queues else DEFAULT_QUEUE,
         group=name.parent,
         env={**env, **runs["env"], **_told(name)},

@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 20
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _KEPT = (
     *("uid", "node", "directory", "cwd", "memory", "deadline_s", "grace_s", "gang", "ports", "separate"),
-    *("stall", "gpus", "py_spy", "stack_signal", "warning", "group", "account", "prepare"),
+    *("stall", "gpus", "py_spy", "stack_signal", "warning", "group", "account", "prepare", "clear"),
 )
 """What of an order is needed to go on with a run that another supervisor started."""
 

@@ -14,6 +14,7 @@ from .. import moment
 from ..channel import Channel
 from ..record import SUFFIX, Record
 from ..records import SUPERVISORS
+from . import leftovers
 from .execution import Execution
 from .surroundings import entered, listen, wake_on_child
 
@@ -67,6 +68,7 @@ class Supervisor:
             self._execution.due(now)
             self._execution.look(now)
             self._tell()
+            leftovers.clear(self._execution.program)
 
     def _is_forgotten(self) -> bool:
         if self._channel is not None or self._execution.active or self._execution.notes.lag:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -48,7 +47,7 @@ def _remove(top: int, entry: os.DirEntry[str]) -> None:
 def _move_up(entry: os.DirEntry[str], folder: int, top: int) -> None:
     if entry.is_dir(follow_symlinks=False):
         with _taken(entry.name, folder):  # which has to be open to us to be moved
-            os.rename(entry.name, secrets.token_hex(_TOKEN_BYTES), src_dir_fd=folder, dst_dir_fd=top)
+            os.rename(entry.name, os.urandom(_TOKEN_BYTES).hex(), src_dir_fd=folder, dst_dir_fd=top)
     else:
         os.unlink(entry.name, dir_fd=folder)
 
