@@ -122,6 +122,9 @@ def test_a_retry_does_not_wait_longer_because_an_executors_clock_is_ahead(lab: L
         lab.pass_s(1)
         ahead.time = lab.clock.time + HOUR
     assert lab.job(job).state is JobState.SUCCEEDED
+    first, _ = lab.runs(job)
+    assert first.outcome is not None
+    assert (first.outcome.ran_s, first.ended_at) == (1.0, first.status_since)
 
 
 def test_a_running_job_outlives_a_step_back(lab: Lab) -> None:

@@ -214,14 +214,19 @@ class Run(Struct, frozen=True):
             row = RUN_ENDED if outcome.started else RUN_NEVER_STARTED
         # Where an executor's clock is ahead, ends lie in the future; a back-off that counts from there would be longer.
         ended_at, node = min(outcome.ended_at or at, at), outcome.node or self.node
+        began = outcome.started_at
+        if began is not None and outcome.ended_at > at:
+            began -= outcome.ended_at - at  # by the same clock, so that it is known how long it ran
         return evolve(
             self,
             node=node,
             status=row.moves[self.status],
             status_since=at,
-            started_at=outcome.started_at or self.started_at,
+            started_at=began or self.started_at,
             ended_at=ended_at,
-            outcome=evolve(outcome, node=node, executor=outcome.executor or self.executor, ended_at=ended_at),
+            outcome=evolve(
+                outcome, node=node, executor=outcome.executor or self.executor, started_at=began, ended_at=ended_at
+            ),
         )
 
     def lost(self, at: float, *, restored: bool = False) -> RunOutcome:

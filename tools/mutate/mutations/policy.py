@@ -207,6 +207,13 @@ MUTATIONS = (
         _UNKNOWN,
     ),
     Mutation(
+        "what ends on a machine whose clock is ahead ran for no time",
+        "domain/job.py",
+        "            began -= outcome.ended_at - at",
+        "            began -= 0.0",
+        ("unit/test_clock_jumps.py",),
+    ),
+    Mutation(
         "how long a job was at a loss is told by the clock of its machine",
         "controller/observations.py",
         "return min(max(told or now, run.status_since), now)",
