@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from holdfast.api.armada import jobs, nodes, policies, queues, submissions
 from holdfast.api.armada._generated.pool import PROTOCOL
-from holdfast.api.armada.calls import CALLS, Asked
+from holdfast.api.armada.calls import CALLS
 from holdfast.api.armada.refusals import Rejected
+from holdfast.api.connect.calls import Rpc
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.errors import HoldfastError
@@ -107,7 +108,7 @@ def test_no_message_is_answered_with_a_fault_of_ours(backend: Backend, call: tup
     method = PROTOCOL.service(call[0]).methods_by_name[call[1]]
     sent = Sender(seed).made_up(method.input_type.full_name)
     try:
-        found = CALLS[call](Asked(backend, Caller(WHO, 0.0)), sent)
+        found = CALLS[call](Rpc(backend, Caller(WHO, 0.0)), sent)
         for one in (found,) if found is None or isinstance(found, Message) else found:
             assert one is None or one.SerializeToString() is not None
     except (Rejected, HoldfastError) as error:

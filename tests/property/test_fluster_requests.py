@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.api.connect.calls import Asked
+from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.connect.serving import JSON, PROTO, read, written
 from holdfast.api.fluster.calls import CALLS
@@ -103,7 +103,7 @@ def test_no_message_is_answered_so_that_it_is_sent_again(door: Door, path: str, 
     sent = read(method.sent, kind, written(Sender(seed).fill(method.sent()), kind))
     refused = None
     try:
-        found = method.call(Asked(door.setup.backend, Caller(WHO, 0.0), door), sent)
+        found = method.call(Rpc(door.setup.backend, Caller(WHO, 0.0), door), sent)
         found = found.result(timeout=60) if isinstance(found, Future) else found
         assert found is None or (isinstance(found, Message) and written(found, kind) is not None)
     except (Rejected, HoldfastError) as error:

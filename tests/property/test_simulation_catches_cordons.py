@@ -13,7 +13,7 @@ from holdfast.controller.workloads.gangs import Gangs
 from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang import endings
-from holdfast.domain.workloads.gang.reconcile import Asked
+from holdfast.domain.workloads.gang.reconcile import Intervention
 from holdfast.ports.requests import Request, RequestKind
 from tools.simulate.operators import CORDONS_EVERY, FIRST_WITH_CORDONS, FIRST_WITH_PREEMPTIONS, PREEMPTIONS_EVERY
 from tools.simulate.run import simulate
@@ -60,7 +60,7 @@ def a_place_is_taken_again_and_again(patch: pytest.MonkeyPatch) -> None:
         reconcile(self, keys, now)
         for key in asked.intersection(keys, self._state.active):
             if self._state.active[key].attempt.status is AttemptStatus.RUNNING:
-                self._ask(self._state.jobs[key], now, Asked.PREEMPT, reason="asked by nobody")
+                self._ask(self._state.jobs[key], now, Intervention.PREEMPT, reason="asked by nobody")
 
     patch.setattr(Gangs, "ask", remembering)
     patch.setattr(Gangs, "reconcile", again)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.dialects.fluster.names import JobName, is_below, read_name
-from holdfast.dialects.fluster.resources import DISK, Asked, Offers, parse_size, read_resources
+from holdfast.dialects.fluster.resources import DISK, Offers, ResourceRequest, parse_size, read_resources
 from holdfast.domain.devices import Device, GpuSelector
 from holdfast.domain.terms.resources import Resources
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 GIB = 1 << 30
 
 
-def read(given: dict[str, Any] | None, offers: Offers = Offers()) -> Asked:  # noqa: B008 - it is frozen
+def read(given: dict[str, Any] | None, offers: Offers = Offers()) -> ResourceRequest:  # noqa: B008 - it is frozen
     problems: list[Problem] = []
     asked = read_resources(given, problems, offers)
     assert problems == []
@@ -50,7 +50,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 def test_a_job_that_asks_for_nothing_has_one_core_and_runs_once() -> None:
-    assert read(None) == read({}) == Asked(Resources(), 1)
+    assert read(None) == read({}) == ResourceRequest(Resources(), 1)
 
 
 def test_cores_memory_gpus_and_replicas() -> None:
@@ -63,7 +63,7 @@ def test_cores_memory_gpus_and_replicas() -> None:
     for device in devices:
         assert read({"device": device}).resources.gpu == 1
         assert read({"device": device}).gpus == GpuSelector()
-    assert read({"device": {"cpu": {"variant": "cpu"}}, "replicas": 0, "memory": ""}) == Asked()
+    assert read({"device": {"cpu": {"variant": "cpu"}}, "replicas": 0, "memory": ""}) == ResourceRequest()
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
@@ -98,7 +98,7 @@ def test_a_region_is_kept_to_where_there_are_nodes_of_it_and_else_that_is_said()
         asked = read({"regions": regions, "preemptible": True}, there)
         assert asked.node_selector == {}
         assert [one.path for one in asked.warnings] == ["resources.preemptible", "resources.regions"]
-    assert read({"regions": [], "preemptible": False}, there) == Asked()
+    assert read({"regions": [], "preemptible": False}, there) == ResourceRequest()
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.conclude import Judgement, Over, conclude
 from holdfast.domain.workloads.gang.reconcile import (
     HELD_BY_USER,
-    Asked,
     ExpireAttempt,
+    Intervention,
     Observed,
     Settled,
     StopAttempt,
@@ -194,57 +194,57 @@ def test_a_job_is_looked_at_again_when_time_changes_something(spec: JobSpec, job
 @pytest.mark.parametrize(
     ("job", "seen", "state", "orders", "closed"),
     [
-        (job_in(JobState.QUEUED), Observed(asked=Asked.CANCEL), JobState.CANCELLED, (), 2),
-        (job_in(JobState.QUEUED), Observed(waiting=WAITING, asked=Asked.CANCEL), JobState.CANCELLED, (), 2),
-        (job_in(JobState.HELD), Observed(waiting=WAITING, asked=Asked.CANCEL), JobState.CANCELLED, (), 2),
-        (job_in(JobState.HELD), Observed(asked=Asked.CANCEL), JobState.CANCELLED, (), None),
-        (job_in(JobState.BACKOFF, retry_at=NOW + 9), Observed(asked=Asked.CANCEL), JobState.CANCELLED, (), None),
+        (job_in(JobState.QUEUED), Observed(asked=Intervention.CANCEL), JobState.CANCELLED, (), 2),
+        (job_in(JobState.QUEUED), Observed(waiting=WAITING, asked=Intervention.CANCEL), JobState.CANCELLED, (), 2),
+        (job_in(JobState.HELD), Observed(waiting=WAITING, asked=Intervention.CANCEL), JobState.CANCELLED, (), 2),
+        (job_in(JobState.HELD), Observed(asked=Intervention.CANCEL), JobState.CANCELLED, (), None),
+        (job_in(JobState.BACKOFF, retry_at=NOW + 9), Observed(asked=Intervention.CANCEL), JobState.CANCELLED, (), None),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Asked.CANCEL),
+            Observed(RUNNING, asked=Intervention.CANCEL),
             JobState.RUNNING,
             (StopAttempt(CANCEL_JOB),),
             None,
         ),
         (
             job_in(JobState.RUNNING, cancel_requested=True),
-            Observed(RUNNING, asked=Asked.CANCEL),
+            Observed(RUNNING, asked=Intervention.CANCEL),
             JobState.RUNNING,
             (),
             None,
         ),
-        (job_in(JobState.QUEUED), Observed(asked=Asked.HOLD), JobState.HELD, (), None),
-        (job_in(JobState.BACKOFF, retry_at=NOW + 9), Observed(asked=Asked.HOLD), JobState.HELD, (), None),
+        (job_in(JobState.QUEUED), Observed(asked=Intervention.HOLD), JobState.HELD, (), None),
+        (job_in(JobState.BACKOFF, retry_at=NOW + 9), Observed(asked=Intervention.HOLD), JobState.HELD, (), None),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Asked.HOLD),
+            Observed(RUNNING, asked=Intervention.HOLD),
             JobState.RUNNING,
             (StopAttempt(HOLD_JOB, Interruption.HOLD),),
             None,
         ),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Asked.HOLD, interrupted=Interruption.HOLD),
+            Observed(RUNNING, asked=Intervention.HOLD, interrupted=Interruption.HOLD),
             JobState.RUNNING,
             (),
             None,
         ),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Asked.RELEASE, interrupted=Interruption.HOLD),
+            Observed(RUNNING, asked=Intervention.RELEASE, interrupted=Interruption.HOLD),
             JobState.RUNNING,
             (StopAttempt(HOLD_JOB, Interruption.RELEASE),),
             None,
         ),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Asked.DRAIN, reason="node n is drained"),
+            Observed(RUNNING, asked=Intervention.DRAIN, reason="node n is drained"),
             JobState.RUNNING,
             (StopAttempt(DRAIN_NODE, Interruption.DRAIN),),
             None,
         ),
-        (job_in(JobState.HELD), Observed(asked=Asked.RELEASE), JobState.QUEUED, (), None),
-        (job_in(JobState.RUNNING), Observed(RUNNING, asked=Asked.RELEASE), JobState.RUNNING, (), None),
+        (job_in(JobState.HELD), Observed(asked=Intervention.RELEASE), JobState.QUEUED, (), None),
+        (job_in(JobState.RUNNING), Observed(RUNNING, asked=Intervention.RELEASE), JobState.RUNNING, (), None),
     ],
 )
 def test_what_a_user_asks_is_done_where_it_applies(
@@ -256,7 +256,7 @@ def test_what_a_user_asks_is_done_where_it_applies(
         [] if closed is None else [(closed, Ending.NEVER_STARTED)]
     )
     assert [step.message for _, step in result.decisions] == ["ann said so"] * len(result.decisions)
-    assert result.state.cancel_requested is (seen.asked is Asked.CANCEL)
+    assert result.state.cancel_requested is (seen.asked is Intervention.CANCEL)
 
 
 JOBS = st.builds(
@@ -271,7 +271,7 @@ LIMITS = st.none() | st.floats(0.5, 200.0)
 SPECS = st.builds(
     lambda total, waits: job_named("job", total_deadline_s=total, scheduling_timeout_s=waits), LIMITS, LIMITS
 )
-ASKED = st.none() | st.sampled_from(Asked)
+ASKED = st.none() | st.sampled_from(Intervention)
 POLICIES = st.none() | st.just(HOLD) | st.builds(retrying, st.integers(0, 2), delay_s=st.sampled_from([0.0, 10.0]))
 OUTCOMES = st.lists(st.sampled_from([GOOD, BAD, STOPPED]), max_size=3)
 
@@ -294,7 +294,7 @@ def test_whatever_changes_a_job_says_when_and_only_what_backs_off_has_a_time_for
     if job.state is JobState.RUNNING:
         job, attempt = evolve(job, cancel_requested=bool(flag)), RUNNING
     ended = over(*outcomes, policy=policy) if attempt and outcomes else None
-    for asked in (None, *Asked):
+    for asked in (None, *Intervention):
         after = (
             settle(spec, job, Observed(attempt, asked=asked), NOW) if ended is None else conclude(spec, job, ended, NOW)
         ).state
@@ -306,27 +306,32 @@ def test_whatever_changes_a_job_says_when_and_only_what_backs_off_has_a_time_for
 @pytest.mark.parametrize(
     ("asked", "state", "words"),
     [
-        (Asked.CANCEL, JobState.QUEUED, "cancelled"),
-        (Asked.HOLD, JobState.BACKOFF, HELD_BY_USER),
-        (Asked.RETRY, JobState.FAILED, "retried by hand"),
-        (Asked.HOLD, JobState.RUNNING, HELD_BY_USER),
-        (Asked.RELEASE, JobState.RUNNING, "released by a user"),
+        (Intervention.CANCEL, JobState.QUEUED, "cancelled"),
+        (Intervention.HOLD, JobState.BACKOFF, HELD_BY_USER),
+        (Intervention.RETRY, JobState.FAILED, "retried by hand"),
+        (Intervention.HOLD, JobState.RUNNING, HELD_BY_USER),
+        (Intervention.RELEASE, JobState.RUNNING, "released by a user"),
     ],
 )
 def test_a_job_says_why_in_the_words_of_whoever_asks_or_else_in_its_own(
-    asked: Asked, state: JobState, words: str
+    asked: Intervention, state: JobState, words: str
 ) -> None:
     job, attempt = job_in(state, reason="as before"), RUNNING if state is JobState.RUNNING else None
     for said in ("ann needs the node", ""):
         seen = Observed(attempt, asked=asked, reason=said, interrupted=Interruption.HOLD)
-        if asked is Asked.HOLD:
+        if asked is Intervention.HOLD:
             seen = seen._replace(interrupted=None)
         assert settle(PLAIN, job, seen, NOW).state.reason == (said or words)
 
 
 @given(JOBS, SPECS, ASKED, POLICIES, OUTCOMES, st.floats(SUBMITTED, 2 * NOW))
 def test_a_second_look_with_nothing_new_changes_and_orders_nothing(
-    job: Job, spec: JobSpec, asked: Asked | None, policy: RetryPolicy | None, outcomes: list[RunOutcome], due: float
+    job: Job,
+    spec: JobSpec,
+    asked: Intervention | None,
+    policy: RetryPolicy | None,
+    outcomes: list[RunOutcome],
+    due: float,
 ) -> None:
     seen = Observed(asked=asked)
     if job.state is JobState.BACKOFF:

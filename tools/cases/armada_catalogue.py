@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.api.armada import policies, queues
 from holdfast.api.armada._generated import submit
-from holdfast.api.armada.calls import Asked
 from holdfast.api.armada.refusals import Rejected
+from holdfast.api.connect.calls import Rpc
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.domain.access import Principal, Role
@@ -48,7 +48,7 @@ class Door:
         """Begin with nothing stored."""
         self.store = MemoryStore()
         backend = Backend(self.store, SystemClock(), SortableIds(), _NoLogs(), _OWNER)  # type: ignore[arg-type]
-        self._asked = Asked(backend, Caller(_OWNER, 0.0, "cases", "cases"))
+        self._asked = Rpc(backend, Caller(_OWNER, 0.0, "cases", "cases"))
         self.refused: Rejected | None = None
         self.listed: list[str] = []
 
@@ -77,7 +77,7 @@ class Door:
     def _step(self, verb: str, name: str, attached: str | None) -> None:
         asked = self._asked
         if verb in {"cordon", "uncordon"}:
-            call: Callable[[Asked, Any], None] = queues.cordon_queue if verb == "cordon" else queues.uncordon_queue
+            call: Callable[[Rpc, Any], None] = queues.cordon_queue if verb == "cordon" else queues.uncordon_queue
             request = submit.QueueCordonRequest if verb == "cordon" else submit.QueueUncordonRequest
             call(asked, request(name=name))
         elif attached is not None:
@@ -96,7 +96,7 @@ class Door:
 
     def call(self, method: str, sent: Any) -> Any:  # noqa: ANN401 - messages of the door
         """Make a call about policies by its name; return its answer, or the sentence of its refusal."""
-        calls: dict[str, Callable[[Asked, Any], object]] = {
+        calls: dict[str, Callable[[Rpc, Any], object]] = {
             "CreateRetryPolicy": policies.create_policy,
             "UpdateRetryPolicy": policies.update_policy,
             "GetRetryPolicy": policies.get_policy,

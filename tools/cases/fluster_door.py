@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from holdfast.api.connect.calls import Asked
+from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.plain import plain
 from holdfast.api.connect.refusals import Rejected
 from holdfast.api.connect.serving import PROTO, read, rejected, written
@@ -73,7 +73,7 @@ class FlusterDoor:
         """
         method = CALLS.methods[f"/{service}/{name}"]
         caller = self.backend.caller(OWNER, origin="cases", request_id="cases")
-        asked = Asked(self.backend, caller, self._door)
+        asked = Rpc(self.backend, caller, self._door)
         try:
             message = read(method.sent, PROTO, written(sent or method.sent(), PROTO))
             found = self._door.setup.answer(method, asked, message)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from holdfast.api.http.endpoints.endpoint import Asked, Reply, near
+from holdfast.api.http.endpoints.endpoint import Param, Reply, near
 from holdfast.client.client import Client
 from holdfast.client.connection import Connection, written
 from holdfast.client.transport import HttpResponse
@@ -106,7 +106,7 @@ class _InProcess(Connection):
             return self._backend.caller(self._principal, origin="in-process", request_id=request_id)
         if hint is Text:
             return Text.of(written(sent["body"]), Format.JSON)
-        asked = next((one for one in get_args(hint) if isinstance(one, Asked)), None)
+        asked = next((one for one in get_args(hint) if isinstance(one, Param)), None)
         place, key = _place(name, hint, asked, sent["path"])
         value = sent[place] if key is None else sent[place].get(key)
         if value is None:
@@ -118,7 +118,7 @@ class _InProcess(Connection):
             return _ABSENT
 
 
-def _place(name: str, hint: Any, asked: Asked | None, places: Mapping[str, str]) -> tuple[str, str | None]:  # noqa: ANN401 - a type
+def _place(name: str, hint: Any, asked: Param | None, places: Mapping[str, str]) -> tuple[str, str | None]:  # noqa: ANN401 - a type
     """Say in which part of a request a parameter is, and under which name."""
     if asked is not None and asked.header:
         return "header", asked.header

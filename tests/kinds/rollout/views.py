@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from holdfast.api.http.endpoints.endpoint import Asked, Endpoints, Key, MustExist, Reply, Takes
+from holdfast.api.http.endpoints.endpoint import Endpoints, Key, MustExist, Param, Reply, Takes
 from holdfast.api.http.endpoints.workloads import Shown
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import JobState
@@ -20,7 +20,7 @@ _ROLLOUTS = Endpoints("rollouts")
 ENDPOINTS = (_ROLLOUTS,)
 _TAKES = Takes("A rollout: kind Rollout of `holdfast.dev/v1`.")
 
-Ref = Annotated[str, Asked("A rollout's name or its id.", max_length=255)]
+Ref = Annotated[str, Param("A rollout's name or its id.", max_length=255)]
 
 
 class RolloutView(WorkloadView):

@@ -211,8 +211,8 @@ MUTATIONS = (
     Mutation(
         "a running job is held before it has stopped",
         "domain/workloads/gang/reconcile.py",
-        "        case Asked.HOLD if job.state in JOB_WAITING or job.state is JobState.WAITING:\n",
-        "        case Asked.HOLD:\n",
+        "        case Intervention.HOLD if job.state in JOB_WAITING or job.state is JobState.WAITING:\n",
+        "        case Intervention.HOLD:\n",
         ("unit/test_interruptions.py",),
     ),
     Mutation(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from holdfast.domain.record import Struct
+from holdfast.api.connect.calls import Rpc
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from holdfast.domain.audit import Caller
-    from holdfast.service.operations.backend import Backend
 
 SERVICES = (
     "api.Submit",
@@ -29,13 +28,6 @@ SERVICES = (
     "api.Node",
     "binoculars.Binoculars",
 )
-
-
-class Asked(Struct, frozen=True):
-    """What a call works with."""
-
-    backend: Backend
-    caller: Caller
 
 
 P = ParamSpec("P")
@@ -64,8 +56,8 @@ class Following(Protocol):
 
 Answer: TypeAlias = "Message | Iterable[Message] | None"
 """One message, or all of a stream; ``None`` is an empty one."""
-Call: TypeAlias = Callable[[Asked, Any], Answer]
-Stream: TypeAlias = Callable[[Asked, Any, Following], AsyncGenerator[Sequence[Any], None]]
+Call: TypeAlias = Callable[[Rpc, Any], Answer]
+Stream: TypeAlias = Callable[[Rpc, Any, Following], AsyncGenerator[Sequence[Any], None]]
 CALLS: dict[tuple[str, str], Call] = {}
 """By service and method."""
 

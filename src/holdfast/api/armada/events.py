@@ -25,7 +25,8 @@ from holdfast.service.operations.jobs import JobOperations
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from holdfast.api.armada.calls import Asked, Following
+    from holdfast.api.armada.calls import Following
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job
     from holdfast.ports.overview import Latest
@@ -54,7 +55,7 @@ _PARTS = 4
 
 
 @streams("Watch", "api.Event")
-def watch(asked: Asked, sent: event.WatchRequest, following: Following) -> Messages:
+def watch(asked: Rpc, sent: event.WatchRequest, following: Following) -> Messages:
     """Follow a job set, which must be there."""
     wanted = event.JobSetRequest(
         id=sent.job_set_id, queue=sent.queue, from_message_id=sent.from_id, watch=True, errorIfMissing=True
@@ -63,7 +64,7 @@ def watch(asked: Asked, sent: event.WatchRequest, following: Following) -> Messa
 
 
 @streams("GetJobSetEvents", "api.Event")
-async def job_set_events(asked: Asked, sent: event.JobSetRequest, following: Following) -> Messages:
+async def job_set_events(asked: Rpc, sent: event.JobSetRequest, following: Following) -> Messages:
     """Read what happened to the jobs of a set; with ``watch`` it does not end."""
     told = await following.run(_Told, asked, sent)
     with following.admitted(asked.caller):
@@ -81,7 +82,7 @@ async def job_set_events(asked: Asked, sent: event.JobSetRequest, following: Fol
 class _Told:
     """Reads the events of a job set part by part; its methods run in threads, one at a time."""
 
-    def __init__(self, asked: Asked, sent: event.JobSetRequest) -> None:
+    def __init__(self, asked: Rpc, sent: event.JobSetRequest) -> None:
         """Check that the queue and, where that is asked for, the job set are there."""
         self._asked, self._queue, self._group = asked, sent.queue, sent.id
         self._jobs = JobOperations(asked.backend)

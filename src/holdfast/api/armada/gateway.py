@@ -17,10 +17,11 @@ import grpc
 
 from holdfast.api.armada._generated import status
 from holdfast.api.armada._generated.pool import PROTOCOL
-from holdfast.api.armada.calls import CALLS, STREAMS, Asked
+from holdfast.api.armada.calls import CALLS, STREAMS
 from holdfast.api.armada.refusals import Rejected
 from holdfast.api.armada.routes import matching
 from holdfast.api.armada.written import as_json, dump, read, read_query
+from holdfast.api.connect.calls import Rpc
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError
 
@@ -115,7 +116,7 @@ class Gateway:
         if key not in CALLS and key not in STREAMS:
             await _refuse(send, Rejected(grpc.StatusCode.UNIMPLEMENTED, f"{route.rpc} is not implemented here"))
             return
-        asked = Asked(self._door.backend, await self._caller(scope))
+        asked = Rpc(self._door.backend, await self._caller(scope))
         body = await self._body(scope, receive) if route.has_body else b""
         query = b"" if route.has_body else scope["query_string"]
         sent = await self._door.run(_message, route, fields, body, query)
@@ -140,14 +141,14 @@ class Gateway:
                 raise _TooLargeError(str(len(body)), self._largest)
         return bytes(body)
 
-    def _whole(self, route: Route, asked: Asked, sent: Message) -> bytes:
+    def _whole(self, route: Route, asked: Rpc, sent: Message) -> bytes:
         """Answer what does not go on."""
         method = PROTOCOL.service(route.service).methods_by_name[route.rpc]
         found = self._door.answer(route.rpc, CALLS[route.service, route.rpc], asked, sent)
         told = [{} if message is None else as_json(message) for message in found]
         return b"".join(_line({"result": one}) for one in told) if method.server_streaming else dump(told[0])
 
-    async def _follow(self, route: Route, asked: Asked, sent: Message, receive: Receive, send: Send) -> None:
+    async def _follow(self, route: Route, asked: Rpc, sent: Message, receive: Receive, send: Send) -> None:
         """Send what happens until the call ends, or the client has left."""
         stream = STREAMS[route.service, route.rpc](asked, sent, _Following(self._door, self._listeners))
         sending = asyncio.ensure_future(_Sending(send).all(stream))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.timestamp_pb2 import Timestamp
 
-    from holdfast.api.armada.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.ports.overview import Latest
     from holdfast.service.operations.jobs import JobDetail
@@ -41,7 +41,7 @@ _NANOSECONDS = 1_000_000_000
 
 
 @answers("GetJobStatus", "api.Jobs")
-def job_status(asked: Asked, sent: job.JobStatusRequest) -> job.JobStatusResponse:
+def job_status(asked: Rpc, sent: job.JobStatusRequest) -> job.JobStatusResponse:
     """Say which states jobs are in; one that is not known is in an unknown one."""
     _check_count(sent.job_ids, "jobIds")
     states = _states_of(asked, list(_by_id(asked, sent.job_ids).values()))
@@ -49,7 +49,7 @@ def job_status(asked: Asked, sent: job.JobStatusRequest) -> job.JobStatusRespons
 
 
 @answers("GetJobStatusUsingExternalJobUri", "api.Jobs")
-def job_status_by_uri(asked: Asked, sent: job.JobStatusUsingExternalJobUriRequest) -> job.JobStatusResponse:
+def job_status_by_uri(asked: Rpc, sent: job.JobStatusUsingExternalJobUriRequest) -> job.JobStatusResponse:
     """Say which states the jobs are in that have an external address."""
     if not sent.external_job_uri:
         refuse("request must contain external job uri")
@@ -61,7 +61,7 @@ def job_status_by_uri(asked: Asked, sent: job.JobStatusUsingExternalJobUriReques
 
 
 @answers("GetJobDetails", "api.Jobs")
-def job_details(asked: Asked, sent: job.JobDetailsRequest) -> job.JobDetailsResponse:
+def job_details(asked: Rpc, sent: job.JobDetailsRequest) -> job.JobDetailsResponse:
     """Describe jobs, and with ``expand_job_run`` their runs, newest first."""
     _check_count(sent.job_ids, "jobIds")
     found = _by_id(asked, sent.job_ids)
@@ -94,7 +94,7 @@ def _describe(details: job.JobDetails, one: Job, state: submit.JobState, sent: j
 
 
 @answers("GetJobErrors", "api.Jobs")
-def job_errors(asked: Asked, sent: job.JobErrorsRequest) -> job.JobErrorsResponse:
+def job_errors(asked: Rpc, sent: job.JobErrorsRequest) -> job.JobErrorsResponse:
     """Say why jobs failed; one that did not has an empty text."""
     _check_count(sent.job_ids, "JobIds")
     found = _by_id(asked, sent.job_ids)
@@ -116,7 +116,7 @@ def _error(one: Job, last: Attempt | None) -> str:
 
 
 @answers("GetJobRunDetails", "api.Jobs")
-def job_run_details(asked: Asked, sent: job.JobRunDetailsRequest) -> job.JobRunDetailsResponse:
+def job_run_details(asked: Rpc, sent: job.JobRunDetailsRequest) -> job.JobRunDetailsResponse:
     """Describe runs by their ids."""
     _check_count(sent.run_ids, "RunIds")
     wanted = set(sent.run_ids)
@@ -130,7 +130,7 @@ def job_run_details(asked: Asked, sent: job.JobRunDetailsRequest) -> job.JobRunD
 
 
 @answers("GetActiveQueues", "api.Jobs")
-def active_queues(asked: Asked, _sent: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
+def active_queues(asked: Rpc, _sent: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
     """List the queues that have jobs with a place, as upstream does; there is one pool."""
     answer = job.GetActiveQueuesResponse()
     load = JobOperations(asked.backend).load(asked.caller)
@@ -145,13 +145,13 @@ def _check_count(ids: Sequence[str], what: str) -> None:
         refuse(f"request contained more than {MOST_IDS} {what}")
 
 
-def _by_id(asked: Asked, ids: Sequence[str]) -> dict[str, Job]:
+def _by_id(asked: Rpc, ids: Sequence[str]) -> dict[str, Job]:
     jobs = JobOperations(asked.backend)
     where = jobs.meant(asked.caller, JobQuery(ids=list(ids)))
     return {one.id: one for one in jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs} if ids else {}
 
 
-def _states_of(asked: Asked, found: Sequence[Job]) -> Mapping[str, submit.JobState]:
+def _states_of(asked: Rpc, found: Sequence[Job]) -> Mapping[str, submit.JobState]:
     unsure = [one for one in found if one.state in _UNSURE]
     return _states(found, JobOperations(asked.backend).latest(asked.caller, unsure))
 

@@ -17,7 +17,7 @@ from holdfast.service.manifests import armada
 from holdfast.service.operations.jobs import JobOperations, LogQuery
 
 if TYPE_CHECKING:
-    from holdfast.api.armada.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
 
 MOST_BYTES = 2_000_000
@@ -31,7 +31,7 @@ _GONE = (
 
 
 @answers("Logs", "binoculars.Binoculars")
-def logs(asked: Asked, sent: binoculars.LogRequest) -> binoculars.LogResponse:
+def logs(asked: Rpc, sent: binoculars.LogRequest) -> binoculars.LogResponse:
     """Read what a pod printed, from a second on: the newest pod of a job, or the one that is named."""
     options = sent.log_options
     _check(sent)
@@ -58,7 +58,7 @@ def logs(asked: Asked, sent: binoculars.LogRequest) -> binoculars.LogResponse:
     return binoculars.LogResponse(log=_lines(_text(asked, job.id, query, most)))
 
 
-def _job(asked: Asked, job_id: str) -> Job:
+def _job(asked: Rpc, job_id: str) -> Job:
     """Return a job by its id, as pods are not called by anything else."""
     try:
         job = JobOperations(asked.backend).logged(asked.caller, job_id)
@@ -69,7 +69,7 @@ def _job(asked: Asked, job_id: str) -> Job:
     return job
 
 
-def _text(asked: Asked, job_id: str, query: LogQuery, most: int) -> str:
+def _text(asked: Rpc, job_id: str, query: LogQuery, most: int) -> str:
     """Read the lines with their times, at most so many bytes of them."""
     jobs, found = JobOperations(asked.backend), bytearray()
     try:
@@ -103,7 +103,7 @@ def _pod_of(sent: binoculars.LogRequest) -> tuple[str, int | None]:
     raise _gone()
 
 
-def _since(asked: Asked, sent: binoculars.LogRequest) -> float | None:
+def _since(asked: Rpc, sent: binoculars.LogRequest) -> float | None:
     """Return the earliest moment that is asked for; a text that is none is taken for none, as upstream has it."""
     options = sent.log_options
     try:

@@ -16,7 +16,7 @@ from holdfast.service.operations.nodes import Nodes
 
 if TYPE_CHECKING:
     from holdfast.api.armada._generated import binoculars, node
-    from holdfast.api.armada.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.ports.store import JobFilter
 
 CANCELLED_ON_NODE = "cancelled by CancelOnNode"
@@ -24,7 +24,7 @@ CANCELLED_ON_NODE = "cancelled by CancelOnNode"
 
 
 @answers("Cordon", "binoculars.Binoculars")
-def cordon(asked: Asked, sent: binoculars.CordonRequest) -> None:
+def cordon(asked: Rpc, sent: binoculars.CordonRequest) -> None:
     """Place nothing on a node any more; who cordoned it is told with it, as upstream labels it."""
     reason = f"cordoned by {asked.caller.actor}"
     try:
@@ -35,7 +35,7 @@ def cordon(asked: Asked, sent: binoculars.CordonRequest) -> None:
 
 
 @answers("PreemptOnNode", "api.Node")
-def preempt_on_node(asked: Asked, sent: node.NodePreemptRequest) -> None:
+def preempt_on_node(asked: Rpc, sent: node.NodePreemptRequest) -> None:
     """Take the places of the jobs of some queues that run on a node of an executor; without queues of none."""
     where = _on_node(asked, sent, "preempt")
     try:
@@ -45,7 +45,7 @@ def preempt_on_node(asked: Asked, sent: node.NodePreemptRequest) -> None:
 
 
 @answers("CancelOnNode", "api.Node")
-def cancel_on_node(asked: Asked, sent: node.NodeCancelRequest) -> None:
+def cancel_on_node(asked: Rpc, sent: node.NodeCancelRequest) -> None:
     """Cancel the jobs of some queues that run on a node of an executor; without queues none."""
     where = _on_node(asked, sent, "cancel")
     try:
@@ -54,7 +54,7 @@ def cancel_on_node(asked: Asked, sent: node.NodeCancelRequest) -> None:
         raise Rejected.of(error, f"error canceling jobs on executor {sent.name}: {error.message}") from error
 
 
-def _on_node(asked: Asked, sent: node.NodePreemptRequest | node.NodeCancelRequest, verb: str) -> JobFilter:
+def _on_node(asked: Rpc, sent: node.NodePreemptRequest | node.NodeCancelRequest, verb: str) -> JobFilter:
     """Return which jobs are meant, none where there is no such node: upstream asks nobody whether there is.
 
     Its refusals have no code there, which clients see as a fault of the server; here they are of what was sent.

@@ -16,20 +16,20 @@ from holdfast.service.manifests import armada
 from holdfast.service.operations.catalogue import Policies
 
 if TYPE_CHECKING:
-    from holdfast.api.armada.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.policy.model import RetryPolicy
 
 _SERVICE = "api.RetryPolicyService"
 
 
 @answers("CreateRetryPolicy", _SERVICE)
-def create_policy(asked: Asked, sent: submit.RetryPolicy) -> None:
+def create_policy(asked: Rpc, sent: submit.RetryPolicy) -> None:
     """Create a policy, or replace the one of its name, as upstream does."""
     Policies(asked.backend.store).put(asked.caller, _read(sent))
 
 
 @answers("UpdateRetryPolicy", _SERVICE)
-def update_policy(asked: Asked, sent: submit.RetryPolicy) -> None:
+def update_policy(asked: Rpc, sent: submit.RetryPolicy) -> None:
     """Replace a policy, which must be there."""
     policy = _read(sent)
     try:
@@ -40,7 +40,7 @@ def update_policy(asked: Asked, sent: submit.RetryPolicy) -> None:
 
 
 @answers("DeleteRetryPolicy", _SERVICE)
-def delete_policy(asked: Asked, sent: submit.RetryPolicyDeleteRequest) -> None:
+def delete_policy(asked: Rpc, sent: submit.RetryPolicyDeleteRequest) -> None:
     """Delete a policy and detach it from the queues that name it; one that is not there is deleted already."""
     _require_name(sent.name)
     with suppress(NotFound):
@@ -48,7 +48,7 @@ def delete_policy(asked: Asked, sent: submit.RetryPolicyDeleteRequest) -> None:
 
 
 @answers("GetRetryPolicy", _SERVICE)
-def get_policy(asked: Asked, sent: submit.RetryPolicyGetRequest) -> submit.RetryPolicy:
+def get_policy(asked: Rpc, sent: submit.RetryPolicyGetRequest) -> submit.RetryPolicy:
     """Read a policy."""
     _require_name(sent.name)
     try:
@@ -59,7 +59,7 @@ def get_policy(asked: Asked, sent: submit.RetryPolicyGetRequest) -> submit.Retry
 
 
 @answers("GetRetryPolicies", _SERVICE)
-def get_policies(asked: Asked, _sent: submit.RetryPolicyListRequest) -> submit.RetryPolicyList:
+def get_policies(asked: Rpc, _sent: submit.RetryPolicyListRequest) -> submit.RetryPolicyList:
     """Read all policies, by name."""
     policies = Policies(asked.backend.store).list(asked.caller)
     return submit.RetryPolicyList(retry_policies=map(_message, policies))

@@ -19,13 +19,13 @@ from holdfast.service.operations.catalogue import Policies, Queues
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from holdfast.api.armada.calls import Asked
+    from holdfast.api.connect.calls import Rpc
 
 _BOTH = ("api.QueueService", "api.Submit")
 
 
 @answers("CreateQueue", *_BOTH)
-def create_queue(asked: Asked, sent: submit.Queue) -> None:
+def create_queue(asked: Rpc, sent: submit.Queue) -> None:
     """Create a queue, or replace the one of its name, as upstream does; a new one without an owner is the caller's."""
     owned = submit.Queue(user_owners=[asked.caller.principal.name])
     owned.MergeFrom(sent)
@@ -34,12 +34,12 @@ def create_queue(asked: Asked, sent: submit.Queue) -> None:
 
 
 @answers("UpdateQueue", *_BOTH)
-def update_queue(asked: Asked, sent: submit.Queue) -> None:
+def update_queue(asked: Rpc, sent: submit.Queue) -> None:
     """Replace a queue, or create it, as upstream does; policies that are left out no longer apply."""
     _put(asked, sent, sent, invalid_as="error: {}", else_as="error updating queue: {}")
 
 
-def _put(asked: Asked, sent: submit.Queue, new: submit.Queue, *, invalid_as: str, else_as: str) -> None:
+def _put(asked: Rpc, sent: submit.Queue, new: submit.Queue, *, invalid_as: str, else_as: str) -> None:
     """Store a queue as it was sent, or if there is none of its name, as it is then."""
     known = {policy.name for policy in Policies(asked.backend.store).list(asked.caller)}
     unknown = [name for name in sent.retry_policies if name not in known]
@@ -59,7 +59,7 @@ def _put(asked: Asked, sent: submit.Queue, new: submit.Queue, *, invalid_as: str
 
 
 @answers("CreateQueues", *_BOTH)
-def create_queues(asked: Asked, sent: submit.QueueList) -> submit.BatchQueueCreateResponse:
+def create_queues(asked: Rpc, sent: submit.QueueList) -> submit.BatchQueueCreateResponse:
     """Create many queues, and say which of them could not be."""
     answer = submit.BatchQueueCreateResponse()
     for queue, error in _each(asked, sent, create_queue):
@@ -68,7 +68,7 @@ def create_queues(asked: Asked, sent: submit.QueueList) -> submit.BatchQueueCrea
 
 
 @answers("UpdateQueues", *_BOTH)
-def update_queues(asked: Asked, sent: submit.QueueList) -> submit.BatchQueueUpdateResponse:
+def update_queues(asked: Rpc, sent: submit.QueueList) -> submit.BatchQueueUpdateResponse:
     """Replace many queues, and say which of them could not be."""
     answer = submit.BatchQueueUpdateResponse()
     for queue, error in _each(asked, sent, update_queue):
@@ -77,7 +77,7 @@ def update_queues(asked: Asked, sent: submit.QueueList) -> submit.BatchQueueUpda
 
 
 def _each(
-    asked: Asked, sent: submit.QueueList, put: Callable[[Asked, submit.Queue], None]
+    asked: Rpc, sent: submit.QueueList, put: Callable[[Rpc, submit.Queue], None]
 ) -> Iterator[tuple[submit.Queue, str]]:
     for queue in sent.queues:
         try:
@@ -87,7 +87,7 @@ def _each(
 
 
 @answers("DeleteQueue", *_BOTH)
-def delete_queue(asked: Asked, sent: submit.QueueDeleteRequest) -> None:
+def delete_queue(asked: Rpc, sent: submit.QueueDeleteRequest) -> None:
     """Delete a queue; one that is not there is deleted already, as upstream has it."""
     try:
         Queues(asked.backend.store).delete(asked.caller, sent.name)
@@ -100,7 +100,7 @@ def delete_queue(asked: Asked, sent: submit.QueueDeleteRequest) -> None:
 
 
 @answers("GetQueue", *_BOTH)
-def get_queue(asked: Asked, sent: submit.QueueGetRequest) -> submit.Queue:
+def get_queue(asked: Rpc, sent: submit.QueueGetRequest) -> submit.Queue:
     """Read a queue."""
     queue = _found(asked, sent.name)
     if queue is None:
@@ -109,7 +109,7 @@ def get_queue(asked: Asked, sent: submit.QueueGetRequest) -> submit.Queue:
 
 
 @answers("GetQueues", *_BOTH)
-def get_queues(asked: Asked, sent: submit.StreamingQueueGetRequest) -> Iterator[submit.StreamingQueueMessage]:
+def get_queues(asked: Rpc, sent: submit.StreamingQueueGetRequest) -> Iterator[submit.StreamingQueueMessage]:
     """Read all queues, or so many, by name; a marker ends them."""
     queues = Queues(asked.backend.store).list(asked.caller)
     for queue in queues[: sent.num or None]:
@@ -118,18 +118,18 @@ def get_queues(asked: Asked, sent: submit.StreamingQueueGetRequest) -> Iterator[
 
 
 @answers("CordonQueue", "api.QueueService")
-def cordon_queue(asked: Asked, sent: submit.QueueCordonRequest) -> None:
+def cordon_queue(asked: Rpc, sent: submit.QueueCordonRequest) -> None:
     """Have a queue start no more jobs; its policies and permissions stay."""
     _cordoned(asked, sent.name, cordon=True)
 
 
 @answers("UncordonQueue", "api.QueueService")
-def uncordon_queue(asked: Asked, sent: submit.QueueUncordonRequest) -> None:
+def uncordon_queue(asked: Rpc, sent: submit.QueueUncordonRequest) -> None:
     """Have a queue start jobs again."""
     _cordoned(asked, sent.name, cordon=False)
 
 
-def _cordoned(asked: Asked, name: str, *, cordon: bool) -> None:
+def _cordoned(asked: Rpc, name: str, *, cordon: bool) -> None:
     if not name:
         verb = "cordon" if cordon else "uncordon"
         refuse(f"cannot {verb} queue with empty name")
@@ -141,7 +141,7 @@ def _cordoned(asked: Asked, name: str, *, cordon: bool) -> None:
         raise Rejected(grpc.StatusCode.NOT_FOUND, f'could not find queue "{name}"') from error
 
 
-def _found(asked: Asked, name: str) -> Queue | None:
+def _found(asked: Rpc, name: str) -> Queue | None:
     try:
         return Queues(asked.backend.store).get(asked.caller, name)
     except NotFound:

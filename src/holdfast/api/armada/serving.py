@@ -20,8 +20,9 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 from holdfast.api.armada import events, jobs, logs, nodes, policies, queues, submissions  # noqa: F401 - each registers its calls
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.answering import Answer, GoneError
-from holdfast.api.armada.calls import CALLS, SERVICES, STREAMS, Asked
+from holdfast.api.armada.calls import CALLS, SERVICES, STREAMS
 from holdfast.api.armada.refusals import Rejected
+from holdfast.api.connect.calls import Rpc
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.service.listeners import Listeners
@@ -214,7 +215,7 @@ class Door:
         """Wait until there may be an event after this one."""
         await (listeners or self._listeners).news(after, _QUIET_S)
 
-    async def asked(self, context: grpc.ServicerContext) -> Asked:
+    async def asked(self, context: grpc.ServicerContext) -> Rpc:
         """Say who calls.
 
         Raises:
@@ -222,9 +223,9 @@ class Door:
         """
         metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
         caller = await self._setup.caller(metadata.get("authorization"), context.peer())
-        return Asked(self._setup.backend, caller)
+        return Rpc(self._setup.backend, caller)
 
-    def answer(self, name: str, call: Call, asked: Asked, sent: Message) -> list[Message | None]:
+    def answer(self, name: str, call: Call, asked: Rpc, sent: Message) -> list[Message | None]:
         """Answer a call; what is answered as a stream comes whole.
 
         Raises:
@@ -294,7 +295,7 @@ class _Answers(Struct, frozen=True):
         asked = await self.door.asked(answer.context)
         await answer.send(await self.door.run(self._whole, self.call, asked, sent))
 
-    def _whole(self, call: Call, asked: Asked, sent: Message) -> Sequence[bytes]:
+    def _whole(self, call: Call, asked: Rpc, sent: Message) -> Sequence[bytes]:
         found = self.door.answer(self.name, call, asked, sent)
         return [(message or self.answered()).SerializeToString() for message in found]
 

@@ -23,7 +23,7 @@ from holdfast.service.operations.submissions import Submissions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.api.armada.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
     from holdfast.ports.store import JobFilter
 
@@ -37,7 +37,7 @@ _STATES = {submit.QUEUED: _WAITING, submit.PENDING: ("Running",), submit.RUNNING
 
 
 @answers("SubmitJobs", "api.Submit")
-def submit_jobs(asked: Asked, sent: submit.JobSubmitRequest) -> submit.JobSubmitResponse:
+def submit_jobs(asked: Rpc, sent: submit.JobSubmitRequest) -> submit.JobSubmitResponse:
     """Submit jobs, all or none; one whose client id is known is answered with its job."""
     _require_queue(asked, sent.queue, grpc.StatusCode.PERMISSION_DENIED)
     items = _items(sent)
@@ -84,7 +84,7 @@ def _size(sent: submit.JobSubmitRequestItem) -> int:
 
 
 @answers("CancelJobs", "api.Submit")
-def cancel_jobs(asked: Asked, sent: submit.JobCancelRequest) -> submit.CancellationResult:
+def cancel_jobs(asked: Rpc, sent: submit.JobCancelRequest) -> submit.CancellationResult:
     """Cancel jobs by their ids; without any, the whole job set."""
     _check_reason(sent.reason)
     ids = list(dict.fromkeys([*sent.job_ids, *([sent.job_id] if sent.job_id else [])]))
@@ -99,7 +99,7 @@ def cancel_jobs(asked: Asked, sent: submit.JobCancelRequest) -> submit.Cancellat
 
 
 @answers("CancelJobSet", "api.Submit")
-def cancel_job_set(asked: Asked, sent: submit.JobSetCancelRequest) -> None:
+def cancel_job_set(asked: Rpc, sent: submit.JobSetCancelRequest) -> None:
     """Cancel the jobs of a set, or those of them in some states."""
     _check_reason(sent.reason)
     _check_job_set(sent.queue, sent.job_set_id)
@@ -114,7 +114,7 @@ def cancel_job_set(asked: Asked, sent: submit.JobSetCancelRequest) -> None:
 
 
 @answers("PreemptJobs", "api.Submit")
-def preempt_jobs(asked: Asked, sent: submit.JobPreemptRequest) -> submit.PreemptionResult:
+def preempt_jobs(asked: Rpc, sent: submit.JobPreemptRequest) -> submit.PreemptionResult:
     """Take the places of jobs; one that has none is left alone, of which upstream says nothing either."""
     _check_reason(sent.reason)
     _check_job_set(sent.queue, sent.job_set_id)
@@ -126,7 +126,7 @@ def preempt_jobs(asked: Asked, sent: submit.JobPreemptRequest) -> submit.Preempt
 
 
 @answers("ReprioritizeJobs", "api.Submit")
-def reprioritize_jobs(asked: Asked, sent: submit.JobReprioritizeRequest) -> submit.JobReprioritizeResponse:
+def reprioritize_jobs(asked: Rpc, sent: submit.JobReprioritizeRequest) -> submit.JobReprioritizeResponse:
     """Give jobs another priority; without ids, the whole job set."""
     _check_job_set(sent.queue, sent.job_set_id)
     _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
@@ -137,7 +137,7 @@ def reprioritize_jobs(asked: Asked, sent: submit.JobReprioritizeRequest) -> subm
 
 
 @answers("PreemptOnQueue", "api.QueueService")
-def preempt_on_queue(asked: Asked, sent: submit.QueuePreemptRequest) -> None:
+def preempt_on_queue(asked: Rpc, sent: submit.QueuePreemptRequest) -> None:
     """Take the places of what runs in a queue, or of that with some priority classes."""
     if not sent.name:
         refuse("cannot preempt jobs on queue with empty name")
@@ -147,7 +147,7 @@ def preempt_on_queue(asked: Asked, sent: submit.QueuePreemptRequest) -> None:
 
 
 @answers("CancelOnQueue", "api.QueueService")
-def cancel_on_queue(asked: Asked, sent: submit.QueueCancelRequest) -> None:
+def cancel_on_queue(asked: Rpc, sent: submit.QueueCancelRequest) -> None:
     """Cancel the jobs of a queue that are in some states, or those of them with some priority classes."""
     if not sent.name:
         refuse("cannot cancel jobs on queue with empty name")
@@ -160,7 +160,7 @@ def cancel_on_queue(asked: Asked, sent: submit.QueueCancelRequest) -> None:
 
 
 def _in_queue(
-    asked: Asked, queue: str, classes: Sequence[str], pools: Sequence[str], states: Sequence[str]
+    asked: Rpc, queue: str, classes: Sequence[str], pools: Sequence[str], states: Sequence[str]
 ) -> JobFilter | None:
     """Return which jobs of a queue are meant; ``None``: none, as there is one pool, and it is another one."""
     if pools and POOL not in pools:
@@ -174,13 +174,13 @@ def _in_queue(
 
 
 def _meant(
-    asked: Asked, queue: str, job_set: str, ids: Sequence[str] | None = None, states: Sequence[str] = ()
+    asked: Rpc, queue: str, job_set: str, ids: Sequence[str] | None = None, states: Sequence[str] = ()
 ) -> JobFilter:
     wanted = JobQuery(queue=queue, group=job_set, ids=ids, states=states)
     return JobOperations(asked.backend).meant(asked.caller, wanted)
 
 
-def _pages(asked: Asked, where: JobFilter) -> Iterator[Sequence[Job]]:
+def _pages(asked: Rpc, where: JobFilter) -> Iterator[Sequence[Job]]:
     jobs, after = JobOperations(asked.backend), 0
     while True:
         page = jobs.page(asked.caller, where, after=after, limit=LARGEST_PAGE)
@@ -190,7 +190,7 @@ def _pages(asked: Asked, where: JobFilter) -> Iterator[Sequence[Job]]:
         after = page.next_after
 
 
-def _require_queue(asked: Asked, name: str, code: grpc.StatusCode) -> None:
+def _require_queue(asked: Rpc, name: str, code: grpc.StatusCode) -> None:
     try:
         Queues(asked.backend.store).require(asked.caller, name)
     except NotFound as error:
@@ -212,6 +212,6 @@ def _check_job_set(queue: str, job_set: str) -> None:
 
 
 @answers("Health", "api.Submit", "api.Event")
-def healthy(_asked: Asked, _sent: object) -> health.HealthCheckResponse:
+def healthy(_asked: Rpc, _sent: object) -> health.HealthCheckResponse:
     """Say that the door works."""
     return health.HealthCheckResponse(status=health.HealthCheckResponse.SERVING)

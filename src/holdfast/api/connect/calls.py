@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from holdfast.service.operations.backend import Backend
 
 
-class Asked(Struct, frozen=True):
-    """What a call works with."""
+class Rpc(Struct, frozen=True):
+    """A remote call as its method finds it: who makes it, and what it works with."""
 
     backend: Backend
     caller: Caller
@@ -28,7 +28,7 @@ class Asked(Struct, frozen=True):
 
 Answer: TypeAlias = "Message | Future[Any] | None"
 """A message, now or in a future; ``None`` is an empty one."""
-Call: TypeAlias = Callable[[Asked, Any], Answer]
+Call: TypeAlias = Callable[[Rpc, Any], Answer]
 C = TypeVar("C", bound=Call)
 _READING = ("Get", "List", "Lookup", "Fetch", "Health")
 """How the names of methods begin that change nothing."""

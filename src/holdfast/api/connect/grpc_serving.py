@@ -15,7 +15,7 @@ import grpc
 
 from holdfast.api.connect import compression
 from holdfast.api.connect._generated import status
-from holdfast.api.connect.calls import Asked
+from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.landing import Landing
 from holdfast.api.connect.refusals import Code, Rejected, described, violations_of
 from holdfast.api.connect.serving import LARGEST_MESSAGE, PROTO, read, rejected
@@ -146,7 +146,7 @@ class GrpcServer:
     async def _answer(self, method: Method, context: Context) -> bytes:
         metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
         caller = await self._caller(metadata.get("authorization"), context.peer())
-        asked, body = Asked(self._setup.backend, caller, self._setup.door), await self._message(context)
+        asked, body = Rpc(self._setup.backend, caller, self._setup.door), await self._message(context)
         if self._answering >= _MOST_CALLS:
             raise Rejected(Code.RESOURCE_EXHAUSTED, "too many calls are being answered at the moment")
 

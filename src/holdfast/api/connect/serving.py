@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers
 
 from holdfast.api.connect import compression
-from holdfast.api.connect.calls import Asked
+from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.landing import Landing
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.domain.record import Struct
@@ -95,7 +95,7 @@ class Setup(Struct, frozen=True):
             found = await landing.wait(found)
         return found if isinstance(found, bytes) else told(found)
 
-    def answer(self, method: Method, asked: Asked, sent: Message) -> Message | Future[Message]:
+    def answer(self, method: Method, asked: Rpc, sent: Message) -> Message | Future[Message]:
         """Answer a call.
 
         Raises:
@@ -151,7 +151,7 @@ class Connect:
         if kind not in {PROTO, JSON}:
             raise _UnlikeError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
         timeout_s = _timeout_of(headers)
-        asked = Asked(self._setup.backend, await self._setup.caller(scope), self._setup.door)
+        asked = Rpc(self._setup.backend, await self._setup.caller(scope), self._setup.door)
         if timeout_s is None:
             return await self._called(method, asked, kind, headers, receive)
         try:
@@ -162,7 +162,7 @@ class Connect:
         return answer
 
     async def _called(
-        self, method: Method, asked: Asked, kind: str, headers: Headers, receive: Receive
+        self, method: Method, asked: Rpc, kind: str, headers: Headers, receive: Receive
     ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
         body = await self._body(headers, receive)
         encoding = headers.get("content-encoding", compression.IDENTITY).strip().lower()

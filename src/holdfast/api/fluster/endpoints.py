@@ -13,13 +13,13 @@ from holdfast.service.manifests.fluster import SYSTEM
 from holdfast.service.operations.jobs import NamedJobs
 
 if TYPE_CHECKING:
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.ports.endpoints import Endpoint
 
 
 @CALLS.answers("RegisterEndpoint", CONTROLLER)
 def register_endpoint(
-    asked: Asked, sent: cluster.Controller.RegisterEndpointRequest
+    asked: Rpc, sent: cluster.Controller.RegisterEndpointRequest
 ) -> cluster.Controller.RegisterEndpointResponse:
     """Register an endpoint of the attempt of a job that runs."""
     if not sent.job_id:
@@ -31,14 +31,14 @@ def register_endpoint(
 
 
 @CALLS.answers("UnregisterEndpoint", CONTROLLER)
-def unregister_endpoint(asked: Asked, sent: cluster.Controller.UnregisterEndpointRequest) -> None:
+def unregister_endpoint(asked: Rpc, sent: cluster.Controller.UnregisterEndpointRequest) -> None:
     """Forget an endpoint; one that is not there stays so."""
     Endpoints(asked.backend, SYSTEM).unregister(asked.caller, sent.endpoint_id)
 
 
 @CALLS.answers("LookupEndpoint", CONTROLLER)
 def lookup_endpoint(
-    asked: Asked, sent: cluster.Controller.LookupEndpointRequest
+    asked: Rpc, sent: cluster.Controller.LookupEndpointRequest
 ) -> cluster.Controller.LookupEndpointResponse:
     """Find the endpoint of a name."""
     found = Endpoints(asked.backend, SYSTEM).lookup(asked.caller, sent.name)
@@ -47,7 +47,7 @@ def lookup_endpoint(
 
 @CALLS.answers("ListEndpoints", CONTROLLER)
 def list_endpoints(
-    asked: Asked, sent: cluster.Controller.ListEndpointsRequest
+    asked: Rpc, sent: cluster.Controller.ListEndpointsRequest
 ) -> cluster.Controller.ListEndpointsResponse:
     """List the endpoints of a name and those below it."""
     found = Endpoints(asked.backend, SYSTEM).below(asked.caller, sent.prefix)

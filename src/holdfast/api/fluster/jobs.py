@@ -20,7 +20,7 @@ from holdfast.service.operations.jobs import JobOperations, NamedJobs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
     from holdfast.service.launches import Launches
     from holdfast.service.operations.jobs import JobDetail
@@ -32,7 +32,7 @@ TERMINATED = "Terminated by user"
 
 
 @CALLS.answers("LaunchJob", CONTROLLER, together=True)
-def launch_job(asked: Asked, sent: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
+def launch_job(asked: Rpc, sent: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
     """Submit a job; what comes at about the same time is stored together."""
     launches: Launches = asked.door.launches
     if launches.is_here() and not _is_quick(sent):
@@ -66,9 +66,7 @@ def _is_quick(sent: cluster.Controller.LaunchJobRequest) -> bool:
 
 
 @CALLS.answers("GetJobStatus", CONTROLLER)
-def get_job_status(
-    asked: Asked, sent: cluster.Controller.GetJobStatusRequest
-) -> cluster.Controller.GetJobStatusResponse:
+def get_job_status(asked: Rpc, sent: cluster.Controller.GetJobStatusRequest) -> cluster.Controller.GetJobStatusResponse:
     """Say how a job does."""
     job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, _name(sent.job_id))
     [told] = _told(asked, {job.id: sent.job_id}, JobOperations(asked.backend).details(asked.caller, [job]))
@@ -80,7 +78,7 @@ def get_job_status(
 
 
 @CALLS.answers("ListJobs", CONTROLLER)
-def list_jobs(asked: Asked, _sent: cluster.Controller.ListJobsRequest) -> cluster.Controller.ListJobsResponse:
+def list_jobs(asked: Rpc, _sent: cluster.Controller.ListJobsRequest) -> cluster.Controller.ListJobsResponse:
     """Say how all jobs do that came in by this door, in the order in which they came."""
     named, answer = NamedJobs(asked.backend, SYSTEM), cluster.Controller.ListJobsResponse()
     for page in _pages(asked, named):
@@ -91,7 +89,7 @@ def list_jobs(asked: Asked, _sent: cluster.Controller.ListJobsRequest) -> cluste
 
 
 @CALLS.answers("TerminateJob", CONTROLLER)
-def terminate_job(asked: Asked, sent: cluster.Controller.TerminateJobRequest) -> None:
+def terminate_job(asked: Rpc, sent: cluster.Controller.TerminateJobRequest) -> None:
     """End a job and all below it, the deepest first; what has ended stays as it ended."""
     named, name = NamedJobs(asked.backend, SYSTEM), _name(sent.job_id)
     job = named.find(asked.caller, name)
@@ -104,7 +102,7 @@ def _name(job_id: str) -> str:
     return job_id
 
 
-def _pages(asked: Asked, named: NamedJobs) -> Iterator[Sequence[Job]]:
+def _pages(asked: Rpc, named: NamedJobs) -> Iterator[Sequence[Job]]:
     jobs, after, where = JobOperations(asked.backend), 0, named.meant(asked.caller)
     while True:
         page = jobs.page(asked.caller, where, after=after)
@@ -114,7 +112,7 @@ def _pages(asked: Asked, named: NamedJobs) -> Iterator[Sequence[Job]]:
         after = page.next_after
 
 
-def _told(asked: Asked, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
+def _told(asked: Rpc, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
     """Tell of jobs, whose names are given by their ids."""
     settings, now, told = asked.door.launches.known.catalogue().settings, asked.backend.clock.now(), []
     for detail in details:

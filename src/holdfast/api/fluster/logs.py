@@ -22,7 +22,7 @@ from holdfast.service.operations.jobs import JobOperations, LogQuery, NamedJobs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
 
 MOST_LINES = 10_000
 """In one answer, and those of the same moment; for more, ask from the last one's time on."""
@@ -41,7 +41,7 @@ class _Line(Struct, frozen=True):
 
 
 @CALLS.answers("FetchLogs", WORKER)
-def fetch_logs(asked: Asked, sent: cluster.Worker.FetchLogsRequest) -> cluster.Worker.FetchLogsResponse:
+def fetch_logs(asked: Rpc, sent: cluster.Worker.FetchLogsRequest) -> cluster.Worker.FetchLogsResponse:
     """Read what the current or last attempt of a job printed."""
     wanted = sent.filter
     meant = _matching(wanted.regex)
@@ -89,7 +89,7 @@ def _matching(regex: str) -> Callable[[str], bool]:
     return lambda text: pattern.search(text) is not None
 
 
-def _lines(asked: Asked, job_id: str, query: LogQuery) -> Iterator[_Line]:
+def _lines(asked: Rpc, job_id: str, query: LogQuery) -> Iterator[_Line]:
     """Yield the lines of a log, as far as it goes now."""
     jobs, left, last_ms = JobOperations(asked.backend), "", 0
     while True:

@@ -12,11 +12,11 @@ from holdfast.service.operations.jobs import NamedJobs
 from holdfast.service.operations.nodes import Nodes
 
 if TYPE_CHECKING:
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
 
 
 @CALLS.answers("ListWorkers", CONTROLLER)
-def list_workers(asked: Asked, _sent: cluster.Controller.ListWorkersRequest) -> cluster.Controller.ListWorkersResponse:
+def list_workers(asked: Rpc, _sent: cluster.Controller.ListWorkersRequest) -> cluster.Controller.ListWorkersResponse:
     """List the nodes; one that is cordoned or short of something gets no work, and is not healthy."""
     standing = Nodes(asked.backend.store, asked.backend.clock).list(asked.caller)
     answer = cluster.Controller.ListWorkersResponse()
@@ -34,19 +34,19 @@ def list_workers(asked: Asked, _sent: cluster.Controller.ListWorkersRequest) -> 
 
 
 @CALLS.answers("GetJobStatus", WORKER)
-def get_job_status(asked: Asked, sent: cluster.Worker.GetJobStatusRequest) -> cluster.JobStatus:
+def get_job_status(asked: Rpc, sent: cluster.Worker.GetJobStatusRequest) -> cluster.JobStatus:
     """Say how a job does, as the controller does."""
     wanted = cluster.Controller.GetJobStatusRequest(job_id=sent.job_id, include_result=sent.include_result)
     return jobs.get_job_status(asked, wanted).job
 
 
 @CALLS.answers("ListJobs", WORKER)
-def list_jobs(asked: Asked, _sent: cluster.Worker.ListJobsRequest) -> cluster.Worker.ListJobsResponse:
+def list_jobs(asked: Rpc, _sent: cluster.Worker.ListJobsRequest) -> cluster.Worker.ListJobsResponse:
     """Say how all jobs do, on whatever node they run."""
     return cluster.Worker.ListJobsResponse(jobs=jobs.list_jobs(asked, cluster.Controller.ListJobsRequest()).jobs)
 
 
 @CALLS.answers("HealthCheck", WORKER)
-def healthy(_asked: Asked, _sent: cluster.Empty) -> cluster.Worker.HealthResponse:
+def healthy(_asked: Rpc, _sent: cluster.Empty) -> cluster.Worker.HealthResponse:
     """Say that the door works."""
     return cluster.Worker.HealthResponse(healthy=True)

@@ -13,7 +13,7 @@ from holdfast.service.endpoints import Endpoints, Registration
 from holdfast.service.manifests import iris
 
 if TYPE_CHECKING:
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
 
 LONGEST_LEASE_S, SHORTEST_LEASE_S = 600.0, 180.0
 MOST_TASKS = 1_000
@@ -24,7 +24,7 @@ _Controller = controller.Controller
 
 @CALLS.answers("RegisterEndpoint", ENDPOINTS)
 def register_endpoint(
-    asked: Asked, sent: controller.Controller.RegisterEndpointRequest
+    asked: Rpc, sent: controller.Controller.RegisterEndpointRequest
 ) -> controller.Controller.RegisterEndpointResponse:
     """Register an endpoint of the attempt of a task that runs, or renew it."""
     task = named(iris.read_task, sent.task_id, "task_id")
@@ -58,7 +58,7 @@ def register_endpoint(
 
 
 @CALLS.answers("UnregisterEndpoint", ENDPOINTS)
-def unregister_endpoint(asked: Asked, sent: controller.Controller.UnregisterEndpointRequest) -> job.Empty:
+def unregister_endpoint(asked: Rpc, sent: controller.Controller.UnregisterEndpointRequest) -> job.Empty:
     """Forget an endpoint; one that is not there stays so."""
     Endpoints(asked.backend, iris.SYSTEM).unregister(asked.caller, sent.endpoint_id)
     return job.Empty()
@@ -66,7 +66,7 @@ def unregister_endpoint(asked: Asked, sent: controller.Controller.UnregisterEndp
 
 @CALLS.answers("ListEndpoints", ENDPOINTS)
 def list_endpoints(
-    asked: Asked, sent: controller.Controller.ListEndpointsRequest
+    asked: Rpc, sent: controller.Controller.ListEndpointsRequest
 ) -> controller.Controller.ListEndpointsResponse:
     """List the endpoints of a name, or those whose names begin with a text; of all tasks, or of some."""
     if len(sent.task_ids) > MOST_TASKS:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Attempt, Job
     from holdfast.errors import Problem
     from holdfast.service.manifests.iris import JobName
@@ -36,17 +36,17 @@ def named(read: Callable[[str, str, list[Problem]], T | None], text: str, path: 
     return found
 
 
-def jobs_named(asked: Asked) -> NamedJobs:
+def jobs_named(asked: Rpc) -> NamedJobs:
     """Return the jobs that came in here, by their names."""
     return NamedJobs(asked.backend, iris.SYSTEM)
 
 
-def found_job(asked: Asked, name: JobName) -> Job | None:
+def found_job(asked: Rpc, name: JobName) -> Job | None:
     """Return the job that has a name; ``None``: none has."""
     return jobs_named(asked).every(asked.caller, [str(name)]).get(str(name))
 
 
-def required(asked: Asked, text: str) -> Job:
+def required(asked: Rpc, text: str) -> Job:
     """Return the job that has a name.
 
     Raises:
@@ -59,7 +59,7 @@ def required(asked: Asked, text: str) -> Job:
     return found
 
 
-def states(asked: Asked, jobs: Sequence[Job]) -> dict[str, iris.State]:
+def states(asked: Rpc, jobs: Sequence[Job]) -> dict[str, iris.State]:
     """Return the states of jobs by id."""
     failed = [job for job in jobs if job.state is JobState.FAILED]
     latest = JobOperations(asked.backend).latest(asked.caller, failed) if failed else {}

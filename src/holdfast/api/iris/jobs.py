@@ -16,7 +16,7 @@ from holdfast.service.operations.jobs import JobOperations
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
 
 MOST_IDS = 500
@@ -26,7 +26,7 @@ _Controller = controller.Controller
 
 @CALLS.answers("GetJobState", CONTROLLER)
 def get_job_state(
-    asked: Asked, sent: controller.Controller.GetJobStateRequest
+    asked: Rpc, sent: controller.Controller.GetJobStateRequest
 ) -> controller.Controller.GetJobStateResponse:
     """Say which states jobs are in; those that are not known are left out."""
     if len(sent.job_ids) > MOST_IDS:
@@ -40,7 +40,7 @@ def get_job_state(
 
 @CALLS.answers("GetJobStatus", CONTROLLER)
 def get_job_status(
-    asked: Asked, sent: controller.Controller.GetJobStatusRequest
+    asked: Rpc, sent: controller.Controller.GetJobStatusRequest
 ) -> controller.Controller.GetJobStatusResponse:
     """Describe a job."""
     found = required(asked, sent.job_id)
@@ -50,7 +50,7 @@ def get_job_status(
     return _Controller.GetJobStatusResponse(job=told, request=_Controller.LaunchJobRequest(**request))
 
 
-def described(asked: Asked, jobs: Sequence[Job], *, has_children: Container[str]) -> list[job.JobStatus]:
+def described(asked: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) -> list[job.JobStatus]:
     """Describe jobs; ``has_children`` are the names of those that have some."""
     latest = JobOperations(asked.backend).latest(asked.caller, jobs) if jobs else {}
     described = []
@@ -70,7 +70,7 @@ def described(asked: Asked, jobs: Sequence[Job], *, has_children: Container[str]
 
 
 @CALLS.answers("TerminateJob", CONTROLLER)
-def terminate_job(asked: Asked, sent: controller.Controller.TerminateJobRequest) -> job.Empty:
+def terminate_job(asked: Rpc, sent: controller.Controller.TerminateJobRequest) -> job.Empty:
     """End a job and all below it; what has ended is left alone."""
     found = required(asked, sent.job_id)
     where = jobs_named(asked).meant(asked.caller, found.group)
@@ -79,7 +79,7 @@ def terminate_job(asked: Asked, sent: controller.Controller.TerminateJobRequest)
 
 
 @CALLS.answers("CompleteJob", CONTROLLER)
-def complete_job(asked: Asked, sent: controller.Controller.CompleteJobRequest) -> job.Empty:
+def complete_job(asked: Rpc, sent: controller.Controller.CompleteJobRequest) -> job.Empty:
     """End a job as one that succeeded, and all below it; what has ended is left alone."""
     found = required(asked, sent.job_id)
     if found.terminal:

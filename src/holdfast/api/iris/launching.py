@@ -15,7 +15,7 @@ from holdfast.service.manifests import iris
 from holdfast.service.operations.submissions import Submissions
 
 if TYPE_CHECKING:
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
     from holdfast.ports.names import NamedJob
     from holdfast.service.manifests.iris import JobName, Launch
@@ -28,7 +28,7 @@ _REPLACED = "Replaced by new submission"
 
 @CALLS.answers("LaunchJob", CONTROLLER)
 def launch_job(
-    asked: Asked, sent: controller.Controller.LaunchJobRequest
+    asked: Rpc, sent: controller.Controller.LaunchJobRequest
 ) -> controller.Controller.LaunchJobResponse | Future[controller.Controller.LaunchJobResponse]:
     """Submit a job; what comes at about the same time is stored together."""
     place = asked.door.place
@@ -51,7 +51,7 @@ def launch_job(
     return _answered(asked.door.launches.launch(asked.caller, written, external), launch, answer)
 
 
-def _refusal(asked: Asked) -> str | None:
+def _refusal(asked: Rpc) -> str | None:
     """Say why no callables can be run for who calls, if so."""
     calls = asked.backend.calls
     return "callables are not run here" if calls is None else calls.refusal(asked.caller.principal)
@@ -79,7 +79,7 @@ def _answered(
     return told
 
 
-def _parent(asked: Asked, name: JobName) -> Job | None:
+def _parent(asked: Rpc, name: JobName) -> Job | None:
     """Return the parent of a job, which must not have ended.
 
     Raises:
@@ -96,7 +96,7 @@ def _parent(asked: Asked, name: JobName) -> Job | None:
     return found
 
 
-def _require_place(asked: Asked, launch: Launch) -> None:
+def _require_place(asked: Rpc, launch: Launch) -> None:
     """Make sure that some node could hold a task, if there are any.
 
     Raises:
@@ -114,7 +114,7 @@ def _require_place(asked: Asked, launch: Launch) -> None:
     raise Rejected(Code.FAILED_PRECONDITION, f"Job {launch.name} is unschedulable: {told}")
 
 
-def _makes_way(asked: Asked, launch: Launch, taken: NamedJob, there: Job | None, digest: bytes) -> bool:
+def _makes_way(asked: Rpc, launch: Launch, taken: NamedJob, there: Job | None, digest: bytes) -> bool:
     """Say whether a name is given to another job; if not, the one that has it is meant.
 
     What goes on below the job that has had it is asked to end.

@@ -17,7 +17,7 @@ from holdfast.service.manifests import iris
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
     from holdfast.ports.names import ListedName
 
@@ -34,7 +34,7 @@ _BY_JOBS = {
 
 
 @CALLS.answers("ListJobs", CONTROLLER)
-def list_jobs(asked: Asked, sent: controller.Controller.ListJobsRequest) -> controller.Controller.ListJobsResponse:
+def list_jobs(asked: Rpc, sent: controller.Controller.ListJobsRequest) -> controller.Controller.ListJobsResponse:
     """List jobs, the newest first if nothing else is asked for."""
     query = sent.query
     if query.offset > LARGEST_OFFSET:

@@ -21,7 +21,7 @@ from holdfast.service.operations.jobs import JobOperations, LogQuery
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
 
 DEFAULT_LINES, MOST_LINES = 1_000, 10_000
@@ -66,7 +66,7 @@ class _Line(Struct, frozen=True):
 
 
 @CALLS.answers("FetchLogs", LOGS)
-def fetch_logs(asked: Asked, sent: finelog.FetchLogsRequest) -> finelog.FetchLogsResponse:
+def fetch_logs(asked: Rpc, sent: finelog.FetchLogsRequest) -> finelog.FetchLogsResponse:
     """Read the lines after a number, or the last ones."""
     keys = _keys(asked, sent)
     most = min(sent.max_lines if sent.max_lines > 0 else DEFAULT_LINES, MOST_LINES)
@@ -87,7 +87,7 @@ def fetch_logs(asked: Asked, sent: finelog.FetchLogsRequest) -> finelog.FetchLog
     return answer
 
 
-def _keys(asked: Asked, sent: finelog.FetchLogsRequest) -> Sequence[_Key]:
+def _keys(asked: Rpc, sent: finelog.FetchLogsRequest) -> Sequence[_Key]:
     """Return the attempts whose keys are meant, of the jobs that have their names now.
 
     Raises:
@@ -115,7 +115,7 @@ def _begins(key: str, source: str, *, exact: bool) -> bool:
     return key == source if exact else key.startswith(source)
 
 
-def _numbered(asked: Asked, keys: Sequence[_Key], after_ms: int) -> Iterator[_Line]:
+def _numbered(asked: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_Line]:
     """Yield the lines of all from a millisecond on, in order of time, with their numbers."""
     settled_ms = (asked.backend.clock.now() - SETTLED_S) * _MS
     over = all(key.job.terminal for key in keys)
@@ -130,7 +130,7 @@ def _numbered(asked: Asked, keys: Sequence[_Key], after_ms: int) -> Iterator[_Li
         yield evolve(line, seq=(line.at_ms << _PLACES) + min(place + 1, (1 << _PLACES) - 1))
 
 
-def _read(asked: Asked, key: _Key, after_ms: int) -> Iterator[_Line]:
+def _read(asked: Rpc, key: _Key, after_ms: int) -> Iterator[_Line]:
     """Yield the lines of an attempt from a millisecond on; what was deleted with its job has none."""
     jobs, size = JobOperations(asked.backend), 0
     query = LogQuery(attempt=key.attempt + 1, rank=key.rank, since=after_ms / _MS, timestamps=True)

@@ -18,7 +18,7 @@ from holdfast.service.operations.jobs import JobOperations
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
     from holdfast.errors import Problem
 
@@ -29,7 +29,7 @@ _DESIRED = {job.TASK_STATE_PREEMPTED: "preempted", job.TASK_STATE_FAILED: "faile
 
 
 @CALLS.answers("ListTasks", CONTROLLER)
-def list_tasks(asked: Asked, sent: controller.Controller.ListTasksRequest) -> controller.Controller.ListTasksResponse:
+def list_tasks(asked: Rpc, sent: controller.Controller.ListTasksRequest) -> controller.Controller.ListTasksResponse:
     """List the tasks of a job; of one that is not known there are none."""
     if not sent.job_id:
         refuse("job_id is required")
@@ -40,7 +40,7 @@ def list_tasks(asked: Asked, sent: controller.Controller.ListTasksRequest) -> co
 
 @CALLS.answers("GetTaskStatus", CONTROLLER)
 def get_task_status(
-    asked: Asked, sent: controller.Controller.GetTaskStatusRequest
+    asked: Rpc, sent: controller.Controller.GetTaskStatusRequest
 ) -> controller.Controller.GetTaskStatusResponse:
     """Describe a task with all of its attempts."""
     task = named(iris.read_task, sent.task_id, "task_id")
@@ -52,13 +52,13 @@ def get_task_status(
     return _Controller.GetTaskStatusResponse(task=told, job_resources=job.ResourceSpecProto(**resources))
 
 
-def _described(asked: Asked, found: Job, ranks: Sequence[int]) -> list[job.TaskStatus]:
+def _described(asked: Rpc, found: Job, ranks: Sequence[int]) -> list[job.TaskStatus]:
     detail = JobOperations(asked.backend).get(asked.caller, found.id)
     return [job.TaskStatus(**iris.task_status(detail.job, rank, detail.attempts, detail.runs)) for rank in ranks]
 
 
 @CALLS.answers("KickTasks", CONTROLLER)
-def kick_tasks(asked: Asked, sent: controller.Controller.KickTasksRequest) -> controller.Controller.KickTasksResponse:
+def kick_tasks(asked: Rpc, sent: controller.Controller.KickTasksRequest) -> controller.Controller.KickTasksResponse:
     """Take the places of tasks, or end them as failed; as a gang is tried as a whole, that is what happens to all."""
     if sent.desired_state not in _DESIRED:
         refuse(f"desired_state must be one of: {', '.join(_DESIRED.values())}")
@@ -84,7 +84,7 @@ def kick_tasks(asked: Asked, sent: controller.Controller.KickTasksRequest) -> co
 
 
 def _resolved(
-    asked: Asked, targets: Sequence[str]
+    asked: Rpc, targets: Sequence[str]
 ) -> Iterator[tuple[str, iris.JobName | iris.TaskName | str, Job | None]]:
     """Yield what targets mean, or what is wrong with them, and their jobs."""
     meant: list[tuple[str, iris.JobName | iris.TaskName | str]] = []

@@ -9,7 +9,7 @@ from holdfast.api.iris.calls import CALLS, CONTROLLER
 from holdfast.service.operations.nodes import Nodes
 
 if TYPE_CHECKING:
-    from holdfast.api.connect.calls import Asked
+    from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Node
 
 _Controller = controller.Controller
@@ -19,7 +19,7 @@ _LARGEST = (1 << 63) - 1
 
 @CALLS.answers("ListWorkers", CONTROLLER)
 def list_workers(
-    asked: Asked, sent: controller.Controller.ListWorkersRequest
+    asked: Rpc, sent: controller.Controller.ListWorkersRequest
 ) -> controller.Controller.ListWorkersResponse:
     """List the nodes; one that is cordoned or short of something gets no work, and is not healthy."""
     standing, query = Nodes(asked.backend.store, asked.backend.clock).list(asked.caller), sent.query

@@ -16,7 +16,7 @@ from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.gang.conclude import Judgement, next_due, shape_of
 from holdfast.domain.workloads.gang.flight import Flight, Surroundings
-from holdfast.domain.workloads.gang.reconcile import Asked, Observed
+from holdfast.domain.workloads.gang.reconcile import Intervention, Observed
 from holdfast.ports.requests import Request, RequestKind
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _ASKED = {
-    RequestKind.CANCEL: Asked.CANCEL,
-    RequestKind.HOLD: Asked.HOLD,
-    RequestKind.RELEASE: Asked.RELEASE,
-    RequestKind.RETRY: Asked.RETRY,
-    RequestKind.PREEMPT: Asked.PREEMPT,
+    RequestKind.CANCEL: Intervention.CANCEL,
+    RequestKind.HOLD: Intervention.HOLD,
+    RequestKind.RELEASE: Intervention.RELEASE,
+    RequestKind.RETRY: Intervention.RETRY,
+    RequestKind.PREEMPT: Intervention.PREEMPT,
 }
 _MOST_GROUPS = 16_384
 
@@ -103,23 +103,23 @@ class Gangs:
     def delete(self, job_id: str, now: float, *, force: bool = False) -> None:
         """Cancel it."""
         del force
-        self._ask(self._state.jobs[job_id], now, Asked.CANCEL, reason="cancelled with its array or job set")
+        self._ask(self._state.jobs[job_id], now, Intervention.CANCEL, reason="cancelled with its array or job set")
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
         """Hold it, or release it."""
-        asked = Asked.HOLD if suspended else Asked.RELEASE
+        asked = Intervention.HOLD if suspended else Intervention.RELEASE
         self._ask(self._state.jobs[job_id], now, asked, reason=HELD_WITH_OWNER)
 
     def take_place(self, job_id: str, taking: Taking, now: float) -> None:
         """Stop all of it: its runs run together."""
-        self._ask(self._state.jobs[job_id], now, Asked(taking.why), reason=taking.reason)
+        self._ask(self._state.jobs[job_id], now, Intervention(taking.why), reason=taking.reason)
 
     def resize(self, job_id: str, parallelism: int, completions: int | None) -> None:
         """Do nothing: a gang keeps its size."""
 
     def finish(self, job_id: str, otherwise: str, now: float) -> None:
         """Cancel one that waits."""
-        self._ask(self._state.jobs[job_id], now, Asked.CANCEL, reason=otherwise)
+        self._ask(self._state.jobs[job_id], now, Intervention.CANCEL, reason=otherwise)
 
     # pending
 
@@ -181,12 +181,12 @@ class Gangs:
     def ask(self, request: Request, key: str, now: float) -> None:
         """Cancel, hold, release, retry or preempt a job; nothing else is asked of gangs."""
         asked, job = _ASKED.get(request.kind), self._state.jobs[key]
-        if asked is None or (asked is Asked.RETRY and key in self._state.active):
+        if asked is None or (asked is Intervention.RETRY and key in self._state.active):
             return
-        if asked is Asked.RETRY and request.payload:
+        if asked is Intervention.RETRY and request.payload:
             job = self._state.change_spec(job, request.payload)
-        reason = request.cancel_reason if asked is Asked.CANCEL else request.reason
-        if asked is Asked.PREEMPT:
+        reason = request.cancel_reason if asked is Intervention.CANCEL else request.reason
+        if asked is Intervention.PREEMPT:
             if not self._runs_on(key, request.payload):
                 return
             reason = request.preempt_reason
@@ -198,7 +198,7 @@ class Gangs:
         runs = () if active is None else active.runs.values()
         return any(node in {"", run.node} and run.status not in RUN_TERMINAL for run in runs)
 
-    def _ask(self, job: Job, now: float, asked: Asked, *, reason: str) -> None:
+    def _ask(self, job: Job, now: float, asked: Intervention, *, reason: str) -> None:
         """Do what is asked of a job; its attempt is moved on with the others."""
         self._look(job, now, Observed(asked=asked, reason=reason))
         if job.id in self._state.active:

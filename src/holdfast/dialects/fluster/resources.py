@@ -39,7 +39,7 @@ class Offers(Struct, frozen=True):
     labels: frozenset[tuple[str, str]] = frozenset()
 
 
-class Asked(Struct, frozen=True):
+class ResourceRequest(Struct, frozen=True):
     """What each run of a job asks for, and how many there are."""
 
     resources: Resources = Resources()
@@ -66,7 +66,11 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
-def read_resources(given: Mapping[str, Any] | None, problems: list[Problem], offers: Offers = Offers()) -> Asked:  # noqa: B008 - it is frozen
+def read_resources(
+    given: Mapping[str, Any] | None,
+    problems: list[Problem],
+    offers: Offers = Offers(),  # noqa: B008 - it is frozen
+) -> ResourceRequest:
     """Read what a launch asks for.
 
     Args:
@@ -90,7 +94,7 @@ def read_resources(given: Mapping[str, Any] | None, problems: list[Problem], off
     default = Resources()
     named = ((DISK, disk * _IN_THOUSANDTHS),) if disk else ()
     resources = Resources(default.cpu_m if cpu is None else cpu * _IN_THOUSANDTHS, memory, gpu, 0, named)
-    return Asked(resources, replicas or 1, gpus, selector, tuple(warnings))
+    return ResourceRequest(resources, replicas or 1, gpus, selector, tuple(warnings))
 
 
 def _size(fields: Fields, name: str) -> int:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 from holdfast.api.http.endpoints.endpoint import (
     LONGEST_NAME,
-    Asked,
     DryRun,
     Endpoints,
     Key,
+    Param,
     Reply,
     Takes,
 )
@@ -44,8 +44,8 @@ _TAKES = Takes(
 )
 _LARGEST_INDEX = (1 << 31) - 1
 
-ArrayRef = Annotated[str, Asked("An array's name or its id.", max_length=LONGEST_NAME)]
-Index = Annotated[int, Asked("A task's index.", ge=0, le=_LARGEST_INDEX)]
+ArrayRef = Annotated[str, Param("An array's name or its id.", max_length=LONGEST_NAME)]
+Index = Annotated[int, Param("A task's index.", ge=0, le=_LARGEST_INDEX)]
 
 
 _SHOWN = Shown(

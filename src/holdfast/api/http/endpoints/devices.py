@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, Asked, Endpoints
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, Endpoints, Param
 from holdfast.domain.audit import Caller
 from holdfast.domain.devices import Device
 from holdfast.domain.job import Node
@@ -14,7 +14,7 @@ from holdfast.wire.render_catalogue import device_views
 
 _DEVICES = Endpoints("nodes")
 ENDPOINTS = (_DEVICES,)
-_Ref = Annotated[str, Asked("A GPU's id, or ID@NODE where several nodes have one of that id.", max_length=LONGEST_NAME)]
+_Ref = Annotated[str, Param("A GPU's id, or ID@NODE where several nodes have one of that id.", max_length=LONGEST_NAME)]
 
 
 @_DEVICES.add("GET", "/devices", DevicePage, summary="List GPUs")

@@ -63,7 +63,7 @@ A command that needs one of them imports no others.
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Param:
     """What is said of a parameter beside its type."""
 
     description: str | None = None
@@ -176,16 +176,16 @@ def as_if(view: V, by: Caller, *, dry_run: bool) -> V:
     return view.model_copy(update={"submitted_by": by.principal.name})
 
 
-Word = Annotated[str | None, Asked(max_length=LONGEST_NAME)]
-User = Annotated[str | None, Asked("Name of who submitted them.", max_length=LONGEST_NAME)]
+Word = Annotated[str | None, Param(max_length=LONGEST_NAME)]
+User = Annotated[str | None, Param("Name of who submitted them.", max_length=LONGEST_NAME)]
 Group = Annotated[
     str | None,
-    Asked("Of this group; with a slash at its end, also of those below it.", max_length=LONGEST + len(BELOW)),
+    Param("Of this group; with a slash at its end, also of those below it.", max_length=LONGEST + len(BELOW)),
 ]
-Name = Annotated[str, Asked(max_length=LONGEST_NAME)]
-MustExist = Annotated[bool, Asked("Only replace; 404 when there is nothing to replace.")]
-DryRun = Annotated[bool, Asked("Check everything and store nothing.")]
-Lenient = Annotated[bool, Asked("Accept what Kubernetes accepts in its kinds, with a warning for each.")]
-Key = Annotated[str | None, Asked("Sending the same again stores nothing.", max_length=255, header="Idempotency-Key")]
-IfMatch = Annotated[str | None, Asked("The `ETag` it must have; else 409.", max_length=1000, header="If-Match")]
-Ref = Annotated[str, Asked("A job's id, its name (the newest), or a unique prefix of its id.", max_length=LONGEST_NAME)]
+Name = Annotated[str, Param(max_length=LONGEST_NAME)]
+MustExist = Annotated[bool, Param("Only replace; 404 when there is nothing to replace.")]
+DryRun = Annotated[bool, Param("Check everything and store nothing.")]
+Lenient = Annotated[bool, Param("Accept what Kubernetes accepts in its kinds, with a warning for each.")]
+Key = Annotated[str | None, Param("Sending the same again stores nothing.", max_length=255, header="Idempotency-Key")]
+IfMatch = Annotated[str | None, Param("The `ETag` it must have; else 409.", max_length=1000, header="If-Match")]
+Ref = Annotated[str, Param("A job's id, its name (the newest), or a unique prefix of its id.", max_length=LONGEST_NAME)]

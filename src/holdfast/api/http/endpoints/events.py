@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Group, Word
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Endpoints, Group, Param, Word
 from holdfast.domain.audit import Caller
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.service.operations.backend import Backend
@@ -20,7 +20,7 @@ _PART = 100
 _LARGEST_SEQ = 1 << 62
 _LONGEST_SEQ = len(str(_LARGEST_SEQ))
 
-After = Annotated[int, Asked("The id of the last entry already seen.", ge=0, le=_LARGEST_SEQ)]
+After = Annotated[int, Param("The id of the last entry already seen.", ge=0, le=_LARGEST_SEQ)]
 
 
 @_EVENTS.add("GET", "/events", EventPage, 404, summary="Read events, or follow them")
@@ -29,17 +29,17 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
     by: Caller,
     *,
     after: After = 0,
-    limit: Annotated[int, Asked("Of a page; a stream has no end.", ge=1, le=LARGEST_PART)] = _PART,
+    limit: Annotated[int, Param("Of a page; a stream has no end.", ge=1, le=LARGEST_PART)] = _PART,
     job: Word = None,
     type: Annotated[  # noqa: A002 - the parameter's name
-        list[str] | None, Asked("Such as `job.failed`, or a family: `job`.", max_length=MOST_FILTERS)
+        list[str] | None, Param("Such as `job.failed`, or a family: `job`.", max_length=MOST_FILTERS)
     ] = None,
     queue: Word = None,
-    job_set: Annotated[str | None, Asked("Name or id of a set.", max_length=LONGEST_NAME)] = None,
+    job_set: Annotated[str | None, Param("Name or id of a set.", max_length=LONGEST_NAME)] = None,
     group: Group = None,
     last_event_id: Annotated[
         str | None,
-        Asked(
+        Param(
             "What a stream resumes after; takes precedence over `after`.",
             max_length=LONGEST_NAME,
             header="Last-Event-ID",
@@ -71,7 +71,11 @@ def begin_of(after: int, last_event_id: str | None) -> int:
 
 @_EVENTS.add("GET", "/audit", AuditPage, summary="Read the audit log")
 def read_audit(
-    backend: Backend, by: Caller, *, after: After = 0, limit: Annotated[int, Asked(ge=1, le=LARGEST_PART)] = _PART
+    backend: Backend,
+    by: Caller,
+    *,
+    after: After = 0,
+    limit: Annotated[int, Param(ge=1, le=LARGEST_PART)] = _PART,
 ) -> AuditPage:
     """List what operators did and what they were refused, oldest first."""
     entries = Audit(backend.store).page(by, after=after, limit=limit)

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any
 
-from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Word
+from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Endpoints, Param, Word
 from holdfast.domain.audit import Caller
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.overview import Latest
@@ -42,9 +42,9 @@ def get_summary(
     backend: Backend,
     by: Caller,
     *,
-    within_s: Annotated[int, Asked("How far back to look, in seconds.", ge=1, le=_LONGEST_S)] = DAY_S,
+    within_s: Annotated[int, Param("How far back to look, in seconds.", ge=1, le=_LONGEST_S)] = DAY_S,
     queue: Word = None,
-    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
+    label: Annotated[list[str] | None, Param("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
 ) -> SummaryView:
     """Sum up jobs that go on or ended in that time, their failures, what these cost, and how fast jobs recovered."""
     _, labels = read_states((), label or (), ())
@@ -55,10 +55,10 @@ def get_summary(
 def get_report(
     backend: Backend,
     by: Caller,
-    share: Annotated[Share, Asked("By what it is reported.")],
+    share: Annotated[Share, Param("By what it is reported.")],
     *,
-    label: Annotated[str | None, Asked("With `share=label`: which one.", max_length=LONGEST_NAME)] = None,
-    within_s: Annotated[int, Asked("How far back to look, in seconds.", ge=1, le=_LONGEST_S)] = 30 * DAY_S,
+    label: Annotated[str | None, Param("With `share=label`: which one.", max_length=LONGEST_NAME)] = None,
+    within_s: Annotated[int, Param("How far back to look, in seconds.", ge=1, le=_LONGEST_S)] = 30 * DAY_S,
 ) -> UsageReport:
     """Report the hours of CPUs, memory and GPUs that runs had, and what of that failed attempts wasted.
 
@@ -90,8 +90,8 @@ def get_overview(
     backend: Backend,
     by: Caller,
     *,
-    limit: Annotated[int, Asked("Jobs in each list.", ge=1, le=_MOST_LISTED)] = _LISTED,
-    named: Annotated[str | None, Asked("What the names of listed jobs contain.", max_length=LONGEST_NAME)] = None,
+    limit: Annotated[int, Param("Jobs in each list.", ge=1, le=_MOST_LISTED)] = _LISTED,
+    named: Annotated[str | None, Param("What the names of listed jobs contain.", max_length=LONGEST_NAME)] = None,
 ) -> OverviewView:
     """Count jobs by state and queue, show nodes and devices, and list jobs that run, wait for a retry or failed."""
     found = Overview(backend).now(by, limit=limit, named=named or "")
@@ -116,8 +116,8 @@ def list_names(
     backend: Backend,
     by: Caller,
     *,
-    prefix: Annotated[str, Asked("What they begin with.", max_length=LONGEST_NAME)] = "",
-    limit: Annotated[int, Asked(ge=1, le=_MOST_NAMES)] = _MOST_NAMES,
+    prefix: Annotated[str, Param("What they begin with.", max_length=LONGEST_NAME)] = "",
+    limit: Annotated[int, Param(ge=1, le=_MOST_NAMES)] = _MOST_NAMES,
 ) -> JobNames:
     """List names that begin so, each once and in order, of jobs that belong to no job set or array."""
     return JobNames(items=[*Overview(backend).names(by, prefix, limit=limit)])

@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime
 
 from holdfast.api.http.endpoints.cursors import read_number, write_cursor
-from holdfast.api.http.endpoints.endpoint import LONGEST_NAME, MOST_FILTERS, Asked, Endpoints, Group, Ref, User, Word
+from holdfast.api.http.endpoints.endpoint import (
+    LONGEST_NAME,
+    MOST_FILTERS,
+    Endpoints,
+    Group,
+    Param,
+    Ref,
+    User,
+    Word,
+)
 from holdfast.domain.audit import Act, Caller
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.overview import Latest
@@ -60,8 +69,8 @@ _READ_AT_ONCE = 50
 _MOST_ATTEMPTS = 1 << 31
 _LARGEST_OFFSET = 1 << 62
 
-AttemptNumber = Annotated[int, Asked("From 1.", ge=1, le=_MOST_ATTEMPTS)]
-WhichAttempt = Annotated[int | None, Asked("From 1; absent: the last.", ge=1, le=_MOST_ATTEMPTS)]
+AttemptNumber = Annotated[int, Param("From 1.", ge=1, le=_MOST_ATTEMPTS)]
+WhichAttempt = Annotated[int | None, Param("From 1; absent: the last.", ge=1, le=_MOST_ATTEMPTS)]
 
 
 @_JOBS.add("GET", "/jobs", JobPage, 404, summary="List jobs, oldest first")
@@ -69,22 +78,22 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
     backend: Backend,
     by: Caller,
     *,
-    state: Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
+    state: Annotated[list[str] | None, Param("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
     queue: Word = None,
     name: Word = None,
-    job_set: Annotated[str | None, Asked("Name or id of the job set they belong to.", max_length=LONGEST_NAME)] = None,
-    label: Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
-    quarantined: Annotated[bool, Asked("Only jobs that are quarantined.")] = False,
-    array: Annotated[str | None, Asked("Name or id of the array they are tasks of.", max_length=LONGEST_NAME)] = None,
-    tasks: Annotated[bool, Asked("Also the tasks of arrays.")] = True,
-    id: Annotated[list[str] | None, Asked("Only these.", max_length=MOST_IDS)] = None,  # noqa: A002 - the parameter's name
+    job_set: Annotated[str | None, Param("Name or id of the job set they belong to.", max_length=LONGEST_NAME)] = None,
+    label: Annotated[list[str] | None, Param("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)] = None,
+    quarantined: Annotated[bool, Param("Only jobs that are quarantined.")] = False,
+    array: Annotated[str | None, Param("Name or id of the array they are tasks of.", max_length=LONGEST_NAME)] = None,
+    tasks: Annotated[bool, Param("Also the tasks of arrays.")] = True,
+    id: Annotated[list[str] | None, Param("Only these.", max_length=MOST_IDS)] = None,  # noqa: A002 - the parameter's name
     user: User = None,
     group: Group = None,
-    limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = DEFAULT_PAGE,
+    limit: Annotated[int, Param(ge=1, le=LARGEST_PAGE)] = DEFAULT_PAGE,
     cursor: Word = None,
     fields: Annotated[
         Literal["summary", "outcome", "full"],
-        Asked("How much to say of each; `outcome` adds how its last attempt went."),
+        Param("How much to say of each; `outcome` adds how its last attempt went."),
     ] = "summary",
 ) -> JobPage | Written:
     """List jobs in order of submission; jobs submitted meanwhile appear on later pages.
@@ -165,22 +174,23 @@ def get_logs(  # noqa: PLR0913 - the parameters of an address
     ref: Ref,
     *,
     attempt: WhichAttempt = None,
-    rank: Annotated[int, Asked(ge=0, le=_MOST_ATTEMPTS)] = 0,
-    offset: Annotated[int | None, Asked("Bytes.", ge=0, le=_LARGEST_OFFSET)] = None,
-    limit: Annotated[int, Asked("Bytes.", ge=1, le=LARGEST_PART)] = LARGEST_PART,
+    rank: Annotated[int, Param(ge=0, le=_MOST_ATTEMPTS)] = 0,
+    offset: Annotated[int | None, Param("Bytes.", ge=0, le=_LARGEST_OFFSET)] = None,
+    limit: Annotated[int, Param("Bytes.", ge=1, le=LARGEST_PART)] = LARGEST_PART,
     tail: Annotated[
-        int | None, Asked("The last lines of the newest run, instead of offset.", ge=0, le=MOST_LINES)
+        int | None, Param("The last lines of the newest run, instead of offset.", ge=0, le=MOST_LINES)
     ] = None,
     newest: Annotated[
-        bool, Asked("Begin no earlier than the newest of the runs that followed each other in the rank.")
+        bool, Param("Begin no earlier than the newest of the runs that followed each other in the rank.")
     ] = False,
     stream: Annotated[
         Literal["stdout", "stderr"],
-        Asked("Which stream, of a job whose logs are separate; of others stdout has both."),
+        Param("Which stream, of a job whose logs are separate; of others stdout has both."),
     ] = "stdout",
-    since: Annotated[AwareDatetime | None, Asked("Begin no earlier than the first line of this second.")] = None,
+    since: Annotated[AwareDatetime | None, Param("Begin no earlier than the first line of this second.")] = None,
     timestamps: Annotated[
-        bool, Asked("Begin each line with when it was written, RFC 3339; a line that is not whole waits until it is.")
+        bool,
+        Param("Begin each line with when it was written, RFC 3339; a line that is not whole waits until it is."),
     ] = False,
 ) -> LogChunk:
     """Read a part of a log; to follow, ask again from `next_offset` until `finished`.

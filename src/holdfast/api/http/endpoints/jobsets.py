@@ -6,13 +6,13 @@ from typing import Annotated
 from holdfast.api.http.endpoints.cursors import LARGEST_SEQ, read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
     LONGEST_NAME,
-    Asked,
     DryRun,
     Endpoints,
     IfMatch,
     Key,
     Lenient,
     MustExist,
+    Param,
     Reply,
     Takes,
     Word,
@@ -58,7 +58,7 @@ _TAKES = Takes(
 _CREATED = (JobSetApplied, "The job set created.")
 _IN_A_VIEW = 100
 
-SetRef = Annotated[str, Asked("A job set's name or its id.", max_length=LONGEST_NAME)]
+SetRef = Annotated[str, Param("A job set's name or its id.", max_length=LONGEST_NAME)]
 
 
 def _applied(found: Applied) -> Reply:
@@ -178,9 +178,9 @@ def get_log(
     by: Caller,
     ref: SetRef,
     *,
-    after: Annotated[int, Asked("The last entry already seen.", ge=0, le=LARGEST_SEQ)] = 0,
+    after: Annotated[int, Param("The last entry already seen.", ge=0, le=LARGEST_SEQ)] = 0,
     limit: Limit = DEFAULT_PAGE,
-    tail: Annotated[int | None, Asked("The newest ones, instead of after.", ge=1, le=LARGEST_PAGE)] = None,
+    tail: Annotated[int | None, Param("The newest ones, instead of after.", ge=1, le=LARGEST_PAGE)] = None,
 ) -> JobSetLog:
     """Read what was decided about a set's failed jobs, and what else there is to know, in order."""
     entries = JobSetOperations(backend).log(by, ref, after=after, limit=limit, tail=tail)
@@ -194,7 +194,7 @@ def get_why(
     by: Caller,
     ref: SetRef,
     *,
-    job: Annotated[str | None, Asked("Only decisions about the job of this name.", max_length=LONGEST_NAME)] = None,
+    job: Annotated[str | None, Param("Only decisions about the job of this name.", max_length=LONGEST_NAME)] = None,
 ) -> JobSetWhy:
     """Explain why a set is where it is, by how it stands and by the decisions about its failed jobs."""
     found = JobSetOperations(backend).why(by, ref, job=job)

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from holdfast.api.http.endpoints.cursors import read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
-    Asked,
     DryRun,
     Endpoints,
     MustExist,
     Name,
+    Param,
     Reply,
     Takes,
     Word,
@@ -94,11 +94,11 @@ def list_notifications(  # noqa: PLR0913 - the parameters of an address
     backend: Backend,
     by: Caller,
     *,
-    state: Annotated[str | None, Asked("`Waiting`, `Delivered` or `Dead`.", max_length=20)] = None,
+    state: Annotated[str | None, Param("`Waiting`, `Delivered` or `Dead`.", max_length=20)] = None,
     to: Word = None,
-    about: Annotated[str | None, Asked("Id of a job or array.", max_length=255)] = None,
-    limit: Annotated[int, Asked(ge=1, le=LARGEST_PAGE)] = _PART,
-    cursor: Annotated[str | None, Asked("Where a list continues.", max_length=1000)] = None,
+    about: Annotated[str | None, Param("Id of a job or array.", max_length=255)] = None,
+    limit: Annotated[int, Param(ge=1, le=LARGEST_PAGE)] = _PART,
+    cursor: Annotated[str | None, Param("Where a list continues.", max_length=1000)] = None,
 ) -> NotificationPage:
     """List what people were told or are to be, in order of commits."""
     where = NotificationFilter(_state(state), to, about)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from holdfast.api.http.endpoints.endpoint import Asked, DryRun, Endpoints, Key, Lenient, Ref, Reply, Takes
+from holdfast.api.http.endpoints.endpoint import DryRun, Endpoints, Key, Lenient, Param, Ref, Reply, Takes
 from holdfast.domain.audit import Caller
 from holdfast.domain.workloads.array.model import Array
 from holdfast.errors import HoldfastError
@@ -60,7 +60,7 @@ def submit(  # noqa: PLR0913 - the parameters of an address
     by: Caller,
     body: Text,
     *,
-    atomic: Annotated[bool, Asked("Many: all or none; else what is valid.")] = True,
+    atomic: Annotated[bool, Param("Many: all or none; else what is valid.")] = True,
     dry_run: DryRun = False,
     lenient: Lenient = False,
     idempotency_key: Key = None,

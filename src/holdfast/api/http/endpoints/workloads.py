@@ -8,10 +8,10 @@ from holdfast.api.http.endpoints.cursors import read_name, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
     LONGEST_NAME,
     MOST_FILTERS,
-    Asked,
     Endpoints,
     Group,
     IfMatch,
+    Param,
     Reply,
     User,
     Word,
@@ -29,9 +29,9 @@ LARGEST_PAGE = 1000
 DEFAULT_PAGE = 100
 _LONGEST_REASON = 1000
 
-Limit = Annotated[int, Asked(ge=1, le=LARGEST_PAGE)]
-State = Annotated[list[str] | None, Asked("Any of these; case is ignored.", max_length=MOST_FILTERS)]
-Label = Annotated[list[str] | None, Asked("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)]
+Limit = Annotated[int, Param(ge=1, le=LARGEST_PAGE)]
+State = Annotated[list[str] | None, Param("Any of these; case is ignored.", max_length=MOST_FILTERS)]
+Label = Annotated[list[str] | None, Param("Each as `key=value`; all must hold.", max_length=MOST_FILTERS)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Shown:
     def ref(self) -> Any:  # noqa: ANN401 - a type
         """What names one in an address."""
         article = "An" if self.info.noun[0] in "aeiou" else "A"
-        return Annotated[str, Asked(f"{article} {self.info.noun}'s name or its id.", max_length=LONGEST_NAME)]
+        return Annotated[str, Param(f"{article} {self.info.noun}'s name or its id.", max_length=LONGEST_NAME)]
 
     def add_list(self, name: str) -> None:
         """Add the address of the list; ``name`` is that of the operation."""
@@ -129,4 +129,4 @@ class Shown:
         self.group.add(method, path, self.answer, *refusals, summary=summary, status=202)(call)
 
 
-_Why = Annotated[str, Asked(max_length=_LONGEST_REASON)]
+_Why = Annotated[str, Param(max_length=_LONGEST_REASON)]

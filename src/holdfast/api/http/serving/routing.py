@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from holdfast.api.http.endpoints import events
-from holdfast.api.http.endpoints.endpoint import Asked, Endpoint, Reply, groups
+from holdfast.api.http.endpoints.endpoint import Endpoint, Param, Reply, groups
 from holdfast.api.http.serving.gates import PEER, PRINCIPAL
 from holdfast.api.http.serving.memory import require_memory
 from holdfast.api.http.serving.streams import EventStream
@@ -110,7 +110,7 @@ def _signature(endpoint: Endpoint) -> inspect.Signature:
 def _parameter(endpoint: Endpoint, name: str, hint: Any, default: object) -> Any:  # noqa: ANN401 - types
     if hint is Text:
         return Annotated[hint, Depends(_read_text)]
-    asked = next((one for one in get_args(hint) if isinstance(one, Asked)), Asked())
+    asked = next((one for one in get_args(hint) if isinstance(one, Param)), Param())
     inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if f"{{{name}}}" in endpoint.path:
         return Annotated[inner, Path(**asked.limits)]

@@ -52,7 +52,7 @@ HELD_BY_USER = "held by a user"
 """The reason where nobody gave one."""
 
 
-class Asked(StrEnum):
+class Intervention(StrEnum):
     """What a user or an operator requests for a job."""
 
     CANCEL = "cancel"
@@ -73,7 +73,7 @@ class Observed(NamedTuple):
     """In flight."""
     waiting: Attempt | None = None
     """That waits for a place and has a history."""
-    asked: Asked | None = None
+    asked: Intervention | None = None
     reason: str = ""
     """Why it is asked."""
     interrupted: Interruption | None = None
@@ -266,24 +266,31 @@ def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
     return Result(state=job, wake_at=next_due(job, spec))
 
 
-def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) -> Settled:
+def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Intervention, now: float) -> Settled:
     """Do what a user asks, where it applies."""
     orders: tuple[StopAttempt, ...] = ()
     match asked:
-        case Asked.CANCEL:
+        case Intervention.CANCEL:
             if seen.attempt is None:
                 ended = _closed(job, seen.waiting, CANCEL_JOB, seen.reason, now)
                 return Result(state=cancelled_while_pending(job, seen.reason, now), decisions=ended)
             if not job.cancel_requested:
                 job = evolve(job, cancel_requested=True, reason=seen.reason, updated_at=now)
                 orders = (StopAttempt(CANCEL_JOB),)
-        case Asked.HOLD if job.state in JOB_WAITING or job.state is JobState.WAITING:
+        case Intervention.HOLD if job.state in JOB_WAITING or job.state is JobState.WAITING:
             job = held(job, seen.reason or HELD_BY_USER, now)
-        case Asked.RELEASE if job.state is JobState.HELD:
+        case Intervention.RELEASE if job.state is JobState.HELD:
             job = released(spec, job, now)
-        case Asked.HOLD | Asked.RELEASE | Asked.DRAIN | Asked.PREEMPT | Asked.EVICT | Asked.EVICT_NOW:
+        case (
+            Intervention.HOLD
+            | Intervention.RELEASE
+            | Intervention.DRAIN
+            | Intervention.PREEMPT
+            | Intervention.EVICT
+            | Intervention.EVICT_NOW
+        ):
             job, orders = _interrupt(job, seen, asked, now)
-        case Asked.RETRY:
+        case Intervention.RETRY:
             if seen.attempt is None:
                 ready_at = now if spec.after and job.ready_at is None else job.ready_at
                 job = evolve(retried(job, seen.reason, now), ready_at=ready_at)
@@ -292,7 +299,7 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Asked, now: float) ->
     return Result(state=job, orders=orders, wake_at=next_due(job, spec))
 
 
-def _interrupt(job: Job, seen: Observed, asked: Asked, now: float) -> tuple[Job, tuple[StopAttempt, ...]]:
+def _interrupt(job: Job, seen: Observed, asked: Intervention, now: float) -> tuple[Job, tuple[StopAttempt, ...]]:
     """Stop what runs, or change what follows once it has stopped; one that is being cancelled has an end already."""
     why, reason = Interruption(asked), seen.reason
     stopping = seen.attempt is not None and seen.attempt.status is AttemptStatus.TERMINATING
