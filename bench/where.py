@@ -14,7 +14,7 @@ from bench import jobs
 from holdfast.app.embedded import Embedded
 from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
-from holdfast.controller.placement import Placement
+from holdfast.controller.placement import Placer
 from holdfast.controller.publisher import Publisher
 from holdfast.controller.reconcile import Reconciler
 from holdfast.engines.process.engine import ProcessEngine
@@ -27,7 +27,7 @@ STEPS: tuple[tuple[str, type, str], ...] = (
     ("  read requests and catalogue", Controller, "_look"),
     ("  take observations in", Observations, "take"),
     ("  move attempts on, judge", Reconciler, "run"),
-    ("  place waiting jobs", Placement, "run"),
+    ("  place waiting jobs", Placer, "run"),
     ("  commit", Controller, "_commit"),
     ("  publish desired sets", Publisher, "publish"),
     ("executor: whole loop", Embedded, "_step"),

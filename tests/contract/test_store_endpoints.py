@@ -12,14 +12,14 @@ from holdfast.domain.access.group import Grouped
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.record import evolve
 from holdfast.errors import Conflict, NotFound, Refused
-from holdfast.ports.endpoints import Bounds, Endpoint, EndpointFilter
+from holdfast.ports.endpoints import EndpointFilter, EndpointLimits, ProgramEndpoint
 from holdfast.ports.store import Changes, Submission
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
 
 NOW = 1_000.0
-BOUNDS = Bounds(in_all=10, of_a_run=4)
+BOUNDS = EndpointLimits(in_all=10, of_a_run=4)
 ALL = EndpointFilter("x")
 
 
@@ -48,12 +48,12 @@ def end(store: Store, job_id: str, state: JobState = JobState.SUCCEEDED) -> None
     put(store, store.job(job_id), state=state, ended_at=NOW)
 
 
-def of(job_id: str, name: str, key: str = "", **given: object) -> Endpoint:
-    made = Endpoint(key or f"{job_id}:{name}", "x", name, "here:1", job_id, f"called/{job_id}", 1, 0, {"a": "b"})
+def of(job_id: str, name: str, key: str = "", **given: object) -> ProgramEndpoint:
+    made = ProgramEndpoint(key or f"{job_id}:{name}", "x", name, "here:1", job_id, f"called/{job_id}", 1, 0, {"a": "b"})
     return evolve(made, **given)  # type: ignore[arg-type] # fields by name
 
 
-def register(store: Store, endpoint: Endpoint, *, now: float = NOW, renewed: bool = False) -> str:
+def register(store: Store, endpoint: ProgramEndpoint, *, now: float = NOW, renewed: bool = False) -> str:
     return store.register_endpoint(endpoint, now, BOUNDS, renewed=renewed)
 
 

@@ -22,7 +22,7 @@ from holdfast.errors import QueueFull, RateLimited
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.sets import SetWriter
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from tests.contract.test_store_races import CALLERS, Place, Together
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
@@ -54,7 +54,7 @@ class Desk:
 
     def array(self, user: str, name: str, tasks: int) -> Array:
         spec = ArraySpec(JobSpec(name, ("true",), queue="q"), (Indexes(0, tasks - 1),))
-        return self.submitter(user).submit_array(Written(spec.job, array=spec))
+        return self.submitter(user).submit_array(WrittenJob(spec.job, array=spec))
 
     def set_of(self, user: str, name: str, replicas: int) -> None:
         spec = {"queue": "q", "jobs": [{"name": "w", "replicas": replicas, "command": ["true"]}]}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.access.grants import Seen
-from holdfast.domain.access.places import Place
+from holdfast.domain.access.places import WorkScope
 from holdfast.domain.events import ArrayDeleted, EventRecord, NodeRecovered
 from holdfast.domain.job import JobState, Queue
 from holdfast.domain.record import evolve
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 GROUPS = sorted({group for _, group, _ in PLACES})
 
 
-def _place(text: str) -> Place:
+def _place(text: str) -> WorkScope:
     what, _, name = text.partition("=")
-    return Place(queue=name) if what == "queue" else Place(group=name)
+    return WorkScope(queue=name) if what == "queue" else WorkScope(group=name)
 
 
 @pytest.fixture
@@ -80,23 +80,23 @@ def test_each_query_finds_what_is_in_a_place_and_nothing_else(filled: Store, whe
 
 
 def test_places_add_up_and_none_is_nothing(filled: Store) -> None:
-    both = Seen(everyones=True, places=(Place(group="lab"), Place(group="lab/1")))
+    both = Seen(everyones=True, places=(WorkScope(group="lab"), WorkScope(group="lab/1")))
     assert {job.group for job in filled.jobs(JobFilter(seen=both))} == {"lab", "lab/1"}
     assert filled.jobs(JobFilter(seen=Seen(everyones=True, places=()))) == []
     assert filled.workloads(Array, WorkloadFilter(seen=Seen(everyones=True, places=()))) == []
     assert filled.usage_figures(FigureScope(0.0, 9.0, seen=Seen(everyones=True, places=())), Share.USER) == []
-    narrow = Seen("ben", frozenset({"gpu"}), places=(Place(queue="cpu"),))
+    narrow = Seen("ben", frozenset({"gpu"}), places=(WorkScope(queue="cpu"),))
     assert filled.jobs(JobFilter(seen=narrow)) == [], "what a queue gives is bounded, too"
 
 
 def test_pages_go_on_where_they_ended(filled: Store) -> None:
-    seen = WorkloadFilter(seen=Seen(everyones=True, places=(Place(group="lab/"),)))
+    seen = WorkloadFilter(seen=Seen(everyones=True, places=(WorkScope(group="lab/"),)))
     whole = [one.name for one in filled.workloads(Array, seen)]
     paged: list[str] = []
     while page := filled.workloads(Array, seen, after=paged[-1] if paged else "", limit=1):
         paged += [one.name for one in page]
     assert paged == whole
-    assert len(whole) == len([group for group in GROUPS if Place(group="lab/").holds("", group)])
+    assert len(whole) == len([group for group in GROUPS if WorkScope(group="lab/").holds("", group)])
 
 
 def test_events_of_arrays_and_job_sets_are_their_owners_and_of_their_place_also_when_these_are_gone(
@@ -115,8 +115,8 @@ def test_events_of_arrays_and_job_sets_are_their_owners_and_of_their_place_also_
         (Seen("ann", uid=1001), ["hers"]),
         (Seen("ann", uid=1009), []),
         (Seen("cat", frozenset({"cpu"})), ["his"]),
-        (Seen(everyones=True, places=(Place(group="lab/"),)), ["hers"]),
-        (Seen("ben", places=(Place(group="lab/"),)), []),
+        (Seen(everyones=True, places=(WorkScope(group="lab/"),)), ["hers"]),
+        (Seen("ben", places=(WorkScope(group="lab/"),)), []),
     ):
         found = store.events(limit=9, where=EventFilter(seen=seen))
         assert [getattr(one.event, "name", None) or getattr(one.event, "node", "") for one in found] == names, seen

@@ -18,7 +18,7 @@ from holdfast.errors import Conflict
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.sets import SetWriter
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
 from tests.unit.jobset_lab import group, manifest
@@ -60,7 +60,7 @@ def submit(store: Store, kind: str, name: str, policy: str) -> None:
     if kind == "job":
         submitter.submit(spec)
     else:
-        submitter.submit_array(Written(spec, array=ArraySpec(spec, (Indexes(0, 1),))))
+        submitter.submit_array(WrittenJob(spec, array=ArraySpec(spec, (Indexes(0, 1),))))
 
 
 def end(store: Store) -> None:

@@ -19,7 +19,7 @@ from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes, task_id
 from holdfast.domain.workloads.array.rerun import TaskChoice
-from holdfast.domain.workloads.dependencies import Dependency, Target
+from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound, VersionConflict
@@ -35,7 +35,7 @@ from holdfast.service.reshape import reshape
 from holdfast.service.steering.arrays import ARRAYS
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from tests.contract.test_store_notifications import BY, told
 from tests.contract.test_store_versions import at_once
 from tests.unit.conftest import VirtualClock
@@ -329,9 +329,9 @@ def test_of_a_replay_and_the_deletion_of_a_notification_one_is_accepted(place: P
         assert there.get(key) == (DeliveryState.WAITING if replayed else None)
 
 
-def limited(most: int, name: str) -> Written:
+def limited(most: int, name: str) -> WrittenJob:
     spec = evolve(load_array(array(name).spec), max_running=most)
-    return Written(spec.job, array=spec, manifest=f"limit {most}")
+    return WrittenJob(spec.job, array=spec, manifest=f"limit {most}")
 
 
 @pytest.mark.parametrize("last", [RequestKind.DELETE, RequestKind.CANCEL])
@@ -410,7 +410,7 @@ def test_tasks_that_were_deleted_once_they_had_ended_are_not_rerun_as_cancelled(
 
 def test_tasks_stay_while_an_array_in_progress_waits_for_them_one_by_one(store: Store) -> None:
     ids = ended_tasks(store, {0: JobState.SUCCEEDED, 1: JobState.SUCCEEDED})
-    after = Dependency("sweep", by_index=True, target=Target.ARRAY, id="sweep")
+    after = Dependency("sweep", by_index=True, target=DependencyKind.ARRAY, id="sweep")
     spec = dump_spec(ArraySpec(JobSpec("b", ("true",), after=(after,)), (Indexes(0, 1),)))
     one = Array(id="b", name="b", spec=spec, created_at=1.0)
     store.submit(Submission([], also=[one]))

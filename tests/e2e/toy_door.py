@@ -16,7 +16,7 @@ from holdfast.errors import HoldfastError, InvalidRequest
 from holdfast.service.manifests.text import Format, Text
 from holdfast.service.operations.events import EventLog
 from holdfast.service.operations.jobs import JobOperations
-from holdfast.service.operations.submissions import Submissions, Written
+from holdfast.service.operations.submissions import Submissions, WrittenJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ class _Visit(socketserver.StreamRequestHandler):
         submissions = Submissions(self.server.backend)
         text = Text(json.dumps({"name": "toy", "shell": command, "resources": {"cpu": 0.01}}), Format.JSON)
         written = submissions.read(caller, text)
-        assert isinstance(written, Written)
+        assert isinstance(written, WrittenJob)
         return f"OK {submissions.submit(caller, written).id}"
 
     def _watch(self, caller: Caller, ref: str) -> Iterator[str]:

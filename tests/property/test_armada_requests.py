@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.api.armada import jobs, nodes, policies, queues, submissions
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.calls import CALLS
-from holdfast.api.armada.refusals import Rejected
+from holdfast.api.armada.refusals import ArmadaRefusal
 from holdfast.api.connect.calls import Rpc
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
@@ -111,7 +111,7 @@ def test_no_message_is_answered_with_a_fault_of_ours(backend: Backend, call: tup
         found = CALLS[call](Rpc(backend, Caller(WHO, 0.0)), sent)
         for one in (found,) if found is None or isinstance(found, Message) else found:
             assert one is None or one.SerializeToString() is not None
-    except (Rejected, HoldfastError) as error:
-        refused = error if isinstance(error, Rejected) else Rejected.of(error)
+    except (ArmadaRefusal, HoldfastError) as error:
+        refused = error if isinstance(error, ArmadaRefusal) else ArmadaRefusal.of(error)
         assert refused.code not in FAULTS, refused.message
         assert refused.details()

@@ -16,7 +16,7 @@ from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.connect.serving import JSON, PROTO, read, written
 from holdfast.api.fluster.calls import CALLS
-from holdfast.api.fluster.serving import Door, Own
+from holdfast.api.fluster.serving import FlusterDoor, Own
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.errors import HoldfastError
@@ -78,7 +78,7 @@ class Sender:
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[Door]:
+def door() -> Iterator[FlusterDoor]:
     """One for all: what a message leaves behind must harm no later one."""
     lab = Lab()
     backend = Backend(lab.store, lab.clock, Counting(), NoLogs(), WHO)
@@ -87,16 +87,16 @@ def door() -> Iterator[Door]:
     door.close()
 
 
-def opened(backend: Backend) -> Door:
+def opened(backend: Backend) -> FlusterDoor:
     async def caller(_: object) -> Caller:
         raise AssertionError
 
-    return Door(backend, caller, lambda: None, lambda: None, Own("here:1", 60.0))
+    return FlusterDoor(backend, caller, lambda: None, lambda: None, Own("here:1", 60.0))
 
 
 @given(st.sampled_from(sorted(CALLS.methods)), st.integers(0, 2**32), st.sampled_from([PROTO, JSON]))
 @settings(max_examples=800, deadline=None)
-def test_no_message_is_answered_so_that_it_is_sent_again(door: Door, path: str, seed: int, kind: str) -> None:
+def test_no_message_is_answered_so_that_it_is_sent_again(door: FlusterDoor, path: str, seed: int, kind: str) -> None:
     method = CALLS.methods[path]
     if method.call is None:
         return

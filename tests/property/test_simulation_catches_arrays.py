@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.controller.workloads.arrays import Arrays
 from holdfast.controller.workloads.owners import Owners
-from holdfast.controller.workloads.submissions import Submissions
+from holdfast.controller.workloads.submissions import ChildSubmitter
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array import reconcile
@@ -60,7 +60,7 @@ def what_was_made_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def submitted_tasks_are_not_taken_in(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Submissions, "take_in", lambda _self, work: work.submitted.clear())
+    patch.setattr(ChildSubmitter, "take_in", lambda _self, work: work.submitted.clear())
 
 
 def it_ends_before_its_tasks_have(patch: pytest.MonkeyPatch) -> None:

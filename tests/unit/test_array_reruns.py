@@ -11,7 +11,7 @@ from holdfast.domain.job import JobState, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.array.rerun import TaskChoice
-from holdfast.domain.workloads.dependencies import Dependency, Target
+from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
 from holdfast.ports.requests import RequestKind
@@ -175,7 +175,9 @@ def test_tasks_that_failed_or_were_cancelled_alike_are_told_of_together_and_look
 ) -> None:
     lab.plan = broken
     lab.submit_array(sweep(9))
-    job = JobSpec("next", ("next",), after=(Dependency("sweep", by_index=True, target=Target.ARRAY, id="sweep"),))
+    job = JobSpec(
+        "next", ("next",), after=(Dependency("sweep", by_index=True, target=DependencyKind.ARRAY, id="sweep"),)
+    )
     lab.submit_array(evolve(sweep(9), job=job))
     lab.pass_s(30)
     monkeypatch.setattr(lab.store, "attempts", None)

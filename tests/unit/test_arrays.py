@@ -12,7 +12,7 @@ from holdfast.domain.events import ArrayEnded
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import MOST_WAITING, Array, ArraySpec, Indexes
-from holdfast.domain.workloads.dependencies import Dependency, Target
+from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
@@ -269,7 +269,7 @@ def test_a_hold_at_any_moment_keeps_tasks_that_are_just_made_and_releases_only_t
 def test_a_held_array_that_waits_for_something_makes_its_tasks_once_it_is_released(lab: ArrayLab) -> None:
     lab.plan = lambda _: exits(0, after_s=5)
     prep = lab.submit(JobSpec("prep", ("prep",)))
-    after = (Dependency("prep", target=Target.JOB, id=prep),)
+    after = (Dependency("prep", target=DependencyKind.JOB, id=prep),)
     lab.submit_array(evolve(sweep(2), job=evolve(sweep(2).job, after=after)))
     lab.ask(RequestKind.HOLD, "sweep")
     lab.pass_s(10)
@@ -285,7 +285,8 @@ def test_other_limits_hold_from_then_on_and_what_is_waited_for_stays_so(lab: Arr
     lab.plan = lambda _: exits(0, after_s=5)
     prep = lab.submit(JobSpec("prep", ("prep",)))
     spec = evolve(
-        sweep(9, max_running=1), job=evolve(sweep(9).job, after=(Dependency("prep", target=Target.JOB, id=prep),))
+        sweep(9, max_running=1),
+        job=evolve(sweep(9).job, after=(Dependency("prep", target=DependencyKind.JOB, id=prep),)),
     )
 
     def limit(most: int) -> None:

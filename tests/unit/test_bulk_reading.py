@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.service.manifests.reading import bulk_items, documents_of
 from holdfast.service.manifests.text import Format, Text
-from holdfast.service.submit import Written
+from holdfast.service.submit import WrittenJob
 
 PLAIN: dict[str, Any] = {"name": "plain", "command": ["true"]}
 
@@ -49,7 +49,7 @@ def test_jobs_of_one_name_share_what_was_read_whatever_comes_between_them() -> N
 def test_jobs_that_are_nearly_alike_are_each_what_they_are(one: dict[str, Any], other: dict[str, Any]) -> None:
     alone = [read({**PLAIN, **fields})[0] for fields in (one, other)]
     for found, expected in zip(read({**PLAIN, **one}, {**PLAIN, **other}), alone, strict=True):
-        assert isinstance(found, Written)
+        assert isinstance(found, WrittenJob)
         assert (found.spec, str(found.error)) == (expected.spec, str(expected.error))
 
 

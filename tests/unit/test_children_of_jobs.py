@@ -10,7 +10,7 @@ from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.family import ChildrenEnd
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import Changes, JobFilter
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from holdfast.storage.sql import open_store
 from tests import databases
 from tests.unit.conftest import Lab, exits, job_named, retrying
@@ -49,7 +49,7 @@ class FamilyLab(Lab):
         self.plans[name] = lambda _: planned
         policies = (retrying(retries, delay_s=100),) if retries else ()
         spec = job_named(name, *policies, **{"resources": Resources(100), **fields})
-        return self.submitter.submit(Written(spec, parent=self.job(parent).id if parent else "")).id
+        return self.submitter.submit(WrittenJob(spec, parent=self.job(parent).id if parent else "")).id
 
     def states(self) -> dict[str, JobState]:
         return {job.name: job.state for job in self.store.jobs(JobFilter())}

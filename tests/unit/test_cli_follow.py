@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.cli import exit_codes
 from holdfast.cli.context import Cli
-from holdfast.cli.watching.follow import ENDED, Follower, Prefixed, Shown
+from holdfast.cli.watching.follow import ENDED, Follower, LogSelection, Prefixed
 from holdfast.cli.watching.pacing import Polling
 from holdfast.cli.watching.waiting import Wanted, wait_for
 from holdfast.errors import NotFound
@@ -257,7 +257,7 @@ def test_a_tail_is_of_what_was_printed_before_and_what_comes_later_is_whole() ->
         {(2, 0): "one\ntwo\nthree\n", (3, 0): "four\nfive\n"},
     )
     surroundings = Surroundings()
-    follower = Follower(script.client(), "j", surroundings.cli(), Shown(2, tail=1))
+    follower = Follower(script.client(), "j", surroundings.cli(), LogSelection(2, tail=1))
     while follower.look().state not in ENDED:
         pass
     assert surroundings.out.getvalue() == "three\nfour\nfive\n"

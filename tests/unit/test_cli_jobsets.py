@@ -18,7 +18,7 @@ from holdfast.cli.render.jobsets import jobset_facts, jobset_sections, jobset_ta
 from holdfast.cli.render.output import Output
 from holdfast.cli.render.words import age
 from holdfast.cli.targets import job_or_set
-from holdfast.cli.watching.follow import Follower, Shown
+from holdfast.cli.watching.follow import Follower, LogSelection
 from holdfast.domain.policy.model import SetAction
 from holdfast.errors import AlreadyExists, InvalidManifest, InvalidRequest, NotFound, Problem
 from holdfast.wire.jobs import JobView
@@ -449,7 +449,7 @@ def test_the_newest_pod_of_each_rank_is_printed_and_with_all_those_before_it_mar
 def test_following_begins_with_the_newest_pods_and_marks_those_that_come() -> None:
     server = Server(jobs=[job((0, "a")), job((0, "b"))], children=dict(REPLACED), began={"01j/1/0": [11, 15]})
     cli = surroundings(server)
-    follower = Follower(cast("Client", server), "01j", cli, Shown(newest=True))
+    follower = Follower(cast("Client", server), "01j", cli, LogSelection(newest=True))
     follower.look()
     server.began["01j/1/0"].append(len(server.children["01j/1/0"]))
     server.children["01j/1/0"] += "four\n"

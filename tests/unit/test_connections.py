@@ -7,7 +7,7 @@ import resource
 
 import pytest
 
-from holdfast.app.connections import Bounds, bounds
+from holdfast.app.connections import ConnectionLimits, bounds
 from holdfast.app.log import OnceInAWhile
 
 
@@ -16,7 +16,7 @@ from holdfast.app.log import OnceInAWhile
     [(64, 4, 4), (256, 96, 16), (1024, 680, 62), (4096, 1000, 62), (resource.RLIM_INFINITY, 1000, 62)],
 )
 def test_connections_leave_files_for_others(files: int, most: int, at_once: int) -> None:
-    assert bounds(1000, 30.0, files=files) == Bounds(most, at_once, 30.0)
+    assert bounds(1000, 30.0, files=files) == ConnectionLimits(most, at_once, 30.0)
 
 
 def test_a_turn_takes_a_part_of_all_and_no_more_than_a_turn_may() -> None:

@@ -15,7 +15,7 @@ from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.explain import Explainer
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from holdfast.storage.sql import open_store
 from tests import databases
 from tests.unit.conftest import Lab, exits, job_named, retrying
@@ -62,7 +62,7 @@ class WaitingLab(Lab):
     def add_array(self, name: str, total: int, *after: str | Dependency, first: int = 0, **limits: int) -> str:
         job = job_named(name, resources=Resources(100), after=tuple(map(named, after)))
         spec = ArraySpec(job, (Indexes(first, first + total - 1),), **limits)  # type: ignore[arg-type] # the rest
-        return self.submitter.submit_array(Written(spec.job, array=spec, manifest="{}")).id
+        return self.submitter.submit_array(WrittenJob(spec.job, array=spec, manifest="{}")).id
 
     def states(self, *names: str) -> list[JobState]:
         return [self.job(name).state for name in names]

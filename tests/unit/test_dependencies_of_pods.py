@@ -19,7 +19,7 @@ from holdfast.service.apply import apply_job
 from holdfast.service.explain import Explainer
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
-from holdfast.service.submit import Written
+from holdfast.service.submit import WrittenJob
 from tests.unit.conftest import exits
 from tests.unit.test_dependencies import WaitingLab
 
@@ -180,12 +180,12 @@ def test_one_that_waits_can_be_cancelled_and_is_forgotten_by_what_it_waited_for(
 
 def test_names_of_one_submission_may_come_in_any_order_and_not_in_a_circle(lab: WaitingLab) -> None:
     specs = [read(document("next", depends_on="prep")), read(document("prep"))]
-    lab.submitter.submit_many([Written(one) for one in specs])
+    lab.submitter.submit_many([WrittenJob(one) for one in specs])
     pass_s(lab, 20)
     assert lab.started() == ["prep", "next"]
     ring = [read(document("one", depends_on="two")), read(document("two", depends_on="one"))]
     with pytest.raises(InvalidManifest) as caught:
-        lab.submitter.submit_many([Written(one) for one in ring])
+        lab.submitter.submit_many([WrittenJob(one) for one in ring])
     (problem,) = caught.value.problems
     assert problem.path == f"items[0].{AT}"
     assert problem.message == "waits for itself by way of others: one -> two -> one"
@@ -194,6 +194,6 @@ def test_names_of_one_submission_may_come_in_any_order_and_not_in_a_circle(lab: 
 def test_applying_the_same_again_leaves_what_waits_alone(lab: WaitingLab) -> None:
     lab.add("good")
     apply = partial(apply_job, lab.submitter, Control(JOBS, lab.store, lab.clock))
-    results = [apply(Written(read(document("next", depends_on="good")))).result for _ in range(2)]
-    results.append(apply(Written(read(document("next", depends_on="good:ended")))).result)
+    results = [apply(WrittenJob(read(document("next", depends_on="good")))).result for _ in range(2)]
+    results.append(apply(WrittenJob(read(document("next", depends_on="good:ended")))).result)
     assert results == ["created", "unchanged", "created"]

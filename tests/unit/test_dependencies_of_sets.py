@@ -11,7 +11,7 @@ from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.job import JobState, Resources
-from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
+from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
 from holdfast.domain.workloads.jobset.state import Event, JobSet
 from holdfast.errors import InvalidManifest
 from holdfast.ports.engine import NodeInfo
@@ -140,7 +140,7 @@ def test_to_those_that_wait_for_it_a_set_that_never_started_was_cancelled(lab: W
     lab.add("bad")
     lab.add_set("bad")
     for condition in (Condition.OK, Condition.FAILED, Condition.ENDED):
-        lab.add(f"after-{condition}", Dependency("train", condition, target=Target.JOB_SET))
+        lab.add(f"after-{condition}", Dependency("train", condition, target=DependencyKind.JOB_SET))
     lab.go_on(20)
     states = [lab.job(f"after-{condition}").state for condition in (Condition.OK, Condition.FAILED, Condition.ENDED)]
     assert states == [JobState.CANCELLED, JobState.CANCELLED, JobState.SUCCEEDED]
@@ -213,7 +213,7 @@ def test_the_short_form_says_it_like_a_job() -> None:
     lab.add("bad")
     lab.sets.create(native(dependsOn=[{"name": "bad", "condition": "failed", "onUnmet": "hold"}]))
     (found,) = set_spec_of(lab.set()).after
-    assert (found.condition, found.on_unmet, found.target) == (Condition.FAILED, OnUnmet.HOLD, Target.JOB)
+    assert (found.condition, found.on_unmet, found.target) == (Condition.FAILED, OnUnmet.HOLD, DependencyKind.JOB)
     lab.go_on(20)
     assert lab.set().ended == "Completed"
 
@@ -259,7 +259,7 @@ def test_what_a_set_waits_for_stays_when_it_is_applied_again_and_cannot_be_chang
     lab.store.delete_finished([lab.job("good").id])
     assert lab.sets.put(document("good", ttlSecondsAfterFinished=900)).result == "updated"
     lab.go_on(1)
-    assert [(one.name, one.target) for one in set_spec_of(lab.set()).after] == [("good", Target.JOB)]
+    assert [(one.name, one.target) for one in set_spec_of(lab.set()).after] == [("good", DependencyKind.JOB)]
     for changed in (document("good:ended"), document(), document("good", "run")):
         with pytest.raises(InvalidManifest, match="cannot be changed so") as caught:
             lab.sets.put(changed)

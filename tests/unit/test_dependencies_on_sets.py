@@ -8,11 +8,11 @@ import pytest
 
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
-from holdfast.domain.workloads.dependencies import Condition, Dependency, Target
+from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from tests.unit.conftest import exits, job_named
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest
 
@@ -37,10 +37,10 @@ def lab() -> SetLab:
 def after_set(lab: SetLab, *conditions: Condition) -> list[str]:
     """Submit a job for each condition of the job set train."""
     submitter = Submitter(lab.store, lab.clock, Numbers())
-    specs = [job_named(one, after=(Dependency("train", one, target=Target.JOB_SET),)) for one in conditions]
+    specs = [job_named(one, after=(Dependency("train", one, target=DependencyKind.JOB_SET),)) for one in conditions]
     submitter.submit_many(specs)
     spec = job_named("sweep", after=(Dependency("train"),))
-    submitter.submit_array(Written(spec, array=ArraySpec(spec, (Indexes(0, 2),)), manifest="{}"))
+    submitter.submit_array(WrittenJob(spec, array=ArraySpec(spec, (Indexes(0, 2),)), manifest="{}"))
     return list(conditions)
 
 

@@ -11,12 +11,12 @@ from holdfast.dialects.native.job import read_job_manifest
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import ArraySpec, Indexes
-from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target, waits_for
+from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet, waits_for
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidManifest
 from holdfast.ports.store import Submission
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from tests.unit.conftest import VirtualClock, job_named
 from tools.memory_store import MemoryStore
 
@@ -40,15 +40,15 @@ def read(value: object, **more: Any) -> tuple[tuple[Dependency, ...], list[Probl
     [
         ("prep", Dependency("prep")),
         ("prep:ended", Dependency("prep", Condition.ENDED)),
-        ("job/prep:failed", Dependency("prep", Condition.FAILED, target=Target.JOB)),
-        ("jobset/team", Dependency("team", target=Target.JOB_SET)),
+        ("job/prep:failed", Dependency("prep", Condition.FAILED, target=DependencyKind.JOB)),
+        ("jobset/team", Dependency("team", target=DependencyKind.JOB_SET)),
         ("prep@01m83w", Dependency("prep@01m83w")),
         ("sweep:index", Dependency("sweep", by_index=True)),
-        ("array/sweep:index:ended", Dependency("sweep", Condition.ENDED, by_index=True, target=Target.ARRAY)),
+        ("array/sweep:index:ended", Dependency("sweep", Condition.ENDED, by_index=True, target=DependencyKind.ARRAY)),
         ({"name": "prep"}, Dependency("prep")),
         (
             {"name": "array/sweep", "condition": "started", "byIndex": True, "onUnmet": "hold"},
-            Dependency("sweep", Condition.STARTED, OnUnmet.HOLD, by_index=True, target=Target.ARRAY),
+            Dependency("sweep", Condition.STARTED, OnUnmet.HOLD, by_index=True, target=DependencyKind.ARRAY),
         ),
     ],
 )
@@ -106,16 +106,16 @@ def submitter() -> Submitter:
     return Submitter(store, VirtualClock(), Numbers())
 
 
-def array(name: str, *after: Dependency, total: int = 4) -> Written:
+def array(name: str, *after: Dependency, total: int = 4) -> WrittenJob:
     spec = job_named(name, after=after)
-    return Written(spec, array=ArraySpec(spec, (Indexes(0, total - 1),)), manifest="{}")
+    return WrittenJob(spec, array=ArraySpec(spec, (Indexes(0, total - 1),)), manifest="{}")
 
 
 def job(name: str, *after: Dependency) -> JobSpec:
     return job_named(name, after=after)
 
 
-def refused(submitter: Submitter, *items: JobSpec | Written) -> list[tuple[str, str, tuple[str, ...]]]:
+def refused(submitter: Submitter, *items: JobSpec | WrittenJob) -> list[tuple[str, str, tuple[str, ...]]]:
     with pytest.raises(InvalidManifest) as raised:
         submitter.submit_many(items)
     assert submitter.store.count_by_state() == {}
@@ -123,7 +123,7 @@ def refused(submitter: Submitter, *items: JobSpec | Written) -> list[tuple[str, 
 
 
 def test_circles_are_refused_with_the_way_around(submitter: Submitter) -> None:
-    items: list[JobSpec | Written] = [
+    items: list[JobSpec | WrittenJob] = [
         job("a", Dependency("b")),
         job("b", Dependency("c"), Dependency("team")),
         array("c", Dependency("a")),
@@ -140,7 +140,7 @@ def test_circles_are_refused_with_the_way_around(submitter: Submitter) -> None:
 
 
 def test_two_circles_through_one_job_are_both_told(submitter: Submitter) -> None:
-    items: list[JobSpec | Written] = [
+    items: list[JobSpec | WrittenJob] = [
         job("a", Dependency("b"), Dependency("c")),
         job("b", Dependency("a")),
         job("c", Dependency("a")),
@@ -154,7 +154,7 @@ def test_a_name_that_means_several_things_is_refused_unless_its_kind_is_said(sub
     told = refused(submitter, one, other, job("then", Dependency("same")))
     assert [message for _, message, _ in told] == ["2 things that are submitted together are called 'same'"]
     assert told[0][2] == ("job/same", "array/same")
-    named = Dependency("same", target=Target.ARRAY)
+    named = Dependency("same", target=DependencyKind.ARRAY)
     [*_, then] = submitter.submit_many([one, other, job("then", named)])
     submitter.submit(job("team"))
     assert then.made is not None
@@ -162,8 +162,8 @@ def test_a_name_that_means_several_things_is_refused_unless_its_kind_is_said(sub
         submitter.submit(job("last", Dependency("team")))
     [problem] = raised.value.problems
     assert (problem.message, problem.allowed) == ("more than one thing is called 'team'", ("job/team", "jobset/team"))
-    assert submitter.submit(job("last", Dependency("team", target=Target.JOB_SET))).reason == waits_for(
-        [Dependency("team", target=Target.JOB_SET)]
+    assert submitter.submit(job("last", Dependency("team", target=DependencyKind.JOB_SET))).reason == waits_for(
+        [Dependency("team", target=DependencyKind.JOB_SET)]
     )
 
 
@@ -172,7 +172,7 @@ def test_a_name_that_means_several_things_is_refused_unless_its_kind_is_said(sub
     [
         (job("x", Dependency("nothing")), "no job, array or job set has the id or name 'nothing'", ALL),
         (
-            job("x", Dependency("nothing", target=Target.ARRAY)),
+            job("x", Dependency("nothing", target=DependencyKind.ARRAY)),
             "no array has the id or name 'nothing'",
             ALL,
         ),
@@ -191,7 +191,7 @@ def test_a_name_that_means_several_things_is_refused_unless_its_kind_is_said(sub
     ],
 )
 def test_what_cannot_be_waited_for_is_refused(
-    submitter: Submitter, item: JobSpec | Written, message: str, allowed: tuple[str, ...]
+    submitter: Submitter, item: JobSpec | WrittenJob, message: str, allowed: tuple[str, ...]
 ) -> None:
     submitter.submit_array(array("all"))
     with pytest.raises(InvalidManifest) as raised:
@@ -202,7 +202,7 @@ def test_what_cannot_be_waited_for_is_refused(
 
 
 def test_without_atomic_what_waits_for_something_refused_is_refused_too(submitter: Submitter) -> None:
-    items: list[JobSpec | Written] = [
+    items: list[JobSpec | WrittenJob] = [
         job("last", Dependency("middle")),
         job("middle", Dependency("first")),
         job("other"),
@@ -214,7 +214,7 @@ def test_without_atomic_what_waits_for_something_refused_is_refused_too(submitte
 
 
 def test_sending_a_file_again_with_its_key_answers_as_before(submitter: Submitter) -> None:
-    items: list[JobSpec | Written] = [job("then", Dependency("all")), array("all"), job("first")]
+    items: list[JobSpec | WrittenJob] = [job("then", Dependency("all")), array("all"), job("first")]
     first = submitter.submit_many(items, key="k")
     again = submitter.submit_many(items, key="k")
     assert [one.made and one.made.id for one in again] == [one.made and one.made.id for one in first]

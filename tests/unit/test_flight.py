@@ -29,7 +29,7 @@ from holdfast.domain.lifecycle import (
 )
 from holdfast.domain.lifecycle.engine import HandlerOptions, Report, advance
 from holdfast.domain.lifecycle.table import JUDGED
-from holdfast.domain.workloads.gang.flight import Flight, Surroundings
+from holdfast.domain.workloads.gang.flight import AttemptContext, Flight
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def never(*about: object) -> Never:
     raise AssertionError(about)
 
 
-AROUND = Surroundings(alive=bool, engines={}, judging=never)
+AROUND = AttemptContext(alive=bool, engines={}, judging=never)
 
 
 def standing(status: AttemptStatus, runs: Sequence[RunStatus], *, tries: int = 0) -> Scripted:

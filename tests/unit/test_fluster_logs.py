@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.fluster.logs import LogEntry, LogFilter, LogReader, NoWorkerError
+from holdfast.fluster.logs import LogEntry, LogFilter, LogFollower, NoWorkerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Log:
 
 def test_a_line_that_comes_in_the_same_moment_as_the_last_one_is_not_missed_and_none_comes_twice() -> None:
     log = Log()
-    reader = LogReader(LogFilter(), log)
+    reader = LogFollower(LogFilter(), log)
     log.there = entries((1, "a"), (2, "b"), (2, "c"))
     assert [*reader.news("w")] == log.there
     log.there += entries((2, "d"))
@@ -43,7 +43,7 @@ def test_a_line_that_comes_in_the_same_moment_as_the_last_one_is_not_missed_and_
 
 def test_the_next_attempt_is_read_from_its_beginning_and_the_last_one_while_none_is_there() -> None:
     log = Log()
-    reader = LogReader(LogFilter(), log)
+    reader = LogFollower(LogFilter(), log)
     assert [*reader.news("")] == []
     log.there = entries((1, "first"))
     assert [line.data for line in reader.news("w")] == ["first"]
@@ -56,7 +56,7 @@ def test_the_next_attempt_is_read_from_its_beginning_and_the_last_one_while_none
 
 def test_the_last_lines_are_those_when_it_begins_and_all_that_follow() -> None:
     log = Log()
-    reader = LogReader(LogFilter(start_line=-1), log)
+    reader = LogFollower(LogFilter(start_line=-1), log)
     log.there = entries((1, "a"), (2, "b"))
     assert [line.data for line in reader.news("w")] == ["b"]
     log.there += entries((2, "c"), (3, "d"), (4, "e"))

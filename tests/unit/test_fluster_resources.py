@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.dialects.fluster.names import JobName, is_below, read_name
+from holdfast.dialects.fluster.names import FlusterJobName, is_below, read_name
 from holdfast.dialects.fluster.resources import DISK, Offers, ResourceRequest, parse_size, read_resources
 from holdfast.domain.devices import Device, GpuSelector
 from holdfast.domain.terms.resources import Resources
@@ -104,16 +104,18 @@ def test_a_region_is_kept_to_where_there_are_nodes_of_it_and_else_that_is_said()
 @pytest.mark.parametrize(
     ("name", "parent", "wanted"),
     [
-        ("train", "", JobName("train", "", "train")),
-        ("exp/w0", "", JobName("exp/w0", "exp", "w0")),
-        ("a/b/Größe 3!", "a/b", JobName("a/b/Größe 3!", "a/b", "gr-e-3")),
-        ("a/b/c", "a", JobName("a/b/c", "a", "c")),
-        ("///", "", JobName("///", "//", "job")),
-        ("日本", "", JobName("日本", "", "job")),
-        ("x" * 1023, "", JobName("x" * 1023, "", "x" * 63)),
+        ("train", "", FlusterJobName("train", "", "train")),
+        ("exp/w0", "", FlusterJobName("exp/w0", "exp", "w0")),
+        ("a/b/Größe 3!", "a/b", FlusterJobName("a/b/Größe 3!", "a/b", "gr-e-3")),
+        ("a/b/c", "a", FlusterJobName("a/b/c", "a", "c")),
+        ("///", "", FlusterJobName("///", "//", "job")),
+        ("日本", "", FlusterJobName("日本", "", "job")),
+        ("x" * 1023, "", FlusterJobName("x" * 1023, "", "x" * 63)),
     ],
 )
-def test_a_name_is_any_text_and_its_parent_is_before_its_last_slash(name: str, parent: str, wanted: JobName) -> None:
+def test_a_name_is_any_text_and_its_parent_is_before_its_last_slash(
+    name: str, parent: str, wanted: FlusterJobName
+) -> None:
     problems: list[Problem] = []
     assert read_name(name, parent, problems) == wanted
     assert problems == []

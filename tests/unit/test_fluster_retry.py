@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.compiled.codec import dump_spec
 from holdfast.controller.policy_catalog import PolicyCatalog
-from holdfast.dialects.fluster.retry import Limits, limits_of, read_retry, retry_warnings
+from holdfast.dialects.fluster.retry import RetryLimits, limits_of, read_retry, retry_warnings
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Job
@@ -79,10 +79,10 @@ def test_what_is_absent_has_the_controllers_default_and_zero_is_zero() -> None:
     nothing: list[Given | None] = [None, {}]
     for given in nothing:
         spec = JobSpec("j", ("true",), inline_policies=(policy_of(given, defaults),))
-        assert limits_of(spec) == Limits(2, 50)
+        assert limits_of(spec) == RetryLimits(2, 50)
     zeros = {"max_retries_failure": 0, "max_retries_preemption": 0, "initial_retry_delay_ms": 0}
     spec = JobSpec("j", ("true",), inline_policies=(policy_of(zeros, defaults),))
-    assert limits_of(spec) == Limits(0, 0)
+    assert limits_of(spec) == RetryLimits(0, 0)
     assert lived({"max_retries_failure": 1, "initial_retry_delay_ms": 0}, [exit_of(1)]) == [0.0]
     assert policy_of({}, defaults).rules[1].backoff != policy_of(zeros, defaults).rules[1].backoff
     assert limits_of(JobSpec("j", ("true",))) is None
@@ -183,12 +183,12 @@ def test_the_controller_keeps_jobs_with_and_without_the_built_in_policy_apart() 
 
 
 def test_the_defaults_that_are_set_are_those_of_the_next_launch() -> None:
-    store, found = MemoryStore(), list[Limits | None]()
+    store, found = MemoryStore(), list[RetryLimits | None]()
     for defaults in (RetryDefaults(), RetryDefaults(2, 50, 4000)):
         store.put_settings(RetrySettings(fluster=defaults), None)
         policy = policy_of({"max_retries_preemption": 7}, store.catalogue().settings.fluster)
         found.append(limits_of(JobSpec("j", ("true",), inline_policies=(policy,))))
-    assert found == [Limits(0, 7), Limits(2, 7)]
+    assert found == [RetryLimits(0, 7), RetryLimits(2, 7)]
 
 
 def test_of_very_many_failures_the_delay_is_the_maximum() -> None:

@@ -9,7 +9,7 @@ import pytest
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.fluster.resources import read_resources
 from holdfast.dialects.fluster.retry import read_retry
-from holdfast.dialects.fluster.status import FINISHED, State, status_of
+from holdfast.dialects.fluster.status import FINISHED, FlusterState, status_of
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import BuiltIn, RetryDefaults, RetrySettings
@@ -68,20 +68,20 @@ COUNTS = ("state", "failure_count", "preemption_count", "current_attempt_id")
 
 def test_a_job_waits_with_its_due_time_and_then_runs_again(lab: Lab) -> None:
     job = submitted(lab, [BOOM, FOREVER], max_retries_failure=1)
-    assert seen(status(lab, job), *COUNTS) == (State.PENDING, 0, 0, 0)
+    assert seen(status(lab, job), *COUNTS) == (FlusterState.PENDING, 0, 0, 0)
     lab.pass_s(0.5)
     first = status(lab, job)
-    assert seen(first, *COUNTS, "worker_id", "started_at_ms") == (State.RUNNING, 0, 0, 0, "n0", NOW * 1000)
+    assert seen(first, *COUNTS, "worker_id", "started_at_ms") == (FlusterState.RUNNING, 0, 0, 0, "n0", NOW * 1000)
     lab.pass_s(0.6, every_s=0.1)
     waits = status(lab, job)
-    assert seen(waits, *COUNTS) == (State.PENDING, 1, 0, 1)
+    assert seen(waits, *COUNTS) == (FlusterState.PENDING, 1, 0, 1)
     assert seen(waits, "worker_id", "started_at_ms", "error", "exit_code") == (None,) * 4
     assert waits["retry_available_at_ms"] == (NOW + 2) * 1000
     (attempt,) = waits["attempts"]
     assert attempt == {
         "attempt_id": 0,
         "worker_id": "n0",
-        "state": State.FAILED,
+        "state": FlusterState.FAILED,
         "exit_code": 7,
         "error": "boom",
         "started_at_ms": NOW * 1000,
@@ -90,7 +90,7 @@ def test_a_job_waits_with_its_due_time_and_then_runs_again(lab: Lab) -> None:
     }
     lab.pass_s(2.0)
     again = status(lab, job)
-    assert seen(again, *COUNTS, "retry_available_at_ms") == (State.RUNNING, 1, 0, 1, 0)
+    assert seen(again, *COUNTS, "retry_available_at_ms") == (FlusterState.RUNNING, 1, 0, 1, 0)
     assert again["attempts"] == [attempt]
 
 
@@ -98,17 +98,21 @@ def test_a_retry_that_is_due_is_ready_before_anybody_has_looked(lab: Lab) -> Non
     job = submitted(lab, [BOOM, FOREVER], max_retries_failure=1)
     lab.pass_s(1.0)
     lab.clock.time += 60
-    assert seen(status(lab, job), "state", "retry_available_at_ms") == (State.PENDING, 0)
+    assert seen(status(lab, job), "state", "retry_available_at_ms") == (FlusterState.PENDING, 0)
 
 
 def test_the_last_of_too_many_failures_ends_it_as_its_own(lab: Lab) -> None:
     job = submitted(lab, [exits(3), LOST, exits(3), exits(4)], max_retries_failure=2)
     lab.pass_s(60)
     told = status(lab, job)
-    assert seen(told, *COUNTS, "exit_code") == (State.FAILED, 3, 1, 3, 4)
+    assert seen(told, *COUNTS, "exit_code") == (FlusterState.FAILED, 3, 1, 3, 4)
     assert [one["attempt_id"] for one in told["attempts"]] == [0, 1, 2]
     assert [one["is_worker_failure"] for one in told["attempts"]] == [False, True, False]
-    assert [one["state"] for one in told["attempts"]] == [State.FAILED, State.WORKER_FAILED, State.FAILED]
+    assert [one["state"] for one in told["attempts"]] == [
+        FlusterState.FAILED,
+        FlusterState.WORKER_FAILED,
+        FlusterState.FAILED,
+    ]
     assert "exit_code" not in told["attempts"][1] or told["attempts"][1]["exit_code"] == 137
     assert seen(told, "max_retries_failure", "max_retries_preemption") == (2, 100)
     assert told["finished_at_ms"] > told["started_at_ms"] > 0
@@ -118,7 +122,7 @@ def test_the_last_of_too_many_losses_ends_it_as_its_workers(lab: Lab) -> None:
     job = submitted(lab, [LOST, exits(1), LOST], max_retries_failure=5, max_retries_preemption=1)
     lab.pass_s(60)
     told = status(lab, job)
-    assert seen(told, *COUNTS, "worker_id") == (State.WORKER_FAILED, 1, 2, 2, "n0")
+    assert seen(told, *COUNTS, "worker_id") == (FlusterState.WORKER_FAILED, 1, 2, 2, "n0")
     assert told["error"].startswith("Worker n0 timed out or was lost")
 
 
@@ -126,14 +130,14 @@ def test_what_could_not_be_started_is_charged_to_nobody(lab: Lab) -> None:
     job = submitted(lab, [NEVER, NEVER, NEVER], max_retries_preemption=0)
     lab.pass_s(60)
     told = status(lab, job)
-    assert seen(told, *COUNTS, "exit_code") == (State.WORKER_FAILED, 0, 0, 2, None)
+    assert seen(told, *COUNTS, "exit_code") == (FlusterState.WORKER_FAILED, 0, 0, 2, None)
     assert [(one["is_worker_failure"], one.get("exit_code")) for one in told["attempts"]] == [(True, None)] * 2
 
 
 def test_a_node_that_is_short_of_something_is_no_failure_at_all(lab: Lab) -> None:
     job = submitted(lab, [SHORT] * 6 + [exits(0)], max_retries_preemption=0)
     lab.pass_s(200)
-    assert seen(status(lab, job), *COUNTS, "exit_code") == (State.SUCCEEDED, 0, 0, 6, 0)
+    assert seen(status(lab, job), *COUNTS, "exit_code") == (FlusterState.SUCCEEDED, 0, 0, 6, 0)
 
 
 def test_a_job_that_finds_no_place_in_time_is_unschedulable_for_good(lab: Lab) -> None:
@@ -141,7 +145,7 @@ def test_a_job_that_finds_no_place_in_time_is_unschedulable_for_good(lab: Lab) -
     job = submitted(lab, [exits(0)], timeout_s=300.0, max_retries_failure=5)
     lab.pass_s(310, every_s=10)
     told = status(lab, job)
-    assert seen(told, *COUNTS, "attempts") == (State.UNSCHEDULABLE, 0, 0, 0, [])
+    assert seen(told, *COUNTS, "attempts") == (FlusterState.UNSCHEDULABLE, 0, 0, 0, [])
     assert told["error"].startswith("Scheduling timeout exceeded (300s)")
 
 
@@ -154,8 +158,8 @@ def test_a_user_who_ends_it_while_it_runs_or_waits_is_final(
     lab.ask(RequestKind.CANCEL, job, "Terminated by user")
     lab.pass_s(30)
     told = status(lab, job)
-    assert seen(told, *COUNTS, "error") == (State.KILLED, failures, 0, attempts, "Terminated by user")
-    assert [one["state"] for one in told["attempts"]] == [State.FAILED] * attempts
+    assert seen(told, *COUNTS, "error") == (FlusterState.KILLED, failures, 0, attempts, "Terminated by user")
+    assert [one["state"] for one in told["attempts"]] == [FlusterState.FAILED] * attempts
     assert told["retry_available_at_ms"] == 0
 
 
@@ -164,24 +168,24 @@ def test_while_what_is_killed_still_stops_it_is_not_said_to_be_over(lab: Lab) ->
     lab.pass_s(1.0)
     lab.ask(RequestKind.CANCEL, job, "Terminated by user")
     lab.step(2)
-    assert seen(status(lab, job), "state", "status_message") == (State.RUNNING, "being terminated")
+    assert seen(status(lab, job), "state", "status_message") == (FlusterState.RUNNING, "being terminated")
     lab.pass_s(5.0)
-    assert status(lab, job)["state"] == State.KILLED
+    assert status(lab, job)["state"] == FlusterState.KILLED
 
 
 def test_what_is_prepared_is_building(lab: Lab) -> None:
     job = submitted(lab, [evolve(FOREVER, prepare_s=10.0)])
     lab.pass_s(5.0)
-    assert seen(status(lab, job), "state", "worker_id", "started_at_ms") == (State.BUILDING, "n0", None)
+    assert seen(status(lab, job), "state", "worker_id", "started_at_ms") == (FlusterState.BUILDING, "n0", None)
     lab.pass_s(10.0)
-    assert status(lab, job)["state"] == State.RUNNING
+    assert status(lab, job)["state"] == FlusterState.RUNNING
 
 
 def test_out_of_memory_is_its_own_failure_and_says_so(lab: Lab) -> None:
     job = submitted(lab, [ends_with(FailureCondition.OOM_KILLED, EndedBy.MEMORY)])
     lab.pass_s(10.0)
     told = status(lab, job)
-    assert seen(told, "state", "failure_count", "exit_code") == (State.FAILED, 1, 137)
+    assert seen(told, "state", "failure_count", "exit_code") == (FlusterState.FAILED, 1, 137)
     assert "OOM" in told["error"]
 
 
@@ -198,7 +202,7 @@ def test_a_held_job_is_pending_and_says_why(lab: Lab) -> None:
     job = submitted(lab, [exits(0)])
     lab.ask(RequestKind.HOLD, job, "not now")
     lab.pass_s(2.0)
-    assert seen(status(lab, job), "state", "status_message") == (State.PENDING, "held: not now")
+    assert seen(status(lab, job), "state", "status_message") == (FlusterState.PENDING, "held: not now")
 
 
 def test_one_that_was_stopped_to_be_held_counts_nowhere_and_is_a_previous_attempt(lab: Lab) -> None:
@@ -207,17 +211,17 @@ def test_one_that_was_stopped_to_be_held_counts_nowhere_and_is_a_previous_attemp
     lab.ask(RequestKind.HOLD, job)
     lab.pass_s(2.0)
     told = status(lab, job)
-    assert seen(told, *COUNTS) == (State.PENDING, 0, 0, 1)
+    assert seen(told, *COUNTS) == (FlusterState.PENDING, 0, 0, 1)
     assert [seen(one, "attempt_id", "state", "is_worker_failure") for one in told["attempts"]] == [
-        (0, State.KILLED, False)
+        (0, FlusterState.KILLED, False)
     ]
     lab.ask(RequestKind.RELEASE, job)
     lab.pass_s(5.0)
-    assert seen(status(lab, job), *COUNTS) == (State.SUCCEEDED, 0, 0, 1)
+    assert seen(status(lab, job), *COUNTS) == (FlusterState.SUCCEEDED, 0, 0, 1)
 
 
 def test_each_final_state_is_one_that_clients_wait_for() -> None:
-    assert {state for state in State if state > State.RUNNING} == FINISHED
+    assert {state for state in FlusterState if state > FlusterState.RUNNING} == FINISHED
 
 
 def test_a_look_at_a_job_decides_about_none_of_its_attempts_again() -> None:

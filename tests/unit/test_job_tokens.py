@@ -8,7 +8,7 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.access.grants import Right
 from holdfast.domain.access.job_tokens import limit_of
 from holdfast.domain.access.people import Limit, Scope
-from holdfast.domain.access.places import Place
+from holdfast.domain.access.places import WorkScope
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE, WORK, Grants, Thing, decide, hands_on, refusal_of, submission_refusal
@@ -73,13 +73,13 @@ def test_a_name_that_ends_with_a_slash_is_not_the_one_without() -> None:
     [
         ((), "a", True),
         ((Scope((), "job"),), "a", True),
-        ((Scope(("submit", "watch", "logs", "cancel"), "job", Place(group="a/")),), "a/b", True),
-        ((Scope((), "job", Place(group="a/")),), "ab", False),
-        ((Scope((), "job", Place(group="a")),), "a", False),
-        ((Scope((), "job", Place(queue="gpu")),), "a", False),
-        ((Scope((), "job", Place(job="a")),), "a", False),
+        ((Scope(("submit", "watch", "logs", "cancel"), "job", WorkScope(group="a/")),), "a/b", True),
+        ((Scope((), "job", WorkScope(group="a/")),), "ab", False),
+        ((Scope((), "job", WorkScope(group="a")),), "a", False),
+        ((Scope((), "job", WorkScope(queue="gpu")),), "a", False),
+        ((Scope((), "job", WorkScope(job="a")),), "a", False),
         ((Scope(("submit", "watch", "cancel"), "job"),), "a", False),
-        ((Scope(("submit",), "job"), Scope(("watch", "logs", "cancel"), "", Place(group="a/"))), "a", True),
+        ((Scope(("submit",), "job"), Scope(("watch", "logs", "cancel"), "", WorkScope(group="a/"))), "a", True),
     ],
 )
 def test_what_is_submitted_has_a_token_of_its_own_where_its_submitter_s_is_for_as_much(

@@ -23,7 +23,7 @@ from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.errors import Conflict, Forbidden
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
-from holdfast.service.admission.dependencies import Resolver, SubmissionItem
+from holdfast.service.admission.dependencies import DependencyResolver, SubmissionItem
 from holdfast.service.operations.backend import Backend
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
@@ -214,7 +214,7 @@ def test_other_work_can_wait_for_it_by_its_kind_and_name(lab: RolloutLab) -> Non
     problems: list[Problem] = []
     after = read_dependencies(Fields({"dependsOn": ["rollout/web:ended", "web:ended"]}, "", problems), is_array=False)
     assert (problems, after[0].noun) == ([], "rollout web")
-    found = Resolver(lab.store, [SubmissionItem(JobSpec("next", ("next",), after=after))])
+    found = DependencyResolver(lab.store, [SubmissionItem(JobSpec("next", ("next",), after=after))])
     assert found.problems() == {}
     assert [(one.target, one.id) for one in found.resolved(0, {}).after] == [("rollout", "web")] * 2
 

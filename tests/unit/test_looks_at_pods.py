@@ -20,10 +20,10 @@ from holdfast.domain.workloads.kubejob.model import KubeJobSpec, KubeJobState, R
 from holdfast.domain.workloads.kubejob.plan import PodPlan
 from holdfast.domain.workloads.kubejob.pods import (
     Barrier,
-    Judging,
+    DecisionInputs,
     LivePod,
-    Patience,
     PodFacts,
+    TimeLimits,
 )
 from holdfast.domain.workloads.kubejob.program import Program
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
@@ -64,10 +64,10 @@ def looking(
         barrier=barrier,
         categories=NO_CATEGORIES,
         cap=None,
-        patience=Patience(30.0, 60.0),
+        patience=TimeLimits(30.0, 60.0),
         since=lambda at: at,
         fresh_uid=lambda rank: f"j-1-{rank}-{next(numbers)}",
-        judging=lambda _: Judging(Ruleset(PolicySet.compile(()), NO_CATEGORIES, RetrySettings())),
+        judging=lambda _: DecisionInputs(Ruleset(PolicySet.compile(()), NO_CATEGORIES, RetrySettings())),
         useless=lambda _: useless,
     )
     pods = [LivePod(PodRecord(f"p{run.rank}", run.rank, run=run.uid), run) for run in runs]

@@ -13,7 +13,7 @@ from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Backoff, DecisionCode, LimitUse, RetrySettings
 from holdfast.domain.workloads.array.model import ArraySpec, Indexes
 from holdfast.domain.workloads.children import child_of
-from holdfast.domain.workloads.dependencies import Dependency, Target, kept_waiting
+from holdfast.domain.workloads.dependencies import Dependency, DependencyKind, kept_waiting
 from holdfast.domain.workloads.jobset.model import ReplicatedJob
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec, KubeJobState, RestartPolicy
 from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program
@@ -117,9 +117,9 @@ def test_the_engine_that_can_do_what_a_program_needs_goes_before_one_that_has_wh
 
 
 def test_a_task_waits_for_the_task_of_its_own_index_and_for_that_alone() -> None:
-    first = Dependency("first", by_index=True, target=Target.ARRAY, id="a1")
+    first = Dependency("first", by_index=True, target=DependencyKind.ARRAY, id="a1")
     spec = ArraySpec(job_named("second", after=(Dependency("prep", id="p"), first)), (Indexes(0, 9),))
-    assert spec.task_waits_for(3) == (Dependency("first-3", target=Target.JOB, id="a1-first-3", array="a1"),)
+    assert spec.task_waits_for(3) == (Dependency("first-3", target=DependencyKind.JOB, id="a1-first-3", array="a1"),)
 
 
 def test_a_job_that_is_kept_waiting_has_changed_then(lab: SetLab) -> None:

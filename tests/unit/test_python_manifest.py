@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.dialects.native.job import read_job_manifest
 from holdfast.domain.policy.patterns import Pattern
-from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
+from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 from holdfast.errors import InvalidRequest
@@ -80,7 +80,7 @@ def test_every_option_reaches_the_job() -> None:
     assert (job.working_dir, job.deadline_s, job.grace_s) == ("/", 7200, 20)
     assert job.stall == StallLimits(no_output_s=600.0)
     assert job.after == (
-        Dependency("job0001", target=Target.JOB),
+        Dependency("job0001", target=DependencyKind.JOB),
         Dependency("sweep", Condition.ENDED),
         Dependency("prep", on_unmet=OnUnmet.RUN),
     )

@@ -8,7 +8,7 @@ from holdfast.compiled.codec import dump_entry, load_entry
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.access.grants import Right, Seen, Sight
 from holdfast.domain.access.people import ROLES, Limit, Scope
-from holdfast.domain.access.places import Place
+from holdfast.domain.access.places import WorkScope
 from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import evolve
@@ -128,8 +128,8 @@ def test_a_place_gives_nobody_more_than_they_have() -> None:
 
 def test_scopes_add_up_each_with_its_own_place() -> None:
     ann = with_scopes("watch@job:queue=gpu", "watch,submit@array:group=sweeps/", "cancel@job")
-    assert places_of(ann, Right.WATCH, Subject.JOB) == (Place(queue="gpu"),)
-    assert places_of(ann, Right.WATCH, Subject.ARRAY) == (Place(queue="gpu"), Place(group="sweeps/"))
+    assert places_of(ann, Right.WATCH, Subject.JOB) == (WorkScope(queue="gpu"),)
+    assert places_of(ann, Right.WATCH, Subject.ARRAY) == (WorkScope(queue="gpu"), WorkScope(group="sweeps/"))
     assert places_of(ann, Right.CANCEL, Subject.JOB_SET) is None
     assert places_of(ann, Right.LOGS, Subject.JOB) == ()
     assert places_of(with_scopes("watch@job:queue=gpu", "watch@job"), Right.WATCH, Subject.JOB) is None
@@ -159,7 +159,7 @@ def test_a_refusal_names_the_right_the_scope_and_where_it_could_be() -> None:
 
 
 def test_whoever_sees_all_of_one_place_sees_others_work_there_alone() -> None:
-    seen = Seen(everyones=True, places=(Place(queue="gpu"),))
+    seen = Seen(everyones=True, places=(WorkScope(queue="gpu"),))
     job = new_job(read_job_mapping({"name": "one", "command": ["true"], "queue": "gpu"}), "j1", 1.0)
     assert is_seen(job, seen)
     assert not is_seen(evolve(job, queue="cpu"), seen)

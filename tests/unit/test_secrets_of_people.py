@@ -18,7 +18,7 @@ from holdfast.errors import Forbidden, InvalidManifest
 from holdfast.ports.engine import Container, RunOrder
 from holdfast.ports.secrets import NOBODY, SecretUser
 from holdfast.ports.store import JobFilter
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from holdfast.storage.secrets import SecretFiles
 from tests.reading import read_job_mapping
 from tests.unit.conftest import VirtualClock
@@ -125,7 +125,7 @@ def test_a_job_that_names_anothers_secret_is_refused_whatever_it_is(files: Secre
     store.put_queue(Queue("ml"))
     hers = files.keep("v4lue", evolve(ANN, uid=None))
     spec = read_job_mapping({"command": ["true"], "queue": "ml", "env": {"KEY": {"secret": hers}}})
-    array = Written(spec, array=ArraySpec(spec, (Indexes(0, 3),)))
+    array = WrittenJob(spec, array=ArraySpec(spec, (Indexes(0, 3),)))
     bob, ann = submitter(files, store, "bob"), submitter(files, store, "ann")
     for attempt in (spec, evolve(spec, gang=2)):
         with pytest.raises(Forbidden, match="names secrets that are not for it") as caught:

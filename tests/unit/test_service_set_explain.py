@@ -21,7 +21,7 @@ from holdfast.service.operations.jobs import JobOperations
 from holdfast.service.operations.jobsets import JobSetOperations
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobsets import JOB_SETS
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from holdfast.wire.render_jobsets import set_view
 from tests.reading import read_job
 from tests.unit.conftest import exits
@@ -225,7 +225,7 @@ def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:
     lab.store.put_queue(Queue("tiny", max_running=Ceiling(memory=1 << 20)))
     document = {**JOB, "metadata": {"name": "pi", "labels": {"holdfast.dev/queue": "tiny"}}}
     with pytest.raises(Refused) as caught:
-        Submitter(lab.store, lab.clock, Counting()).submit(Written(read_job(document)))
+        Submitter(lab.store, lab.clock, Counting()).submit(WrittenJob(read_job(document)))
     (problem,) = caught.value.problems
     assert problem.path == "spec.template.spec.containers[0].resources.requests.memory"
 

@@ -15,7 +15,7 @@ from holdfast.errors import Conflict, HoldfastError, InvalidManifest, InvalidReq
 from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.admission.limits import MOST_JOBS
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from tools.memory_store import MemoryStore
 
 
@@ -158,7 +158,7 @@ def test_a_key_is_short_printable_text(submitter: Submitter, key: str) -> None:
 
 def test_how_a_job_is_written_and_what_it_names_are_judged_together(submitter: Submitter) -> None:
     unread = InvalidManifest(problems=[Problem("gang", "must be 1 or more"), Problem("queue", "is no name")])
-    written = Written(_spec(queue="nope", retry_policies=("a",)), unread, flat=True)
+    written = WrittenJob(_spec(queue="nope", retry_policies=("a",)), unread, flat=True)
     with pytest.raises(InvalidManifest) as caught:
         submitter.submit(written)
     assert [problem.path for problem in caught.value.problems] == ["gang", "queue", "retryPolicies[0]"]

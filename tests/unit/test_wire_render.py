@@ -10,7 +10,7 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
-from holdfast.domain.workloads.dependencies import Dependency, Target
+from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidPolicy, Problem
 from holdfast.wire.base import timestamp
@@ -44,7 +44,7 @@ RETRY = Decision(
 )
 
 
-AWAITING = dump_spec(JobSpec("next", ("next",), after=(Dependency("prep", target=Target.JOB, id="p1"),)))
+AWAITING = dump_spec(JobSpec("next", ("next",), after=(Dependency("prep", target=DependencyKind.JOB, id="p1"),)))
 
 
 def _job(**fields: object) -> Job:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.api.armada import policies, queues
 from holdfast.api.armada._generated import submit
-from holdfast.api.armada.refusals import Rejected
+from holdfast.api.armada.refusals import ArmadaRefusal
 from holdfast.api.connect.calls import Rpc
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.controller.policy_catalog import PolicyCatalog
@@ -49,7 +49,7 @@ class Door:
         self.store = MemoryStore()
         backend = Backend(self.store, SystemClock(), SortableIds(), _NoLogs(), _OWNER)  # type: ignore[arg-type]
         self._asked = Rpc(backend, Caller(_OWNER, 0.0, "cases", "cases"))
-        self.refused: Rejected | None = None
+        self.refused: ArmadaRefusal | None = None
         self.listed: list[str] = []
 
     def policy(self, *names: str) -> None:
@@ -70,7 +70,7 @@ class Door:
                 raise Skip(msg)
             try:
                 self._step(found[1], found[2] or "", found[3])
-            except Rejected as error:
+            except ArmadaRefusal as error:
                 self.refused = error
                 return
 
@@ -104,7 +104,7 @@ class Door:
         }
         try:
             return calls[method](self._asked, sent)
-        except Rejected as error:
+        except ArmadaRefusal as error:
             return error.message
 
     def policies_of(self, name: str) -> list[str]:
@@ -115,7 +115,7 @@ class Door:
         """Create a queue with policies, or note why that is refused."""
         try:
             self.queue(name, names)
-        except Rejected as error:
+        except ArmadaRefusal as error:
             self.refused = error
 
     def queue_names(self) -> set[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from holdfast.cli.armada.line import Verb
+    from holdfast.cli.armada.line import ArmadaCommand
     from tools.cases.results import Case
 
 _GET = re.compile(r"get (retry-?policy|retry-?policies)(?: ([\w.-]+))? > (\S+)")
@@ -76,7 +76,7 @@ def _carry_out(steps: Sequence[str], folder: Path) -> None:
             raise Skip(msg)
 
 
-def _run(verb: Verb, command: _Command) -> None:
+def _run(verb: ArmadaCommand, command: _Command) -> None:
     if verb.run is not None:
         verb.run(command)
 

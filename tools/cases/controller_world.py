@@ -9,7 +9,7 @@ from holdfast.controller.controller import Controller
 from holdfast.controller.state import ControllerState
 from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptHandler, AttemptStatus, HistoryRow, RunStatus
-from holdfast.domain.workloads.gang.flight import Flight, Surroundings
+from holdfast.domain.workloads.gang.flight import AttemptContext, Flight
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.ports.store import Submission
 from tools.memory_store import MemoryStore
@@ -67,7 +67,7 @@ def _no_judgement(*about: object) -> Never:
     raise AssertionError(about)
 
 
-_AROUND = Surroundings(alive=bool, engines={}, judging=_no_judgement)
+_AROUND = AttemptContext(alive=bool, engines={}, judging=_no_judgement)
 
 
 class _Raising(Flight):

@@ -12,9 +12,9 @@ from holdfast.api.connect.refusals import Rejected
 from holdfast.api.connect.serving import PROTO, read, rejected, written
 from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER
-from holdfast.api.fluster.serving import Door, Own
+from holdfast.api.fluster.serving import FlusterDoor, Own
 from holdfast.app.time import SortableIds
-from holdfast.dialects.fluster.status import State
+from holdfast.dialects.fluster.status import FlusterState
 from holdfast.domain.access import Principal, Role
 from holdfast.errors import HoldfastError
 from holdfast.service.manifests.fluster import SYSTEM
@@ -36,7 +36,7 @@ ADDRESS = "cases:7070"
 OWNER = Principal("cases", roles=(Role.ADMIN,))
 REPLAY_S = 60.0
 PROGRAM = b"#!/bin/sh\ntrue\n"
-_OPEN: list[FlusterDoor] = []
+_OPEN: list[CasesDoor] = []
 
 
 class Refused(Exception):
@@ -48,7 +48,7 @@ class Refused(Exception):
         self.code, self.message = told.code.name, told.message
 
 
-class FlusterDoor:
+class CasesDoor:
     """The door, which is not open to anybody else."""
 
     def __init__(
@@ -62,7 +62,7 @@ class FlusterDoor:
         """Open it on a store, and on what else real programs need."""
         kept: Any = logs or _NoLogs()
         self.backend = Backend(store, clock, SortableIds(), kept, OWNER, calls=calls, blobs=blobs)
-        self._door = Door(self.backend, _nobody, lambda: None, lambda: None, Own(ADDRESS, REPLAY_S))
+        self._door = FlusterDoor(self.backend, _nobody, lambda: None, lambda: None, Own(ADDRESS, REPLAY_S))
         _OPEN.append(self)
 
     def __call__(self, name: str, sent: Message | None = None, service: str = CONTROLLER) -> Any:  # noqa: ANN401 - its own type
@@ -152,8 +152,8 @@ class FlusterDoor:
 def told(status: cluster.JobStatus) -> dict[str, Any]:
     """Return what is set of a status, its states by their names."""
     found = plain(status)
-    attempts = [{**one, "state": State(one["state"]).name} for one in found.get("attempts", ())]
-    return {**found, "state": State(found["state"]).name, "attempts": attempts}
+    attempts = [{**one, "state": FlusterState(one["state"]).name} for one in found.get("attempts", ())]
+    return {**found, "state": FlusterState(found["state"]).name, "attempts": attempts}
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from holdfast.fluster.launching import packed
 from holdfast.ports.engine import NodeInfo
 from holdfast.service.access.job_tokens import RunTokens
 from holdfast.storage.blobs import BlobFiles
-from tools.cases.fluster_door import ADDRESS, FlusterDoor
+from tools.cases.fluster_door import ADDRESS, CasesDoor
 from tools.cases.fluster_story import FINISHED
 from tools.memory_store import MemoryStore
 
@@ -95,7 +95,7 @@ class Programs:
         self._changed = threading.Event()
         self._engine.on_change(self._changed.set)
         self._executor = Executor(WORKER, self._engine, self, clock=clock)
-        self.door = FlusterDoor(store, clock, ProcessLogs(runs), Calls(), blobs)
+        self.door = CasesDoor(store, clock, ProcessLogs(runs), Calls(), blobs)
         self._step()
 
     def exchange(self, request: ExchangeRequest) -> ExchangeResponse:

@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from holdfast.api.fluster._generated import cluster
-from holdfast.dialects.fluster.status import State
+from holdfast.dialects.fluster.status import FlusterState
 from holdfast.fluster import RpcClusterClient
 
 if TYPE_CHECKING:
@@ -36,15 +36,15 @@ def waited(asked: Callable[[], cluster.JobStatus], *, timeout_s: float = SHORT_S
     client = _client()
     client.asked = asked
     try:
-        return State(client.wait("j1", timeout=timeout_s).state).name
+        return FlusterState(client.wait("j1", timeout=timeout_s).state).name
     except TimeoutError as error:
         return type(error).__name__
 
 
 def ends() -> list[str]:
     """List the states of which one is waited for no longer."""
-    return [state.name for state in State if waited(partial(_in, state), timeout_s=0.0) == state.name]
+    return [state.name for state in FlusterState if waited(partial(_in, state), timeout_s=0.0) == state.name]
 
 
-def _in(state: State) -> cluster.JobStatus:
+def _in(state: FlusterState) -> cluster.JobStatus:
     return cluster.JobStatus(job_id="j1", state=f"JOB_STATE_{state.name}")

@@ -18,7 +18,7 @@ from holdfast.errors import Unavailable
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import NodeInfo, Observation, RunOrder, RunPhase, StopReason
 from holdfast.simulation import Agenda, Machine
-from tools.cases.fluster_door import FlusterDoor
+from tools.cases.fluster_door import CasesDoor
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class FlusterWorld:
         self.clock, self.store = Agenda(begins_at=BEGINS_S), MemoryStore()
         self._settings = ControllerSettings(executor_lease_s=timeout_s, sweep_every_s=0.0)
         self.controller = self._begun("cases")
-        self.door = FlusterDoor(self.store, self.clock)
+        self.door = CasesDoor(self.store, self.clock)
         self.runs: list[RunOrder] = []
         """Every program that was started."""
         self._names: dict[str, str] = {}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from threading import RLock
 
-    from holdfast.ports.endpoints import Bounds, Endpoint, EndpointFilter
+    from holdfast.ports.endpoints import EndpointFilter, EndpointLimits, ProgramEndpoint
     from tools.memory_store.jobs import JobTable
 
 
@@ -26,9 +26,9 @@ class MemoryEndpointStore:
         """Work on the tables of a store, under its lock."""
         self._endpoints_lock = lock
         self._answering = jobs
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[str, ProgramEndpoint] = {}
 
-    def register_endpoint(self, endpoint: Endpoint, now: float, bounds: Bounds, *, renewed: bool) -> str:
+    def register_endpoint(self, endpoint: ProgramEndpoint, now: float, bounds: EndpointLimits, *, renewed: bool) -> str:
         """Register an endpoint of the attempt of a job that runs; returns its id."""
         with self._endpoints_lock:
             job = self._answering.by_id.get(endpoint.job_id)
@@ -46,7 +46,7 @@ class MemoryEndpointStore:
             self._endpoints[key] = evolve(endpoint, id=key)
             return key
 
-    def _known(self, endpoint: Endpoint, *, renewed: bool) -> str | None:
+    def _known(self, endpoint: ProgramEndpoint, *, renewed: bool) -> str | None:
         there = self._endpoints.get(endpoint.id)
         if not renewed:
             same = (one.id for one in self._endpoints.values() if _same(one) == _same(endpoint))
@@ -68,7 +68,7 @@ class MemoryEndpointStore:
             del self._endpoints[key]
         return len(over)
 
-    def _lasts(self, one: Endpoint, now: float) -> bool:
+    def _lasts(self, one: ProgramEndpoint, now: float) -> bool:
         job = self._answering.by_id.get(one.job_id)
         runs = job is not None and job.state is JobState.RUNNING and job.attempt == one.attempt
         return runs and (one.until is None or one.until > now)
@@ -78,18 +78,18 @@ class MemoryEndpointStore:
         with self._endpoints_lock:
             self._endpoints.pop(key, None)
 
-    def endpoint(self, key: str) -> Endpoint | None:
+    def endpoint(self, key: str) -> ProgramEndpoint | None:
         """Return the endpoint of an id."""
         found = self._endpoints.get(key)
         return found if found is not None and found.job_id in self._answering.by_id else None
 
-    def endpoints(self, where: EndpointFilter, now: float) -> Sequence[Endpoint]:
+    def endpoints(self, where: EndpointFilter, now: float) -> Sequence[ProgramEndpoint]:
         """List the endpoints of attempts that run and whose lease is not over."""
         with self._endpoints_lock:
             there = [one for one in self._endpoints.values() if one.system == where.system and self._lasts(one, now)]
             return [one for one in there if self._is_meant(one, where)]
 
-    def _is_meant(self, one: Endpoint, where: EndpointFilter) -> bool:
+    def _is_meant(self, one: ProgramEndpoint, where: EndpointFilter) -> bool:
         below = where.below or Grouped("", below=True)
         return (
             where.name in {None, one.name}
@@ -106,9 +106,9 @@ class MemoryEndpointStore:
             return self._forget(now)
 
 
-def _run(one: Endpoint) -> tuple[str, str, int]:
+def _run(one: ProgramEndpoint) -> tuple[str, str, int]:
     return one.job_id, one.system, one.rank
 
 
-def _same(one: Endpoint) -> tuple[object, ...]:
+def _same(one: ProgramEndpoint) -> tuple[object, ...]:
     return *_run(one), one.attempt, one.name, one.address

@@ -9,9 +9,9 @@ from holdfast.compiled.codec import load_array
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes
-from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
+from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
 from holdfast.ports.requests import Request, RequestKind
-from holdfast.service.submit import Submitter, Written
+from holdfast.service.submit import Submitter, WrittenJob
 from tools.simulate.chance import Chance
 from tools.simulate.work import random_spec
 
@@ -104,44 +104,44 @@ class DependentPeople:
                 self._arrays.accept(one.made, load_array(one.made.spec))
             self._scene.trace.say(f"submitted {one.name} as {one.made and one.made.id}, which may wait for others")
 
-    def _item(self) -> Written:
+    def _item(self) -> WrittenJob:
         chance = self._chance
         self._named += 1
         spec = evolve(random_spec(chance, self._named), name=f"dep-{self._named}")
         if chance.happens(0.7):
-            return Written(spec)
+            return WrittenJob(spec)
         spec = evolve(spec, gang=1)
         most, least = chance.choice((None, 2)), chance.choice((None, None, 1))
         array = ArraySpec(spec, (Indexes(0, _TASKS - 1),), max_running=most, at_least=least)
-        return Written(spec, array=array, manifest="{}")
+        return WrittenJob(spec, array=array, manifest="{}")
 
-    def _waiting(self, item: Written, before: Sequence[Written]) -> Written:
+    def _waiting(self, item: WrittenJob, before: Sequence[WrittenJob]) -> WrittenJob:
         """Have an item wait for some of those before it, and for some that were there already."""
         chance = self._chance
         after = []
         for _ in range(chance.choice((0, 1, 1, 2, 3))):
             if before and chance.happens(0.7):
                 other = chance.choice(list(before))
-                after.append(self._one(item, other.spec.name, None if other.array is None else Target.ARRAY))
+                after.append(self._one(item, other.spec.name, None if other.array is None else DependencyKind.ARRAY))
             else:
                 after += self._there_already(item)
         spec = evolve(item.spec, after=tuple(after))
         return evolve(item, spec=spec, array=None if item.array is None else evolve(item.array, job=spec))
 
-    def _there_already(self, item: Written) -> list[Dependency]:
+    def _there_already(self, item: WrittenJob) -> list[Dependency]:
         chance = self._chance
         jobs = [job.id for job in self._record.jobs.values() if job.of_set is None]
-        known = [(one, None) for one in jobs] + [(row.id, Target.ARRAY) for row in self._arrays.rows.values()]
+        known = [(one, None) for one in jobs] + [(row.id, DependencyKind.ARRAY) for row in self._arrays.rows.values()]
         return [self._one(item, *chance.choice(known))] if known else []
 
-    def _one(self, item: Written, name: str, target: str | None) -> Dependency:
+    def _one(self, item: WrittenJob, name: str, target: str | None) -> Dependency:
         chance = self._chance
         on_unmet = chance.choice(_UNMET)
         keeps = item.array is None or (on_unmet is OnUnmet.HOLD and self._holds.happens(_KEEPS))
         if target is None:
             if on_unmet is OnUnmet.HOLD and not keeps:
                 on_unmet = OnUnmet.CANCEL
-            return Dependency(name, chance.choice(list(Condition)), on_unmet, target=Target.JOB)
+            return Dependency(name, chance.choice(list(Condition)), on_unmet, target=DependencyKind.JOB)
         known = next((row for row in self._arrays.rows.values() if row.id == name), None)
         total = _TASKS if known is None else self._arrays.total(known.id, from_0=True)
         if item.array is not None and total >= _TASKS and chance.happens(0.7):

@@ -12,12 +12,12 @@ from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_
 from holdfast.dialects.jobset.loading import dump_set, plain_job_spec
 from holdfast.dialects.jobset.reading import JobManifest
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
+from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
-from holdfast.service.admission.dependencies import NOTHING, Resolver, SubmissionItem
+from holdfast.service.admission.dependencies import NOTHING, DependencyResolver, SubmissionItem
 from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.children import jobs_of
 from holdfast.service.steering.jobsets import JOB_SETS
@@ -129,8 +129,8 @@ class SetPeople:
     def _after(self) -> tuple[Dependency, ...]:
         """Draw what a set or a Job waits for, of what is there."""
         chance, kept = self._waits, self._record
-        jobs = [(job.id, Target.JOB) for job in kept.record.jobs.values() if job.of_set is None]
-        known = [*jobs, *((row.id, Target.JOB_SET) for row in kept.rows.values() if not row.deleting)]
+        jobs = [(job.id, DependencyKind.JOB) for job in kept.record.jobs.values() if job.of_set is None]
+        known = [*jobs, *((row.id, DependencyKind.JOB_SET) for row in kept.rows.values() if not row.deleting)]
         if not known or not chance.happens(_WAITS):
             return ()
         drawn = [chance.choice(known) for _ in range(chance.choice((1, 1, 2)))]
@@ -140,7 +140,7 @@ class SetPeople:
 
     def _found(self, spec: JobSetSpec | JobSpec) -> Resolved:
         """Find what something waits for; it waits for nothing where that is gone by then."""
-        resolver = Resolver(self._scene.store(), [SubmissionItem(spec)])
+        resolver = DependencyResolver(self._scene.store(), [SubmissionItem(spec)])
         return NOTHING if resolver.problems() else resolver.resolved(0, {})
 
     def _any(self) -> JobSet | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.wire.jobs import JobSummary
 
 
-class Limits(Struct, frozen=True):
+class ToolLimits(Struct, frozen=True):
     """What was allowed when the tools were started."""
 
     read_only: bool = False
@@ -68,7 +68,7 @@ class Limits(Struct, frozen=True):
 class Allowance:
     """How many jobs may still be submitted; calls may come at the same time."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ToolLimits) -> None:
         """Begin with all of them."""
         self._limits = limits
         self._left = limits.per_session

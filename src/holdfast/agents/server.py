@@ -16,7 +16,7 @@ from holdfast.errors import HoldfastError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast.agents.limits import Limits
+    from holdfast.agents.limits import ToolLimits
     from holdfast.agents.tools import ToolContext
 
 _ABOUT = """Holdfast runs programs to completion on unreliable machines, retries them by policy, and explains why.
@@ -25,12 +25,12 @@ retry_job. Many tasks of one program are an array: submit_array, get_array, why_
 """
 
 
-def serve(surroundings: ToolContext, limits: Limits) -> None:
+def serve(surroundings: ToolContext, limits: ToolLimits) -> None:
     """Serve until the agent closes standard input."""
     _server(ArrayTools(surroundings, limits), limits).run("stdio")
 
 
-def _server(tools: ArrayTools, limits: Limits) -> MCPServer[Any]:
+def _server(tools: ArrayTools, limits: ToolLimits) -> MCPServer[Any]:
     about = _ABOUT + ("These tools only read." if limits.read_only else _allowed(limits))
     server: MCPServer[Any] = MCPServer("holdfast", version=__version__, instructions=about, log_level="WARNING")
     looks = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -45,7 +45,7 @@ def _server(tools: ArrayTools, limits: Limits) -> MCPServer[Any]:
     return server
 
 
-def _allowed(limits: Limits) -> str:
+def _allowed(limits: ToolLimits) -> str:
     own = "" if limits.any_job else " Only jobs that were submitted with these tools can be retried or cancelled."
     return f"At most {limits.per_call} jobs at once and {limits.per_session} in all can be submitted.{own}"
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from holdfast.agents.limits import Allowance, Limits
+from holdfast.agents.limits import Allowance, ToolLimits
 from holdfast.client import Client
 from holdfast.errors import HoldfastError, Refused
 from holdfast.wire.jobs import JobView
@@ -61,7 +61,7 @@ class ToolContext:
 class Tools:
     """The functions that an agent calls; their names, parameters and docstrings are what it sees."""
 
-    def __init__(self, surroundings: ToolContext, limits: Limits) -> None:
+    def __init__(self, surroundings: ToolContext, limits: ToolLimits) -> None:
         """Begin a session."""
         self._surroundings = surroundings
         self._limits = limits

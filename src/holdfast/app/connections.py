@@ -48,7 +48,7 @@ LOOPBACK: Sequence[Network] = tuple(map(ip_network, ("127.0.0.0/8", "::1/128")))
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-class Bounds(Struct, frozen=True):
+class ConnectionLimits(Struct, frozen=True):
     """How much callers may take."""
 
     most: int
@@ -59,7 +59,7 @@ class Bounds(Struct, frozen=True):
     """How long a request may take to arrive."""
 
 
-def bounds(most: int, request_s: float, *, files: int | None = None, doors: int = 0) -> Bounds:
+def bounds(most: int, request_s: float, *, files: int | None = None, doors: int = 0) -> ConnectionLimits:
     """Return what there can be of ``most`` connections where a process may open so many files; ``None``: as it may.
 
     So many doors have ports of their own, whose connections they count themselves.
@@ -67,10 +67,12 @@ def bounds(most: int, request_s: float, *, files: int | None = None, doors: int 
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if files is None else files
     at_once = min(_MOST_AT_ONCE, most // _SHARE_AT_ONCE)  # what comes in a burst is no more than a quarter beside most
     if limit == resource.RLIM_INFINITY:
-        return Bounds(most, max(_LEAST_AT_ONCE, at_once), request_s)
+        return ConnectionLimits(most, max(_LEAST_AT_ONCE, at_once), request_s)
     limit -= doors * of_door(most, files=limit)
     at_once = max(_LEAST_AT_ONCE, min(at_once, limit // _SHARE_AT_ONCE))
-    return Bounds(max(_LEAST_AT_ONCE, min(most, limit - _FILES_OF_OTHERS - _TURNS * at_once)), at_once, request_s)
+    return ConnectionLimits(
+        max(_LEAST_AT_ONCE, min(most, limit - _FILES_OF_OTHERS - _TURNS * at_once)), at_once, request_s
+    )
 
 
 def of_door(most: int, *, files: int | None = None) -> int:
@@ -212,7 +214,7 @@ def _is_within(networks: Sequence[Network], client: tuple[str, int] | None) -> b
 
 
 def protocol(
-    allowed: Bounds, proxies: Sequence[Network] | None = None, whole: Sequence[Network] = LOOPBACK
+    allowed: ConnectionLimits, proxies: Sequence[Network] | None = None, whole: Sequence[Network] = LOOPBACK
 ) -> type[GuardedProtocol]:
     """Return the protocol for the connections of one server.
 

@@ -22,7 +22,7 @@ WITHIN_S = 1.0
 _MOST = 200
 
 
-class Parsed(Protocol):
+class CommandLine(Protocol):
     """The command line as far as it is written."""
 
     params: Mapping[str, Any]
@@ -53,7 +53,7 @@ _NOUNS = {
 }
 
 
-def _of_a_kind(ctx: Parsed, incomplete: str) -> list[str]:
+def _of_a_kind(ctx: CommandLine, incomplete: str) -> list[str]:
     if not {"kind", "what"} & set(ctx.params):
         return []
     said = _said(ctx.params)

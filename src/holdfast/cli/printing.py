@@ -21,7 +21,7 @@ TEXT_FORMATS = ("text", "json", "yaml")
 TABLES = ("table", "wide")
 
 
-class Thing(Protocol):
+class Printable(Protocol):
     """What the server answered: a model of ``wire``."""
 
     def model_dump(self, *, mode: str = ..., by_alias: bool | None = ...) -> dict[str, Any]:
@@ -29,7 +29,7 @@ class Thing(Protocol):
         ...
 
 
-ThingT = TypeVar("ThingT", bound=Thing)
+ThingT = TypeVar("ThingT", bound=Printable)
 
 
 def read_format(text: str, allowed: Sequence[str] = LIST_FORMATS) -> str:
@@ -62,7 +62,7 @@ def list_format(flags: Flags, text: str, known: Callable[[], Sequence[str]] = tu
     return flags.choice("--output", word, LIST_FORMATS)
 
 
-def plain(thing: Thing) -> dict[str, Any]:
+def plain(thing: Printable) -> dict[str, Any]:
     """Turn an answer into plain data, named as in the API."""
     return thing.model_dump(mode="json", by_alias=True)
 
@@ -108,7 +108,7 @@ def print_things(
         output.document({"items": [plain(thing) for thing in things]}, form)
 
 
-def print_csv(output: Output, things: Sequence[Thing], model: type[Any] | None, *, header: bool = True) -> None:
+def print_csv(output: Output, things: Sequence[Printable], model: type[Any] | None, *, header: bool = True) -> None:
     """Print the plain fields of things as CSV."""
     from holdfast.cli.render.flat import csv_lines
 
@@ -117,7 +117,7 @@ def print_csv(output: Output, things: Sequence[Thing], model: type[Any] | None, 
         output.raw("".join(csv_lines([plain(thing) for thing in things], kind, header=header)))
 
 
-def json_line(thing: Thing) -> str:
+def json_line(thing: Printable) -> str:
     """Write a thing as JSON in one line."""
     return json.dumps(plain(thing), ensure_ascii=False).translate(WRITTEN_OUT)
 

@@ -15,8 +15,8 @@ from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.nodes.away import Away
 from holdfast.controller.observations import Observations
 from holdfast.controller.patience import Patience
-from holdfast.controller.placement import Placement
-from holdfast.controller.policy_catalog import Judging, PolicyCatalog
+from holdfast.controller.placement import Placer
+from holdfast.controller.policy_catalog import PolicyCatalog, PolicyJudge
 from holdfast.controller.publisher import Publisher
 from holdfast.controller.readable import strays
 from holdfast.controller.reconcile import Quarantine, Reconciler, Requests, refuse
@@ -142,7 +142,7 @@ class Controller:
         self._evictions = Evictions(self.state, self.quarantine, self.shortages, clock.steady)
         hopeless = Hopeless(self.state, self._settings.hopeless, self._away.places)
         limits = self._settings.round_limits
-        self._placement = Placement(self.state, self._catalog, limits, self.quarantine, self.shortages, hopeless)
+        self._placement = Placer(self.state, self._catalog, limits, self.quarantine, self.shortages, hopeless)
         self._looked_at = self._read_at = self._swept_at = float("-inf")
         self._mark: object = None
         """The store's mark from before the last look."""
@@ -183,7 +183,7 @@ class Controller:
         return Wiring(
             state=self.state,
             store=self._store,
-            judging=Judging(
+            judging=PolicyJudge(
                 self._catalog,
                 self._observations.losses,
                 self.shortages,

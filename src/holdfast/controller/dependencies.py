@@ -41,7 +41,7 @@ def _going_on(found: dict[str, AwaitedState], key: str, error: HoldfastError) ->
     found[key] = AwaitedState()
 
 
-class Awaited(Struct, eq=False, gc=True):
+class Prerequisite(Struct, eq=False, gc=True):
     """Something that is waited for."""
 
     standing: AwaitedState | None
@@ -55,7 +55,7 @@ class Waits:
 
     def __init__(self, queue: WorkQueue) -> None:
         """Start with nothing."""
-        self.awaited: dict[str, Awaited] = {}
+        self.awaited: dict[str, Prerequisite] = {}
         self._queue = queue
         self._unknown: dict[str, None] = {}
 
@@ -97,10 +97,10 @@ class Waits:
         if due:
             self._queue.add(kind, key)
 
-    def _join(self, awaited: str, key: str, kind: str) -> Awaited:
+    def _join(self, awaited: str, key: str, kind: str) -> Prerequisite:
         entry = self.awaited.get(awaited)
         if entry is None:
-            entry = self.awaited[awaited] = Awaited(None)
+            entry = self.awaited[awaited] = Prerequisite(None)
             self._unknown[awaited] = None
         entry.dependents[key] = kind
         return entry

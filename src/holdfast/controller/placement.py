@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Amounts, Job, Queue
     from holdfast.domain.placement.fit import Place, PlaceKey
-    from holdfast.domain.placement.scheduling import Blocked, Waiting
-    from holdfast.domain.placement.scheduling import Placement as Given
+    from holdfast.domain.placement.scheduling import Blocked, Placement, Waiting
 
 
-class Placement:
+class Placer:
     """Gives waiting jobs and pods their places."""
 
     def __init__(
@@ -150,7 +149,7 @@ class Placement:
             found[key].jobs += 1
         return found
 
-    def _users(self, waiting: Waiting, placed: Sequence[Given]) -> dict[tuple[PlaceKey, str], list[str]]:
+    def _users(self, waiting: Waiting, placed: Sequence[Placement]) -> dict[tuple[PlaceKey, str], list[str]]:
         """Name the jobs that have devices, by place and device, in order, as far as one that waits may know."""
         known = self._known_to(self._job(waiting.job_id))
         found: dict[tuple[PlaceKey, str], list[str]] = {}

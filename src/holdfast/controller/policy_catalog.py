@@ -119,7 +119,7 @@ class PolicyCatalog:
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class PolicyJudge:
     """What a judgement needs besides the facts of the attempt."""
 
     catalog: PolicyCatalog

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.grants import Permissions
     from holdfast.domain.access.people import Principal
-    from holdfast.domain.access.places import Place
+    from holdfast.domain.access.places import WorkScope
 
 
 class Reach(StrEnum):
@@ -126,7 +126,7 @@ def reach(principal: Principal, right: Right, kind: SubjectName) -> Reach:
 
 
 @lru_cache(maxsize=4096)  # as above
-def places_of(principal: Principal, right: Right, kind: SubjectName) -> tuple[Place, ...] | None:
+def places_of(principal: Principal, right: Right, kind: SubjectName) -> tuple[WorkScope, ...] | None:
     """Return where somebody's token is for that, if they have shown one; ``None``: everywhere."""
     scopes = () if principal.limit is None else principal.limit.scopes
     kinds = {"", kind, *([Subject.JOB] if kind in WORK else [])}

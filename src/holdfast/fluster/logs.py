@@ -65,7 +65,7 @@ def read(calling: Calling, job_id: str, wanted: LogFilter, where: Callable[[], s
         start_ms = part[-1].timestamp_ms
 
 
-class LogReader:
+class LogFollower:
     """Reads on where it stopped: each line once, though several are of one moment."""
 
     def __init__(self, wanted: LogFilter, lines: Callable[[LogFilter, str], Iterator[LogEntry]]) -> None:

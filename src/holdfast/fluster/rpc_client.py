@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from holdfast.api.fluster._generated import cluster
 from holdfast.fluster.calling import CONTROLLER, FACTOR, FIRST_S, LIMIT_MS, LONGEST_S, PATIENCE_S, Calling
 from holdfast.fluster.inside import JobId
-from holdfast.fluster.logs import LogFilter, LogReader, NoWorkerError, read
+from holdfast.fluster.logs import LogFilter, LogFollower, NoWorkerError, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -221,9 +221,9 @@ class RpcClusterClient:
         for status in self.watch(job_id, timeout, poll_interval):
             yield from reader.news(status.worker_address)
 
-    def log_reader(self, job_id: str, wanted: LogFilter) -> LogReader:
+    def log_reader(self, job_id: str, wanted: LogFilter) -> LogFollower:
         """Return what reads the log of a job on where it stopped."""
-        return LogReader(wanted, partial(self._lines, job_id))
+        return LogFollower(wanted, partial(self._lines, job_id))
 
     def _lines(self, job_id: str, wanted: LogFilter, place: str = "") -> Iterator[LogEntry]:
         """Yield lines from a worker's address; from what the status says where that is none, or does not answer.

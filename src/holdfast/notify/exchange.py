@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _HTTPS_PORT, _HTTP_PORT = 443, 80
 
 
-class _Guarded(http.client.HTTPConnection):
+class _GuardedHttp(http.client.HTTPConnection):
     """A connection that goes only where the guard lets it, until a deadline."""
 
     def __init__(self, guard: Guard, url: str, deadline: Deadline) -> None:
@@ -74,7 +74,7 @@ def exchange(
         Undelivered: There is no answer.
     """
     deadline = Deadline(timeout_s)
-    connection = _Guarded(guard, request.url, deadline)
+    connection = _GuardedHttp(guard, request.url, deadline)
     try:
         connection.connect()
         with cut_off(connection.sock, deadline):

@@ -26,7 +26,7 @@ _LONGEST_SUBJECT = 200
 _READY = 220
 
 
-class _Guarded(smtplib.SMTP):
+class _GuardedSmtp(smtplib.SMTP):
     """A connection that goes only where the guard lets it."""
 
     def __init__(self, guard: Guard, mail: Mail, deadline: Deadline) -> None:
@@ -71,7 +71,7 @@ def send(guard: Guard, mail: Mail, password: str | None, notification: Notificat
     """
     deadline = Deadline(timeout_s)
     try:
-        with _Guarded(guard, mail, deadline) as server:
+        with _GuardedSmtp(guard, mail, deadline) as server:
             code, _ = server.connect(mail.host, mail.port)
             if code != _READY:
                 raise smtplib.SMTPConnectError(code, "it is not ready")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.group import Grouped
 
 
-class Endpoint(Struct, frozen=True):
+class ProgramEndpoint(Struct, frozen=True):
     """Where a program answers."""
 
     id: str
@@ -36,7 +36,7 @@ class Endpoint(Struct, frozen=True):
     """When its lease is over; ``None``: when its attempt is."""
 
 
-class Bounds(Struct, frozen=True):
+class EndpointLimits(Struct, frozen=True):
     """How many endpoints there may be."""
 
     in_all: int
@@ -61,7 +61,7 @@ class EndpointFilter(Struct, frozen=True):
 class EndpointStore(Protocol):
     """Endpoints, which every server on a database finds."""
 
-    def register_endpoint(self, endpoint: Endpoint, now: float, bounds: Bounds, *, renewed: bool) -> str:
+    def register_endpoint(self, endpoint: ProgramEndpoint, now: float, bounds: EndpointLimits, *, renewed: bool) -> str:
         """Register an endpoint of the attempt of a job that runs; returns its id.
 
         What the job's earlier attempts left is forgotten with it.
@@ -82,10 +82,10 @@ class EndpointStore(Protocol):
     def remove_endpoint(self, key: str) -> None:
         """Forget an endpoint; one that is not there stays so."""
 
-    def endpoint(self, key: str) -> Endpoint | None:
+    def endpoint(self, key: str) -> ProgramEndpoint | None:
         """Return the endpoint of an id, also of an attempt that is over."""
 
-    def endpoints(self, where: EndpointFilter, now: float) -> Sequence[Endpoint]:
+    def endpoints(self, where: EndpointFilter, now: float) -> Sequence[ProgramEndpoint]:
         """List the endpoints of attempts that run and whose lease is not over, in the order in which they came."""
 
     def delete_endpoints(self, now: float, *, limit: int) -> int:

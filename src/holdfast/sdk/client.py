@@ -16,7 +16,7 @@ from holdfast.app.settings import read_settings
 from holdfast.client import Client as Api
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.sdk.array import Array, array_manifest
-from holdfast.sdk.calls.folder import ANNOTATION, MAX_BYTES, Calls
+from holdfast.sdk.calls.folder import ANNOTATION, MAX_BYTES, CallFolder
 from holdfast.sdk.job import Job
 from holdfast.sdk.manifest import Manifest, Options, manifest_of, name_of
 from holdfast.sdk.sharing import shared
@@ -63,7 +63,7 @@ class Client:
         self.api = shared(api or Api(url, token))
         self._directory = None if directory is None else Path(directory)
         self._max_bytes = max_bytes
-        self._calls: Calls | None = None
+        self._calls: CallFolder | None = None
         self._stack = ExitStack()
         self._stack.callback(self.api.close)
         self._closing = weakref.finalize(self, self._stack.close)
@@ -198,10 +198,10 @@ class Client:
             yield Job(self.api, found.id, found.name, None if name is None else self.calls.of(name))
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> CallFolder:
         """Where functions and results travel; made when first used."""
         if self._calls is None:
-            self._calls = Calls(self._directory or self._usual_place(), self._max_bytes)
+            self._calls = CallFolder(self._directory or self._usual_place(), self._max_bytes)
             self._calls.forget(self.api.states)
         return self._calls
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from holdfast.errors import NotFound
-from holdfast.sdk.calls.outcome import Outcome, RemoteTraceback
+from holdfast.sdk.calls.outcome import CallOutcome, RemoteTraceback
 from holdfast.sdk.notebook import html_of
 from holdfast.sdk.states import ENDED, State
 from holdfast.sdk.waiting import as_completed, patiently
@@ -132,7 +132,7 @@ class Job(Generic[T_co]):
         """Read it once its server answers."""
         return patiently(self._api, self.view)
 
-    def _left(self, view: JobView, rank: int) -> Outcome | None:
+    def _left(self, view: JobView, rank: int) -> CallOutcome | None:
         """Find what the last attempt left: of a failed gang, the rank whose failure it was."""
         if self._call is None:
             return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Unpack
 
-    from holdfast.sdk.calls.outcome import Outcome
+    from holdfast.sdk.calls.outcome import CallOutcome
     from holdfast.sdk.client import Client
     from holdfast.sdk.futures import JobFuture
     from holdfast.sdk.job import Job
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class PackedFuture(SubmittedFuture[T, "JobFuture[list[Outcome]]"], Generic[T]):
+class PackedFuture(SubmittedFuture[T, "JobFuture[list[CallOutcome]]"], Generic[T]):
     """A future whose call is part of a job; it counts as running once that is sent."""
 
     def __init__(self, data: bytes) -> None:
@@ -35,7 +35,7 @@ class PackedFuture(SubmittedFuture[T, "JobFuture[list[Outcome]]"], Generic[T]):
         super().__init__()
         self.data = data
 
-    def sent(self, carrier: JobFuture[list[Outcome]] | None) -> None:
+    def sent(self, carrier: JobFuture[list[CallOutcome]] | None) -> None:
         """Take note of what carries it; ``None`` where nothing ever will."""
         self.data = b""
         self.submitted(carrier)
@@ -156,10 +156,10 @@ class PackedExecutor(StandardExecutor):
         carrier.add_done_callback(partial(_deal, pack))
 
 
-def _deal(pack: Sequence[PackedFuture[Any]], carrier: Future[list[Outcome]]) -> None:
+def _deal(pack: Sequence[PackedFuture[Any]], carrier: Future[list[CallOutcome]]) -> None:
     """Give each call what became of it, or of its job."""
     error: BaseException | None = None
-    outcomes: Sequence[Outcome | None] = [None] * len(pack)
+    outcomes: Sequence[CallOutcome | None] = [None] * len(pack)
     if carrier.cancelled():
         error = CancelledError("its job was cancelled")
     elif (error := carrier.exception()) is None:

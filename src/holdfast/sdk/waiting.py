@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.sdk.states import State
 
 
-class Awaited(Protocol):
+class JobHandle(Protocol):
     """A job somebody waits for."""
 
     @property
@@ -37,7 +37,7 @@ class Awaited(Protocol):
         ...
 
 
-J = TypeVar("J", bound=Awaited)
+J = TypeVar("J", bound=JobHandle)
 T = TypeVar("T")
 ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
 """As of ``concurrent.futures``."""
@@ -141,7 +141,7 @@ def wait(jobs: Iterable[J], timeout: float | None = None, return_when: ReturnWhe
     return Waited(done, listed - done)
 
 
-def _states(jobs: Mapping[str, Awaited]) -> dict[str, str]:
+def _states(jobs: Mapping[str, JobHandle]) -> dict[str, str]:
     """Read the states of jobs that may be on several Holdfasts; one that was forgotten is gone."""
     by_api: dict[Api, list[str]] = {}
     for job in jobs.values():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.service.steering.control import Control
-    from holdfast.service.submit import Submitter, Written
+    from holdfast.service.submit import Submitter, WrittenJob
 
 
 class AppliedJob(Struct, frozen=True):
@@ -27,7 +27,7 @@ class AppliedJob(Struct, frozen=True):
     warnings: tuple[Problem, ...] = ()
 
 
-def apply_job(submitter: Submitter, control: Control[Job], written: Written) -> AppliedJob:
+def apply_job(submitter: Submitter, control: Control[Job], written: WrittenJob) -> AppliedJob:
     """Submit a Kubernetes Job unless the newest one of its name is the same; only ``suspend`` of that may change.
 
     Raises:

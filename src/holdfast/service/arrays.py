@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.store import Store
-    from holdfast.service.submit import Submitter, Written
+    from holdfast.service.submit import Submitter, WrittenJob
 
 MOST_EXPLAINED = 1000
 """Failed tasks that are looked at to explain an array, the newest ones."""
 
 
-def submitted(submitter: Submitter, written: Written, *, key: str | None = None, dry_run: bool = False) -> Array:
+def submitted(submitter: Submitter, written: WrittenJob, *, key: str | None = None, dry_run: bool = False) -> Array:
     """Submit an array, or only check everything; see ``Submitter.submit_array``."""
     if not dry_run:
         return submitter.submit_array(written, key=key)

@@ -13,7 +13,7 @@ from holdfast.domain.access.group import BELOW, Grouped
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import Conflict, InvalidRequest, NotFound, Problem
-from holdfast.ports.endpoints import Bounds, Endpoint, EndpointFilter
+from holdfast.ports.endpoints import EndpointFilter, EndpointLimits, ProgramEndpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Job
     from holdfast.service.operations.backend import Backend
 
-BOUNDS = Bounds(in_all=10_000, of_a_run=100)
+BOUNDS = EndpointLimits(in_all=10_000, of_a_run=100)
 LONGEST_NAME, LONGEST_ADDRESS, LONGEST_ID = 1_023, 1_023, 255
 """Bytes: what an index of PostgreSQL holds is counted so."""
 LARGEST_METADATA = 4_096
@@ -46,7 +46,7 @@ class Registration(Struct, frozen=True):
     """For how long, unless it is renewed; ``None``: while the attempt runs."""
 
 
-class Endpoints(Struct, frozen=True):
+class EndpointDirectory(Struct, frozen=True):
     """Those that clients of one protocol register and find."""
 
     backend: Backend
@@ -71,7 +71,7 @@ class Endpoints(Struct, frozen=True):
         if job.state is not JobState.RUNNING:
             msg = f"the job is {job.state}: endpoints are those of a program that runs"
             raise Conflict(msg)
-        endpoint = Endpoint(
+        endpoint = ProgramEndpoint(
             id=asked.id or self.backend.ids.new(),
             system=self.system,
             name=asked.name,
@@ -99,7 +99,7 @@ class Endpoints(Struct, frozen=True):
             self.backend.seeing(caller).require(Right.CANCEL, store.jobs_by_id([known.job_id]))
         store.remove_endpoint(key)
 
-    def lookup(self, caller: Caller, name: str) -> Endpoint:
+    def lookup(self, caller: Caller, name: str) -> ProgramEndpoint:
         """Return the endpoint of a name that was registered last.
 
         Raises:
@@ -111,13 +111,13 @@ class Endpoints(Struct, frozen=True):
             raise NotFound(msg, hint="it is there while the attempt runs that registered it")
         return found[-1]
 
-    def below(self, caller: Caller, prefix: str) -> Sequence[Endpoint]:
+    def below(self, caller: Caller, prefix: str) -> Sequence[ProgramEndpoint]:
         """List the endpoints of a name and those below it; of a prefix that ends with a slash only the latter."""
         if not prefix or prefix.endswith(BELOW):
             return self.list(caller, EndpointFilter(self.system, begins=prefix))
         return self.list(caller, EndpointFilter(self.system, below=Grouped(prefix, below=True)))
 
-    def list(self, caller: Caller, where: EndpointFilter) -> Sequence[Endpoint]:
+    def list(self, caller: Caller, where: EndpointFilter) -> Sequence[ProgramEndpoint]:
         """List the endpoints that there are now and that somebody may know of."""
         texts = (where.name or "", where.begins, "" if where.below is None else where.below.name)
         if any("\0" in text for text in texts):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.names import ExternalName, NamedJob
     from holdfast.service.operations.backend import Backend
-    from holdfast.service.submit import ItemOutcome, Written
+    from holdfast.service.submit import ItemOutcome, WrittenJob
 
 MOST_TOGETHER = 1_000
 """Jobs in one transaction."""
@@ -46,7 +46,7 @@ class _Launch(Struct, frozen=True):
     """Somebody who waits for the job of a request."""
 
     caller: Caller
-    written: Written
+    written: WrittenJob
     external: ExternalName
     answer: Future[str]
 
@@ -106,7 +106,7 @@ class Launches:
         self._thread = threading.Thread(target=self._work, name="launches", daemon=True)
         self._thread.start()
 
-    def launch(self, caller: Caller, written: Written, external: ExternalName) -> Future[str]:
+    def launch(self, caller: Caller, written: WrittenJob, external: ExternalName) -> Future[str]:
         """Submit a job under a name of its own, and answer with its id once it is stored.
 
         The answer raises what ``Submissions.submit`` does, and ``AlreadyExists`` where the name is taken.
@@ -229,7 +229,7 @@ class Launches:
             for one, outcome in zip(launched, outcomes, strict=True):
                 _answer(one.answer, self._became(one, outcome, taken))
 
-    def _with_parents(self, launched: Sequence[_Launch]) -> list[Written | HoldfastError]:
+    def _with_parents(self, launched: Sequence[_Launch]) -> list[WrittenJob | HoldfastError]:
         """Return what is to be stored: children with their parents, and why not where those have ended."""
         named = {one.external.parent for one in launched if one.external.parent}
         if not named:
@@ -238,7 +238,7 @@ class Launches:
         if not known:
             return [one.written for one in launched]
         states = self._backend.store.job_states([one.job_id for one in known.values()])
-        found: list[Written | HoldfastError] = []
+        found: list[WrittenJob | HoldfastError] = []
         for one in launched:
             parent = known.get(one.external.parent)
             state = None if parent is None else states.get(parent.job_id)

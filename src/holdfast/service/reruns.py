@@ -16,7 +16,7 @@ from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, P
 from holdfast.service.arrays import array_named, submitted
 from holdfast.service.naming import MOST_LISTED
 from holdfast.service.refusals import audited
-from holdfast.service.submit import Written
+from holdfast.service.submit import WrittenJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -106,7 +106,7 @@ def _rerun(
     unused = unused_name(array, {one.name for one in store.workloads(Array)})
     made = change(some_of(spec, left), unused)
     there = tuple(task_id(array.id, array.name, index) for index in left if tasks[index].state is not None)
-    written = Written(made.job, array=made, origins=origins_of(array), taken_over=there)
+    written = WrittenJob(made.job, array=made, origins=origins_of(array), taken_over=there)
     told = ", ".join(one.name for one in others)
     warnings = (
         (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {told}, and left out"),) if out else ()

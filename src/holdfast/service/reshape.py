@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.ports.clock import Clock
     from holdfast.ports.store import Store
-    from holdfast.service.submit import Written
+    from holdfast.service.submit import WrittenJob
 
 CHANGEABLE = ("array.maxRunning", "array.maxFailures")
 
@@ -40,7 +40,7 @@ class Reshaped(Struct, frozen=True):
 
 
 def reshape(
-    store: Store, clock: Clock, reference: str, written: Written, *, by: Caller | None = None, dry_run: bool = False
+    store: Store, clock: Clock, reference: str, written: WrittenJob, *, by: Caller | None = None, dry_run: bool = False
 ) -> Reshaped:
     """Ask for an array to get the limits that a manifest has, which otherwise must say the same as the array's own.
 
@@ -62,7 +62,7 @@ def reshape(
 
 
 def _reshape(
-    store: Store, clock: Clock, reference: str, written: Written, by: Caller | None, *, dry_run: bool
+    store: Store, clock: Clock, reference: str, written: WrittenJob, by: Caller | None, *, dry_run: bool
 ) -> tuple[Array, str]:
     array, wanted = ARRAYS.find(store, reference, Act.UPDATE), written.array
     now = load_array(array.spec)

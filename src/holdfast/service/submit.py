@@ -16,7 +16,7 @@ from holdfast.domain.workloads.array.model import Array, ArraySpec, Origin
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import AlreadyExists, HoldfastError, InvalidManifest, NotFound, Problem
 from holdfast.ports.store import Submission
-from holdfast.service.admission.dependencies import NOTHING, Resolver, SubmissionItem
+from holdfast.service.admission.dependencies import NOTHING, DependencyResolver, SubmissionItem
 from holdfast.service.admission.inputs import absent
 from holdfast.service.admission.limits import check, check_count, check_key, gate
 from holdfast.service.admission.many import all_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from holdfast.service.admission.limits import Gate
 
 
-class Written(Struct, frozen=True):
+class WrittenJob(Struct, frozen=True):
     """A job or an array as someone wrote it."""
 
     spec: JobSpec
@@ -75,7 +75,8 @@ class Written(Struct, frozen=True):
 
 
 _Ids: TypeAlias = "Mapping[int, str]"
-Item: TypeAlias = "JobSpec | Written | HoldfastError"
+_Read: TypeAlias = "WrittenJob | HoldfastError"
+Item: TypeAlias = "JobSpec | WrittenJob | HoldfastError"
 """A specification, a job or an array as it was written, or the error that reading one gave."""
 
 
@@ -112,7 +113,7 @@ class Submitter(Struct, frozen=True):
     catalogue: Catalogue | None = None
     """What operators have written; by default it is read anew."""
 
-    def submit(self, item: JobSpec | Written, *, key: str | None = None, newest: str | None = None) -> Job:
+    def submit(self, item: JobSpec | WrittenJob, *, key: str | None = None, newest: str | None = None) -> Job:
         """Submit one job.
 
         Args:
@@ -131,7 +132,7 @@ class Submitter(Struct, frozen=True):
             raise error
         return cast("Job", self._store({0: written}, {0: self.ids.new()}, resolver, key, newest)[0])
 
-    def submit_array(self, written: Written, *, key: str | None = None) -> Array:
+    def submit_array(self, written: WrittenJob, *, key: str | None = None) -> Array:
         """Submit one array.
 
         Raises:
@@ -180,15 +181,11 @@ class Submitter(Struct, frozen=True):
         return self._stored(written, resolver, errors, key)
 
     def _stored(
-        self,
-        items: Sequence[Written | HoldfastError],
-        resolver: Resolver,
-        errors: Mapping[int, HoldfastError],
-        key: str | None,
+        self, items: Sequence[_Read], resolver: DependencyResolver, errors: Mapping[int, HoldfastError], key: str | None
     ) -> list[ItemOutcome]:
         """Store what is not refused, nor waits for what is."""
         errors = resolver.with_what_waits(errors, len(items)) if errors else errors
-        accepted = {at: item for at, item in enumerate(items) if at not in errors and isinstance(item, Written)}
+        accepted = {at: item for at, item in enumerate(items) if at not in errors and isinstance(item, WrittenJob)}
         ids = {place: self.ids.new() for place in accepted}
         made = self._store(accepted, ids, resolver, key)
         known = {at for at, one in made.items() if one.id != ids[at]}
@@ -207,10 +204,10 @@ class Submitter(Struct, frozen=True):
         errors = self.refusals(items)
         if errors:
             raise all_of(errors, len(items))
-        self.require_room([one for item in items if isinstance(one := _written(item), Written)])
+        self.require_room([one for item in items if isinstance(one := _written(item), WrittenJob)])
         return [_name(_written(item)) for item in items]
 
-    def require_room(self, items: Sequence[Written]) -> None:
+    def require_room(self, items: Sequence[WrittenJob]) -> None:
         """Make sure that queues would take all of this in now; nothing is counted.
 
         Raises:
@@ -233,11 +230,11 @@ class Submitter(Struct, frozen=True):
         written = [below_its_job(_written(item), self.by) for item in items]
         return self._refused(written, self._resolver(written))
 
-    def _resolver(self, items: Sequence[Written | HoldfastError]) -> Resolver:
-        known = [SubmissionItem(item.spec, item.array) if isinstance(item, Written) else None for item in items]
-        return Resolver(self.store, [*known, *self.sets], self.finder, self.catalogue)
+    def _resolver(self, items: Sequence[_Read]) -> DependencyResolver:
+        known = [SubmissionItem(item.spec, item.array) if isinstance(item, WrittenJob) else None for item in items]
+        return DependencyResolver(self.store, [*known, *self.sets], self.finder, self.catalogue)
 
-    def _refused(self, items: Sequence[Written | HoldfastError], resolver: Resolver) -> dict[int, HoldfastError]:
+    def _refused(self, items: Sequence[_Read], resolver: DependencyResolver) -> dict[int, HoldfastError]:
         check_count(len(items))
         catalogue, awaited = resolver.catalogue, resolver.problems()
         nodes, closed = cache(self.nodes or self.store.nodes), gate(self.by, catalogue.queues)
@@ -249,9 +246,9 @@ class Submitter(Struct, frozen=True):
                 if isinstance(item, HoldfastError)
                 else _error_of(item, catalogue, self._missing(item.spec, awaited.get(place, ())), nodes, closed)
             )
-            if error is None and isinstance(item, Written):
+            if error is None and isinstance(item, WrittenJob):
                 error = withheld_secrets(item.spec, self.secrets, self.by) if item.spec.secrets else None
-            if error is None and isinstance(item, Written) and item.array is not None:
+            if error is None and isinstance(item, WrittenJob) and item.array is not None:
                 error = self._taken(item.spec.name, arrays)
             if error is not None:
                 found[place] = error
@@ -274,9 +271,9 @@ class Submitter(Struct, frozen=True):
 
     def _store(
         self,
-        accepted: Mapping[int, Written],
+        accepted: Mapping[int, WrittenJob],
         ids: _Ids,
-        resolver: Resolver,
+        resolver: DependencyResolver,
         key: str | None,
         newest: str | None = None,
     ) -> Mapping[int, Job | Array]:
@@ -341,15 +338,15 @@ class Submitter(Struct, frozen=True):
 
 
 @overload
-def _written(item: JobSpec | Written) -> Written: ...
+def _written(item: JobSpec | WrittenJob) -> WrittenJob: ...
 @overload
-def _written(item: Item) -> Written | HoldfastError: ...
-def _written(item: Item) -> Written | HoldfastError:
-    return Written(item) if isinstance(item, JobSpec) else item
+def _written(item: Item) -> _Read: ...
+def _written(item: Item) -> _Read:
+    return WrittenJob(item) if isinstance(item, JobSpec) else item
 
 
 def _error_of(
-    item: Written,
+    item: WrittenJob,
     catalogue: Catalogue,
     awaited: Sequence[Problem],
     nodes: Callable[[], Sequence[Node]],
@@ -371,18 +368,18 @@ def _error_of(
     return type(item.error)(item.error.message, problems=problems, hint=item.error.hint)
 
 
-def _noun(item: Written) -> str:
+def _noun(item: WrittenJob) -> str:
     return "job" if item.array is None else Array.noun
 
 
-def _placed(problem: Problem, item: Written) -> Problem:
+def _placed(problem: Problem, item: WrittenJob) -> Problem:
     """Say where in what was written a problem is."""
     if item.spec.kube is not None:
         return in_kubernetes(problem, JOB_POD)
     return evolve(problem, path=problem.path.removeprefix("spec.")) if item.flat else problem
 
 
-def _fingerprint(accepted: Mapping[int, Written], made: Mapping[int, Job]) -> str:
+def _fingerprint(accepted: Mapping[int, WrittenJob], made: Mapping[int, Job]) -> str:
     """Tell submissions apart: by what was accepted, and at which places; ``made`` has texts of specifications."""
     digest = hashlib.sha256()
     for index, item in accepted.items():
@@ -392,9 +389,9 @@ def _fingerprint(accepted: Mapping[int, Written], made: Mapping[int, Job]) -> st
     return digest.hexdigest()
 
 
-def _warnings(item: Written | HoldfastError) -> tuple[Problem, ...]:
-    return item.warnings if isinstance(item, Written) else ()
+def _warnings(item: _Read) -> tuple[Problem, ...]:
+    return item.warnings if isinstance(item, WrittenJob) else ()
 
 
-def _name(item: Written | HoldfastError) -> str | None:
-    return item.spec.name if isinstance(item, Written) and item.error is None else None
+def _name(item: _Read) -> str | None:
+    return item.spec.name if isinstance(item, WrittenJob) and item.error is None else None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Workload
-    from holdfast.ports.endpoints import Bounds, Endpoint
+    from holdfast.ports.endpoints import EndpointLimits, ProgramEndpoint
     from holdfast.ports.retention import LedDirectory
     from holdfast.ports.store import Submission
 
@@ -107,14 +107,14 @@ def gone_job(key: str) -> NotFound:
     return NotFound(f"job {key!r} was deleted meanwhile")
 
 
-def not_running(endpoint: Endpoint, state: str, attempt: int) -> Conflict:
+def not_running(endpoint: ProgramEndpoint, state: str, attempt: int) -> Conflict:
     """Say that the attempt does not run which an endpoint is of."""
     if attempt != endpoint.attempt:
         return Conflict("another attempt of the job is the current one by now")
     return Conflict(f"the job is {state}: endpoints are those of a program that runs")
 
 
-def too_many_endpoints(bounds: Bounds) -> Refused:
+def too_many_endpoints(bounds: EndpointLimits) -> Refused:
     """Say that there is no room for one more endpoint."""
     told = f"there are too many endpoints: {bounds.of_a_run} of a run, {bounds.in_all:,} in all"
     return Refused(told, hint="unregister some")

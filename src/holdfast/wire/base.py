@@ -31,7 +31,7 @@ class Response(BaseModel):
     )
 
 
-class Written(bytes):
+class EncodedJson(bytes):
     """An answer that is JSON already, as its model would write it; a long list costs several times that with models."""
 
     __slots__ = ()
@@ -42,9 +42,9 @@ def as_written(view: BaseModel) -> bytes:
     return json.dumps(view.model_dump(mode="json", by_alias=True), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def page_written(items: Sequence[bytes], next_cursor: str | None) -> Written:
+def page_written(items: Sequence[bytes], next_cursor: str | None) -> EncodedJson:
     """Write a page of what is written."""
-    return Written(b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), json.dumps(next_cursor).encode()))
+    return EncodedJson(b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), json.dumps(next_cursor).encode()))
 
 
 class Body(BaseModel):

@@ -13,7 +13,7 @@ from holdfast.domain.failure import Cause, EndedBy, in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.units import format_amount, format_cpu, format_memory
 from holdfast.ports.overview import MOST_RANKS
-from holdfast.wire.base import Written, optional_timestamp, timestamp
+from holdfast.wire.base import EncodedJson, optional_timestamp, timestamp
 from holdfast.wire.decisions import FailedPod, Why
 from holdfast.wire.jobs import (
     AttemptView,
@@ -140,9 +140,9 @@ def _owner_view(at: ChildOf, owner: Workload | None) -> OwnerView:
     return OwnerView(kind=owner.kind, id=owner.id, name=owner.name)
 
 
-def jobs_written(jobs: Sequence[Job], next_cursor: str | None) -> Written:
+def jobs_written(jobs: Sequence[Job], next_cursor: str | None) -> EncodedJson:
     """Write a page of jobs as ``JobPage`` would, each as ``job_summary`` shows it."""
-    return Written(_ANYTHING.dump_json({"items": [*map(_header, jobs)], "next_cursor": next_cursor}, by_alias=True))
+    return EncodedJson(_ANYTHING.dump_json({"items": [*map(_header, jobs)], "next_cursor": next_cursor}, by_alias=True))
 
 
 def _header(job: Job) -> dict[str, Any]:

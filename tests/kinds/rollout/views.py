@@ -4,7 +4,7 @@ import json
 from typing import Annotated, Any
 
 from holdfast.api.http.endpoints.endpoint import Endpoints, Key, MustExist, Param, Reply, Takes
-from holdfast.api.http.endpoints.workloads import Shown
+from holdfast.api.http.endpoints.workloads import Presentation
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import JobState
 from holdfast.service.manifests.reading import one_document
@@ -53,7 +53,7 @@ def _view(row: Rollout, result: str = "") -> RolloutView:
     )
 
 
-SHOWN = Shown(
+SHOWN = Presentation(
     info=ROLLOUT,
     group=_ROLLOUTS,
     operations=Rollouts,

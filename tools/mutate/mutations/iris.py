@@ -79,8 +79,8 @@ MUTATIONS = (
     Mutation(
         "a job that its user declares done was killed",
         "dialects/iris/status.py",
-        "return State.SUCCEEDED if job.reason == COMPLETED else State.KILLED",
-        "return State.KILLED",
+        "return IrisState.SUCCEEDED if job.reason == COMPLETED else IrisState.KILLED",
+        "return IrisState.KILLED",
         (f"{_NAMES}::test_a_job_that_its_user_declares_done_has_succeeded_and_ends_what_is_below",),
     ),
     Mutation(

@@ -8,7 +8,7 @@ from holdfast.compiled.codec import load_spec
 from holdfast.domain.events import JobSetEnded
 from holdfast.domain.job import JobState
 from holdfast.domain.workloads.array.model import Array
-from holdfast.domain.workloads.dependencies import Condition, OnUnmet, Target
+from holdfast.domain.workloads.dependencies import Condition, DependencyKind, OnUnmet
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class DependencyChecks:
         return outcome in _WANTED.get(one.condition, ())
 
     def _outcome(self, one: Dependency) -> str:
-        if one.target != Target.JOB:
+        if one.target != DependencyKind.JOB:
             return self._ended.get(one.id, "")
         job = self._record.jobs.get(one.id)
         if job is None:  # a task that was not made

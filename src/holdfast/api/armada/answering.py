@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator, Sequence
 
-    from holdfast.api.armada.refusals import Rejected
+    from holdfast.api.armada.refusals import ArmadaRefusal
 
 T = TypeVar("T")
 Context: TypeAlias = Any
@@ -99,7 +99,7 @@ class Answer(Struct, gc=True):
         """Say that this was all."""
         self.push(None)
 
-    def refuse(self, rejected: Rejected) -> None:
+    def refuse(self, rejected: ArmadaRefusal) -> None:
         """End with a refusal."""
         self.context.set_trailing_metadata(((DETAILS, rejected.trailer()),))
         self.context.set_code(rejected.code)

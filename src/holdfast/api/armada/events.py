@@ -11,7 +11,7 @@ from holdfast.api.armada._generated import event, submit
 from holdfast.api.armada.calls import streams
 from holdfast.api.armada.plain import fill
 from holdfast.api.armada.pods import NAMESPACE
-from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.api.armada.told import REQUESTED, Remembered, Translator
 from holdfast.domain.event_mapping import attempt_ended
 from holdfast.domain.events import BY_KIND, AttemptEnded, FailureDecided, JobSubmitted, OperatorActed
@@ -66,7 +66,7 @@ def watch(asked: Rpc, sent: event.WatchRequest, following: Following) -> Message
 @streams("GetJobSetEvents", "api.Event")
 async def job_set_events(asked: Rpc, sent: event.JobSetRequest, following: Following) -> Messages:
     """Read what happened to the jobs of a set; with ``watch`` it does not end."""
-    told = await following.run(_Told, asked, sent)
+    told = await following.run(_JobSetReader, asked, sent)
     with following.admitted(asked.caller):
         while not following.stopping():
             messages, part = await following.run(told.next)
@@ -79,7 +79,7 @@ async def job_set_events(asked: Rpc, sent: event.JobSetRequest, following: Follo
             await following.news(part.last)
 
 
-class _Told:
+class _JobSetReader:
     """Reads the events of a job set part by part; its methods run in threads, one at a time."""
 
     def __init__(self, asked: Rpc, sent: event.JobSetRequest) -> None:
@@ -90,7 +90,7 @@ class _Told:
         self._require_queue()
         if sent.errorIfMissing and not self._exists():
             told = f"[GetJobSetEvents] Jobset {sent.id} for queue {sent.queue} does not exist"
-            raise Rejected(grpc.StatusCode.NOT_FOUND, told)
+            raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told)
         self._after, self._skip = _place(sent.from_message_id)
         self._where = self._log.filter(asked.caller, queue=sent.queue, group=sent.id)
         self._described: dict[str, Job] = {}
@@ -102,7 +102,7 @@ class _Told:
             Queues(self._asked.backend.store).require(self._asked.caller, self._queue)
         except NotFound as error:
             told = f"[GetJobSetEvents] Queue {self._queue} does not exist"
-            raise Rejected(grpc.StatusCode.NOT_FOUND, told) from error
+            raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told) from error
 
     def _exists(self) -> bool:
         where = self._jobs.meant(self._asked.caller, JobQuery(queue=self._queue, group=self._group))

@@ -18,7 +18,7 @@ import grpc
 from holdfast.api.armada._generated import status
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.calls import CALLS, STREAMS
-from holdfast.api.armada.refusals import Rejected
+from holdfast.api.armada.refusals import ArmadaRefusal
 from holdfast.api.armada.routes import matching
 from holdfast.api.armada.written import as_json, dump, read, read_query
 from holdfast.api.connect.calls import Rpc
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from holdfast.api.armada.routes import Route
-    from holdfast.api.armada.serving import Door
+    from holdfast.api.armada.serving import ArmadaDoor
     from holdfast.domain.audit import Caller
     from holdfast.service.listeners import Listeners
 
@@ -66,7 +66,7 @@ _log = logging.getLogger(__name__)
 class Gateway:
     """The door's calls as an ASGI application."""
 
-    def __init__(self, door: Door, caller: Callable[[Scope], Awaitable[Caller]], largest: int) -> None:
+    def __init__(self, door: ArmadaDoor, caller: Callable[[Scope], Awaitable[Caller]], largest: int) -> None:
         """Answer by a door.
 
         Args:
@@ -91,30 +91,30 @@ class Gateway:
         try:
             await self._answer(scope, receive, noting)
         except _TooLargeError as error:
-            await _refuse(send, Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), 413)
-        except (Rejected, HoldfastError) as error:
+            await _refuse(send, ArmadaRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), 413)
+        except (ArmadaRefusal, HoldfastError) as error:
             await _refuse(send, _rejected(error))
         except Exception:
             _log.exception("%s %r failed", scope["method"], scope["path"])
             if begun:
                 raise
-            await _refuse(send, Rejected(grpc.StatusCode.INTERNAL, "An unexpected error inside Holdfast."))
+            await _refuse(send, ArmadaRefusal(grpc.StatusCode.INTERNAL, "An unexpected error inside Holdfast."))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("raw_path") or scope["path"].encode()
         found = matching(path.partition(b"?")[0].decode("ascii", "replace"))
         if not found:
-            await _refuse(send, Rejected(grpc.StatusCode.NOT_FOUND, "Not Found"))
+            await _refuse(send, ArmadaRefusal(grpc.StatusCode.NOT_FOUND, "Not Found"))
             return
         if scope["method"] not in found:
             allowed = (b"allow", ", ".join(sorted(found)).encode())
-            await _refuse(send, Rejected(grpc.StatusCode.UNIMPLEMENTED, "Method Not Allowed"), 405, allowed)
+            await _refuse(send, ArmadaRefusal(grpc.StatusCode.UNIMPLEMENTED, "Method Not Allowed"), 405, allowed)
             return
         route, fields = found[scope["method"]]
         scope["route"] = route  # for the metrics, which count by its path
         key = route.service, route.rpc
         if key not in CALLS and key not in STREAMS:
-            await _refuse(send, Rejected(grpc.StatusCode.UNIMPLEMENTED, f"{route.rpc} is not implemented here"))
+            await _refuse(send, ArmadaRefusal(grpc.StatusCode.UNIMPLEMENTED, f"{route.rpc} is not implemented here"))
             return
         asked = Rpc(self._door.backend, await self._caller(scope))
         body = await self._body(scope, receive) if route.has_body else b""
@@ -134,7 +134,7 @@ class Gateway:
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise Rejected(grpc.StatusCode.CANCELLED, "the client has left")
+                raise ArmadaRefusal(grpc.StatusCode.CANCELLED, "the client has left")
             body += message.get("body", b"")
             more = message.get("more_body", False)
             if len(body) > self._largest:
@@ -166,7 +166,7 @@ class Gateway:
 class _Following(Struct, frozen=True):
     """What a call works with that follows what happens, on the event loop of HTTP."""
 
-    door: Door
+    door: ArmadaDoor
     listeners: Listeners
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -200,13 +200,13 @@ class _Sending:
         """Send all of them, or the refusal that comes in place of the first.
 
         Raises:
-            Rejected, HoldfastError: It is refused, and nothing was sent.
+            ArmadaRefusal, HoldfastError: It is refused, and nothing was sent.
         """
         try:
             await self._each(parts)
         except TimeoutError:
             _log.info("a client that follows events does not read them; disconnecting it")
-        except (Rejected, HoldfastError) as error:
+        except (ArmadaRefusal, HoldfastError) as error:
             if not self._begun:
                 raise
             with suppress(TimeoutError):
@@ -254,7 +254,7 @@ def _message(route: Route, fields: Mapping[str, str], body: bytes, query: bytes)
     """Return what a call was sent.
 
     Raises:
-        Rejected: It cannot be read.
+        ArmadaRefusal: It cannot be read.
     """
     method = PROTOCOL.service(route.service).methods_by_name[route.rpc]
     sent = PROTOCOL.message(method.input_type.full_name)()
@@ -265,14 +265,14 @@ def _message(route: Route, fields: Mapping[str, str], body: bytes, query: bytes)
     return sent
 
 
-def _rejected(error: Rejected | HoldfastError) -> Rejected:
-    rejected = error if isinstance(error, Rejected) else Rejected.of(error)
+def _rejected(error: ArmadaRefusal | HoldfastError) -> ArmadaRefusal:
+    rejected = error if isinstance(error, ArmadaRefusal) else ArmadaRefusal.of(error)
     if rejected.code is grpc.StatusCode.INTERNAL:
         _log.error("a call failed: %s", rejected.message)
     return rejected
 
 
-async def _refuse(send: Send, error: Rejected, code: int | None = None, *headers: tuple[bytes, bytes]) -> None:
+async def _refuse(send: Send, error: ArmadaRefusal, code: int | None = None, *headers: tuple[bytes, bytes]) -> None:
     """Answer with a refusal."""
     told: dict[str, Any] = {"error": error.message, "message": error.message, "code": error.code.value[0]}
     if error.problems:
@@ -281,21 +281,21 @@ async def _refuse(send: Send, error: Rejected, code: int | None = None, *headers
     await _send(send, http, dump(told), *headers, *_HEADERS.get(http, ()))
 
 
-def _details(error: Rejected) -> dict[str, Any]:
+def _details(error: ArmadaRefusal) -> dict[str, Any]:
     whole = status.Status.FromString(error.details())
     request = status.BadRequest()
     whole.details[0].Unpack(request)
     return {"@type": whole.details[0].type_url, **as_json(request)}
 
 
-def _in_stream(error: Rejected) -> dict[str, Any]:
+def _in_stream(error: ArmadaRefusal) -> dict[str, Any]:
     """Return what is told of an error in the middle of a stream."""
     http = _http_of(error)
     told = {"grpc_code": error.code.value[0], "http_code": http, "message": error.message}
     return {**told, "http_status": HTTPStatus(http).phrase}
 
 
-def _http_of(error: Rejected) -> int:
+def _http_of(error: ArmadaRefusal) -> int:
     return _STATUS.get(error.code, 500)
 
 

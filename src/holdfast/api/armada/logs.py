@@ -10,7 +10,7 @@ import grpc
 from holdfast.api.armada._generated import binoculars
 from holdfast.api.armada.calls import answers
 from holdfast.api.armada.pods import NAMESPACE, pod_name
-from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
 from holdfast.service.manifests import armada
@@ -138,5 +138,5 @@ def _container_of(job: Job) -> str:
     return next((str(one.get("name") or "") for one in pod.get("containers") or ()), _CONTAINER)
 
 
-def _gone() -> Rejected:
-    return Rejected(grpc.StatusCode.NOT_FOUND, _GONE)
+def _gone() -> ArmadaRefusal:
+    return ArmadaRefusal(grpc.StatusCode.NOT_FOUND, _GONE)

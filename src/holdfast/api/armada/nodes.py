@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from holdfast.api.armada.calls import answers
-from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import HoldfastError, NotFound
 from holdfast.service.manifests import armada
@@ -31,7 +31,7 @@ def cordon(asked: Rpc, sent: binoculars.CordonRequest) -> None:
         Nodes(asked.backend.store, asked.backend.clock).cordon(asked.caller, sent.node_name, reason)
     except NotFound as error:
         told = f'failed to cordon node {sent.node_name}: nodes "{sent.node_name}" not found'
-        raise Rejected(grpc.StatusCode.NOT_FOUND, told) from error
+        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told) from error
 
 
 @answers("PreemptOnNode", "api.Node")
@@ -41,7 +41,7 @@ def preempt_on_node(asked: Rpc, sent: node.NodePreemptRequest) -> None:
     try:
         JobBatches(asked.backend).preempt(asked.caller, where, node=sent.name)
     except HoldfastError as error:
-        raise Rejected.of(error, f"error preempting jobs on executor {sent.name}: {error.message}") from error
+        raise ArmadaRefusal.of(error, f"error preempting jobs on executor {sent.name}: {error.message}") from error
 
 
 @answers("CancelOnNode", "api.Node")
@@ -51,7 +51,7 @@ def cancel_on_node(asked: Rpc, sent: node.NodeCancelRequest) -> None:
     try:
         JobBatches(asked.backend).cancel(asked.caller, where, CANCELLED_ON_NODE)
     except HoldfastError as error:
-        raise Rejected.of(error, f"error canceling jobs on executor {sent.name}: {error.message}") from error
+        raise ArmadaRefusal.of(error, f"error canceling jobs on executor {sent.name}: {error.message}") from error
 
 
 def _on_node(asked: Rpc, sent: node.NodePreemptRequest | node.NodeCancelRequest, verb: str) -> JobFilter:

@@ -10,7 +10,7 @@ import grpc
 from holdfast.api.armada._generated import submit
 from holdfast.api.armada.calls import answers
 from holdfast.api.armada.plain import fill, plain
-from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.errors import InvalidPolicy, NotFound
 from holdfast.service.manifests import armada
 from holdfast.service.operations.catalogue import Policies
@@ -36,7 +36,7 @@ def update_policy(asked: Rpc, sent: submit.RetryPolicy) -> None:
         Policies(asked.backend.store).put(asked.caller, policy, create=False)
     except NotFound as error:
         told = f'error: could not find retry policy "{sent.name}"'
-        raise Rejected(grpc.StatusCode.NOT_FOUND, told) from error
+        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told) from error
 
 
 @answers("DeleteRetryPolicy", _SERVICE)
@@ -55,7 +55,7 @@ def get_policy(asked: Rpc, sent: submit.RetryPolicyGetRequest) -> submit.RetryPo
         return _message(Policies(asked.backend.store).get(asked.caller, sent.name))
     except NotFound as error:
         told = f'error: could not find retry policy "{sent.name}"'
-        raise Rejected(grpc.StatusCode.NOT_FOUND, told) from error
+        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told) from error
 
 
 @answers("GetRetryPolicies", _SERVICE)

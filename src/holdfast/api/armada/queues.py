@@ -9,7 +9,7 @@ import grpc
 from holdfast.api.armada._generated import submit
 from holdfast.api.armada.calls import answers
 from holdfast.api.armada.plain import fill, plain
-from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
 from holdfast.errors import Forbidden, HoldfastError, InvalidManifest, NotFound
@@ -55,7 +55,7 @@ def _put(asked: Rpc, sent: submit.Queue, new: submit.Queue, *, invalid_as: str, 
         refuse(invalid_as.format(error.problems[0].message), error.problems)
     except HoldfastError as error:
         told = error.problems[0].message if error.problems else error.message
-        raise Rejected.of(error, else_as.format(told)) from error
+        raise ArmadaRefusal.of(error, else_as.format(told)) from error
 
 
 @answers("CreateQueues", *_BOTH)
@@ -82,7 +82,7 @@ def _each(
     for queue in sent.queues:
         try:
             put(asked, queue)
-        except Rejected as error:
+        except ArmadaRefusal as error:
             yield queue, error.in_go()
 
 
@@ -94,7 +94,7 @@ def delete_queue(asked: Rpc, sent: submit.QueueDeleteRequest) -> None:
     except NotFound:
         return
     except Forbidden as error:
-        raise Rejected.of(error, f"error deleting queue {sent.name}: {error.message}") from error
+        raise ArmadaRefusal.of(error, f"error deleting queue {sent.name}: {error.message}") from error
     except HoldfastError as error:
         refuse(f"error deleting queue {sent.name}: {error.message}", error.problems)
 
@@ -104,7 +104,7 @@ def get_queue(asked: Rpc, sent: submit.QueueGetRequest) -> submit.Queue:
     """Read a queue."""
     queue = _found(asked, sent.name)
     if queue is None:
-        raise Rejected(grpc.StatusCode.NOT_FOUND, f'error: could not find queue "{sent.name}"')
+        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, f'error: could not find queue "{sent.name}"')
     return _message(queue)
 
 
@@ -138,7 +138,7 @@ def _cordoned(asked: Rpc, name: str, *, cordon: bool) -> None:
             asked.caller, name, lambda queue: evolve(queue or Queue(name), paused=cordon), create=False
         )
     except NotFound as error:
-        raise Rejected(grpc.StatusCode.NOT_FOUND, f'could not find queue "{name}"') from error
+        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, f'could not find queue "{name}"') from error
 
 
 def _found(asked: Rpc, name: str) -> Queue | None:

@@ -27,7 +27,7 @@ from holdfast.errors import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DETAILS", "Rejected", "refuse"]
+__all__ = ["DETAILS", "ArmadaRefusal", "refuse"]
 _CODES: tuple[tuple[type[HoldfastError], grpc.StatusCode], ...] = (
     (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
     (Unauthenticated, grpc.StatusCode.UNAUTHENTICATED),
@@ -44,7 +44,7 @@ _CODES: tuple[tuple[type[HoldfastError], grpc.StatusCode], ...] = (
 """The first that fits counts; anything else is internal."""
 
 
-class Rejected(Exception):
+class ArmadaRefusal(Exception):
     """A call is refused in upstream's way."""
 
     def __init__(self, code: grpc.StatusCode, message: str, problems: Sequence[Problem] = ()) -> None:
@@ -53,7 +53,7 @@ class Rejected(Exception):
         self.code, self.message, self.problems = code, message, tuple(problems)
 
     @classmethod
-    def of(cls, error: HoldfastError, message: str | None = None) -> Rejected:
+    def of(cls, error: HoldfastError, message: str | None = None) -> ArmadaRefusal:
         """Return what an error of ours is here, with its own sentence or upstream's."""
         code = next((code for kind, code in _CODES if isinstance(error, kind)), grpc.StatusCode.INTERNAL)
         return cls(code, message or _sentence(error), error.problems)
@@ -100,6 +100,6 @@ def refuse(message: str, problems: Sequence[Problem] = ()) -> NoReturn:
     """Refuse what cannot be accepted.
 
     Raises:
-        Rejected: With the sentence and what else is wrong.
+        ArmadaRefusal: With the sentence and what else is wrong.
     """
-    raise Rejected(grpc.StatusCode.INVALID_ARGUMENT, message, problems)
+    raise ArmadaRefusal(grpc.StatusCode.INVALID_ARGUMENT, message, problems)

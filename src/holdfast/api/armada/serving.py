@@ -21,7 +21,7 @@ from holdfast.api.armada import events, jobs, logs, nodes, policies, queues, sub
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.answering import Answer, GoneError
 from holdfast.api.armada.calls import CALLS, SERVICES, STREAMS
-from holdfast.api.armada.refusals import Rejected
+from holdfast.api.armada.refusals import ArmadaRefusal
 from holdfast.api.connect.calls import Rpc
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError, Unavailable
@@ -77,7 +77,7 @@ class DoorSetup(Struct, frozen=True):
     """Returns the key and the certificate to show now; ``None``: it speaks in clear."""
 
 
-class Door:
+class ArmadaDoor:
     """The door while it is open."""
 
     def __init__(self, setup: DoorSetup, host: str, port: int) -> None:
@@ -164,7 +164,7 @@ class Door:
 
     def _begin(self, answer: Answer, handler: _Handler) -> None:
         if len(self._calls) >= self._setup.watches + _MOST_CALLS:
-            answer.refuse(Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"))
+            answer.refuse(ArmadaRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"))
             return
         task = self._loop.create_task(handler.answered(answer))
         self._calls.add(task)
@@ -195,13 +195,13 @@ class Door:
         """Count as one of somebody's that follows for as long as the context lasts.
 
         Raises:
-            Rejected: Too many do.
+            ArmadaRefusal: Too many do.
         """
         try:
             admitted = (listeners or self._listeners).admitted(caller.principal)
             admitted.__enter__()
         except Unavailable as error:
-            raise Rejected(grpc.StatusCode.RESOURCE_EXHAUSTED, error.message) from error
+            raise ArmadaRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, error.message) from error
         try:
             yield
         finally:
@@ -229,7 +229,7 @@ class Door:
         """Answer a call; what is answered as a stream comes whole.
 
         Raises:
-            Rejected, HoldfastError: It is refused.
+            ArmadaRefusal, HoldfastError: It is refused.
         """
         reads = name.startswith(_READING)
         refused = None if reads else self._setup.refusal()
@@ -244,7 +244,7 @@ class Door:
 class _Handler(Struct, frozen=True):
     """What gRPC calls for a method, in a thread of its own, which has the answer begun and goes."""
 
-    door: Door
+    door: ArmadaDoor
     sent: type[Message]
     answering: _Follows | _Answers
 
@@ -264,11 +264,11 @@ class _Handler(Struct, frozen=True):
             await self.answering.answer(sent, answer)
         except GoneError:
             return
-        except (Rejected, HoldfastError) as error:
+        except (ArmadaRefusal, HoldfastError) as error:
             answer.refuse(_rejected(error))
         except Exception as error:  # noqa: BLE001 - what nobody foresaw ends this call alone
             _log.exception("a call failed")
-            answer.refuse(Rejected(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}"))
+            answer.refuse(ArmadaRefusal(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}"))
         else:
             answer.end()
 
@@ -277,13 +277,13 @@ class _Handler(Struct, frozen=True):
             return self.sent.FromString(message)
         except DecodeError as error:
             told = f"grpc: error unmarshalling request: {error}"
-            raise Rejected(grpc.StatusCode.INTERNAL, told) from error
+            raise ArmadaRefusal(grpc.StatusCode.INTERNAL, told) from error
 
 
 class _Answers(Struct, frozen=True):
     """A method that answers at once."""
 
-    door: Door
+    door: ArmadaDoor
     name: str
     call: Call | None
     answered: type[Message]
@@ -291,7 +291,7 @@ class _Answers(Struct, frozen=True):
     async def answer(self, sent: Message, answer: Answer) -> None:
         """Answer with all that there is."""
         if self.call is None:
-            raise Rejected(grpc.StatusCode.UNIMPLEMENTED, f"{self.name} is not implemented here")
+            raise ArmadaRefusal(grpc.StatusCode.UNIMPLEMENTED, f"{self.name} is not implemented here")
         asked = await self.door.asked(answer.context)
         await answer.send(await self.door.run(self._whole, self.call, asked, sent))
 
@@ -303,7 +303,7 @@ class _Answers(Struct, frozen=True):
 class _Follows(Struct, frozen=True):
     """A method that goes on for as long as somebody reads."""
 
-    door: Door
+    door: ArmadaDoor
     call: Stream
 
     async def answer(self, sent: Message, answer: Answer) -> None:
@@ -314,8 +314,8 @@ class _Follows(Struct, frozen=True):
                 await answer.send([message.SerializeToString() for message in part])
 
 
-def _rejected(error: Rejected | HoldfastError) -> Rejected:
-    rejected = error if isinstance(error, Rejected) else Rejected.of(error)
+def _rejected(error: ArmadaRefusal | HoldfastError) -> ArmadaRefusal:
+    rejected = error if isinstance(error, ArmadaRefusal) else ArmadaRefusal.of(error)
     if rejected.code is grpc.StatusCode.INTERNAL:
         _log.error("a call failed: %s", rejected.message)
     return rejected

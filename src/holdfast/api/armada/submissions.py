@@ -10,7 +10,7 @@ import grpc
 from holdfast.api.armada._generated import health, submit
 from holdfast.api.armada.calls import answers
 from holdfast.api.armada.plain import plain
-from holdfast.api.armada.refusals import Rejected, refuse
+from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidRequest, NotFound
 from holdfast.service.manifests import armada
@@ -194,7 +194,7 @@ def _require_queue(asked: Rpc, name: str, code: grpc.StatusCode) -> None:
     try:
         Queues(asked.backend.store).require(asked.caller, name)
     except NotFound as error:
-        raise Rejected(code, f'could not find queue "{name}"') from error
+        raise ArmadaRefusal(code, f'could not find queue "{name}"') from error
 
 
 def _check_reason(reason: str) -> None:

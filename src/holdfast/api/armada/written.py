@@ -103,7 +103,7 @@ def read(text: bytes, message: Message) -> None:
     """Fill a message from JSON; what it has no field for is left out, and no text is an empty message.
 
     Raises:
-        Rejected: It is no JSON, or has something of another type than its field.
+        ArmadaRefusal: It is no JSON, or has something of another type than its field.
     """
     if not text.strip():
         return
@@ -111,7 +111,7 @@ def read(text: bytes, message: Message) -> None:
         value = json.loads(text.decode("utf-8", "replace"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         refuse(f"invalid JSON: {error}"[:200])
-    reader = _Reader(message.DESCRIPTOR.name)
+    reader = _MessageReader(message.DESCRIPTOR.name)
     reader.fields(message, value, "", "")
     if reader.problems:
         refuse(reader.problems[0].message, reader.problems)
@@ -126,7 +126,7 @@ def read_query(pairs: Sequence[tuple[str, str]], message: Message) -> None:
     """Fill a message's own fields from a query; what it has no field for is left out.
 
     Raises:
-        Rejected: A value is none of its field's.
+        ArmadaRefusal: A value is none of its field's.
     """
     fields = {name: field for field in _fields_of(message) for name in (field.name, field.json_name)}
     for name, text in pairs:
@@ -136,7 +136,7 @@ def read_query(pairs: Sequence[tuple[str, str]], message: Message) -> None:
         value: object = text
         if _GO.get(field.type) in _RANGES:
             value = int(text) if len(text) <= _LONGEST_NUMBER and text.removeprefix("-").isdecimal() else None
-        reader = _Reader(message.DESCRIPTOR.name)
+        reader = _MessageReader(message.DESCRIPTOR.name)
         item = None if value is None else reader.item(field, value, name, name)
         if item is None:
             told = f"type mismatch, parameter: {name}, error: parsing {text[:50]!r}: invalid syntax"
@@ -144,7 +144,7 @@ def read_query(pairs: Sequence[tuple[str, str]], message: Message) -> None:
         setattr(message, field.name, item)
 
 
-class _Reader:
+class _MessageReader:
     """Reads values into messages, and keeps what is wrong with them."""
 
     def __init__(self, root: str) -> None:

@@ -59,7 +59,7 @@ class Method(Struct, frozen=True):
         return self.name.startswith(_READING)
 
 
-class Calls:
+class Methods:
     """The methods of a door's services, by their paths."""
 
     def __init__(self, protocol: Protocol, *services: str) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from holdfast.api.connect.calls import Calls, Method
+    from holdfast.api.connect.calls import Method, Methods
     from holdfast.api.connect.serving import Setup
     from holdfast.domain.audit import Caller
     from holdfast.errors import Problem
@@ -46,7 +46,7 @@ _STATUS = {code: grpc.StatusCode[code.name.replace("CANCELED", "CANCELLED")] for
 _log = logging.getLogger(__name__)
 
 
-class Listening(Struct, frozen=True):
+class GrpcSettings(Struct, frozen=True):
     """Where a door listens, and how much its callers may take."""
 
     place: tuple[str, int]
@@ -61,7 +61,11 @@ class GrpcServer:
     """The calls of a door by gRPC, in a thread with an event loop of its own."""
 
     def __init__(
-        self, calls: Calls, setup: Setup, caller: Callable[[str | None, str], Awaitable[Caller]], listening: Listening
+        self,
+        calls: Methods,
+        setup: Setup,
+        caller: Callable[[str | None, str], Awaitable[Caller]],
+        listening: GrpcSettings,
     ) -> None:
         """Prepare to listen.
 

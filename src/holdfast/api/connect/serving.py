@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
     from starlette.types import Receive, Scope, Send
 
-    from holdfast.api.connect.calls import Calls, Method
+    from holdfast.api.connect.calls import Method, Methods
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
 
@@ -117,7 +117,7 @@ class Setup(Struct, frozen=True):
 class Connect:
     """The calls of a door as an ASGI application."""
 
-    def __init__(self, calls: Calls, setup: Setup, *, largest: int = LARGEST_MESSAGE) -> None:
+    def __init__(self, calls: Methods, setup: Setup, *, largest: int = LARGEST_MESSAGE) -> None:
         """Answer these calls; a message has so many bytes at most."""
         self._calls = calls
         self._setup = setup

@@ -5,14 +5,14 @@ What the services declare beside them is not implemented, and says why.
 
 from __future__ import annotations
 
-from holdfast.api.connect.calls import Calls
+from holdfast.api.connect.calls import Methods
 from holdfast.api.fluster._generated.pool import PROTOCOL
 
 CONTROLLER = "fluster.cluster.ControllerService"
 WORKER = "fluster.cluster.WorkerService"
 PREFIX = "/fluster.cluster."
 """Of the paths of all calls."""
-CALLS = Calls(PROTOCOL, CONTROLLER, WORKER)
+CALLS = Methods(PROTOCOL, CONTROLLER, WORKER)
 _EXECUTORS = (
     "workers of Fluster do not join this server: jobs run on its own executors, which report by its own protocol"
 )

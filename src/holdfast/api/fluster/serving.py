@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from holdfast.api.connect.grpc_serving import GrpcServer, Listening
+from holdfast.api.connect.grpc_serving import GrpcServer, GrpcSettings
 from holdfast.api.connect.serving import Connect, Setup
 from holdfast.api.fluster import endpoints, jobs, logs, workers  # noqa: F401 - each registers its calls
 from holdfast.api.fluster.calls import CALLS, PREFIX
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["PREFIX", "Door", "Listening", "Own"]
+__all__ = ["PREFIX", "FlusterDoor", "GrpcSettings", "Own"]
 _WORKERS = 8
 
 
@@ -34,7 +34,7 @@ class Own(Struct, frozen=True):
     """How long a launch that is sent again is answered as the first time."""
 
 
-class Door:
+class FlusterDoor:
     """The door while it is open."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Door:
         self.connect = Connect(CALLS, self.setup)
         self._grpc: GrpcServer | None = None
 
-    def open(self, caller: Callable[[str | None, str], Awaitable[Caller]], listening: Listening) -> str:
+    def open(self, caller: Callable[[str | None, str], Awaitable[Caller]], listening: GrpcSettings) -> str:
         """Listen for gRPC, too, and return the address.
 
         Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.api.connect.calls import Calls
+from holdfast.api.connect.calls import Methods
 from holdfast.api.iris._generated.pool import PROTOCOL
 from holdfast.domain.record import Struct
 
@@ -13,10 +13,10 @@ PREFIX = "/iris.cluster."
 """Of the paths of the first two."""
 LOG_SERVER = "/proxy/system.log-server"
 """Below which clients look for the third."""
-CALLS = Calls(PROTOCOL, CONTROLLER, ENDPOINTS, LOGS)
+CALLS = Methods(PROTOCOL, CONTROLLER, ENDPOINTS, LOGS)
 
 
-class Place(Struct, frozen=True):
+class IrisSettings(Struct, frozen=True):
     """What tasks are told of the server, and how long it remembers their launches."""
 
     url: str

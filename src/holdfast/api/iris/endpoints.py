@@ -9,7 +9,7 @@ from holdfast.api.iris._generated import controller, job
 from holdfast.api.iris.calls import CALLS, ENDPOINTS
 from holdfast.api.iris.family import found_job, named
 from holdfast.ports.endpoints import EndpointFilter
-from holdfast.service.endpoints import Endpoints, Registration
+from holdfast.service.endpoints import EndpointDirectory, Registration
 from holdfast.service.manifests import iris
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def register_endpoint(
         lease_s=granted_s,
     )
     answer = _Controller.RegisterEndpointResponse(
-        endpoint_id=Endpoints(asked.backend, iris.SYSTEM).register(asked.caller, wanted)
+        endpoint_id=EndpointDirectory(asked.backend, iris.SYSTEM).register(asked.caller, wanted)
     )
     answer.lease_duration.milliseconds = round(granted_s * _MS)
     return answer
@@ -60,7 +60,7 @@ def register_endpoint(
 @CALLS.answers("UnregisterEndpoint", ENDPOINTS)
 def unregister_endpoint(asked: Rpc, sent: controller.Controller.UnregisterEndpointRequest) -> job.Empty:
     """Forget an endpoint; one that is not there stays so."""
-    Endpoints(asked.backend, iris.SYSTEM).unregister(asked.caller, sent.endpoint_id)
+    EndpointDirectory(asked.backend, iris.SYSTEM).unregister(asked.caller, sent.endpoint_id)
     return job.Empty()
 
 
@@ -79,7 +79,7 @@ def list_endpoints(
         job_names=frozenset(name for name, _ in tasks) if tasks else None,
     )
     answer = _Controller.ListEndpointsResponse()
-    for one in Endpoints(asked.backend, iris.SYSTEM).list(asked.caller, where):
+    for one in EndpointDirectory(asked.backend, iris.SYSTEM).list(asked.caller, where):
         if not tasks or (one.job_name, one.rank) in tasks:
             task_id = f"{one.job_name}/{one.rank}"
             answer.endpoints.add(

@@ -59,7 +59,7 @@ def required(asked: Rpc, text: str) -> Job:
     return found
 
 
-def states(asked: Rpc, jobs: Sequence[Job]) -> dict[str, iris.State]:
+def states(asked: Rpc, jobs: Sequence[Job]) -> dict[str, iris.IrisState]:
     """Return the states of jobs by id."""
     failed = [job for job in jobs if job.state is JobState.FAILED]
     latest = JobOperations(asked.backend).latest(asked.caller, failed) if failed else {}

@@ -45,7 +45,7 @@ def list_jobs(asked: Rpc, sent: controller.Controller.ListJobsRequest) -> contro
     named = jobs_named(asked)
     known = named.beginning(asked.caller, query.job_id_prefix)
     found = [one for one in known if _is_meant(one.name, query)]
-    told: Mapping[str, iris.State] = {}
+    told: Mapping[str, iris.IrisState] = {}
     jobs: Mapping[str, Job] = {}
     wanted = query.state_filter.lower()
     if wanted:
@@ -85,7 +85,7 @@ def _sort(
     found: list[ListedName],
     query: controller.Controller.JobQuery,
     jobs: Mapping[str, Job],
-    told: Mapping[str, iris.State],
+    told: Mapping[str, iris.IrisState],
 ) -> None:
     def count(which: str) -> Callable[[ListedName], Any]:
         return lambda one: iris.job_status(jobs[one.job_id], None, ())[which]

@@ -50,7 +50,7 @@ class _Key(Struct, frozen=True):
         return f"{self.job.group}/{self.rank}:{self.attempt}"
 
 
-class _Line(Struct, frozen=True):
+class _TaskLine(Struct, frozen=True):
     at_ms: int
     key: _Key
     text: str
@@ -115,7 +115,7 @@ def _begins(key: str, source: str, *, exact: bool) -> bool:
     return key == source if exact else key.startswith(source)
 
 
-def _numbered(asked: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_Line]:
+def _numbered(asked: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_TaskLine]:
     """Yield the lines of all from a millisecond on, in order of time, with their numbers."""
     settled_ms = (asked.backend.clock.now() - SETTLED_S) * _MS
     over = all(key.job.terminal for key in keys)
@@ -130,7 +130,7 @@ def _numbered(asked: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_Line
         yield evolve(line, seq=(line.at_ms << _PLACES) + min(place + 1, (1 << _PLACES) - 1))
 
 
-def _read(asked: Rpc, key: _Key, after_ms: int) -> Iterator[_Line]:
+def _read(asked: Rpc, key: _Key, after_ms: int) -> Iterator[_TaskLine]:
     """Yield the lines of an attempt from a millisecond on; what was deleted with its job has none."""
     jobs, size = JobOperations(asked.backend), 0
     query = LogQuery(attempt=key.attempt + 1, rank=key.rank, since=after_ms / _MS, timestamps=True)
@@ -146,12 +146,12 @@ def _read(asked: Rpc, key: _Key, after_ms: int) -> Iterator[_Line]:
         return
 
 
-def _lines_of(key: _Key, text: str) -> Iterator[_Line]:
+def _lines_of(key: _Key, text: str) -> Iterator[_TaskLine]:
     for each in text.split("\n"):
         stamp, is_whole, line = each.partition(" ")
         at_ms = _moment(stamp) if is_whole else None
         if at_ms is not None:
-            yield _Line(at_ms, key, line)
+            yield _TaskLine(at_ms, key, line)
 
 
 def _moment(stamp: str) -> int | None:
@@ -161,7 +161,7 @@ def _moment(stamp: str) -> int | None:
         return None
 
 
-def _is_meant(line: _Line, sent: finelog.FetchLogsRequest) -> bool:
+def _is_meant(line: _TaskLine, sent: finelog.FetchLogsRequest) -> bool:
     level = _LEVELS.get(sent.min_level.upper(), 0)
     return (
         line.seq > sent.cursor

@@ -15,7 +15,7 @@ from holdfast.api.iris import (  # noqa: F401 - each registers its calls
     tasks,
     workers,
 )
-from holdfast.api.iris.calls import CALLS, LOG_SERVER, PREFIX, Place
+from holdfast.api.iris.calls import CALLS, LOG_SERVER, PREFIX, IrisSettings
 from holdfast.service.launches import Launches
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["Door", "Place"]
+__all__ = ["IrisDoor", "IrisSettings"]
 _WORKERS = 8
 
 
-class Door:
+class IrisDoor:
     """The door while it is open."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Door:
         caller: Callable[[Scope], Awaitable[Caller]],
         refusal: Callable[[], HoldfastError | None],
         written: Callable[[], None],
-        place: Place,
+        place: IrisSettings,
     ) -> None:
         """Open it.
 

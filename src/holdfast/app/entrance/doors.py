@@ -172,15 +172,15 @@ def open_doors(opening: Opening) -> Mapping[str, str]:
 def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
     place = place_of_fluster(opening.settings)
     try:
-        from holdfast.api.fluster.serving import PREFIX, Door, Listening, Own
+        from holdfast.api.fluster.serving import PREFIX, FlusterDoor, GrpcSettings, Own
     except ImportError as error:
         raise _lacking(FLUSTER) from error
     probes = opening.probes
     own = Own(urlsplit(opening.url).netloc, opening.settings.fluster_replay)
-    door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written, own)
+    door = FlusterDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, own)
     opening.stack.callback(door.close)
     most, request_s = opening.most, opening.settings.request_timeout
-    by_grpc = door.open(visitors.caller, Listening(place, most, request_s))
+    by_grpc = door.open(visitors.caller, GrpcSettings(place, most, request_s))
     opening.mount(PREFIX, door.connect)
     _open_iris(opening, visitors)
     return {FLUSTER: opening.url, FLUSTER_BY_GRPC: by_grpc}
@@ -188,12 +188,12 @@ def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
 
 def _open_iris(opening: Opening, visitors: Visitors) -> None:
     """Open the door for clients of Fluster's heir beside it."""
-    from holdfast.api.iris.serving import Door, Place
+    from holdfast.api.iris.serving import IrisDoor, IrisSettings
 
     probes = opening.probes
     settings = opening.settings
-    place = Place(opening.url, str(settings.fluster_python or sys.executable), settings.fluster_replay)
-    door = Door(opening.backend, visitors.by_http, probes.refusal, probes.written, place)
+    place = IrisSettings(opening.url, str(settings.fluster_python or sys.executable), settings.fluster_replay)
+    door = IrisDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, place)
     opening.stack.callback(door.close)
     for prefix, app in door.mounts.items():
         opening.mount(prefix, app)
@@ -213,7 +213,7 @@ def _open_armada(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
     try:
         from holdfast.api.armada.gateway import Gateway
         from holdfast.api.armada.routes import PREFIX
-        from holdfast.api.armada.serving import LARGEST_MESSAGE, Door, DoorSetup
+        from holdfast.api.armada.serving import LARGEST_MESSAGE, ArmadaDoor, DoorSetup
     except ImportError as error:
         raise _lacking(ARMADA) from error
     setup = DoorSetup(
@@ -227,7 +227,7 @@ def _open_armada(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
         opening.most,
         None if secure is None else lambda: secure.pair,
     )
-    door = Door(setup, host, port)
+    door = ArmadaDoor(setup, host, port)
     address = door.open()
     opening.stack.callback(door.close)
     opening.mount(PREFIX, Gateway(door, visitors.by_http, LARGEST_MESSAGE))

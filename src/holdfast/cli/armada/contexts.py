@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.cli.armada.failure import Failed
-from holdfast.cli.armada.line import Verb
+from holdfast.cli.armada.line import ArmadaCommand
 from holdfast.errors import InvalidSetting
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _reload(asked: Invocation) -> int:
     return 0
 
 
-USE = Verb("use-context", "Say which context later commands use", _use, "<context>", 1)
-LIST = Verb("get-contexts", "Show the contexts of the configuration file", _list)
-CURRENT = Verb("current-context", "Show which context is used", _current)
-RELOAD = Verb("reload", "Have our server read its configuration file again", _reload)
+USE = ArmadaCommand("use-context", "Say which context later commands use", _use, "<context>", 1)
+LIST = ArmadaCommand("get-contexts", "Show the contexts of the configuration file", _list)
+CURRENT = ArmadaCommand("current-context", "Show which context is used", _current)
+RELOAD = ArmadaCommand("reload", "Have our server read its configuration file again", _reload)

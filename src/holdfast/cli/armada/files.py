@@ -58,7 +58,7 @@ def read_file(name: str, otherwise: str = "Failed to parse file {} because: {}")
         raise Failed(otherwise.format(name, first), *(f"  {one}" for one in others)) from error
 
 
-class Shape:
+class MessageShape:
     """Turns what a file has into what JSON has of a message, and notes what does not fit."""
 
     def __init__(self) -> None:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from holdfast.cli.armada.connection import Config, DoorConnection
-    from holdfast.cli.armada.line import Parsed
+    from holdfast.cli.armada.line import ParsedLine
     from holdfast.cli.context import Cli
 
 
 class Invocation:
     """What a command works with."""
 
-    def __init__(self, parsed: Parsed, cli: Cli) -> None:
+    def __init__(self, parsed: ParsedLine, cli: Cli) -> None:
         """Remember what was said."""
         self._parsed, self.cli = parsed, cli
         self._connected = False

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.armada.failure import Failed
-from holdfast.cli.armada.line import Flag, Kind, Verb, number
+from holdfast.cli.armada.line import ArmadaCommand, Flag, FlagKind, number
 from holdfast.cli.armada.queues import QUEUES, SUBMIT, select
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def _text(value: Mapping[str, Any], name: str, file: str) -> str:
 def _items(asked: Invocation, listed: object, file: str) -> list[Item]:
     from holdfast.api.armada._generated.submit import JobSubmitRequestItem
     from holdfast.api.armada.plain import fill
-    from holdfast.cli.armada.files import Shape
+    from holdfast.cli.armada.files import MessageShape
 
-    shape, found = Shape(), []
+    shape, found = MessageShape(), []
     for place, job in enumerate(listed if isinstance(listed, list) else ()):
         where = f"jobs[{place}]"
         if not isinstance(job, dict):
@@ -257,33 +257,33 @@ def _reprioritize(asked: Invocation, place: tuple[str, str], ids: Sequence[str],
 
 
 _CLASSES = (
-    Flag("priority-classes", Kind.LIST, "Priority classes of the jobs, separated by commas.", "p"),
-    Flag("all-priority-classes", Kind.FLAG, "Jobs of all priority classes.", "a"),
+    Flag("priority-classes", FlagKind.LIST, "Priority classes of the jobs, separated by commas.", "p"),
+    Flag("all-priority-classes", FlagKind.FLAG, "Jobs of all priority classes.", "a"),
 )
 _ON_QUEUES = (
     *_CLASSES,
-    Flag("pools", Kind.LIST, "Pools of the jobs, separated by commas; there is one, called default."),
-    Flag("selector", Kind.LIST, "Labels KEY=VALUE or KEY of the queues, separated by commas.", "l"),
-    Flag("inverse", Kind.FLAG, "Take the queues that are not meant instead."),
-    Flag("only-cordoned", Kind.FLAG, "Take cordoned queues alone."),
-    Flag("dry-run", Kind.FLAG, "Show which queues are meant, and change nothing."),
+    Flag("pools", FlagKind.LIST, "Pools of the jobs, separated by commas; there is one, called default."),
+    Flag("selector", FlagKind.LIST, "Labels KEY=VALUE or KEY of the queues, separated by commas.", "l"),
+    Flag("inverse", FlagKind.FLAG, "Take the queues that are not meant instead."),
+    Flag("only-cordoned", FlagKind.FLAG, "Take cordoned queues alone."),
+    Flag("dry-run", FlagKind.FLAG, "Show which queues are meant, and change nothing."),
 )
 _STATE_FLAG = Flag(
-    "job-states", Kind.LIST, f"States of the jobs, separated by commas: {', '.join(_STATES)}.", "s", required=True
+    "job-states", FlagKind.LIST, f"States of the jobs, separated by commas: {', '.join(_STATES)}.", "s", required=True
 )
 _NAMES = "<queue_1> <queue_2> <queue_3> ..."
 _NEEDS = ("priority-classes", "all-priority-classes")
-SUBMIT_JOBS = Verb(
+SUBMIT_JOBS = ArmadaCommand(
     "submit",
     "Submit the jobs of a file",
     _submit,
     "./path/to/jobs.yaml",
     1,
-    (Flag("dry-run", Kind.FLAG, "Say what is wrong with the file, and submit nothing."),),
+    (Flag("dry-run", FlagKind.FLAG, "Say what is wrong with the file, and submit nothing."),),
 )
-CANCEL_JOB = Verb("job", "Cancel a job", _cancel_job, "<queue> <job-set> <job-id>", 3)
-CANCEL_JOB_SET = Verb("job-set", "Cancel the jobs of a job set", _cancel_job_set, "<queue> <job-set>", 2)
-CANCEL_QUEUES = Verb(
+CANCEL_JOB = ArmadaCommand("job", "Cancel a job", _cancel_job, "<queue> <job-set> <job-id>", 3)
+CANCEL_JOB_SET = ArmadaCommand("job-set", "Cancel the jobs of a job set", _cancel_job_set, "<queue> <job-set>", 2)
+CANCEL_QUEUES = ArmadaCommand(
     "queues",
     "Cancel jobs of queues",
     _cancel_queues,
@@ -293,8 +293,10 @@ CANCEL_QUEUES = Verb(
     aliases=("queue",),
     needs=_NEEDS,
 )
-PREEMPT_JOB = Verb("job", "Take the place of a job", _preempt_job, "<queue> <job-set> <job-id> <preempt-reason>", 4)
-PREEMPT_QUEUES = Verb(
+PREEMPT_JOB = ArmadaCommand(
+    "job", "Take the place of a job", _preempt_job, "<queue> <job-set> <job-id> <preempt-reason>", 4
+)
+PREEMPT_QUEUES = ArmadaCommand(
     "queues",
     "Take the places of jobs of queues",
     _preempt_queues,
@@ -304,9 +306,9 @@ PREEMPT_QUEUES = Verb(
     aliases=("queue",),
     needs=_NEEDS,
 )
-REPRIORITIZE_JOB = Verb(
+REPRIORITIZE_JOB = ArmadaCommand(
     "job", "Change the priority of a job", _reprioritize_job, "<queue> <job-set> <job-id> <priority>", 4
 )
-REPRIORITIZE_JOB_SET = Verb(
+REPRIORITIZE_JOB_SET = ArmadaCommand(
     "job-set", "Change the priority of the jobs of a set", _reprioritize_job_set, "<queue> <job-set> <priority>", 3
 )

@@ -19,7 +19,7 @@ _FALSE, _TRUE = ("0", "f", "false"), ("1", "t", "true")
 _WIDTH = 24
 
 
-class Kind(Enum):
+class FlagKind(Enum):
     """What a flag takes."""
 
     TEXT = auto()
@@ -31,8 +31,14 @@ class Kind(Enum):
     """Nothing; how often it is given counts."""
 
 
-_DEFAULTS: Mapping[Kind, Any] = {Kind.TEXT: "", Kind.LIST: (), Kind.NUMBER: 0.0, Kind.FLAG: False, Kind.COUNT: 0}
-_SWITCHES = (Kind.FLAG, Kind.COUNT)
+_DEFAULTS: Mapping[FlagKind, Any] = {
+    FlagKind.TEXT: "",
+    FlagKind.LIST: (),
+    FlagKind.NUMBER: 0.0,
+    FlagKind.FLAG: False,
+    FlagKind.COUNT: 0,
+}
+_SWITCHES = (FlagKind.FLAG, FlagKind.COUNT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class Flag:
     """One flag."""
 
     name: str
-    kind: Kind
+    kind: FlagKind
     help: str
     short: str = ""
     default: Any = None
@@ -48,7 +54,7 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class ArmadaCommand:
     """A command, or a group of some."""
 
     name: str
@@ -60,7 +66,7 @@ class Verb:
     count: int | None = 0
     """How many words follow it; ``None``: any number."""
     flags: tuple[Flag, ...] = ()
-    verbs: tuple[Verb, ...] = ()
+    verbs: tuple[ArmadaCommand, ...] = ()
     aliases: tuple[str, ...] = ()
     exclusive: tuple[str, str] | None = None
     """Two flags of which there may be one."""
@@ -69,10 +75,10 @@ class Verb:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedLine:
     """A command line that was read."""
 
-    verb: Verb
+    verb: ArmadaCommand
     path: str
     """The words by which the verb was found."""
     words: Sequence[str]
@@ -80,7 +86,7 @@ class Parsed:
     wants_help: bool = False
 
 
-def parse(words: Sequence[str], root: Verb, name: str) -> Parsed:
+def parse(words: Sequence[str], root: ArmadaCommand, name: str) -> ParsedLine:
     """Read a command line.
 
     Args:
@@ -98,21 +104,21 @@ def parse(words: Sequence[str], root: Verb, name: str) -> Parsed:
     except Failed as error:
         raise Failed(error.message, usage) from None
     if given.pop("help", False) or verb.run is None:
-        return Parsed(verb, path, left, given, wants_help=True)
+        return ParsedLine(verb, path, left, given, wants_help=True)
     told = _wrong(verb, path, left, given)
     if told is not None:
         raise Failed(told, usage)
     known = (*root.flags, *verb.flags)
     defaults = {one.name: _DEFAULTS[one.kind] if one.default is None else one.default for one in known}
-    return Parsed(verb, path, left, {**defaults, **given})
+    return ParsedLine(verb, path, left, {**defaults, **given})
 
 
-def _by_name(verb: Verb) -> dict[str, Flag]:
-    known = (*verb.flags, Flag("help", Kind.FLAG, "Show what it does.", "h"))
+def _by_name(verb: ArmadaCommand) -> dict[str, Flag]:
+    known = (*verb.flags, Flag("help", FlagKind.FLAG, "Show what it does.", "h"))
     return {**{f"--{one.name}": one for one in known}, **{f"-{one.short}": one for one in known if one.short}}
 
 
-def _found(words: Sequence[str], root: Verb, name: str) -> tuple[Verb, str, list[str]]:
+def _found(words: Sequence[str], root: ArmadaCommand, name: str) -> tuple[ArmadaCommand, str, list[str]]:
     """Follow the words to a verb; returns it, the way there, and all other words in their order."""
     verb, path, rest, left = root, name, list[str](), deque(words)
     while left:
@@ -174,10 +180,10 @@ def _short(given: dict[str, Any], known: Mapping[str, Flag], word: str, left: de
 
 
 def _take(given: dict[str, Any], flag: Flag, spelt: str, value: str | None, left: deque[str]) -> None:
-    if flag.kind is Kind.COUNT:
+    if flag.kind is FlagKind.COUNT:
         given[flag.name] = given.get(flag.name, 0) + 1
         return
-    if flag.kind is Kind.FLAG:
+    if flag.kind is FlagKind.FLAG:
         given[flag.name] = True if value is None else _truth(value, spelt)
         return
     if value is None:
@@ -185,9 +191,9 @@ def _take(given: dict[str, Any], flag: Flag, spelt: str, value: str | None, left
             told = f"flag needs an argument: {spelt}"
             raise Failed(told)
         value = left.popleft()
-    if flag.kind is Kind.LIST:
+    if flag.kind is FlagKind.LIST:
         given[flag.name] = (*given.get(flag.name, ()), *(value.split(",") if value else ()))
-    elif flag.kind is Kind.NUMBER:
+    elif flag.kind is FlagKind.NUMBER:
         given[flag.name] = number(value, f'invalid argument "{value}" for "{spelt}" flag: ')
     else:
         given[flag.name] = value
@@ -213,7 +219,7 @@ def _truth(text: str, spelt: str) -> bool:
     return text.lower() in _TRUE
 
 
-def _wrong(verb: Verb, path: str, words: Sequence[str], given: Mapping[str, Any]) -> str | None:
+def _wrong(verb: ArmadaCommand, path: str, words: Sequence[str], given: Mapping[str, Any]) -> str | None:
     if verb.count == 0 and words and not verb.verbs:
         return f'unknown command "{words[0]}" for "{path}"'
     if verb.count is not None and len(words) != verb.count:
@@ -230,7 +236,7 @@ def _wrong(verb: Verb, path: str, words: Sequence[str], given: Mapping[str, Any]
     return None
 
 
-def help_of(parsed: Parsed, root: Verb) -> str:
+def help_of(parsed: ParsedLine, root: ArmadaCommand) -> str:
     """Write what a verb does and takes."""
     verb = parsed.verb
     lines = [verb.summary, "", "Usage:"]
@@ -248,5 +254,5 @@ def help_of(parsed: Parsed, root: Verb) -> str:
 
 def _flag_line(flag: Flag) -> str:
     short = f"-{flag.short}, " if flag.short else "    "
-    taken = {Kind.TEXT: " string", Kind.LIST: " strings", Kind.NUMBER: " float"}.get(flag.kind, "")
+    taken = {FlagKind.TEXT: " string", FlagKind.LIST: " strings", FlagKind.NUMBER: " float"}.get(flag.kind, "")
     return f"  {short}{f'--{flag.name}{taken}':<{_WIDTH}} {flag.help}"

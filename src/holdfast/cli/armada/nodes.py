@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.cli.armada.line import Flag, Kind, Verb
+from holdfast.cli.armada.line import ArmadaCommand, Flag, FlagKind
 from holdfast.cli.armada.queues import list_all
 
 if TYPE_CHECKING:
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 _SERVICE = "api.Node"
 _FLAGS = (
-    Flag("queues", Kind.LIST, "Queues of the jobs, separated by commas; without it all.", "q"),
-    Flag("priority-classes", Kind.LIST, "Priority classes of the jobs, separated by commas.", "p"),
-    Flag("all-priority-classes", Kind.FLAG, "Jobs of all priority classes.", "a"),
-    Flag("executor", Kind.TEXT, "Executor of the node, as holdfast get nodes shows it.", "e", required=True),
+    Flag("queues", FlagKind.LIST, "Queues of the jobs, separated by commas; without it all.", "q"),
+    Flag("priority-classes", FlagKind.LIST, "Priority classes of the jobs, separated by commas.", "p"),
+    Flag("all-priority-classes", FlagKind.FLAG, "Jobs of all priority classes.", "a"),
+    Flag("executor", FlagKind.TEXT, "Executor of the node, as holdfast get nodes shows it.", "e", required=True),
 )
 _NEEDS = ("priority-classes", "all-priority-classes")
 
@@ -57,6 +57,6 @@ def _queues(asked: Invocation, otherwise: str) -> tuple[list[str], str]:
     return (named, ",".join(named)) if named else ([one.name for one in list_all(asked, otherwise)], "all")
 
 
-_verb = partial(Verb, "node", words="<name>", count=1, flags=_FLAGS, needs=_NEEDS)
+_verb = partial(ArmadaCommand, "node", words="<name>", count=1, flags=_FLAGS, needs=_NEEDS)
 PREEMPT = _verb(summary="Take the places of jobs on a node", run=_preempt)
 CANCEL = _verb(summary="Cancel jobs on a node", run=_cancel)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.cli.armada import queues
 from holdfast.cli.armada.failure import Failed
-from holdfast.cli.armada.line import Flag, Kind, Verb
+from holdfast.cli.armada.line import ArmadaCommand, Flag, FlagKind
 from holdfast.domain.record import evolve
 
 if TYPE_CHECKING:
@@ -222,16 +222,16 @@ def _document(found: Message) -> dict[str, Any]:
     return {"apiVersion": queues.VERSION, "kind": KIND, "name": policy.name, **spec}
 
 
-_FILE = Flag("file", Kind.TEXT, "The file that describes the retry policy.", "f", required=True)
+_FILE = Flag("file", FlagKind.TEXT, "The file that describes the retry policy.", "f", required=True)
 _NAME, _ALIASES = "<name>", ("retrypolicy",)
-CREATE = Verb(
+CREATE = ArmadaCommand(
     "retry-policy", "Create a retry policy from a file, or replace it", _create, flags=(_FILE,), aliases=_ALIASES
 )
-UPDATE = Verb("retry-policy", "Update a retry policy from a file", _update, flags=(_FILE,), aliases=_ALIASES)
-DELETE = Verb("retry-policy", "Delete a retry policy", _delete, _NAME, 1, aliases=_ALIASES)
-GET = Verb("retry-policy", "Show a retry policy, as create -f takes it", _get, _NAME, 1, aliases=_ALIASES)
-GET_ALL = Verb("retry-policies", "Show all retry policies", _get_all, aliases=("retrypolicies",))
+UPDATE = ArmadaCommand("retry-policy", "Update a retry policy from a file", _update, flags=(_FILE,), aliases=_ALIASES)
+DELETE = ArmadaCommand("retry-policy", "Delete a retry policy", _delete, _NAME, 1, aliases=_ALIASES)
+GET = ArmadaCommand("retry-policy", "Show a retry policy, as create -f takes it", _get, _NAME, 1, aliases=_ALIASES)
+GET_ALL = ArmadaCommand("retry-policies", "Show all retry policies", _get_all, aliases=("retrypolicies",))
 RESOURCE_FLAGS = (
-    Flag("file", Kind.TEXT, "The file that describes queues or retry policies.", "f", required=True),
-    Flag("dry-run", Kind.FLAG, "Say what is wrong with the file, and change nothing."),
+    Flag("file", FlagKind.TEXT, "The file that describes queues or retry policies.", "f", required=True),
+    Flag("dry-run", FlagKind.FLAG, "Say what is wrong with the file, and change nothing."),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.armada.failure import Failed
-from holdfast.cli.armada.line import Flag, Kind, Verb
+from holdfast.cli.armada.line import ArmadaCommand, Flag, FlagKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,16 +18,16 @@ VERSION, KIND = "armadaproject.io/v1beta1", "Queue"
 _SETTINGS = (
     Flag(
         "priority-factor",
-        Kind.NUMBER,
+        FlagKind.NUMBER,
         "Set queue priority factor: a lower number makes the queue more important; at least 1.",
         default=1.0,
     ),
-    Flag("owners", Kind.LIST, "Users who own the queue, separated by commas."),
-    Flag("group-owners", Kind.LIST, "Groups that own the queue, separated by commas."),
-    Flag("cordon", Kind.FLAG, "Have the queue start no jobs."),
-    Flag("labels", Kind.LIST, "Labels KEY=VALUE of the queue, separated by commas.", "l"),
-    Flag("retry-policies", Kind.LIST, "Retry policies of the queue, in their order, separated by commas."),
-    Flag("retry-policy", Kind.LIST, "The same, as the design document spells it."),
+    Flag("owners", FlagKind.LIST, "Users who own the queue, separated by commas."),
+    Flag("group-owners", FlagKind.LIST, "Groups that own the queue, separated by commas."),
+    Flag("cordon", FlagKind.FLAG, "Have the queue start no jobs."),
+    Flag("labels", FlagKind.LIST, "Labels KEY=VALUE of the queue, separated by commas.", "l"),
+    Flag("retry-policies", FlagKind.LIST, "Retry policies of the queue, in their order, separated by commas."),
+    Flag("retry-policy", FlagKind.LIST, "The same, as the design document spells it."),
 )
 
 
@@ -105,9 +105,9 @@ def queue_in(value: Mapping[str, Any], file: str, note: Callable[[str], None]) -
     """
     from holdfast.api.armada._generated.submit import Queue
     from holdfast.api.armada.plain import fill
-    from holdfast.cli.armada.files import Shape
+    from holdfast.cli.armada.files import MessageShape
 
-    shape, sent = Shape(), Queue()
+    shape, sent = MessageShape(), Queue()
     fields = {key: one for key, one in value.items() if str(key).lower() not in {"apiversion", "kind"}}
     fill(sent, shape.of(Queue.DESCRIPTOR, fields))
     if shape.wrong:
@@ -242,28 +242,30 @@ def _each(asked: Invocation, verb: str, request: Callable[[str], tuple[str, Any]
     return 0
 
 
-_INVERSE = Flag("inverse", Kind.FLAG, "Take the queues that are not meant instead.")
+_INVERSE = Flag("inverse", FlagKind.FLAG, "Take the queues that are not meant instead.")
 _BY_LABEL = (
-    Flag("match-labels", Kind.LIST, "Labels KEY=VALUE or KEY that the queues have, separated by commas.", "l"),
+    Flag("match-labels", FlagKind.LIST, "Labels KEY=VALUE or KEY that the queues have, separated by commas.", "l"),
     _INVERSE,
-    Flag("dry-run", Kind.FLAG, "Show which queues are meant, and change nothing."),
+    Flag("dry-run", FlagKind.FLAG, "Show which queues are meant, and change nothing."),
 )
 _NAME, _NAMES = "<queue-name>", "<queue_1> <queue_2> <queue_3> ..."
-CREATE = Verb("queue", "Create a queue, or replace the one of its name", _create, _NAME, 1, _SETTINGS)
-UPDATE = Verb("queue", "Replace a queue: what is left out is as in a new one", _update, _NAME, 1, _SETTINGS)
-DELETE = Verb("queue", "Delete a queue, which must be empty", _delete, _NAME, 1)
-GET = Verb("queue", "Show a queue, as create -f takes it", _get, _NAME, 1)
-GET_ALL = Verb(
+CREATE = ArmadaCommand("queue", "Create a queue, or replace the one of its name", _create, _NAME, 1, _SETTINGS)
+UPDATE = ArmadaCommand("queue", "Replace a queue: what is left out is as in a new one", _update, _NAME, 1, _SETTINGS)
+DELETE = ArmadaCommand("queue", "Delete a queue, which must be empty", _delete, _NAME, 1)
+GET = ArmadaCommand("queue", "Show a queue, as create -f takes it", _get, _NAME, 1)
+GET_ALL = ArmadaCommand(
     "queues",
     "Show queues, of some names or labels",
     _get_all,
     _NAMES,
     None,
     (
-        Flag("match-labels", Kind.LIST, "Labels KEY=VALUE or KEY that the queues have, separated by commas.", "l"),
+        Flag("match-labels", FlagKind.LIST, "Labels KEY=VALUE or KEY that the queues have, separated by commas.", "l"),
         _INVERSE,
-        Flag("only-cordoned", Kind.FLAG, "Show cordoned queues alone."),
+        Flag("only-cordoned", FlagKind.FLAG, "Show cordoned queues alone."),
     ),
 )
-CORDON = Verb("queues", "Have queues start no more jobs", _cordon, _NAMES, None, _BY_LABEL, aliases=("queue",))
-UNCORDON = Verb("queues", "Have queues start jobs again", _uncordon, _NAMES, None, _BY_LABEL, aliases=("queue",))
+CORDON = ArmadaCommand("queues", "Have queues start no more jobs", _cordon, _NAMES, None, _BY_LABEL, aliases=("queue",))
+UNCORDON = ArmadaCommand(
+    "queues", "Have queues start jobs again", _uncordon, _NAMES, None, _BY_LABEL, aliases=("queue",)
+)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast import __version__
 from holdfast.cli.armada import contexts, jobs, nodes, policies, queues, watching
 from holdfast.cli.armada.failure import Failed
-from holdfast.cli.armada.line import Flag, Kind, Verb
+from holdfast.cli.armada.line import ArmadaCommand, Flag, FlagKind
 
 if TYPE_CHECKING:
     from holdfast.cli.armada.invocation import Invocation
@@ -38,17 +38,17 @@ def _absent(what: str, instead: str, _asked: Invocation) -> int:
     raise Failed(told, f"  instead: {instead}")
 
 
-def _not_here(name: str, words: str, summary: str, instead: str, group: str) -> Verb:
+def _not_here(name: str, words: str, summary: str, instead: str, group: str) -> ArmadaCommand:
     run = partial(_absent, f"`{group} {name}`", instead)
     flags = (
-        *(Flag(one, Kind.LIST, "", one[0]) for one in ("queues", "priority-classes")),
-        Flag("pools", Kind.LIST, ""),
-        Flag("executor", Kind.TEXT, "", "e"),
-        Flag("all-priority-classes", Kind.FLAG, "", "a"),
-        *(Flag(one, Kind.TEXT, "") for one in ("queue", "job-id")),
-        Flag("verbose", Kind.COUNT, "", "v"),
+        *(Flag(one, FlagKind.LIST, "", one[0]) for one in ("queues", "priority-classes")),
+        Flag("pools", FlagKind.LIST, ""),
+        Flag("executor", FlagKind.TEXT, "", "e"),
+        Flag("all-priority-classes", FlagKind.FLAG, "", "a"),
+        *(Flag(one, FlagKind.TEXT, "") for one in ("queue", "job-id")),
+        Flag("verbose", FlagKind.COUNT, "", "v"),
     )
-    return Verb(name, f"{summary} (not here)", run, words, None, flags)
+    return ArmadaCommand(name, f"{summary} (not here)", run, words, None, flags)
 
 
 _NODES = "holdfast cordon NODE, holdfast uncordon NODE; nodes are listed by holdfast get nodes"
@@ -56,16 +56,16 @@ _ON_NODE = "armadactl preempt node NODE -e EXECUTOR -a, or holdfast drain NODE"
 _REPORT = "holdfast summary, holdfast top, and of one job: holdfast why JOB"
 _WHY = "holdfast why JOB"
 _JOBS_ON = "armadactl cancel node NODE -e EXECUTOR -a"
-ROOT = Verb(
+ROOT = ArmadaCommand(
     "armadactl",
     "armadactl controls Armada's queues and jobs; this one is Holdfast's.",
     flags=(
-        Flag("armadaUrl", Kind.TEXT, "Where the door is, as HOST:PORT."),
-        Flag("context", Kind.TEXT, "Context of the configuration file.", "c"),
-        Flag("config", Kind.TEXT, "Configuration file; without it $HOME/.armadactl.yaml."),
+        Flag("armadaUrl", FlagKind.TEXT, "Where the door is, as HOST:PORT."),
+        Flag("context", FlagKind.TEXT, "Context of the configuration file.", "c"),
+        Flag("config", FlagKind.TEXT, "Configuration file; without it $HOME/.armadactl.yaml."),
     ),
     verbs=(
-        Verb(
+        ArmadaCommand(
             "cancel",
             "Cancel jobs",
             verbs=(
@@ -76,14 +76,14 @@ ROOT = Verb(
                 nodes.CANCEL,
             ),
         ),
-        Verb(
+        ArmadaCommand(
             "create",
             "Create queues and retry policies of a file, or one that is named",
             policies.create_resources,
             flags=policies.RESOURCE_FLAGS,
             verbs=(queues.CREATE, policies.CREATE),
         ),
-        Verb(
+        ArmadaCommand(
             "delete",
             "Delete a queue or a retry policy",
             verbs=(
@@ -92,14 +92,14 @@ ROOT = Verb(
                 _not_here("executor", "<executor-name>", "Delete an executor", _NODES, "delete"),
             ),
         ),
-        Verb(
+        ArmadaCommand(
             "update",
             "Update queues and retry policies of a file, or one that is named",
             policies.update_resources,
             flags=policies.RESOURCE_FLAGS,
             verbs=(queues.UPDATE, policies.UPDATE),
         ),
-        Verb(
+        ArmadaCommand(
             "get",
             "Show queues and retry policies",
             verbs=(
@@ -112,20 +112,20 @@ ROOT = Verb(
                 _not_here("job-report", "<job-id>", "Show what it did about a job", _WHY, "get"),
             ),
         ),
-        Verb(
+        ArmadaCommand(
             "reprioritize",
             "Change the priority of jobs",
             verbs=(jobs.REPRIORITIZE_JOB, jobs.REPRIORITIZE_JOB_SET),
         ),
         jobs.SUBMIT_JOBS,
-        Verb("version", "Show which program this is", _version),
+        ArmadaCommand("version", "Show which program this is", _version),
         watching.WATCH,
-        Verb(
+        ArmadaCommand(
             "config",
             "Show and choose contexts of the configuration file; have a server read its own again",
             verbs=(contexts.USE, contexts.LIST, contexts.CURRENT, contexts.RELOAD),
         ),
-        Verb(
+        ArmadaCommand(
             "preempt",
             "Take the places of jobs",
             verbs=(
@@ -135,8 +135,10 @@ ROOT = Verb(
                 nodes.PREEMPT,
             ),
         ),
-        Verb("docs", "Say where what is written", _docs, flags=(Flag("to-stdout", Kind.FLAG, "Is accepted.", "p"),)),
-        Verb(
+        ArmadaCommand(
+            "docs", "Say where what is written", _docs, flags=(Flag("to-stdout", FlagKind.FLAG, "Is accepted.", "p"),)
+        ),
+        ArmadaCommand(
             "cordon",
             "Have queues start no more jobs",
             verbs=(
@@ -144,7 +146,7 @@ ROOT = Verb(
                 _not_here("executor", "<executor_name> <cordon_reason>", "Cordon an executor", _NODES, "cordon"),
             ),
         ),
-        Verb(
+        ArmadaCommand(
             "uncordon",
             "Have queues start jobs again",
             verbs=(

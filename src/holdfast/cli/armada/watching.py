@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.cli.armada.failure import Failed, Told
-from holdfast.cli.armada.line import Flag, Kind, Verb
+from holdfast.cli.armada.line import ArmadaCommand, Flag, FlagKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ _OF_PODS = frozenset({"lease_returned", "pending", "running", "ingress_info", "f
 _AGAIN_S = 5.0
 
 
-class Tally:
+class StateCounts:
     """How many jobs of a set are in which state."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ def _watch(asked: Invocation) -> int:
         raise Failed(told)
     asked.out(f"Watching job set {job_set}")
     asked.cli.stdout.flush()
-    tally = Tally()
+    tally = StateCounts()
     for message in _messages(asked, queue, job_set):
         if _is_over(asked, tally, message):
             break
@@ -116,7 +116,7 @@ def _is_final(asked: Invocation, error: grpc.RpcError, *, is_known: bool) -> boo
     return False
 
 
-def _is_over(asked: Invocation, tally: Tally, message: Told) -> bool:
+def _is_over(asked: Invocation, tally: StateCounts, message: Told) -> bool:
     """Write what an event says; returns whether that was the last one that is of interest."""
     kind = message.WhichOneof("events")
     if kind is None:
@@ -137,7 +137,7 @@ def _is_over(asked: Invocation, tally: Tally, message: Told) -> bool:
     return bool(asked.flags["exit-if-inactive"]) and tally.all_ended
 
 
-def _summary(tally: Tally, kind: str, name: str, event: Told) -> str:
+def _summary(tally: StateCounts, kind: str, name: str, event: Told) -> str:
     at = event.created.ToDatetime()
     told = f"{at:%b} {at.day:2d} {at:%H:%M:%S} | {tally.line()} | {name}, job id: {event.job_id}"
     requestor = getattr(event, "requestor", "")
@@ -146,16 +146,16 @@ def _summary(tally: Tally, kind: str, name: str, event: Told) -> str:
     return f"{told} pod: {event.pod_number}" if kind in _OF_PODS else told
 
 
-WATCH = Verb(
+WATCH = ArmadaCommand(
     "watch",
     "Show what becomes of the jobs of a job set",
     _watch,
     "<queue> <job-set>",
     2,
     (
-        Flag("raw", Kind.FLAG, "Write events as JSON."),
-        Flag("exit-if-inactive", Kind.FLAG, "End when no job is active."),
-        Flag("force-new-events", Kind.FLAG, "Is accepted, and has no effect."),
-        Flag("force-legacy-events", Kind.FLAG, "Is accepted, and has no effect."),
+        Flag("raw", FlagKind.FLAG, "Write events as JSON."),
+        Flag("exit-if-inactive", FlagKind.FLAG, "End when no job is active."),
+        Flag("force-new-events", FlagKind.FLAG, "Is accepted, and has no effect."),
+        Flag("force-legacy-events", FlagKind.FLAG, "Is accepted, and has no effect."),
     ),
 )

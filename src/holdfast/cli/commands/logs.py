@@ -19,9 +19,9 @@ from holdfast.cli.watching.follow import (
     BOTH,
     ENDED,
     Follower,
+    LogSelection,
     Part,
     RankLog,
-    Shown,
     many_ranks,
     outputs,
     ranks_of,
@@ -181,7 +181,9 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
         ranks = None if rank is None else (rank,)
         if options.follow and attempt is None:
             begin = job.attempt or 1
-            shown = Shown(begin, ranks, not options.every, "", tail, _streams(options), since, options.timestamps)
+            shown = LogSelection(
+                begin, ranks, not options.every, "", tail, _streams(options), since, options.timestamps
+            )
             _follow_job(Follower(client, job.id, cli, shown), cli)
         elif job.attempts or attempt is not None:
             found = _attempt(job, attempt or job.attempt)
@@ -219,7 +221,7 @@ def _logs_of_jobs(options: LogsOptions, names: Sequence[str], asked: Excerpt, cl
 def _beside(
     client: "Client", job: "JobSummary | ChildView", options: LogsOptions, asked: Excerpt, cli: Cli
 ) -> Follower:
-    shown = Shown(
+    shown = LogSelection(
         job.attempt or 1,
         newest=not options.every,
         of=job.name,

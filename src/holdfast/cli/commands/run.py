@@ -285,7 +285,7 @@ def _is_file(policy: str) -> bool:
 def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> JobView:
     """Print the job's progress until it ends or waits for a person."""
     with live_line(cli) as (line, above):
-        follower, pending, status = Follower(client, job_id, above), _Pending(above), _Status(client, line, cli.now)
+        follower, pending, status = Follower(client, job_id, above), _Pending(above), _StatusLine(client, line, cli.now)
         pace = Polling(cli.sleep, first_s=0.02, longest_s=0.25)
         while (job := follower.look()).state not in ENDED:
             if interrupts.wants_cancel():
@@ -301,7 +301,7 @@ def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> Jo
         return job
 
 
-class _Status:
+class _StatusLine:
     """Keeps the live line below what the job prints; on a terminal only, and once the job takes a while."""
 
     def __init__(self, client: Client, line: LiveLine, now: Callable[[], float]) -> None:

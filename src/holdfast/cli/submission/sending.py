@@ -29,7 +29,7 @@ _LARGEST = 15 << 20
 """Bytes of one request; a server takes 16 MiB."""
 
 
-class Created(NamedTuple):
+class NewWork(NamedTuple):
     """Work that is made of jobs, and new."""
 
     noun: NounName
@@ -41,7 +41,7 @@ class Created(NamedTuple):
 class Submitted:
     """What was accepted, in the order of the files."""
 
-    owners: Sequence[Created]
+    owners: Sequence[NewWork]
     """Work that is made of jobs, but arrays."""
     jobs: Sequence[BulkItem]
     arrays: Sequence[BulkItem] = ()
@@ -64,7 +64,7 @@ def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenie
     jobs = [manifest for manifest in manifests if manifest.noun == Noun.JOB]
     if owners and len(manifests) > 1:
         _check(client, owners, _parts(jobs) or [()], lenient=lenient)
-    created: dict[int, Created] = {}
+    created: dict[int, NewWork] = {}
     items: dict[int, BulkItem] = {}
     for part in in_order(manifests):
         several = [place for place in part if manifests[place].noun == Noun.JOB]
@@ -79,14 +79,14 @@ def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenie
     return Submitted([created[place] for place in sorted(created)], jobs_alone, arrays)
 
 
-def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> Created:
+def _create(client: Client, manifest: Manifest, cli: Cli, *, lenient: bool) -> NewWork:
     noun = manifest.noun or Noun.JOB_SET
     try:
         answer = resource_writer(client, noun, lenient=lenient).create(manifest.value)
     except HoldfastError as error:
         raise located_set(error, [manifest], lenient=lenient) from error
     tell_warnings(getattr(answer, "warnings", ()), manifest, cli)
-    return Created(noun, answer.id, answer.name)
+    return NewWork(noun, answer.id, answer.name)
 
 
 def submit_jobs(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenient: bool = False) -> list[BulkItem]:

@@ -177,7 +177,7 @@ def outputs(cli: Cli, *, many: bool, of: str = "") -> Mapping[bool, Prefixed]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LogSelection:
     """What is printed of a job."""
 
     begin: int = 1
@@ -201,7 +201,7 @@ class Shown:
 class Follower:
     """Prints a job's progress since the last look."""
 
-    def __init__(self, client: Client, job_id: str, cli: Cli, shown: Shown = Shown()) -> None:
+    def __init__(self, client: Client, job_id: str, cli: Cli, shown: LogSelection = LogSelection()) -> None:
         """Remember which job to look at, and what to print of it."""
         self._of = shown.of
         self._client = client

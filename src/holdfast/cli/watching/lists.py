@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli import exit_codes
 from holdfast.cli.nouns import Noun
-from holdfast.cli.printing import TABLES, Thing, json_line, plain, print_csv
+from holdfast.cli.printing import TABLES, Printable, json_line, plain, print_csv
 from holdfast.cli.render.custom_columns import custom_table, is_custom, read_columns
 from holdfast.cli.render.output import Output
 from holdfast.cli.screen.sheet import Sheet
@@ -180,7 +180,7 @@ class _Appended:
 class _Deleted:
     """A thing that is no longer there: what was last known of it, and a state that says so."""
 
-    def __init__(self, thing: Thing) -> None:
+    def __init__(self, thing: Printable) -> None:
         self._thing = thing
 
     def model_dump(self, *, mode: str = "json", by_alias: bool | None = None) -> dict[str, Any]:
@@ -199,5 +199,5 @@ def _with_states(
     }
 
 
-def _lasting(thing: Thing) -> dict[str, Any]:
+def _lasting(thing: Printable) -> dict[str, Any]:
     return {name: value for name, value in plain(thing).items() if name not in _ALWAYS_NEW}

@@ -15,7 +15,7 @@ from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.gang.conclude import Judgement, next_due, shape_of
-from holdfast.domain.workloads.gang.flight import Flight, Surroundings
+from holdfast.domain.workloads.gang.flight import AttemptContext, Flight
 from holdfast.domain.workloads.gang.reconcile import Intervention, Observed
 from holdfast.ports.requests import Request, RequestKind
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace, Taking
-    from holdfast.controller.policy_catalog import Judging
+    from holdfast.controller.policy_catalog import PolicyJudge
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Run
     from holdfast.domain.placement.fit import PlaceKey
@@ -55,7 +55,7 @@ class Gangs:
         self,
         state: ControllerState,
         store: ControllerStore,
-        judging: Judging,
+        judging: PolicyJudge,
         *,
         alive: Callable[[str], bool],
         lease_s: float | None,
@@ -77,7 +77,7 @@ class Gangs:
         self._judging = judging
         self._groups: BoundedCache[GroupKey] = BoundedCache(_MOST_GROUPS)
         limits = judging.catalog.handler_limits
-        self._around = Surroundings(
+        self._around = AttemptContext(
             alive, state.engines, self._judge, limits, state.since, lease_s or 0.0, state.token_digest
         )
         self.changed: Callable[[Job], None] = lambda _: None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from holdfast.controller.kind import JobKind, OwnerKind, Pace
-    from holdfast.controller.policy_catalog import Judging
+    from holdfast.controller.policy_catalog import PolicyJudge
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import SetWork
     from holdfast.controller.workloads.owners import OwnerRules
@@ -47,7 +47,7 @@ class Wiring(Struct, frozen=True, kw_only=True):
 
     state: ControllerState
     store: ControllerStore
-    judging: Judging
+    judging: PolicyJudge
     pods: PodSettings
     alive: Callable[[str], bool]
     """Whether an executor is known and within its lease."""

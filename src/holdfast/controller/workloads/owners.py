@@ -12,7 +12,7 @@ from holdfast.compiled.codec import load_change
 from holdfast.compiled.workloads import needs_of
 from holdfast.controller.kind import ForEach, Pace
 from holdfast.controller.workloads.memory import Work
-from holdfast.controller.workloads.submissions import Submissions
+from holdfast.controller.workloads.submissions import ChildSubmitter
 from holdfast.domain.notifications.notification import of_owner
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import GANG
@@ -79,7 +79,7 @@ class Owners(Generic[R, S]):
         self._rules = rules
         self._state = state
         self._store = store
-        self._submissions = Submissions(state, store)
+        self._submissions = ChildSubmitter(state, store)
 
     # what a kind may add
 

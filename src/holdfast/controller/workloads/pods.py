@@ -13,9 +13,9 @@ from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.pods import (
     CRASH_BACKOFF,
     Barrier,
-    Judging,
-    Patience,
+    DecisionInputs,
     PodFacts,
+    TimeLimits,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Pods:
     def __init__(
         self,
         state: ControllerState,
-        judging: policy_catalog.Judging,
+        judging: policy_catalog.PolicyJudge,
         sets: Mapping[str, SetWork],
         plans: Plans,
         *,
@@ -75,7 +75,7 @@ class Pods:
         """Begin a look at the pods of a job."""
         plan, spec, catalog = self._plans.of(active.job, active.spec), active.spec, self._judging.catalog
         warned_s = 0.0 if spec.warning is None else spec.warning.before_s
-        patience = Patience(warned_s + spec.grace_s + self._patience_s, catalog.starts_within_s(active.job.queue))
+        patience = TimeLimits(warned_s + spec.grace_s + self._patience_s, catalog.starts_within_s(active.job.queue))
         facts = PodFacts(
             job=active.job,
             attempt=active.attempt,
@@ -103,13 +103,13 @@ class Pods:
         uncounted = state.restarts - state.restarts_counted
         return Barrier(state.in_place_previous, state.in_place_current, uncounted)
 
-    def _judged(self, plan: PodPlan, run: Run, now: float) -> Judging:
+    def _judged(self, plan: PodPlan, run: Run, now: float) -> DecisionInputs:
         judging = self._judging
         ruleset = judging.named(plan.policies, self._state.capacity.places.values(), now)
         refusals = judging.shortages.refusals([run])
         if not plan.policies:
-            return Judging(ruleset, refusals=refusals)
-        return Judging(ruleset, judging.draw(), judging.losses.suspicion(run.job_id, [run]), refusals)
+            return DecisionInputs(ruleset, refusals=refusals)
+        return DecisionInputs(ruleset, judging.draw(), judging.losses.suspicion(run.job_id, [run]), refusals)
 
     def _useless(self, kept: Run) -> bool:
         """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""

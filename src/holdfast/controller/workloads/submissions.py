@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import ControllerStore
 
 
-class Submissions:
+class ChildSubmitter:
     """Submits the jobs of workloads, of any kind."""
 
     def __init__(self, state: ControllerState, store: ControllerStore) -> None:

@@ -12,7 +12,7 @@ from holdfast.errors import Problem
 _NOT_IN_LABEL = re.compile(r"[^a-z0-9]+")
 
 
-class JobName(Struct, frozen=True):
+class FlusterJobName(Struct, frozen=True):
     """What a job is called."""
 
     full: str
@@ -23,7 +23,7 @@ class JobName(Struct, frozen=True):
     """What it is called where names are DNS labels."""
 
 
-def read_name(name: str, parent_job_id: str, problems: list[Problem]) -> JobName | None:
+def read_name(name: str, parent_job_id: str, problems: list[Problem]) -> FlusterJobName | None:
     """Read what a job is called; ``None`` when anything was wrong.
 
     Args:
@@ -43,7 +43,7 @@ def read_name(name: str, parent_job_id: str, problems: list[Problem]) -> JobName
         problems.append(Problem("parent_job_id", f"{name!r} is not below {parent_job_id!r}", hint=hint))
     if len(problems) > before:
         return None
-    return JobName(name, parent_job_id or parent_of(name), _label(name))
+    return FlusterJobName(name, parent_job_id or parent_of(name), _label(name))
 
 
 def parent_of(name: str) -> str:

@@ -47,7 +47,7 @@ _HIGHEST_CODE, _HIGHEST_SIGNAL = 255, 64
 _MS = 1000
 
 
-class Limits(Struct, frozen=True):
+class RetryLimits(Struct, frozen=True):
     """How many retries a job can have of each kind."""
 
     failure: int
@@ -144,10 +144,10 @@ def retry_warnings(given: Mapping[str, Any] | None) -> list[Problem]:
     return found
 
 
-def limits_of(spec: JobSpec) -> Limits | None:
+def limits_of(spec: JobSpec) -> RetryLimits | None:
     """Return the limits that a job came in with, the controller's defaults among them; ``None`` of any other job."""
     policy = next((policy for policy in spec.inline_policies if policy.name == POLICY), None)
     if policy is None:
         return None
     limits = {rule.name: rule.retry_limit or 0 for rule in policy.rules}
-    return Limits(limits.get(FAILURE, 0), limits.get(PREEMPTION, 0))
+    return RetryLimits(limits.get(FAILURE, 0), limits.get(PREEMPTION, 0))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import JobSpec
 
 
-class State(IntEnum):
+class FlusterState(IntEnum):
     """``JobState``, with its numbers."""
 
     UNSPECIFIED = 0
@@ -53,23 +53,31 @@ class Charged(StrEnum):
     """No place was found in time."""
 
 
-FINISHED = frozenset({State.SUCCEEDED, State.FAILED, State.KILLED, State.WORKER_FAILED, State.UNSCHEDULABLE})
+FINISHED = frozenset(
+    {
+        FlusterState.SUCCEEDED,
+        FlusterState.FAILED,
+        FlusterState.KILLED,
+        FlusterState.WORKER_FAILED,
+        FlusterState.UNSCHEDULABLE,
+    }
+)
 _OF_THE_WORKER = frozenset({Charged.PREEMPTION, Charged.NOBODY})
 _PREPARING = frozenset(
     {AttemptStatus.PREPARING, AttemptStatus.PREPARED, AttemptStatus.CREATING, AttemptStatus.SCHEDULED}
 )
 _STATES = {
-    Charged.FAILURE: State.FAILED,
-    Charged.PREEMPTION: State.WORKER_FAILED,
-    Charged.NOBODY: State.WORKER_FAILED,
-    Charged.USER: State.KILLED,
-    Charged.UNSCHEDULABLE: State.UNSCHEDULABLE,
+    Charged.FAILURE: FlusterState.FAILED,
+    Charged.PREEMPTION: FlusterState.WORKER_FAILED,
+    Charged.NOBODY: FlusterState.WORKER_FAILED,
+    Charged.USER: FlusterState.KILLED,
+    Charged.UNSCHEDULABLE: FlusterState.UNSCHEDULABLE,
 }
 _OF_JOBS = {
-    JobState.RUNNING: State.RUNNING,
-    JobState.SUCCEEDED: State.SUCCEEDED,
-    JobState.FAILED: State.FAILED,
-    JobState.CANCELLED: State.KILLED,
+    JobState.RUNNING: FlusterState.RUNNING,
+    JobState.SUCCEEDED: FlusterState.SUCCEEDED,
+    JobState.FAILED: FlusterState.FAILED,
+    JobState.CANCELLED: FlusterState.KILLED,
 }
 _MS = 1000
 
@@ -150,13 +158,13 @@ def _counts(attempt: Attempt) -> bool:
     return attempt.ending is Ending.FAILED and not held
 
 
-def _state(job: Job, current: Attempt | None) -> State:
+def _state(job: Job, current: Attempt | None) -> FlusterState:
     if job.state is JobState.FAILED and current is not None and current.failure is not None:
         return _STATES[charged(current.failure)]
     prepared = current is None or current.started_at is not None or current.status not in _PREPARING
     if job.state is JobState.RUNNING and not prepared:
-        return State.BUILDING
-    return _OF_JOBS.get(job.state, State.PENDING)
+        return FlusterState.BUILDING
+    return _OF_JOBS.get(job.state, FlusterState.PENDING)
 
 
 def _attempt(attempt: Attempt, spec: JobSpec) -> dict[str, Any]:
@@ -184,12 +192,12 @@ def _of_current(attempt: Attempt, runs: Sequence[Run]) -> dict[str, Any]:
     return found if attempt.started_at is None else {**found, "started_at_ms": _ms(attempt.started_at)}
 
 
-def _of_end(job: Job, state: State, spec: JobSpec, current: Attempt | None) -> dict[str, Any]:
+def _of_end(job: Job, state: FlusterState, spec: JobSpec, current: Attempt | None) -> dict[str, Any]:
     found: dict[str, Any] = {"finished_at_ms": _ms(job.ended_at)}
-    if state is State.SUCCEEDED:
+    if state is FlusterState.SUCCEEDED:
         return {**found, "exit_code": 0}
     failure = None if current is None else current.failure
-    if state is State.KILLED or failure is None:
+    if state is FlusterState.KILLED or failure is None:
         return {**found, "error": job.reason}
     code = _exit_code(failure)
     found["error"] = _error(failure, spec)
@@ -218,12 +226,12 @@ def _error(failure: Failure, spec: JobSpec) -> str:
     return in_full(failure)
 
 
-def _message(job: Job, state: State, spec: JobSpec, settings: RetrySettings) -> str:
+def _message(job: Job, state: FlusterState, spec: JobSpec, settings: RetrySettings) -> str:
     """Say what it waits for, and what else limits its retries."""
     said = []
-    if state is State.RUNNING and job.cancel_requested:
+    if state is FlusterState.RUNNING and job.cancel_requested:
         said.append("being terminated")
-    elif state is State.PENDING and job.reason:
+    elif state is FlusterState.PENDING and job.reason:
         said.append(f"held: {job.reason}" if job.state is JobState.HELD else job.reason)
     cap, limits = settings.global_max_retries, limits_of(spec)
     if cap is not None and limits is not None and cap < max(limits.failure, limits.preemption) and not job.terminal:

@@ -29,7 +29,7 @@ _EXTRA = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _KEPT = re.compile(r"(?:file://.*/)?([0-9a-f]{64})")
 
 
-class Setup(Struct, frozen=True):
+class CallSettings(Struct, frozen=True):
     """What the operator chose for calls."""
 
     command: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def known_bundle(given: Mapping[str, Any], problems: list[Problem]) -> Input | N
     return None
 
 
-class World(Struct, frozen=True):
+class CallRuntime(Struct, frozen=True):
     """What a job needs beside what it is sent."""
 
     command: tuple[str, ...]
@@ -74,7 +74,9 @@ class World(Struct, frozen=True):
         }
 
 
-def world_of(given: Mapping[str, Any], setup: Setup, problems: list[Problem], *, has_bundle: bool) -> World:
+def world_of(
+    given: Mapping[str, Any], setup: CallSettings, problems: list[Problem], *, has_bundle: bool
+) -> CallRuntime:
     """Read what a job needs.
 
     Args:
@@ -93,7 +95,7 @@ def world_of(given: Mapping[str, Any], setup: Setup, problems: list[Problem], *,
     by = ("--by", setup.installer) if setup.installer else ()
     prepare = Preparation((*setup.command, "--install", *by, *index, *wanted), setup.limit_s) if wanted else None
     ports = tuple(map(port_variable, given.get("ports", ())))
-    return World(setup.command, prepare, ports)
+    return CallRuntime(setup.command, prepare, ports)
 
 
 def _packages(named: Sequence[str], problems: list[Problem]) -> Sequence[str]:

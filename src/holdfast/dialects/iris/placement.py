@@ -21,18 +21,18 @@ _OF_DEVICES = ("device-type", "device-variant", "preemptible")
 _ANY_GPU = ("", "auto")
 
 
-class Needs(Struct, frozen=True):
+class TaskResources(Struct, frozen=True):
     """What each task needs."""
 
     amounts: Resources
     gpus: GpuSelector = ANY
 
 
-def read_resources(fields: Fields) -> Needs:
+def read_resources(fields: Fields) -> TaskResources:
     """Read what each task needs; disk is not counted here, as all that a machine has is there for everybody."""
     part = fields.nested("resources")
     if part is None:
-        return Needs(Resources(cpu_m=0))
+        return TaskResources(Resources(cpu_m=0))
     cpu = part.integer("cpu_millicores", low=0, high=_MOST_MILLICORES)
     memory = part.integer("memory_bytes", low=0, high=_MOST)
     part.integer("disk_bytes", low=0, high=_MOST)
@@ -45,7 +45,7 @@ def read_resources(fields: Fields) -> Needs:
         part.problem("device.gpu.count", f"must be at least 1, not {count}")
     variant = str((gpu or {}).get("variant") or "")
     chosen = ANY if variant in _ANY_GPU else GpuSelector(type=f"*{variant}*")
-    return Needs(Resources(cpu_m=cpu or 0, memory=memory or 0, gpu=max(0, count)), chosen)
+    return TaskResources(Resources(cpu_m=cpu or 0, memory=memory or 0, gpu=max(0, count)), chosen)
 
 
 def read_constraints(fields: Fields) -> dict[str, str]:

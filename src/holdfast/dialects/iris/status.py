@@ -28,7 +28,7 @@ COMPLETED = "completed: nothing more is to run"
 _MS = 1000
 
 
-class State(IntEnum):
+class IrisState(IntEnum):
     """``JobState`` and ``TaskState``, which have the same numbers."""
 
     PENDING = 1
@@ -44,12 +44,14 @@ class State(IntEnum):
     COSCHED_FAILED = 11
 
 
-FINISHED = frozenset({State.SUCCEEDED, State.FAILED, State.KILLED, State.WORKER_FAILED, State.UNSCHEDULABLE})
+FINISHED = frozenset(
+    {IrisState.SUCCEEDED, IrisState.FAILED, IrisState.KILLED, IrisState.WORKER_FAILED, IrisState.UNSCHEDULABLE}
+)
 _OF_JOBS = {
-    JobState.RUNNING: State.RUNNING,
-    JobState.SUCCEEDED: State.SUCCEEDED,
-    JobState.FAILED: State.FAILED,
-    JobState.CANCELLED: State.KILLED,
+    JobState.RUNNING: IrisState.RUNNING,
+    JobState.SUCCEEDED: IrisState.SUCCEEDED,
+    JobState.FAILED: IrisState.FAILED,
+    JobState.CANCELLED: IrisState.KILLED,
 }
 _CANCELLED, _FAILED = frozenset({JobState.CANCELLED}), frozenset({JobState.FAILED})
 STORED_AS = {
@@ -63,26 +65,26 @@ STORED_AS = {
 }
 """In which of our states jobs may be that are in one of Iris', by its name; which of them are, ``job_state`` says."""
 _OF_FAILURES = {
-    Charged.PREEMPTION: State.WORKER_FAILED,
-    Charged.NOBODY: State.WORKER_FAILED,
-    Charged.UNSCHEDULABLE: State.UNSCHEDULABLE,
+    Charged.PREEMPTION: IrisState.WORKER_FAILED,
+    Charged.NOBODY: IrisState.WORKER_FAILED,
+    Charged.UNSCHEDULABLE: IrisState.UNSCHEDULABLE,
 }
 
 
-def job_state(job: Job, last: Attempt | None) -> State:
+def job_state(job: Job, last: Attempt | None) -> IrisState:
     """Return the state of a job, of which the last attempt is known if it has failed."""
     if job.state is JobState.CANCELLED:
         return _declared(job)
     if job.state is JobState.FAILED and last is not None and last.failure is not None:
-        return _OF_FAILURES.get(charged(last.failure), State.FAILED)
-    return _OF_JOBS.get(job.state, State.PENDING)
+        return _OF_FAILURES.get(charged(last.failure), IrisState.FAILED)
+    return _OF_JOBS.get(job.state, IrisState.PENDING)
 
 
-def _declared(job: Job) -> State:
+def _declared(job: Job) -> IrisState:
     """Return as what a job ends that was cancelled, which the reason tells."""
     if job.reason.startswith(KICKED):
-        return State.FAILED
-    return State.SUCCEEDED if job.reason == COMPLETED else State.KILLED
+        return IrisState.FAILED
+    return IrisState.SUCCEEDED if job.reason == COMPLETED else IrisState.KILLED
 
 
 def job_status(job: Job, last: Attempt | None, runs: Sequence[Run]) -> dict[str, Any]:
@@ -96,17 +98,17 @@ def job_status(job: Job, last: Attempt | None, runs: Sequence[Run]) -> dict[str,
     state = job_state(job, last)
     tasks = [_task_state(job, state, last, _of_rank(runs, last, rank)) for rank in range(job.gang)]
     failures, preemptions = _counts(job, last, state)
-    error = _error_of(job, last) if state in FINISHED and state is not State.SUCCEEDED else ""
+    error = _error_of(job, last) if state in FINISHED and state is not IrisState.SUCCEEDED else ""
     return {
         "job_id": job.group,
         "name": job.group,
         "state": int(state),
         "error": error,
-        "pending_reason": job.reason if state is State.PENDING else error,
+        "pending_reason": job.reason if state is IrisState.PENDING else error,
         "failure_count": failures,
         "preemption_count": preemptions,
         "task_count": job.gang,
-        "completed_count": tasks.count(State.SUCCEEDED) + tasks.count(State.KILLED),
+        "completed_count": tasks.count(IrisState.SUCCEEDED) + tasks.count(IrisState.KILLED),
         "task_state_counts": {one.name.lower(): tasks.count(one) for one in dict.fromkeys(tasks)},
         "submitted_at": _at(job.submitted_at),
         "submitting_user": job.submitted_by,
@@ -138,30 +140,30 @@ def task_status(job: Job, rank: int, attempts: Sequence[Attempt], runs: Sequence
         "backend_id": "default",
         "cluster": "local",
         "can_be_scheduled": not job.terminal,
-        "pending_reason": job.reason if state is State.PENDING else "",
+        "pending_reason": job.reason if state is IrisState.PENDING else "",
     }
     if told:
         same = ("worker_id", "exit_code", "error", "started_at", "finished_at")
         found |= {name: told[-1][name] for name in same if name in told[-1]}
-    if state is State.KILLED or (state is State.FAILED and job.state is JobState.CANCELLED):
+    if state is IrisState.KILLED or (state is IrisState.FAILED and job.state is JobState.CANCELLED):
         found["error"] = _error_of(job, last)
     return found
 
 
-def _task_state(job: Job, state: State, last: Attempt | None, run: Run | None) -> State:
+def _task_state(job: Job, state: IrisState, last: Attempt | None, run: Run | None) -> IrisState:
     """Return the state of a task from its job's, its last attempt and its run in that."""
     if run is not None and run.outcome is not None and run.outcome.succeeded and not _waits(job):
-        return State.SUCCEEDED
-    if state is State.FAILED and run is not None and _cascaded(run):
-        return State.COSCHED_FAILED
-    if state is State.WORKER_FAILED and last is not None and _was_preempted(last.failure):
-        return State.PREEMPTED
-    if state is not State.RUNNING:
+        return IrisState.SUCCEEDED
+    if state is IrisState.FAILED and run is not None and _cascaded(run):
+        return IrisState.COSCHED_FAILED
+    if state is IrisState.WORKER_FAILED and last is not None and _was_preempted(last.failure):
+        return IrisState.PREEMPTED
+    if state is not IrisState.RUNNING:
         return state
     if run is None or run.status is RunStatus.PENDING:
-        return State.ASSIGNED
+        return IrisState.ASSIGNED
     started = run.started_at is not None or (last is not None and last.started_at is not None)
-    return State.RUNNING if started else State.BUILDING
+    return IrisState.RUNNING if started else IrisState.BUILDING
 
 
 def _was_preempted(failure: Failure | None) -> bool:
@@ -183,29 +185,29 @@ def _attempt(job: Job, one: Attempt, run: Run | None) -> dict[str, Any]:
         "state": int(state),
         "exit_code": code or 0,
         "error": "",
-        "is_worker_failure": state in {State.WORKER_FAILED, State.PREEMPTED},
+        "is_worker_failure": state in {IrisState.WORKER_FAILED, IrisState.PREEMPTED},
         "attempt_uid": "" if run is None else run.uid,
         "node_name": "" if run is None else run.node,
         **_times(one.started_at if run is None else run.started_at, one.ended_at if run is None else run.ended_at),
     }
-    if state not in {State.SUCCEEDED, State.RUNNING, State.BUILDING, State.ASSIGNED, State.PENDING}:
+    if state not in {IrisState.SUCCEEDED, IrisState.RUNNING, IrisState.BUILDING, IrisState.ASSIGNED, IrisState.PENDING}:
         found["error"] = _told(failure) if failure is not None else one.message or job.reason
     return found
 
 
-def _attempt_state(job: Job, one: Attempt, run: Run | None) -> State:
+def _attempt_state(job: Job, one: Attempt, run: Run | None) -> IrisState:
     if run is not None and run.outcome is not None and run.outcome.succeeded:
-        return State.SUCCEEDED
+        return IrisState.SUCCEEDED
     if one.ending is None:
         return _task_state(job, job_state(job, one), one, run)
     failure = one.failure
     if failure is None or one.ending is not Ending.FAILED or failure.cause is Cause.USER_CANCELLED:
         return _declared(job)
     if _was_preempted(failure):
-        return State.PREEMPTED
+        return IrisState.PREEMPTED
     if run is not None and _cascaded(run):
-        return State.COSCHED_FAILED
-    return _OF_FAILURES.get(charged(failure), State.FAILED)
+        return IrisState.COSCHED_FAILED
+    return _OF_FAILURES.get(charged(failure), IrisState.FAILED)
 
 
 def _cascaded(run: Run) -> bool:
@@ -219,14 +221,14 @@ def _of_rank(runs: Sequence[Run], attempt: Attempt | None, rank: int) -> Run | N
     return max(found, key=lambda run: run.dispatch, default=None)
 
 
-def _counts(job: Job, last: Attempt | None, state: State) -> tuple[int, int]:
+def _counts(job: Job, last: Attempt | None, state: IrisState) -> tuple[int, int]:
     """Count failed attempts and lost ones: those that were retried, and the last one if it was not."""
     failures, preemptions = (job.counters.get(f"{POLICY}/{rule}", 0) for rule in (FAILURE, PREEMPTION))
     if job.state is JobState.FAILED and last is not None and last.failure is not None:
         whose = charged(last.failure)
         failures += whose is Charged.FAILURE
         preemptions += whose is Charged.PREEMPTION
-    return failures + (job.state is JobState.CANCELLED and state is State.FAILED), preemptions
+    return failures + (job.state is JobState.CANCELLED and state is IrisState.FAILED), preemptions
 
 
 def _error_of(job: Job, last: Attempt | None) -> str:

@@ -26,7 +26,7 @@ _READ_AT_MOST = 100_000
 """Items of any list here; longer ones are refused unread."""
 
 
-class _Status(StrEnum):
+class _ConditionStatus(StrEnum):
     FALSE = "False"
     TRUE = "True"
     UNKNOWN = "Unknown"
@@ -136,7 +136,7 @@ def _read_conditions(fields: Fields, notes: ManifestNotes) -> frozenset[tuple[st
         for message in qualified_name(type_):
             notes.invalid(pattern.at("type"), type_, message)
         # The API server fills in True before it validates.
-        status = one_of(pattern, notes, "status", _Status) or _Status.TRUE
+        status = one_of(pattern, notes, "status", _ConditionStatus) or _ConditionStatus.TRUE
         pattern.finish()
         found.add((type_, status.value))
     return frozenset(found)

@@ -13,7 +13,7 @@ from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
     from holdfast.domain.access.people import Principal
-    from holdfast.domain.access.places import Place
+    from holdfast.domain.access.places import WorkScope
 
 ROOT_UID = 0
 LONGEST_SUBJECT = 255
@@ -70,7 +70,7 @@ class Seen(Struct, frozen=True):
     """The number of the owner's Unix account, where there is one: an earlier account of its name was somebody else."""
     everyones: bool = False
     """Whosever it is."""
-    places: tuple[Place, ...] | None = None
+    places: tuple[WorkScope, ...] | None = None
     """Only what is in one of these; ``None``: wherever it is."""
 
 

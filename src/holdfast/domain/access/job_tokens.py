@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.access.grants import Right
 from holdfast.domain.access.people import Limit, Role, Scope
-from holdfast.domain.access.places import Place
+from holdfast.domain.access.places import WorkScope
 
 BEGINS = "hfj_"
 """What the text of one begins with: then come the uid of the run, an underscore and the secret."""
@@ -29,7 +29,7 @@ def limit_of(job_id: str, group: str, *, submits: bool) -> Limit:
     return Limit(
         Role.USER,
         (
-            Scope(below, WORK, Place(group=f"{group}/")),
-            Scope(own, WORK, Place(job=job_id)),
+            Scope(below, WORK, WorkScope(group=f"{group}/")),
+            Scope(own, WORK, WorkScope(job=job_id)),
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from holdfast.domain.access.places import Place  # noqa: TC001 - the record looks it up
+from holdfast.domain.access.places import WorkScope  # noqa: TC001 - the record looks it up
 from holdfast.domain.record import Struct
 
 
@@ -47,7 +47,7 @@ class Scope(Struct, frozen=True):
     """None: all."""
     kind: str = ""
     """Of things; ``job`` is all work, and empty is everything."""
-    place: Place | None = None
+    place: WorkScope | None = None
     """Only of work that is there; ``None``: wherever it is."""
 
     def __str__(self) -> str:

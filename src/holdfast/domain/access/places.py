@@ -6,7 +6,7 @@ from holdfast.domain.access.group import Grouped
 from holdfast.domain.record import Struct
 
 
-class Place(Struct, frozen=True):
+class WorkScope(Struct, frozen=True):
     """Where work is; of what is set here both must hold."""
 
     queue: str = ""

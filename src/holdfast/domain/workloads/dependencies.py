@@ -26,7 +26,7 @@ _NAMED = 3
 """Things a reason names before it counts the others."""
 
 
-class Target:
+class DependencyKind:
     """What can be waited for: every kind of work, by its name."""
 
     JOB = JOB.name

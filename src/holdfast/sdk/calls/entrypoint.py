@@ -36,7 +36,7 @@ _WRITTEN = re.compile(rb"#python=(\d+\.\d+)$")
 _LONGEST_TRAILER = 32
 
 
-class Unreadable(Exception):
+class UnreadableCall(Exception):
     """What was sent cannot be read here."""
 
 
@@ -100,7 +100,7 @@ def _called(path: str) -> object:
     except Exception as error:
         whose = f"; Python {by} pickled it" if by else ""
         msg = f"the entry point could not be read by Python {here} in the job{whose}: {type(error).__name__}: {error}"
-        raise Unreadable(msg) from error
+        raise UnreadableCall(msg) from error
     if isinstance(sent, tuple):
         function, arguments, named = sent
         return function(*arguments, **named)

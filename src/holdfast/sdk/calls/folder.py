@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InvalidRequest, Unavailable
 from holdfast.sdk.calls import worker
-from holdfast.sdk.calls.outcome import Outcome, TooLarge, read_outcome
+from holdfast.sdk.calls.outcome import CallOutcome, TooLarge, read_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _ID_BYTES = 12
 
 
-class Calls:
+class CallFolder:
     """A directory with a folder for each call."""
 
     def __init__(self, place: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -131,11 +131,11 @@ class Call:
         with suppress(OSError):
             (self.folder / "job").write_text(job_id)
 
-    def outcome(self, attempt: int, rank: int = 0) -> Outcome | None:
+    def outcome(self, attempt: int, rank: int = 0) -> CallOutcome | None:
         """Read what a run of it left, if anything."""
         return read_outcome(str(self.folder / worker.outcome_name(attempt, rank)))
 
-    def last_outcome(self) -> Outcome | None:
+    def last_outcome(self) -> CallOutcome | None:
         """Read what the last run of its first rank left, of those that left anything."""
         numbers = [int(path.name.split(".")[1]) for path in self.folder.glob("outcome.*.0")]
         return self.outcome(max(numbers)) if numbers else None

@@ -45,7 +45,7 @@ class RemoteTraceback(Exception):
         return f'\n"""\n{self.text}"""'
 
 
-class Outcome:
+class CallOutcome:
     """How a call ended."""
 
     def __init__(self, *, ok: bool, body: bytes, summary: str = "", trace: str = "") -> None:
@@ -79,17 +79,17 @@ class Outcome:
         raise found from RemoteTraceback(self.trace)
 
 
-def read_outcome(path: str) -> Outcome | None:
+def read_outcome(path: str) -> CallOutcome | None:
     """Read an outcome; ``None`` if the run left none."""
     try:
         with open(path, "rb") as file:
             ok, summary, trace = load(file)
-            return Outcome(ok=ok, body=file.read(), summary=summary, trace=trace)
+            return CallOutcome(ok=ok, body=file.read(), summary=summary, trace=trace)
     except FileNotFoundError:
         return None
 
 
-def of_value(value: object, most: int) -> Outcome:
+def of_value(value: object, most: int) -> CallOutcome:
     """Write down what a call returned.
 
     Raises:
@@ -99,10 +99,10 @@ def of_value(value: object, most: int) -> Outcome:
     if len(body) > most:
         msg = f"the result takes {len(body)} bytes, and {most} are allowed; write it to a file, or raise max_bytes"
         raise TooLarge(msg)
-    return Outcome(ok=True, body=body)
+    return CallOutcome(ok=True, body=body)
 
 
-def of_error(error: BaseException, most: int) -> Outcome:
+def of_error(error: BaseException, most: int) -> CallOutcome:
     """Write down what a call raised; what cannot be brought back is told in words."""
     import traceback
 
@@ -116,7 +116,7 @@ def of_error(error: BaseException, most: int) -> Outcome:
     body = _body_of(error)
     if not body or len(body) > most:
         body = pickle.dumps(CallError(summary))
-    return Outcome(ok=False, summary=summary, trace=trace, body=body)
+    return CallOutcome(ok=False, summary=summary, trace=trace, body=body)
 
 
 def _body_of(error: BaseException) -> bytes:
@@ -131,7 +131,7 @@ def _body_of(error: BaseException) -> bytes:
     return body
 
 
-def write_outcome(path: str, outcome: Outcome) -> None:
+def write_outcome(path: str, outcome: CallOutcome) -> None:
     """Write an outcome so that it is there whole or not at all, also after a crash of the machine."""
     fresh = f"{path}.new"
     with open(fresh, "wb") as file:

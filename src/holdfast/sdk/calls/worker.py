@@ -6,7 +6,7 @@ import os
 import sys
 
 from holdfast.sdk.calls.naming import in_words, kinds
-from holdfast.sdk.calls.outcome import Outcome, load, loads, of_error, of_value, write_outcome
+from holdfast.sdk.calls.outcome import CallOutcome, load, loads, of_error, of_value, write_outcome
 
 TYPE_CHECKING = False  # as there
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ def each(function: Callable[..., T], part: list[tuple[Any, ...]]) -> list[T]:
     return [function(*arguments) for arguments in part]
 
 
-def calls(parts: list[bytes], most: int) -> list[Outcome]:
+def calls(parts: list[bytes], most: int) -> list[CallOutcome]:
     """Make several calls that have nothing to do with each other; each result may take ``most`` bytes."""
     return [_outcome(part, most) for part in parts]
 
 
-def _outcome(part: bytes, most: int) -> Outcome:
+def _outcome(part: bytes, most: int) -> CallOutcome:
     try:
         function, arguments, named = loads(part)
         return of_value(function(*arguments, **named), most)
@@ -59,7 +59,7 @@ def _outcome(part: bytes, most: int) -> Outcome:
         return of_error(error, most)
 
 
-def _failed(error: BaseException, most: int) -> tuple[Outcome, int]:
+def _failed(error: BaseException, most: int) -> tuple[CallOutcome, int]:
     """Tell of a failure where rules and people look; one that the call told itself stays as it was told."""
     import traceback
 

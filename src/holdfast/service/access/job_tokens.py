@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access import Principal
     from holdfast.domain.job import Job, Run
 
-    class Runs(Protocol):
+    class RunReader(Protocol):
         """What is looked up of the store."""
 
         def run(self, uid: str) -> Run | None:
@@ -60,7 +60,7 @@ class RunTokens(Struct, frozen=True):
         return _digest(self.token(uid))
 
 
-def bearer(text: str, store: Runs, user: Callable[[str], Principal]) -> Principal:
+def bearer(text: str, store: RunReader, user: Callable[[str], Principal]) -> Principal:
     """Return who acts by the token of a job: its owner, for what is below it, while the run goes on that was given it.
 
     Args:

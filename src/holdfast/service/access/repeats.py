@@ -20,7 +20,7 @@ _Key: TypeAlias = tuple[str, str, str, str, str]
 """Who, what they did, to which kind, in words, and the name; that is empty for all beyond ``MOST_NAMES``."""
 
 
-class _Told(Struct, gc=True):
+class _Repeated(Struct, gc=True):
     """What was written of something, and what has happened since."""
 
     since: float
@@ -33,7 +33,7 @@ class Repeats:
 
     def __init__(self) -> None:
         """Start with nothing told."""
-        self._told: dict[_Key, _Told] = {}
+        self._told: dict[_Key, _Repeated] = {}
         self._lock = Lock()
 
     def record(self, store: AuditStore, entry: AuditEntry) -> None:
@@ -53,7 +53,7 @@ class Repeats:
             known = self._told.get(key)
             if known is None:
                 if len(self._told) < _MOST_KEPT:
-                    self._told[key] = _Told(now, entry)
+                    self._told[key] = _Repeated(now, entry)
                 found.append(entry)
             else:
                 known.last, known.more = entry, known.more + 1
@@ -66,7 +66,7 @@ class Repeats:
         return key if sum(each[:-1] == key[:-1] for each in self._told) < MOST_NAMES else (*key[:-1], "")
 
 
-def _summed(told: _Told) -> AuditEntry:
+def _summed(told: _Repeated) -> AuditEntry:
     """Return the last refusal with how many there were since the first, which was written."""
     return evolve(told.last, detail=f"{told.last.detail} ({told.more} more within a minute, this is the last)".lstrip())
 

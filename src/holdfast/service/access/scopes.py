@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.access.group import LONGEST
 from holdfast.domain.access.people import Scope
-from holdfast.domain.access.places import Place
+from holdfast.domain.access.places import WorkScope
 from holdfast.domain.rights import TABLE, WORK
 from holdfast.domain.suggestion import closest
 from holdfast.errors import Problem
@@ -62,7 +62,7 @@ def _read(text: str) -> tuple[list[tuple[str, tuple[str, ...], str | None]], Sco
     return wrong, Scope(() if _ALL in rights else tuple(rights), "" if kind == _ALL else kind, place)
 
 
-def _place(text: str) -> Place | str:
+def _place(text: str) -> WorkScope | str:
     """Return where that is, or what is wrong with it."""
     what, equals, name = text.partition("=")
     if not equals or what not in {"queue", "group"}:
@@ -70,7 +70,7 @@ def _place(text: str) -> Place | str:
     longest = LONGEST_QUEUE if what == "queue" else LONGEST
     if not name or len(name) > longest or not name.isprintable() or (what == "group" and not name.strip("/")):
         return f"{_shown(name)} names no {what}"
-    return Place(queue=name) if what == "queue" else Place(group=name)
+    return WorkScope(queue=name) if what == "queue" else WorkScope(group=name)
 
 
 def _shown(text: str) -> str:

@@ -16,7 +16,14 @@ from holdfast.domain.suggestion import closest
 from holdfast.domain.terms.kinds import KINDS, info_of
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 from holdfast.domain.workloads.base import Owner
-from holdfast.domain.workloads.dependencies import AwaitedState, Condition, Target, holds, standing_of, waits_for
+from holdfast.domain.workloads.dependencies import (
+    AwaitedState,
+    Condition,
+    DependencyKind,
+    holds,
+    standing_of,
+    waits_for,
+)
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import InvalidManifest, NotFound, Problem
 from holdfast.service.admission.finding import Everything
@@ -54,8 +61,8 @@ class SubmissionItem(NamedTuple):
         if self.kind:
             return self.kind
         if isinstance(self.spec, JobSetSpec):
-            return Target.JOB_SET
-        return Target.JOB if self.array is None else Target.ARRAY
+            return DependencyKind.JOB_SET
+        return DependencyKind.JOB if self.array is None else DependencyKind.ARRAY
 
 
 class Found(NamedTuple):
@@ -89,7 +96,7 @@ class Resolved(Struct, frozen=True):
 NOTHING = Resolved(())
 
 
-class Resolver:
+class DependencyResolver:
     """Finds what the jobs, arrays and job sets of one submission wait for."""
 
     def __init__(
@@ -216,10 +223,10 @@ class Resolver:
     def _stored(self, place: int, one: Dependency) -> Found | Problem:
         found: list[Found] = []
         told: NotFound | None = None
-        if one.target in {None, Target.JOB}:
+        if one.target in {None, DependencyKind.JOB}:
             try:
                 job = self._finder.find_job(one.name)
-                found.append(Found(Target.JOB, job.id, job.name, standing_of(job)))
+                found.append(Found(DependencyKind.JOB, job.id, job.name, standing_of(job)))
             except NotFound as error:
                 told = error
         for target, kind in self._owners.items():
@@ -257,7 +264,7 @@ class Resolver:
         """Check that what was found can be waited for in this way."""
         item = self._items[place]
         if not one.by_index or item is None or item.array is None:
-            if one.condition is Condition.STARTED and seen.target != Target.JOB:
+            if one.condition is Condition.STARTED and seen.target != DependencyKind.JOB:
                 allowed = tuple(each.value for each in Condition if each is not Condition.STARTED)
                 return Problem("", f"{_NOT_STARTED}, not {info_of(seen.target).noun} {seen.name!r}", allowed)
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from holdfast.domain.workloads.preparing import Input
 from holdfast.errors import InvalidRequest, Problem, Refused
@@ -14,26 +14,20 @@ from holdfast.service.admission.archives import archive_problems
 from holdfast.service.admission.secrets import unknown_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from holdfast.domain.access import Principal
     from holdfast.domain.audit import Caller
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.blobs import Blobs
     from holdfast.ports.secrets import Secrets
+    from holdfast.service.admission.secrets import SpecReader
 
 INLINE = 32 << 10
 """Bytes up to which something is stored with its job: a file for each would cost a job two waits for the disk."""
 SPARED_S = 3600.0
 """How long something may wait for the job it was sent for."""
 _QUOTED = re.compile(r'"blob":"([0-9a-f]{64})"')
-
-
-class SpecReader(Protocol):
-    """What the sweep needs of the store."""
-
-    def specs_with(self, part: str) -> Iterable[str]:
-        """Read the specifications of all jobs and workloads that hold a text."""
 
 
 def kept(data: bytes, blobs: Blobs | None, by: Principal, *, field: str, archive: bool = False) -> str:

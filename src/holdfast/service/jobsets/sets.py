@@ -21,7 +21,7 @@ from holdfast.domain.workloads.jobset.state import JobSet, JobSetState
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, NotFound, Problem
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter, Submission
-from holdfast.service.admission.dependencies import Resolver, SubmissionItem
+from holdfast.service.admission.dependencies import DependencyResolver, SubmissionItem
 from holdfast.service.admission.finding import Everything
 from holdfast.service.admission.limits import check_key
 from holdfast.service.jobsets.checks import check_set
@@ -201,7 +201,7 @@ class SetWriter(Struct, frozen=True):
         read = self._read(written, lenient=lenient, by=by)
         if not read.spec.after or not self.alone:
             return read
-        resolver = Resolver(self.store, [SubmissionItem(read.spec)], self.finder)
+        resolver = DependencyResolver(self.store, [SubmissionItem(read.spec)], self.finder)
         if problems := resolver.problems():
             raise cannot_wait(written, read.spec.name, problems[0])
         awaited = resolver.resolved(0, {})

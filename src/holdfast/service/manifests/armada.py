@@ -15,7 +15,7 @@ from holdfast.dialects.armada.templates import names_job_id, with_job_id
 from holdfast.dialects.documents import read_documents
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, InvalidPolicy, InvalidSetting, Problem, UnreadableSpec
-from holdfast.service.submit import Written
+from holdfast.service.submit import WrittenJob
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ _CLAIM = "armada/{queue}/{client_id}"
 
 def written_jobs(
     queue: str, job_set: str, items: Sequence[Mapping[str, Any]], *, sizes: Sequence[int], engines: Engines
-) -> list[Written]:
+) -> list[WrittenJob]:
     """Read the items of a submission, each with what is wrong with it; see ``read_items``.
 
     Raises:
@@ -58,7 +58,7 @@ def written_jobs(
         error = InvalidManifest(problems=item.problems) if item.problems else None
         named = partial(with_job_id, item.spec) if names_job_id(item.spec) else None
         claim = _CLAIM.format(queue=queue, client_id=item.client_id) if item.client_id else None
-        found.append(Written(item.spec, error, flat=True, warnings=item.warnings, claim=claim, named=named))
+        found.append(WrittenJob(item.spec, error, flat=True, warnings=item.warnings, claim=claim, named=named))
     return found
 
 

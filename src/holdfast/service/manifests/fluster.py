@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import load_spec
-from holdfast.dialects.fluster.names import JobName, read_name
+from holdfast.dialects.fluster.names import FlusterJobName, read_name
 from holdfast.dialects.fluster.resources import Offers, read_resources
 from holdfast.dialects.fluster.retry import read_retry, retry_warnings
 from holdfast.dialects.fluster.status import status_of
@@ -18,7 +18,7 @@ from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import InvalidManifest, Problem
 from holdfast.ports.names import ExternalName
 from holdfast.service.manifests.fluster_calls import program_of
-from holdfast.service.submit import Written
+from holdfast.service.submit import WrittenJob
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def external_name(name: str, caller: Caller, sent: bytes, system: str = SYSTEM) 
 
 def written_launch(
     given: Mapping[str, Any], catalogue: Catalogue, nodes: Sequence[Node], along: Along
-) -> tuple[str, Written]:
+) -> tuple[str, WrittenJob]:
     """Read a launch; returns the full name of its job, and the job.
 
     Args:
@@ -89,10 +89,10 @@ def written_launch(
         builtin=BuiltIn.NONE,
         identity=name.full if hands_on(along.by, name.full) else "",
     )
-    return name.full, Written(spec, flat=True, warnings=(*asked.warnings, *retry_warnings(given.get("retry"))))
+    return name.full, WrittenJob(spec, flat=True, warnings=(*asked.warnings, *retry_warnings(given.get("retry"))))
 
 
-def _told(name: JobName) -> dict[str, str]:
+def _told(name: FlusterJobName) -> dict[str, str]:
     return {"FLUSTER_JOB_ID": name.full}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.fluster.world import ENTRYPOINT, Setup, known_bundle, world_of
+from holdfast.dialects.fluster.world import ENTRYPOINT, CallSettings, known_bundle, world_of
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.preparing import Input
 from holdfast.errors import InvalidRequest, Problem
@@ -37,8 +37,8 @@ class Along(Struct, frozen=True):
         return "calls are not run here" if self.calls is None else self.calls.refusal(self.by)
 
 
-def _setup(calls: CallRunner) -> Setup:
-    return Setup(tuple(calls.command), calls.index, calls.installer, calls.limit_s)
+def _setup(calls: CallRunner) -> CallSettings:
+    return CallSettings(tuple(calls.command), calls.index, calls.installer, calls.limit_s)
 
 
 def program_of(given: Mapping[str, Any], along: Along, problems: list[Problem]) -> Mapping[str, Any]:
@@ -58,7 +58,7 @@ def program_of(given: Mapping[str, Any], along: Along, problems: list[Problem]) 
     if refusal is not None:
         problems.append(Problem(_CALL, refusal, hint=_HINT))
     bundle = known_bundle(given, problems)
-    setup = Setup() if along.calls is None else _setup(along.calls)
+    setup = CallSettings() if along.calls is None else _setup(along.calls)
     found = world_of(given, setup, problems, has_bundle=bundle is not None or _BUNDLE in given)
     if problems:
         return {}

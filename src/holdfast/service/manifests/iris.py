@@ -13,18 +13,18 @@ from holdfast.dialects.iris.status import (
     FINISHED,
     KICKED,
     STORED_AS,
-    State,
+    IrisState,
     job_state,
     job_status,
     task_status,
 )
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import hands_on
-from holdfast.domain.workloads.dependencies import Condition, Dependency, OnUnmet, Target
+from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
 from holdfast.domain.workloads.preparing import Input
 from holdfast.errors import InvalidManifest, Problem, UnreadableSpec
 from holdfast.service.manifests.fluster import external_name
-from holdfast.service.submit import Written
+from holdfast.service.submit import WrittenJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,9 +41,9 @@ __all__ = [
     "KICKED",
     "STORED_AS",
     "SYSTEM",
+    "IrisState",
     "JobName",
     "Launch",
-    "State",
     "TaskName",
     "job_state",
     "job_status",
@@ -95,7 +95,7 @@ def named_by(launch: Launch, caller: Caller, sent: bytes, there: Job | None) -> 
     return evolve(name, parent=parent, replaces="" if there is None else there.id)
 
 
-def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Callable[..., str]) -> Written:
+def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Callable[..., str]) -> WrittenJob:
     """Return what is submitted of a launch.
 
     Args:
@@ -106,7 +106,7 @@ def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Ca
     """
     spec = launch.spec if priority is None else evolve(launch.spec, priority=priority)
     if there is not None and not there.terminal:
-        ended = Dependency(there.id, Condition.ENDED, OnUnmet.RUN, target=Target.JOB)
+        ended = Dependency(there.id, Condition.ENDED, OnUnmet.RUN, target=DependencyKind.JOB)
         spec = evolve(spec, after=(ended,))
     files = launch.files
     if files.bundle:
@@ -115,10 +115,10 @@ def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Ca
         spec = evolve(spec, inputs=(archive, *spec.inputs), env={**spec.env, "IRIS_BUNDLE_ID": bundle})
     large = tuple(Input(path, blob=keep(data, archive=False)) for path, data in files.large)
     spec = evolve(spec, inputs=(*spec.inputs, *large))
-    return Written(spec, flat=True)
+    return WrittenJob(spec, flat=True)
 
 
-def with_identity(written: Written, by: Principal) -> Written:
+def with_identity(written: WrittenJob, by: Principal) -> WrittenJob:
     """Have the tasks of a job given a token of their own for what is below it, where who launches it may do that."""
     below = written.spec.group
     return evolve(written, spec=evolve(written.spec, identity=below)) if hands_on(by, below) else written

@@ -22,7 +22,7 @@ from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, InvalidSetting, Problem
 from holdfast.service.jobsets.sets import name_of
 from holdfast.service.manifests.text import Format, Text, refuse
-from holdfast.service.submit import Written
+from holdfast.service.submit import WrittenJob
 
 if TYPE_CHECKING:
     from holdfast.domain.access.grants import Access
@@ -135,7 +135,7 @@ def _as_error_of(kind: type) -> type[HoldfastError]:
 
 def bulk_items(
     documents: list[Document], *, lenient: bool = False, engines: Engines = local
-) -> list[Written | HoldfastError] | None:
+) -> list[WrittenJob | HoldfastError] | None:
     """Read a bulk submission: each item as it is written, or what is wrong with it; ``None`` when it is a single job.
 
     Raises:
@@ -153,17 +153,22 @@ class _Alike:
 
     def __init__(self, *, lenient: bool, engines: Engines) -> None:
         self._lenient, self._engines = lenient, engines
-        self._first: dict[str | None, tuple[dict[str, Any], Written]] = {}
+        self._first: dict[str | None, tuple[dict[str, Any], WrittenJob]] = {}
         """Of each name; only where a second comes are texts compared."""
-        self._known: dict[str, Written] = {}
+        self._known: dict[str, WrittenJob] = {}
         """By their texts, those of names that came again."""
 
-    def read(self, item: dict[str, Any]) -> Written | HoldfastError:
+    def read(self, item: dict[str, Any]) -> WrittenJob | HoldfastError:
         """Read an item, or return what one that is written alike is."""
         name = item.get("name")
         if not isinstance(name, str | None) or name not in self._first:
             made = self._read(item)
-            if isinstance(made, Written) and made.error is None and made.array is None and isinstance(name, str | None):
+            if (
+                isinstance(made, WrittenJob)
+                and made.error is None
+                and made.array is None
+                and isinstance(name, str | None)
+            ):
                 self._first[name] = item, made
             return made
         first, its = self._first[name]
@@ -174,11 +179,11 @@ class _Alike:
         if found is not None:
             return found
         made = self._read(item)
-        if isinstance(made, Written) and made.error is None and made.array is None:
+        if isinstance(made, WrittenJob) and made.error is None and made.array is None:
             self._known[alike] = made
         return made
 
-    def _read(self, item: dict[str, Any]) -> Written | HoldfastError:
+    def _read(self, item: dict[str, Any]) -> WrittenJob | HoldfastError:
         return _item_of(item, self._engines, lenient=self._lenient)
 
 
@@ -204,13 +209,13 @@ def several(documents: list[Document]) -> Sequence[Any] | None:
     return items
 
 
-def _item_of(item: Any, engines: Engines, *, lenient: bool) -> Written | HoldfastError:  # noqa: ANN401 - an item may be anything
+def _item_of(item: Any, engines: Engines, *, lenient: bool) -> WrittenJob | HoldfastError:  # noqa: ANN401 - an item may be anything
     if not isinstance(item, (dict, Document)):
         return no_mapping(item)
     return job_item(item, engines, lenient=lenient)
 
 
-def job_item(item: Document | Mapping[str, Any], engines: Engines, *, lenient: bool) -> Written:
+def job_item(item: Document | Mapping[str, Any], engines: Engines, *, lenient: bool) -> WrittenJob:
     """Read a job or an array, also one that is not valid; see ``written_job``."""
     if not has_array(item):
         return written_job(item, lenient=lenient, engines=engines)
@@ -228,7 +233,7 @@ def has_array(item: Document | Mapping[str, Any]) -> bool:
     return value.get("kind", "Job") == "Job" and isinstance(spec, Mapping) and spec.get("array") is not None
 
 
-def written_array(item: Document | Mapping[str, Any], engines: Engines) -> Written:
+def written_array(item: Document | Mapping[str, Any], engines: Engines) -> WrittenJob:
     """Read a manifest that must be an array.
 
     Raises:
@@ -242,7 +247,7 @@ def written_array(item: Document | Mapping[str, Any], engines: Engines) -> Writt
         raise InvalidManifest(problems=[problem])
     value = item.value if isinstance(item, Document) else item
     manifest, flat = json.dumps(value, sort_keys=True), is_flat(value)
-    return Written(reading.manifest.job, None, flat, reading.warnings, reading.manifest, manifest)
+    return WrittenJob(reading.manifest.job, None, flat, reading.warnings, reading.manifest, manifest)
 
 
 def is_flat(value: Mapping[str, Any]) -> bool:
@@ -268,19 +273,23 @@ def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queu
     raise (InvalidPolicy if value.get("kind") == "RetryPolicy" else InvalidManifest)(problems=reading.problems)
 
 
-def written_job(document: Document | Mapping[str, Any], *, lenient: bool = False, engines: Engines = local) -> Written:
+def written_job(
+    document: Document | Mapping[str, Any], *, lenient: bool = False, engines: Engines = local
+) -> WrittenJob:
     """Read a job; also of an invalid one the names it refers to, so that all problems can be reported at once."""
     value = document.value if isinstance(document, Document) else document
     flat = is_flat(value)
     reading = try_job(document, lenient=lenient, engines=engines)
     if isinstance(reading.manifest, JobSpec):
-        return Written(reading.manifest, flat=flat, warnings=reading.warnings)
+        return WrittenJob(reading.manifest, flat=flat, warnings=reading.warnings)
     return _unread(value, InvalidManifest(problems=reading.problems))
 
 
-def _unread(value: Mapping[str, Any], error: InvalidManifest) -> Written:
+def _unread(value: Mapping[str, Any], error: InvalidManifest) -> WrittenJob:
     flat = is_flat(value)
-    return Written(_named(value if flat else value.get("spec"), value if flat else value.get("metadata")), error, flat)
+    return WrittenJob(
+        _named(value if flat else value.get("spec"), value if flat else value.get("metadata")), error, flat
+    )
 
 
 def _named(fields: object, metadata: object) -> JobSpec:

@@ -25,7 +25,7 @@ from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import HoldfastError, NotFound, Problem
 from holdfast.service.access.asking import asks
-from holdfast.service.admission.dependencies import Resolver, SubmissionItem
+from holdfast.service.admission.dependencies import DependencyResolver, SubmissionItem
 from holdfast.service.admission.many import problems_of
 from holdfast.service.arrays import array_named
 from holdfast.service.jobsets.sets import SetWriter, cannot_wait, name_of
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
     from holdfast.service.operations.backend import Backend
     from holdfast.service.operations.catalogue import Entries
-    from holdfast.service.submit import Written
+    from holdfast.service.submit import WrittenJob
 
 Item: TypeAlias = "Document | Mapping[str, Any]"
 Check: TypeAlias = "Callable[[_Trial, int, Item], Checked]"
@@ -208,17 +208,17 @@ class Rehearsal(Struct, frozen=True):
         return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
 
     def _unmet(
-        self, caller: Caller, owners: Mapping[int, SubmissionItem], jobs: Mapping[int, Written]
+        self, caller: Caller, owners: Mapping[int, SubmissionItem], jobs: Mapping[int, WrittenJob]
     ) -> Iterator[tuple[int, Sequence[Problem]]]:
         """Say what is wrong with what work that is made of jobs waits for, which may be among the jobs."""
         known = [SubmissionItem(job.spec, job.array) for job in jobs.values()]
-        resolver = Resolver(self.backend.store, [*known, *owners.values()], self.backend.seeing(caller))
+        resolver = DependencyResolver(self.backend.store, [*known, *owners.values()], self.backend.seeing(caller))
         for at, problems in resolver.problems().items():
             if at >= len(known):
                 yield list(owners)[at - len(known)], problems
 
     def _arrays_there(
-        self, caller: Caller, jobs: dict[int, Written], errors: dict[int, HoldfastError]
+        self, caller: Caller, jobs: dict[int, WrittenJob], errors: dict[int, HoldfastError]
     ) -> dict[int, Checked]:
         """Compare arrays with those that are there, and take them out of what would be submitted."""
         store, seeing, found = self.backend.store, self.backend.seeing(caller), {}

@@ -31,7 +31,7 @@ from holdfast.service.naming import owner_id_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from holdfast.domain.access.places import Place
+    from holdfast.domain.access.places import WorkScope
     from holdfast.domain.audit import Caller
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job, Run
@@ -71,9 +71,9 @@ class Seeing:
         """Whether it sees the details of everybody's work, where its token is for that."""
         return reach(self._who, Right.WATCH, kind) in _EVERYBODYS or self._grants.others_see in _OPEN
 
-    def _places(self, kind: SubjectName, *rights: Right) -> tuple[Place, ...] | None:
+    def _places(self, kind: SubjectName, *rights: Right) -> tuple[WorkScope, ...] | None:
         """Return where its token is for one of these rights; ``None``: everywhere."""
-        found: list[Place] = []
+        found: list[WorkScope] = []
         for right in rights:
             places = places_of(self._who, right, kind)
             if places is None:

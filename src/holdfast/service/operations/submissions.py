@@ -21,7 +21,7 @@ from holdfast.service.naming import engines_of
 from holdfast.service.operations.rehearsal import Checked, Rehearsal, Verb
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
-from holdfast.service.submit import ItemOutcome, Written
+from holdfast.service.submit import ItemOutcome, WrittenJob
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from holdfast.service.manifests.text import Text
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["MOST_JOBS", "AppliedJob", "Checked", "ItemOutcome", "Verb", "Written"]
+__all__ = ["MOST_JOBS", "AppliedJob", "Checked", "ItemOutcome", "Verb", "WrittenJob"]
 
 
 def decoded(data: str) -> bytes:
@@ -57,7 +57,7 @@ class Submissions(Struct, frozen=True):
     @asks(Right.SUBMIT, Subject.JOB)
     def read(
         self, _caller: Caller, body: Text, *, lenient: bool = False, key: str | None = None
-    ) -> Written | Sequence[Written | HoldfastError]:
+    ) -> WrittenJob | Sequence[WrittenJob | HoldfastError]:
         """Read what a text would submit: one job, or many items, each with what is wrong with it.
 
         Raises:
@@ -74,7 +74,7 @@ class Submissions(Struct, frozen=True):
         return engines_of(self.backend.store)
 
     @asks(Right.SUBMIT, Subject.JOB)
-    def submit(self, caller: Caller, written: Written, *, key: str | None = None) -> Job:
+    def submit(self, caller: Caller, written: WrittenJob, *, key: str | None = None) -> Job:
         """Submit one job; see ``Submitter.submit``."""
         job = self.backend.submitter(caller).submit(written, key=key)
         self.backend.count(1, 0)
@@ -84,7 +84,7 @@ class Submissions(Struct, frozen=True):
     def submit_many(
         self,
         caller: Caller,
-        items: Sequence[Written | HoldfastError],
+        items: Sequence[WrittenJob | HoldfastError],
         *,
         atomic: bool = True,
         key: str | None = None,
@@ -105,7 +105,7 @@ class Submissions(Struct, frozen=True):
         return outcomes
 
     @asks(Right.SUBMIT, Subject.JOB)
-    def check(self, caller: Caller, items: Sequence[Written | HoldfastError]) -> Sequence[str | None]:
+    def check(self, caller: Caller, items: Sequence[WrittenJob | HoldfastError]) -> Sequence[str | None]:
         """Check what a submission would be refused for, and return the names; see ``Submitter.check_many``."""
         return self.backend.submitter(caller).check_many(items)
 

@@ -12,7 +12,7 @@ from holdfast.api.http.endpoints.endpoint import (
     Reply,
     Takes,
 )
-from holdfast.api.http.endpoints.workloads import Shown
+from holdfast.api.http.endpoints.workloads import Presentation
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.terms import kinds
 from holdfast.domain.workloads.array.model import Array, ArraySpec
@@ -48,7 +48,7 @@ ArrayRef = Annotated[str, Param("An array's name or its id.", max_length=LONGEST
 Index = Annotated[int, Param("A task's index.", ge=0, le=_LARGEST_INDEX)]
 
 
-_SHOWN = Shown(
+_SHOWN = Presentation(
     info=kinds.ARRAY,
     group=_ARRAYS,
     operations=ArrayOperations,

@@ -31,7 +31,7 @@ from holdfast.service.operations.jobs import (
     LogQuery,
     manifest_of,
 )
-from holdfast.wire.base import Written, as_written, page_written
+from holdfast.wire.base import EncodedJson, as_written, page_written
 from holdfast.wire.decisions import DecisionEntry, DecisionPage, Why
 from holdfast.wire.jobs import (
     AskedJobs,
@@ -95,7 +95,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
         Literal["summary", "outcome", "full"],
         Param("How much to say of each; `outcome` adds how its last attempt went."),
     ] = "summary",
-) -> JobPage | Written:
+) -> JobPage | EncodedJson:
     """List jobs in order of submission; jobs submitted meanwhile appear on later pages.
 
     With `fields=full` a page has at most 4 MiB, if not one job alone has more: it may end before its limit.

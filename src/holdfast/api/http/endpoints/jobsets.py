@@ -18,7 +18,7 @@ from holdfast.api.http.endpoints.endpoint import (
     Word,
 )
 from holdfast.api.http.endpoints.versions import read_match
-from holdfast.api.http.endpoints.workloads import DEFAULT_PAGE, LARGEST_PAGE, Limit, Shown
+from holdfast.api.http.endpoints.workloads import DEFAULT_PAGE, LARGEST_PAGE, Limit, Presentation
 from holdfast.compiled.codec import set_spec_of
 from holdfast.domain.audit import Act, Caller
 from holdfast.domain.terms import kinds
@@ -76,7 +76,7 @@ def _summary(job_set: JobSet) -> JobSetSummary:
     return render_jobsets.set_summary(job_set, spec, queue=spec.queue_name)
 
 
-_SHOWN = Shown(
+_SHOWN = Presentation(
     info=kinds.JOB_SET,
     group=_SETS,
     operations=JobSetOperations,

@@ -9,7 +9,7 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.errors import HoldfastError
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.submissions import MOST_JOBS, ItemOutcome, Submissions, Verb, Written, decoded
+from holdfast.service.operations.submissions import MOST_JOBS, ItemOutcome, Submissions, Verb, WrittenJob, decoded
 from holdfast.wire.base import API
 from holdfast.wire.jobs import BlobBody, BlobKept, BulkItem, BulkResult, JobAccepted, JobApplied, SecretBody, SecretKept
 from holdfast.wire.problems import ProblemEntry, details_of, problem_entry
@@ -68,10 +68,10 @@ def submit(  # noqa: PLR0913 - the parameters of an address
     """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many, or for a dry run."""
     submissions = Submissions(backend)
     sent = submissions.read(by, body, lenient=lenient, key=idempotency_key)
-    items = [sent] if isinstance(sent, Written) else sent
+    items = [sent] if isinstance(sent, WrittenJob) else sent
     if dry_run:
         return Reply(_checked(submissions.check(by, items), items))
-    if isinstance(sent, Written):
+    if isinstance(sent, WrittenJob):
         job = submissions.submit(by, sent, key=idempotency_key)
         return Reply(job_accepted(job, sent.warnings), 201, f"{API}/jobs/{job.id}")
     outcomes = submissions.submit_many(by, items, atomic=atomic, key=idempotency_key)
@@ -95,7 +95,7 @@ def apply(backend: Backend, by: Caller, ref: Ref, body: Text, *, lenient: Lenien
     return Reply(job_applied(found.job, found.result, found.warnings), status)
 
 
-def _checked(names: Sequence[str | None], items: Sequence[Written | HoldfastError]) -> BulkResult:
+def _checked(names: Sequence[str | None], items: Sequence[WrittenJob | HoldfastError]) -> BulkResult:
     return BulkResult(
         items=[
             BulkItem(index=index, status="valid", name=name, warnings=_warnings(item))
@@ -104,7 +104,7 @@ def _checked(names: Sequence[str | None], items: Sequence[Written | HoldfastErro
     )
 
 
-def _warnings(item: Written | HoldfastError | ItemOutcome) -> list[ProblemEntry]:
+def _warnings(item: WrittenJob | HoldfastError | ItemOutcome) -> list[ProblemEntry]:
     return [] if isinstance(item, HoldfastError) else [problem_entry(warning) for warning in item.warnings]
 
 

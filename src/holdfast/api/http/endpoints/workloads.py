@@ -35,7 +35,7 @@ Label = Annotated[list[str] | None, Param("Each as `key=value`; all must hold.",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Presentation:
     """How work of one kind is shown."""
 
     info: KindInfo

@@ -22,7 +22,7 @@ from holdfast.domain.audit import Caller
 from holdfast.service.manifests.text import Format, Text
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.events import EventLog
-from holdfast.wire.base import Written
+from holdfast.wire.base import EncodedJson
 from holdfast.wire.events import EVENT_STREAM
 from holdfast.wire.problems import PROBLEM_MEDIA_TYPE
 
@@ -148,7 +148,7 @@ _FOUND: Mapping[Any, Callable[[Request], Any]] = {Backend: _backend, Caller: _ca
 
 def _written(endpoint: Endpoint, found: Any) -> Response:  # noqa: ANN401 - whatever it answers
     """Write an answer once, without the framework's second validation: lists may be long."""
-    if isinstance(found, Written):
+    if isinstance(found, EncodedJson):
         return Response(found, media_type="application/json")
     if isinstance(found, bytes):
         return Response(found, media_type=CONTENT_TYPE_LATEST)

@@ -67,10 +67,10 @@ def mcp(options: McpOptions, cli: Cli) -> int:
     except ModuleNotFoundError as error:
         message = f"{error.name} is not installed, which `holdfast mcp` needs"
         raise InvalidRequest(message, hint="pip install 'holdfast-scheduler[mcp]'") from error
-    from holdfast.agents.limits import Limits
+    from holdfast.agents.limits import ToolLimits
     from holdfast.agents.tools import ToolContext
 
-    limits = Limits(
+    limits = ToolLimits(
         read_only=options.read_only,
         queues=tuple(options.queue),
         labels=labels or _OWN,

@@ -16,7 +16,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms import kinds
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.domain.workloads.base import Owner
-from holdfast.domain.workloads.dependencies import Dependency, Target, waits_for
+from holdfast.domain.workloads.dependencies import Dependency, DependencyKind, waits_for
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class ArraySpec(Struct, frozen=True):
         return tuple(
             evolve(
                 one,
-                target=Target.JOB,
+                target=DependencyKind.JOB,
                 name=task_name(one.name, index),
                 id=task_id(one.id, one.name, index),
                 array=one.id,

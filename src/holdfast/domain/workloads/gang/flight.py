@@ -50,7 +50,7 @@ _COUNTED = frozenset({Outcome.NEED_RETRY, Outcome.GIVE_UP, Outcome.EXPIRED})
 _MOST_RUNS = 16
 
 
-class Surroundings(NamedTuple):
+class AttemptContext(NamedTuple):
     """What moving an attempt on needs to know besides its runs."""
 
     alive: Callable[[str], bool]
@@ -86,7 +86,7 @@ class Flight:
     """An attempt with its runs, and what is ordered about both."""
 
     def __init__(
-        self, spec: JobSpec, job: Job, attempt: Attempt, runs: Mapping[str, Run], around: Surroundings
+        self, spec: JobSpec, job: Job, attempt: Attempt, runs: Mapping[str, Run], around: AttemptContext
     ) -> None:
         """Begin where it is, with its runs by uid; it has none while it waits for a place."""
         self.attempt = attempt

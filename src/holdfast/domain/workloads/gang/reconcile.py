@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from holdfast.domain.placement.fit import PlaceKey
-    from holdfast.domain.workloads.gang.flight import Surroundings
+    from holdfast.domain.workloads.gang.flight import AttemptContext
     from holdfast.domain.workloads.spec import JobSpec
 
 
@@ -113,7 +113,9 @@ class Look(NamedTuple):
     """When to look at the job again although nothing happens."""
 
 
-def reconcile(spec: JobSpec, job: Job, flight: Flight | None, seen: Observed, around: Surroundings, now: float) -> Look:
+def reconcile(
+    spec: JobSpec, job: Job, flight: Flight | None, seen: Observed, around: AttemptContext, now: float
+) -> Look:
     """Look at a gang once: do what is asked or what is due, move its attempt on, and conclude one that is over.
 
     Args:
@@ -144,7 +146,7 @@ def begin(
     job: Job,
     waiting: Attempt | None,
     places: Iterable[tuple[PlaceKey, tuple[str, ...]]],
-    around: Surroundings,
+    around: AttemptContext,
     now: float,
 ) -> tuple[Job, Attempt, Look]:
     """Begin an attempt at a job that got its places, and move it on as far as it can go at once.
@@ -193,7 +195,7 @@ def begin(
     return begun, attempt, _follow(spec, begun, flight, next_due(begun, spec), around, now)
 
 
-def waits(spec: JobSpec, job: Job, waiting: Attempt, around: Surroundings, now: float, *, never: str = "") -> Look:
+def waits(spec: JobSpec, job: Job, waiting: Attempt, around: AttemptContext, now: float, *, never: str = "") -> Look:
     """Note why a job waits for a place, or that it gets none; its attempt has failed if that lasts too long.
 
     Args:
@@ -212,7 +214,7 @@ def waits(spec: JobSpec, job: Job, waiting: Attempt, around: Surroundings, now: 
     return _follow(spec, job, flight, next_due(job, spec), around, now)
 
 
-def _follow(spec: JobSpec, job: Job, flight: Flight, wake_at: float | None, around: Surroundings, now: float) -> Look:
+def _follow(spec: JobSpec, job: Job, flight: Flight, wake_at: float | None, around: AttemptContext, now: float) -> Look:
     """Conclude an attempt that is over, and have a job wait again whose attempt lost its places."""
     if flight.over is not None:
         runs = sorted(flight.runs.values(), key=attrgetter("rank"))

@@ -97,7 +97,7 @@ def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
     return statuses
 
 
-class Created(Struct, frozen=True):
+class ChildrenToCreate(Struct, frozen=True):
     """The jobs to create."""
 
     orders: tuple[CreateChild, ...]
@@ -105,7 +105,7 @@ class Created(Struct, frozen=True):
     """Whether jobs that may run do not exist yet, whether created now or waiting."""
 
 
-def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> Created:
+def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable[ReplicatedJob]) -> ChildrenToCreate:
     """Create the jobs that are missing, may start, and whose names are free.
 
     A job keeps its name until it has gone. With ``BlockingRecreate`` nothing is created while any job of a past
@@ -137,7 +137,7 @@ def create(spec: JobSetSpec, state: JobSetState, jobs: Sorted, allowed: Iterable
                     size=(group.job.parallelism, group.job.completions),
                 )
             )
-    return Created(tuple(ready), missing)
+    return ChildrenToCreate(tuple(ready), missing)
 
 
 def adjust(spec: JobSetSpec, jobs: Sorted, allowed: Container[str]) -> list[ResizeChild | SuspendChild | ResumeChild]:

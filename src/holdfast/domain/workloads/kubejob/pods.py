@@ -72,7 +72,7 @@ def told_in_place(pods: Mapping[str, LivePod]) -> tuple[int, ...]:
     return tuple(record.in_place for record in records if record.run or record.in_place)
 
 
-class Judging(NamedTuple):
+class DecisionInputs(NamedTuple):
     """What a decision about one failed program depends on, besides its pod and its failure."""
 
     ruleset: Ruleset
@@ -81,7 +81,7 @@ class Judging(NamedTuple):
     refusals: int = 0
 
 
-class Patience(NamedTuple):
+class TimeLimits(NamedTuple):
     """How long a program may take to stop and to start before it is given up."""
 
     stop_s: float
@@ -101,12 +101,12 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     categories: CompiledCategories
     cap: int | None
     """``globalMaxRetries``."""
-    patience: Patience
+    patience: TimeLimits
     since: Callable[[float], float]
     """Returns a moment by this controller's clock, which may have been set back since."""
     fresh_uid: Callable[[int], str]
     """Returns a uid for a run of a rank that no run of the attempt had before."""
-    judging: Callable[[Run], Judging]
+    judging: Callable[[Run], DecisionInputs]
     """Asked once about each program that failed, as the answer is dear."""
     useless: Callable[[Run], bool]
     """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""

@@ -40,10 +40,10 @@ _POLICIES = select(
 
 def read_pause(connection: Connection) -> Pause | None:
     """Read why nothing is started, if so."""
-    return _pause(connection.execute(select(declared.settings.c.paused)).scalar(), _Reader())
+    return _pause(connection.execute(select(declared.settings.c.paused)).scalar(), _EntryReader())
 
 
-class _Reader:
+class _EntryReader:
     """Reads entries; one that cannot be read has a stand-in, so that the others stay in force."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ def _policy_instead(name: str, revision: int) -> RetryPolicy:
 
 def read_catalogue(connection: Connection) -> Catalogue:
     """Read all of it."""
-    read = _Reader()
+    read = _EntryReader()
     row = declared.settings.c
     version, body, pause = connection.execute(select(row.catalogue_version, row.body, row.paused)).one()
     set_ = OperatorSettings()
@@ -112,19 +112,19 @@ def read_catalogue(connection: Connection) -> Catalogue:
     )
 
 
-def _pause(text: str | None, read: _Reader) -> Pause | None:
+def _pause(text: str | None, read: _EntryReader) -> Pause | None:
     instead = Pause(0.0, "there is a pause whose reason cannot be read")
     return None if text is None else read.entry(Pause, text, "pause", instead)
 
 
-def _tokens(connection: Connection, read: _Reader) -> dict[str, ApiToken]:
+def _tokens(connection: Connection, read: _EntryReader) -> dict[str, ApiToken]:
     """Read the tokens; one that cannot be read opens nothing."""
     rows = connection.execute(select(declared.api_tokens).order_by(declared.api_tokens.c.name))
     instead = ApiToken("", "", "", "", None, Role.VIEWER, revoked_at=0.0)
     return {name: read.entry(ApiToken, text, f"token {name}", evolve(instead, name=name)) for name, text in rows}
 
 
-def _notifiers(connection: Connection, read: _Reader) -> dict[str, Notifier]:
+def _notifiers(connection: Connection, read: _EntryReader) -> dict[str, Notifier]:
     """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
     found = {}
     for name, text, whose in connection.execute(select(declared.notifiers).order_by(declared.notifiers.c.name)):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.access.group import Grouped
-    from holdfast.domain.access.places import Place
+    from holdfast.domain.access.places import WorkScope
 
 _LAST = "\U0010ffff"
 _SURROGATES, _AFTER = 0xD800, 0xE000
@@ -41,7 +41,7 @@ def _where(seen: Seen, table: Table) -> ColumnElement[bool]:
     return or_(false(), *(_in_place(place, table) for place in seen.places))
 
 
-def _in_place(place: Place, table: Table) -> ColumnElement[bool]:
+def _in_place(place: WorkScope, table: Table) -> ColumnElement[bool]:
     if place.job:
         key = table.c.id if "id" in table.c else table.c.job_id  # as of events
         return key == storable(place.job)

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, t
 from holdfast.compiled.records import dump_json, load_json, storable
 from holdfast.domain.job import JobState
 from holdfast.errors import Conflict
-from holdfast.ports.endpoints import Endpoint
+from holdfast.ports.endpoints import ProgramEndpoint
 from holdfast.storage.rules import gone_job, not_running, too_many_endpoints
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.damage import sound
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
-    from holdfast.ports.endpoints import Bounds, EndpointFilter
+    from holdfast.ports.endpoints import EndpointFilter, EndpointLimits
 
 _TABLE = declared.endpoints
 _ROWS = _TABLE.c
@@ -38,7 +38,7 @@ _LOCK = 0x_401D_E4D5
 class SqlEndpointStore(StorePart):
     """``EndpointStore``: the part of the store for endpoints."""
 
-    def register_endpoint(self, endpoint: Endpoint, now: float, bounds: Bounds, *, renewed: bool) -> str:
+    def register_endpoint(self, endpoint: ProgramEndpoint, now: float, bounds: EndpointLimits, *, renewed: bool) -> str:
         """Register an endpoint of the attempt of a job that runs; returns its id."""
         with self._database.writing() as connection:
             if not self._database.is_sqlite:  # which has one writer at a time
@@ -59,13 +59,13 @@ class SqlEndpointStore(StorePart):
         with self._database.writing() as connection:
             connection.execute(delete(_TABLE).where(_ROWS.id == storable(key)))
 
-    def endpoint(self, key: str) -> Endpoint | None:
+    def endpoint(self, key: str) -> ProgramEndpoint | None:
         """Return the endpoint of an id, also of an attempt that is over."""
         with self._database.reading() as connection:
             rows = connection.execute(select(*_COLUMNS).where(_ROWS.id == storable(key)))
             return next(sound(rows, _read), None)
 
-    def endpoints(self, where: EndpointFilter, now: float) -> Sequence[Endpoint]:
+    def endpoints(self, where: EndpointFilter, now: float) -> Sequence[ProgramEndpoint]:
         """List the endpoints of attempts that run and whose lease is not over, in the order in which they came."""
         query = select(*_COLUMNS).join(tables.jobs, _RUNS).where(_lasts(now), *_meant(where)).order_by(_ROWS.seq)
         with self._database.reading() as connection:
@@ -81,7 +81,7 @@ class SqlEndpointStore(StorePart):
             return connection.execute(delete(_TABLE).where(_ROWS.id.in_(over))).rowcount
 
 
-def _require_attempt(connection: Connection, endpoint: Endpoint) -> None:
+def _require_attempt(connection: Connection, endpoint: ProgramEndpoint) -> None:
     """Make sure that an endpoint's attempt runs: one that ends from now on takes it along."""
     job = connection.execute(select(_JOBS.state, _JOBS.attempt).where(_JOBS.id == endpoint.job_id)).first()
     if job is None:
@@ -90,7 +90,7 @@ def _require_attempt(connection: Connection, endpoint: Endpoint) -> None:
         raise not_running(endpoint, job.state, job.attempt)
 
 
-def _known(connection: Connection, endpoint: Endpoint, now: float, *, renewed: bool) -> str | None:
+def _known(connection: Connection, endpoint: ProgramEndpoint, now: float, *, renewed: bool) -> str | None:
     """Return the id of the one that is registered again; one that nobody finds any more makes way."""
     run = [getattr(_ROWS, name) == getattr(endpoint, name) for name in ("job_id", "system", "attempt", "rank", "name")]
     if not renewed:
@@ -109,7 +109,7 @@ def _known(connection: Connection, endpoint: Endpoint, now: float, *, renewed: b
     return None
 
 
-def _require_room(connection: Connection, endpoint: Endpoint, now: float, bounds: Bounds) -> None:
+def _require_room(connection: Connection, endpoint: ProgramEndpoint, now: float, bounds: EndpointLimits) -> None:
     counted = select(func.count()).select_from(_TABLE)
     own = counted.where(_ROWS.job_id == endpoint.job_id, _ROWS.rank == endpoint.rank)
     if connection.execute(own).scalar_one() >= bounds.of_a_run:
@@ -143,11 +143,11 @@ def _meant(where: EndpointFilter) -> Sequence[ColumnElement[bool]]:
     return found
 
 
-def _values(endpoint: Endpoint, key: str) -> Mapping[str, Any]:
+def _values(endpoint: ProgramEndpoint, key: str) -> Mapping[str, Any]:
     values = {column.name: getattr(endpoint, column.name) for column in _COLUMNS}
     return {**values, "id": key, "metadata": dump_json(endpoint.metadata)}
 
 
-def _read(row: Row[*tuple[Any, ...]]) -> Endpoint:
+def _read(row: Row[*tuple[Any, ...]]) -> ProgramEndpoint:
     key, system, name, address, job_id, job_name, attempt, rank, stored, until = row
-    return Endpoint(key, system, name, address, job_id, job_name, attempt, rank, load_json(stored), until)
+    return ProgramEndpoint(key, system, name, address, job_id, job_name, attempt, rank, load_json(stored), until)
