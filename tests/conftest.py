@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import postgres, strace
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
     del os.environ[variable]  # of whoever runs the tests, before any of them is read
+# An example that takes long says that the machine is busy, and nothing about the code.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session", autouse=True)
