@@ -1,8 +1,7 @@
-"""Commands that start at once: a process that has read all of the program forks each of them.
+"""Commands and servers that start at once: a process that has read all of the program forks each of them.
 
 Each is a process of its own with the words, the input, the directory and the environment that it is given; only the
-third of a second it would spend on reading its own code is saved. Not for variables that matter before a program's
-first line, such as Python's own.
+third of a second it would spend on reading its own code is saved, and the whole one of a server.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
 PARENT = """
-import atexit, gc, importlib, json, os, pkgutil, signal, socket, sys, threading
-import holdfast.app.connect, holdfast.app.embedded, holdfast.app.inprocess, holdfast.cli.commands, holdfast.client
+import atexit, gc, importlib, json, os, pkgutil, signal, socket, sys, threading, time
+import holdfast.api, holdfast.app, holdfast.cli.commands, holdfast.client
 from holdfast.cli.main import main
 
-for module in pkgutil.walk_packages(holdfast.cli.commands.__path__, "holdfast.cli.commands."):
-    importlib.import_module(module.name)
+for package in (holdfast.api, holdfast.app, holdfast.cli.commands):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
 
 
 def command(calls):
@@ -56,7 +57,10 @@ def command(calls):
         os.close(stream)
     os.environ.clear()
     os.environ.update(told["environ"])
+    time.tzset()
     os.chdir(told["folder"])
+    if told["apart"]:
+        os.setsid()
     sys.argv[1:] = told["words"]
 
 
@@ -80,8 +84,72 @@ os._exit(code)  # to take the whole program apart takes longer than most command
 """
 
 
+class Forked:
+    """A process that was forked, with what tests ask of a ``Popen``."""
+
+    def __init__(self, words: Sequence[str], call: socket.socket) -> None:
+        """Learn its number, and be told on the same connection how it ends."""
+        self.args = [*HOLDFAST, *words]
+        self.returncode: int | None = None
+        self._call = call
+        self.pid = int(call.recv(8, socket.MSG_WAITALL))
+
+    def poll(self) -> int | None:
+        """Return what it ended with, if it has."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(timeout=0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return what it ended with, once it has.
+
+        Raises:
+            subprocess.TimeoutExpired: It takes too long.
+        """
+        if self.returncode is None:
+            if not select.select([self._call], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self.returncode = int(self._call.recv(8, socket.MSG_WAITALL))
+            self._call.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+
+def can_be_forked(environ: Mapping[str, str]) -> bool:
+    """Whether there is no variable that matters before a program's first line, beside those that all of us have."""
+    early = [name for name in {*environ, *os.environ} if name.startswith(("LD_", "PYTHON"))]
+    return all(environ.get(name) == os.environ.get(name) for name in early)
+
+
+def start(
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    streams: Sequence[IO[bytes]],
+    *,
+    folder: Path | None = None,
+    apart: bool = False,
+) -> Forked:
+    """Start a command with these words, an environment and three streams; in a session of its own if it is apart."""
+    told = {"words": words, "environ": dict(environ), "folder": str(folder or Path.cwd()), "apart": apart}
+    sent = json.dumps(told).encode()
+    ours, theirs = socket.socketpair()
+    with theirs:
+        socket.send_fds(_parent(), [b"."], [theirs.fileno()])
+    socket.send_fds(ours, [b"%8d" % len(sent)], [stream.fileno() for stream in streams])
+    ours.sendall(sent)
+    return Forked(words, ours)
+
+
 def run(
-    words: Sequence[str], environ: Mapping[str, str], text: str = "", *, patience_s: float
+    words: Sequence[str], environ: Mapping[str, str], text: str = "", *, folder: Path | None = None, patience_s: float
 ) -> subprocess.CompletedProcess[str]:
     """Run a command with these words, a text as its input and an environment.
 
@@ -91,27 +159,15 @@ def run(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(text.encode())
         given.seek(0)
-        code = _ended(words, environ, (given, out, err), patience_s)
-        said = [_all_of(stream) for stream in (out, err)]
-    return subprocess.CompletedProcess([*HOLDFAST, *words], code, *said)
-
-
-def _ended(words: Sequence[str], environ: Mapping[str, str], streams: Sequence[IO[bytes]], patience_s: float) -> int:
-    told = json.dumps({"words": words, "environ": dict(environ), "folder": str(Path.cwd())}).encode()
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        ours.settimeout(patience_s)
-        socket.send_fds(_parent(), [b"."], [theirs.fileno()])
-        theirs.close()
-        socket.send_fds(ours, [b"%8d" % len(told)], [stream.fileno() for stream in streams])
-        ours.sendall(told)
-        pid = int(ours.recv(8, socket.MSG_WAITALL))
+        command = start(words, environ, (given, out, err), folder=folder)
         try:
-            return int(ours.recv(8, socket.MSG_WAITALL))
-        except TimeoutError as error:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired([*HOLDFAST, *words], patience_s) from error
+            code = command.wait(timeout=patience_s)
+        except subprocess.TimeoutExpired:
+            command.kill()
+            command.wait()
+            raise
+        said = [_all_of(stream) for stream in (out, err)]
+    return subprocess.CompletedProcess(command.args, code, *said)
 
 
 def _all_of(stream: IO[bytes]) -> str:

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 ENDED = frozenset({"Succeeded", "Failed", "Cancelled", "Held"})
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have long tests, and those that say so, begin servers and commands as people do."""
+    Server.forks = not any(item.get_closest_marker(name) for name in ("slow", "as_people_do"))
+
+
 class Holdfast:
     """A running embedded Holdfast and the few verbs the stories need."""
 

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -21,7 +22,6 @@ from tests.e2e import commands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from holdfast.wire.jobs import JobView
 
@@ -42,8 +42,8 @@ def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 
 class Server:
     """The server of one data directory: at most one process at a time."""
 
-    forks_commands = False
-    """Whether commands are forked from a process that has read all of the program: for tests with many."""
+    forks = True
+    """Whether servers and commands are forked from a process that has read all of the program; set for each test."""
 
     def __init__(self, folder: Path, **environ: str) -> None:
         """Remember the directory; nothing is started yet."""
@@ -57,20 +57,19 @@ class Server:
             **environ,
         }
         self.words: tuple[str, ...] = (*HOLDFAST, "up", "--port", "0")
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | commands.Forked | None = None
 
-    def spawn(self) -> subprocess.Popen[bytes]:
+    def spawn(self) -> subprocess.Popen[bytes] | commands.Forked:
         """Start the process and do not wait for anything."""
         databases.begin(self.data)
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.words,
-                env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        head, words = self.words[: len(HOLDFAST)], self.words[len(HOLDFAST) :]
+        with self.log.open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            if self.forks and head == HOLDFAST and commands.can_be_forked(self.environ):
+                self.process = commands.start(words, self.environ, (nothing, log, log), apart=True)
+            else:
+                self.process = subprocess.Popen(
+                    self.words, env=self.environ, stdin=nothing, stdout=log, stderr=log, start_new_session=True
+                )
         return self.process
 
     def start(self) -> Client:
@@ -98,7 +97,7 @@ class Server:
 
     def run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command of whoever has this data directory, with a text as its input."""
-        if self.forks_commands:
+        if self.forks and commands.can_be_forked(self.environ):
             return commands.run(words, self.environ, text, patience_s=PATIENCE_S)
         return subprocess.run(
             [*HOLDFAST, *words],

@@ -19,8 +19,6 @@ RECORDS = 'echo "$HOLDFAST_ARRAY_INDEX" >> {folder}/began; '
 class Shell(Server):
     """A person's shell with a data directory of its own, and its server."""
 
-    forks_commands = True
-
     def has_begun(self, count: int) -> bool:
         """Whether so many tasks wrote down that they have begun."""
         path = self.folder / "began"

@@ -113,8 +113,6 @@ PROBLEMS = (
 class Shell(Server):
     """A person's shell with a data directory of its own, and its server."""
 
-    forks_commands = True
-
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.out = folder / "out"

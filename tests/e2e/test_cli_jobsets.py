@@ -62,8 +62,6 @@ STAYS = "exec sleep 300"
 class Shell(Server):
     """A person's shell with a data directory of its own, and its server."""
 
-    forks_commands = True
-
     def write(self, name: str, program: str, *, restarts: int = 0) -> str:
         """Write the manifest of a job set of two jobs with two pods each; returns its file."""
         path = self.folder / f"{name}.yaml"

@@ -22,8 +22,6 @@ KEEPS_A_LOG = 'echo "$HOLDFAST_ATTEMPT $X" >> "$HOLDFAST_CHECKPOINT_DIR/log"; te
 class Shell(Server):
     """A person's shell with a data directory of its own, and its server."""
 
-    forks_commands = True
-
     def at_terminal(self, answer: str, *words: str) -> tuple[int, str]:
         """Run a command at a terminal and type an answer; returns the exit code and what it asked."""
         ours, theirs = pty.openpty()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["caller"]
+pytestmark = pytest.mark.as_people_do  # servers of other accounts
 WHO = "id -un; id -Gn; echo $HOME $USER $LOGNAME $SHELL; umask; grep NoNewPrivs: /proc/self/status"
 READS = 'for f in {files}; do cat "$f" > /dev/null 2>&1 && echo "can read $f"; done'
 SIGNALS = 'for p in {pids}; do kill -CONT "$p" 2> /dev/null && echo "can signal $p"; done'

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.server import Server
 
+pytestmark = pytest.mark.as_people_do  # what a server keeps in its memory and its environment
 TOKEN = "t0ken-that-nobody-else-may-see"  # noqa: S105 - nothing else is opened by it
 
 

@@ -24,6 +24,7 @@ from tests.e2e.test_cli_shell import Shell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.as_people_do  # how a server is started
 ROOT = Path(__file__).resolve().parents[2]
 HIERARCHIES = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup")
 STAND_IN = """#!/bin/sh

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
 
+pytestmark = pytest.mark.as_people_do  # servers that are killed
 GATE = 'echo "up $$"; while ! test -s "$1"; do sleep 0.02; done; exit $(cat "$1")'
 FAIL_ONCE = 'date +%s.%N; test "$HOLDFAST_ATTEMPT" -gt 1'
 SEEN_S = 0.5
