@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from tests import postgres, strace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 
 for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
@@ -19,6 +20,17 @@ for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
 # An example that takes long says that the machine is busy, and nothing about the code.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage: ten thousand tests stay, and need not be looked at again while they run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
