@@ -14,12 +14,7 @@ from holdfast.fluster.local import LocalCluster
 from holdfast.fluster.rpc_client import FINISHED, RpcClusterClient
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-
-    from holdfast.api.fluster._generated import cluster as cluster_pb2
-    from holdfast.fluster.inside import JobId
-    from holdfast.fluster.launching import Entrypoint, RetryConfig
 
 _END_S = 60.0
 
@@ -47,8 +42,8 @@ class FlusterClient(RpcClusterClient):
             bundle_gcs_path=bundle_gcs_path,
             patience_s=patience_s,
             timeout_ms=timeout_ms,
+            parent=parent,
         )
-        self._parent = parent
         self._cluster = cluster
 
     @classmethod
@@ -101,30 +96,6 @@ class FlusterClient(RpcClusterClient):
 
     def _inside(self) -> str:
         return self._parent or own_job()
-
-    def submit(
-        self,
-        entrypoint: Entrypoint,
-        name: str,
-        resources: cluster_pb2.ResourceSpec,
-        environment: cluster_pb2.EnvironmentConfig | None = None,
-        ports: Sequence[str] | None = None,
-        scheduling_timeout_seconds: int = 0,
-        retry: RetryConfig | None = None,
-        *,
-        parent: str = "",
-    ) -> JobId:
-        """Submit a call, as a child of the job that this client is made in; see ``RpcClusterClient.submit``."""
-        return super().submit(
-            entrypoint,
-            name,
-            resources,
-            environment,
-            ports,
-            scheduling_timeout_seconds,
-            retry,
-            parent=parent or self._parent,
-        )
 
     def close(self) -> None:
         """Close its connections; end a cluster of its own, with all that still goes on there."""

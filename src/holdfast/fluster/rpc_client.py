@@ -49,6 +49,7 @@ class RpcClusterClient:
         bundle_gcs_path: str | None = None,
         patience_s: float = PATIENCE_S,
         timeout_ms: int = LIMIT_MS,
+        parent: str = "",
     ) -> None:
         """Remember where it is; nothing is sent yet.
 
@@ -59,10 +60,12 @@ class RpcClusterClient:
             bundle_gcs_path: In its place, one that is kept there, as ``FLUSTER_BUNDLE_GCS_PATH`` names it.
             patience_s: How long the server may be away before a call fails.
             timeout_ms: How long one try of a call may take.
+            parent: The full name of the job whose children its jobs are, unless one is submitted below another.
         """
         self._calling = Calling(address, token=token, patience_s=patience_s, timeout_ms=timeout_ms)
         self._bundle = bundle
         self._bundle_path = bundle_gcs_path
+        self._parent = parent
 
     @property
     def address(self) -> str:
@@ -91,6 +94,7 @@ class RpcClusterClient:
         if "/" in name:
             msg = f"the name {name!r} has a slash: children are submitted in their parent"
             raise ValueError(msg)
+        parent = parent or self._parent
         sent = cluster.Controller.LaunchJobRequest(
             name=f"{parent}/{name}" if parent else name,
             serialized_entrypoint=entrypoint.serialized(),
