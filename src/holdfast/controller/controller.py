@@ -153,7 +153,7 @@ class Controller:
 
     def _restore_nodes(self, snapshot: Snapshot) -> None:
         nodes = self._store.nodes()
-        self.state.nodes = {(node.executor, node.name): node for node in nodes}
+        self.state.nodes.update({(node.executor, node.name): node for node in nodes})
         self._observations.losses.restore(snapshot.losses)
         self._observations.cordons.restore(nodes)
         self.shortages.restore(nodes, self._clock.now())

@@ -14,10 +14,10 @@ from holdfast.controller.nodes.cordons import Cordons
 from holdfast.controller.nodes.losses import Losses
 from holdfast.controller.nodes.shortages import Shortages
 from holdfast.controller.progress import ProgressEvents
-from holdfast.controller.state import NODE_WRITTEN_EVERY_S
 from holdfast.domain.evidence import with_evidence
 from holdfast.domain.job import Node, Run
 from holdfast.domain.lifecycle import RUN_PREPARED, RUN_PULLING, RUN_STARTED, RUN_TERMINAL, RunStatus
+from holdfast.domain.placement.known import NODE_WRITTEN_EVERY_S
 from holdfast.domain.record import evolve
 from holdfast.ports.engine import Observation, RunPhase
 

@@ -14,10 +14,11 @@ from holdfast.controller.dependencies import Waits
 from holdfast.controller.families import Families
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, logged, started, submitted
-from holdfast.domain.job import Attempt, Job, JobState, Node, Run
+from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
 from holdfast.domain.lifecycle.history import all_following
-from holdfast.domain.placement.fit import Capacity, Place, PlaceKey
+from holdfast.domain.placement.fit import Capacity
+from holdfast.domain.placement.known import KnownNodes
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBalance, Waiting
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.flight import waiting_attempt
@@ -28,16 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from holdfast.controller.kind import ForEach, JobKind
-    from holdfast.domain.containers import EngineInfo
     from holdfast.domain.events import EventRecord
+    from holdfast.domain.job import Node
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision
     from holdfast.domain.workloads.orders import RunOrders
     from holdfast.domain.workloads.spec import JobSpec
-
-NODE_WRITTEN_EVERY_S = 30.0
-"""How stale the last-seen time of a live node may be where people read it."""
 
 
 class ControllerState:
@@ -48,28 +46,29 @@ class ControllerState:
     ) -> None:
         """Start empty; ``since`` maps the time a status was entered to when waiting in it began to count."""
         self.token_digest: Callable[[str], str] = lambda _: ""
-        self.since, self.schedule_needed = since, True
+        self.load_spec = load_spec
+        """Reads a specification as a job has it."""
+        self.since = since
+        self.schedule_needed = True
         self.jobs: dict[str, Job] = {}
         self.active: dict[str, Active] = {}
         self.unplaced: dict[str, Active] = {}
         """Attempts that wait for a place and have a history, by job id."""
         self.owner: dict[str, str] = {}
         """Job id by run uid."""
-        self.pending, self.capacity = PendingQueue(), Capacity()
+        self.pending = PendingQueue()
+        self.capacity = Capacity()
         self.balances: dict[tuple[str, int], RetryBalance] = {}
-        self.nodes: dict[PlaceKey, Node] = {}
-        """Every node that was ever reported, as it was last."""
-        self.engines: dict[str, EngineInfo] = {}
-        """What each executor runs things with, as it last said."""
-        self.changes, self.queue = Changes(), WorkQueue()
-        self.waits, self.families = Waits(self.queue), Families()
+        self.nodes = KnownNodes()
+        self.changes = Changes()
+        self.outbox = Outbox(load_spec)
+        self.queue = WorkQueue()
+        self.waits = Waits(self.queue)
+        self.families = Families()
         self.runs_changed: dict[str, tuple[Active, Run]] = {}
         """Runs whose status changed since the last publication, by uid."""
         self.kinds: dict[str, JobKind] = {}
         """Who looks after the jobs of each kind."""
-        self._nodes_written: dict[PlaceKey, float] = {}
-        self.outbox, self.load_spec = Outbox(load_spec), load_spec
-        """Reads a specification as a job has it."""
 
     def restore(self, snapshot: Snapshot, each: ForEach) -> None:
         """Restore every job that was in progress when the last controller stopped."""
@@ -128,9 +127,11 @@ class ControllerState:
 
     def put_job(self, job: Job) -> None:
         """Change a job."""
-        changes, before = self.changes, self.jobs.get(job.id, job)
+        changes = self.changes
+        before = self.jobs.get(job.id, job)
         changes.jobs[job.id] = job
-        changes.priorities |= {job.id: job.priority} if job.priority != before.priority else {}
+        if job.priority != before.priority:
+            changes.priorities[job.id] = job.priority
         self.outbox.job_changed(changes.events, before, job, changes.notifications)
         active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:
@@ -154,9 +155,11 @@ class ControllerState:
     def change_spec(self, job: Job, spec: str) -> Job:
         """Return a job that is not running with another specification."""
         self.changes.specs[job.id] = spec
-        read, waiting = self.load_spec(spec), self.unplaced.get(job.id)
+        read = self.load_spec(spec)
+        waiting = self.unplaced.get(job.id)
         if waiting is not None:
-            waiting.spec, waiting.attempt = read, evolve(waiting.attempt, request=read.resources)
+            waiting.spec = read
+            waiting.attempt = evolve(waiting.attempt, request=read.resources)
         return evolve(job, spec=spec, request=read.resources)
 
     def end_unread(self, job: Job, ended: Job, attempts: Iterable[Attempt], runs: Iterable[Run]) -> None:
@@ -384,17 +387,12 @@ class ControllerState:
         self._close(active)
         self.unplaced[active.attempt.job_id] = active
 
-    def see_node(self, node: Node, *, changed_here: bool = False) -> None:
-        """Take in a node as reported, an unchanged one is written now and then; or as changed here, perhaps away."""
-        key = (node.executor, node.name)
-        self.nodes[key] = node
-        if changed_here and key not in self.capacity.places:
-            self.changes.nodes[key] = node
-            return
-        self.engines[node.executor] = node.engine
-        place = Place(key, node.capacity, node.labels, node.engine, node.devices, node.short)
-        changed = self.capacity.set_place(place)
-        if changed or node.seen_at - self._nodes_written.get(key, 0.0) >= NODE_WRITTEN_EVERY_S:
-            self._nodes_written[key] = node.seen_at
-            self.changes.nodes[key] = node
-        self.schedule_needed = self.schedule_needed or changed
+    def see_node(self, node: Node) -> None:
+        """Take in a node as its executor reports it."""
+        if self.nodes.report(node, self.capacity, self.changes.nodes):
+            self.schedule_needed = True
+
+    def change_node(self, node: Node) -> None:
+        """Take in what was changed of a node here; it may be away."""
+        if self.nodes.change(node, self.capacity, self.changes.nodes):
+            self.schedule_needed = True

@@ -77,4 +77,4 @@ class Cordons:
             known[device] = cordon
             event = DeviceCordoned(node.executor, node.name, device, cordon.reason, job_id, cordon.by)
         self._state.emit(EventRecord(None, now, event))
-        self._state.see_node(self.on(self._state.nodes[key]), changed_here=True)
+        self._state.change_node(self.on(self._state.nodes[key]))

@@ -115,4 +115,4 @@ class Shortages:
             del self._short[key]
         else:
             self._short[key] = short
-        self._state.see_node(self.on(self._state.nodes[key]), changed_here=True)
+        self._state.change_node(self.on(self._state.nodes[key]))

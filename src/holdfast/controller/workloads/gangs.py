@@ -78,7 +78,7 @@ class Gangs:
         self._groups: BoundedCache[GroupKey] = BoundedCache(_MOST_GROUPS)
         limits = judging.catalog.handler_limits
         self._around = AttemptContext(
-            alive, state.engines, self._judge, limits, state.since, lease_s or 0.0, state.token_digest
+            alive, state.nodes.engines, self._judge, limits, state.since, lease_s or 0.0, state.token_digest
         )
         self.changed: Callable[[Job], None] = lambda _: None
         """Called with a job that has an owner and may look different to it."""
