@@ -80,6 +80,7 @@ JOB = KindInfo(
         "release": (JobState.HELD,),
         "retry": (JobState.FAILED, JobState.CANCELLED),
         "preempt": (JobState.RUNNING,),
+        "reprioritize": (JobState.QUEUED, JobState.BACKOFF, JobState.HELD, JobState.WAITING, JobState.RUNNING),
     },
     acts=("cancel", "hold", "release", "retry", "preempt", "reprioritize"),
     manifest="Job",

@@ -11,13 +11,14 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.flags import Flags
 from holdfast.cli.selection import Selected, SelectOptions, confirm, read_choice, select
+from holdfast.domain.terms.kinds import JOB
 from holdfast.errors import HoldfastError, NotFound
 
 if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.client import Client
 
-_STATES = ("Queued", "BackOff", "Held", "Waiting", "Running")
+_STATES = JOB.steered["reprioritize"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
