@@ -71,21 +71,29 @@ def test_accounts_are_looked_up_once_in_a_while_and_refusals_each_time() -> None
     async def app(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - as ASGI has it
         served.append(scope["state"].get(PRINCIPAL))
 
-    gate = PeerGate(app, peer=peer, now=lambda: now[0])
+    async def whose(text: str, *, hint: str) -> Principal:  # noqa: ARG001 - as the gate has it
+        return Principal(text)
 
-    def ask(**state: int) -> None:
+    gate = PeerGate(app, peer=peer, now=lambda: now[0], whose=whose)
+
+    def ask(uid: int | None = None, shown: str = "") -> None:
         async def receive() -> dict[str, Any]:
             return {"type": "http.request"}
 
         async def send(message: Any) -> None:  # noqa: ANN401 - as above
             del message
 
-        scope = {"type": "http", "method": "GET", "path": "/api/v1/jobs", "headers": [], "state": dict(state)}
+        headers = [(b"authorization", f"Bearer {shown}".encode())] if shown else []
+        state: dict[str, int] = {} if uid is None else {PEER: uid}
+        scope = {"type": "http", "method": "GET", "path": "/api/v1/jobs", "headers": headers, "state": state}
         anyio.run(gate, scope, receive, send)
 
     for at, uid in ((0.0, 7), (20.0, 7), (29.0, 8), (31.0, 7), (31.0, NOBODY), (31.0, NOBODY), (5.0, 7)):
         now[0] = at
-        ask(**{PEER: uid})
+        ask(uid)
     ask()
     assert looked == [7, 8, 7, NOBODY, NOBODY, 7], "again after a while, and where the clock was set back"
     assert [one and one.uid for one in served] == [7, 7, 8, 7, 7, None]
+    for text in ("hfj_1", "hft_1"):
+        ask(7, text)
+    assert [one.name for one in served[-2:]] == ["hfj_1", "user7"], "a job is what its token says, and no account"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
+from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,13 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from holdfast.api.http.serving.gates import PEER
+from holdfast.api.http.serving.gates import JOBS_ONLY, PEER
 from holdfast.app.doorway import Doorway, Listener, Shares
 from holdfast.client.unix import peer_of
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.app.doorway import CountedConnection, Network
     from holdfast.app.entrance.tls import Certificates
@@ -236,22 +237,36 @@ class Server(uvicorn.Server):
     """Accepts few connections in one turn, and lets more wait outside meanwhile."""
 
     def __init__(
-        self, config: uvicorn.Config, guarded: type[GuardedProtocol], shown: Certificates | None = None
+        self,
+        config: uvicorn.Config,
+        guarded: type[GuardedProtocol],
+        shown: Certificates | None = None,
+        for_jobs: socket.socket | None = None,
     ) -> None:
-        """Speak a protocol that ``protocol`` made, and show a certificate to those that come by a network address."""
+        """Speak a protocol.
+
+        Args:
+            config: As uvicorn has it.
+            guarded: What ``protocol`` made.
+            shown: The certificate for those that come by a network address.
+            for_jobs: The one of the sockets that is for programs of jobs alone, in clear.
+        """
         super().__init__(config)
         self._guarded = guarded
         self._shown = shown
+        self._for_jobs = for_jobs
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
         await self.lifespan.startup()
         loop, self.servers = asyncio.get_running_loop(), []
         for one in sockets or ():
-            context = None if self._shown is None or one.family == socket.AF_UNIX else self._shown.context
+            is_for_jobs = one is self._for_jobs
+            in_clear = self._shown is None or is_for_jobs or one.family == socket.AF_UNIX
+            context = None if self._shown is None or in_clear else self._shown.context
             listener = Listener.over(one, self._guarded.doorway)
             made = await loop.create_server(
-                self._protocol,
+                partial(self._protocol, state={JOBS_ONLY: True} if is_for_jobs else {}),
                 sock=listener,
                 ssl=context,
                 ssl_handshake_timeout=None if context is None else min(_HANDSHAKE_S, self._guarded.request_s),
@@ -262,8 +277,9 @@ class Server(uvicorn.Server):
             listener.listen(_QUEUE)
         self.started = True
 
-    def _protocol(self) -> asyncio.Protocol:
-        return self._guarded(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+    def _protocol(self, state: Mapping[str, Any]) -> asyncio.Protocol:
+        begun = {**self.lifespan.state, **state}
+        return self._guarded(config=self.config, server_state=self.server_state, app_state=begun)
 
     async def on_tick(self, counter: int) -> bool:
         """Look now and then whether the certificate was renewed."""

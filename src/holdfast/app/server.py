@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from holdfast.app.embedded import Embedded
+    from holdfast.app.entrance.listening import Listening
     from holdfast.app.entrance.tls import Certificates
     from holdfast.app.settings import Settings
     from holdfast.ports.engine import NodeInfo
@@ -102,14 +103,14 @@ def serve(
         config = _configured(app, host, port, settings)
         log.quieten()
         shown = network.certificates(settings)
-        server = connections.Server(config, _guarded(host, settings), shown)
         places = listening(stack, config, settings, directory)
-        embedded = start_embedded(stack, settings, directory, ownership, Serving(readiness.telemetry, places.own_url))
+        server = connections.Server(config, _guarded(host, settings), shown, places.for_jobs)
+        embedded = start_embedded(stack, settings, directory, ownership, Serving(readiness.telemetry, places.jobs_url))
         readiness.started(embedded)
         _reread_by_sighup(embedded)
         warn_of_weak_containment(embedded.nodes())
         upkeep.forget_regularly(stack, settings, directory, store)
-        doors = open_doors(_opening(stack, settings, app, probes, shown, places.own_url))
+        doors = open_doors(_opening(stack, settings, app, probes, shown, places))
         places.publish()
         _announce(stack, directory, ServerAddress(places.own_url, token, os.getpid(), doors))
         if started is not None:
@@ -130,10 +131,10 @@ def _address(host: str | None, port: int | None, settings: Settings) -> tuple[st
 
 
 def _opening(
-    stack: ExitStack, settings: Settings, app: FastAPI, probes: Probes, shown: Certificates | None, url: str
+    stack: ExitStack, settings: Settings, app: FastAPI, probes: Probes, shown: Certificates | None, places: Listening
 ) -> Opening:
-    most = connections.of_door(settings.connections)
-    return Opening(stack, settings, app.state.entrance, app.state.backend, probes, shown, url, most)
+    most, urls = connections.of_door(settings.connections), (places.url, places.jobs_url)
+    return Opening(stack, settings, app.state.entrance, app.state.backend, probes, shown, *urls, most)
 
 
 def _announce(stack: ExitStack, directory: DataDir, address: ServerAddress) -> None:

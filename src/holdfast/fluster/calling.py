@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
@@ -53,7 +54,8 @@ class Calling:
         headers = {"content-type": "application/proto"} | ({"authorization": f"Bearer {shown}"} if shown else {})
         self.address = (address if "://" in address else f"http://{address}").rstrip("/")
         here = (urlsplit(self.address).hostname or "") in _HERE  # where no proxy has to be asked, whatever is set
-        self._http = httpx.Client(headers=headers, timeout=timeout_ms / 1000, trust_env=not here)
+        trusted = ssl.create_default_context() if self.address.startswith("https:") else True  # with SSL_CERT_FILE
+        self._http = httpx.Client(headers=headers, timeout=timeout_ms / 1000, trust_env=not here, verify=trusted)
         self._patience_s = patience_s
 
     def __call__(self, method: str, sent: Message, answered: type[M], *, where: Callable[[], str] | None = None) -> M:

@@ -125,8 +125,8 @@ MUTATIONS = (
     Mutation(
         "whoever comes by the socket is taken for the server's own account",
         "api/http/serving/gates.py",
-        'scope["state"][PRINCIPAL] = await self._who(uid)',
-        "await self._who(uid)",
+        'scope["state"][PRINCIPAL] = await found',
+        "await found",
         ("unit/test_principals.py",),
     ),
     Mutation(

@@ -152,9 +152,9 @@ MUTATIONS = (
     Mutation(
         "a message is read of somebody whom nobody knows",
         "api/connect/serving.py",
-        "        asked = Rpc(self._setup.backend, await self._setup.caller(scope), self._setup.door)\n",
+        "        caller = await self._setup.caller(scope)\n",
         "        read(method.sent, kind, await self._body(headers, receive))\n"
-        "        asked = Rpc(self._setup.backend, await self._setup.caller(scope), self._setup.door)\n",
+        "        caller = await self._setup.caller(scope)\n",
         ("e2e/test_fluster_connect.py::test_who_shows_nothing_or_a_wrong_token_stays_outside_and_has_nothing_read",),
     ),
     Mutation(

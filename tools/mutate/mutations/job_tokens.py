@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.mutate.mutation import Mutation
 
 _LIMIT, _RUNS = "unit/test_job_tokens.py", "integration/test_tokens_of_jobs.py"
+_BESIDE_TLS = "e2e/test_jobs_beside_tls.py::test_nobody_else_comes_in_by_the_port_of_jobs"
 MUTATIONS = (
     Mutation(
         "the token of a job outlives its run",
@@ -82,5 +83,26 @@ MUTATIONS = (
         "        return key == storable(place.job)",
         "        return false()",
         (_RUNS,),
+    ),
+    Mutation(
+        "whoever shows any token comes in by the port of jobs, which speaks in clear",
+        "api/http/serving/gates.py",
+        "and not _token_of_job(scope):",
+        "and False:",
+        (_BESIDE_TLS,),
+    ),
+    Mutation(
+        "a job that shows its token by a socket is its account",
+        "api/http/serving/gates.py",
+        "if shown else self._who(uid)",
+        "if False else self._who(uid)",
+        ("unit/test_principals.py",),
+    ),
+    Mutation(
+        "the next server has another port for programs of jobs",
+        "app/entrance/of_jobs.py",
+        "tried if kept is None else (kept, *tried)",
+        "tried",
+        ("unit/test_port_of_jobs.py",),
     ),
 )

@@ -24,6 +24,8 @@ class Rpc(Struct, frozen=True):
     caller: Caller
     door: Any = None
     """What else the door has, of its own kind."""
+    reached: str = ""
+    """Where its caller reached the server, as ``HOST:PORT``; empty where that is not known."""
 
 
 Answer: TypeAlias = "Message | Future[Any] | None"

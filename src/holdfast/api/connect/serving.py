@@ -151,7 +151,8 @@ class Connect:
         if kind not in {PROTO, JSON}:
             raise _UnlikeError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
         timeout_s = _timeout_of(headers)
-        asked = Rpc(self._setup.backend, await self._setup.caller(scope), self._setup.door)
+        caller = await self._setup.caller(scope)
+        asked = Rpc(self._setup.backend, caller, self._setup.door, headers.get("host", ""))
         if timeout_s is None:
             return await self._called(method, asked, kind, headers, receive)
         try:

@@ -118,6 +118,6 @@ def _told(asked: Rpc, names: Mapping[str, str], details: Sequence[JobDetail]) ->
     for detail in details:
         status: dict[str, Any] = told_status(detail, now, settings)
         if detail.attempts:  # whose logs are there also while none runs
-            status["worker_address"] = asked.door.address
+            status["worker_address"] = asked.reached or asked.door.address
         told.append(cluster.JobStatus(job_id=names[detail.job.id], **status))
     return told

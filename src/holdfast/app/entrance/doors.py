@@ -137,6 +137,8 @@ class Opening(Struct, frozen=True):
     """What a door shows that others reach."""
     url: str
     """Where REST is, and what stands beside it."""
+    jobs_url: str
+    """Where programs of jobs find the same."""
     most: int
     """How many connections a door can have at a port of its own."""
 
@@ -192,7 +194,7 @@ def _open_iris(opening: Opening, visitors: Visitors) -> None:
 
     probes = opening.probes
     settings = opening.settings
-    place = IrisSettings(opening.url, str(settings.fluster_python or sys.executable), settings.fluster_replay)
+    place = IrisSettings(opening.jobs_url, str(settings.fluster_python or sys.executable), settings.fluster_replay)
     door = IrisDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, place)
     opening.stack.callback(door.close)
     for prefix, app in door.mounts.items():

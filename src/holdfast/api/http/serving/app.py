@@ -10,7 +10,16 @@ from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
 from holdfast.api.http.serving import browser, errors, routing
-from holdfast.api.http.serving.gates import Entrance, HostGate, PeerGate, RequestIdGate, SizeGate, TokenGate, WriteGate
+from holdfast.api.http.serving.gates import (
+    Entrance,
+    HostGate,
+    JobsGate,
+    PeerGate,
+    RequestIdGate,
+    SizeGate,
+    TokenGate,
+    WriteGate,
+)
 from holdfast.api.http.serving.memory import MemoryGate
 from holdfast.api.http.serving.metrics import Metrics, MetricsGate
 from holdfast.api.http.serving.mounts import DoorGate
@@ -137,14 +146,15 @@ def create_app(
 
 def _let_in(app: FastAPI, entrance: Entrance, clock: Clock, doors: Mapping[str, ASGIApp]) -> None:
     """Stand the gates there that say who comes in; the last is the first that a request comes to."""
+    whose = partial(entrance.whose, shown=app.state.backend.access.shown)
     if entrance.token is not None:
-        whose = partial(entrance.whose, shown=app.state.backend.access.shown)
         app.add_middleware(TokenGate, token=entrance.token, now=clock.now, whose=whose)
     app.add_middleware(DoorGate, doors=doors)
     if entrance.peer is not None:
-        app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now)
+        app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now, whose=whose)
     if entrance.hosts is not None:
         app.add_middleware(HostGate, hosts=entrance.hosts)
+    app.add_middleware(JobsGate)
 
 
 def _begin(app: FastAPI, metrics: Metrics) -> None:

@@ -46,10 +46,13 @@ PEER = "peer"
 """In a request's state: the number of the account at the other end of a Unix socket."""
 PRINCIPAL = "principal"
 """In a request's state: who was let in, if that is not the owner."""
+JOBS_ONLY = "jobs_only"
+"""In a request's state: it came in by the port that is for the programs of jobs alone."""
 _KNOWN_S = 30.0
 """How long an account is known by its number before its name and groups are looked up again."""
 _FREE_TRIES, _FIRST_WAIT_S, _LONGEST_WAIT_S, _FORGOTTEN_S, _MOST_PEERS = 10, 0.001, 2.0, 60.0, 512
 _MOST_WAITING, _MOST_NAMES = 64, 256
+_HINT = "send the header: Authorization: Bearer TOKEN"
 _DOTS = 2
 """In a token of OpenID Connect."""
 REQUEST_ID = "x-request-id"
@@ -123,14 +126,46 @@ class RequestIdGate:
         await self._app(scope, receive, send)
 
 
-class PeerGate:
-    """Lets callers in by a Unix socket whom the operating system knows; they need no token."""
+class JobsGate:
+    """Lets only those who show the token of a job in by the port that is for them: it speaks in clear."""
 
-    def __init__(self, app: ASGIApp, *, peer: Callable[[int], Principal], now: Callable[[], float]) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         """Stand before ``app``."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        is_theirs = scope["type"] == "http" and JOBS_ONLY in scope.get("state", {})
+        if is_theirs and scope["path"] not in OPEN_PATHS and not _token_of_job(scope):
+            msg = "only programs of jobs come in here, by the token of theirs"
+            await respond(Unauthenticated(msg, hint="others find the server where it listens to them"))(
+                scope, receive, send
+            )
+            return
+        await self._app(scope, receive, send)
+
+
+def _token_of_job(scope: Scope) -> str:
+    """Return the token of a job that is shown, empty where that is none."""
+    scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
+    shown = text.strip() if scheme.lower() == "bearer" else ""
+    return shown if shown.startswith(JOBS_BEGIN) else ""
+
+
+class PeerGate:
+    """Lets callers in by a Unix socket whom the operating system knows; they need no token.
+
+    Who shows the token of a job is that job and no more, whatever its account may do.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, peer: Callable[[int], Principal], now: Callable[[], float], whose: Whose
+    ) -> None:
+        """Stand before ``app``; ``whose`` tells whose a token is."""
         self._app = app
         self._peer = peer
         self._now = now
+        self._whose = whose
         self._known: dict[int, tuple[float, Principal]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -138,7 +173,9 @@ class PeerGate:
         uid = scope.get("state", {}).get(PEER) if scope["type"] == "http" else None
         if uid is not None and scope["path"] not in OPEN_PATHS:
             try:
-                scope["state"][PRINCIPAL] = await self._who(uid)
+                shown = _token_of_job(scope)
+                found = self._whose(shown, hint=_HINT) if shown else self._who(uid)
+                scope["state"][PRINCIPAL] = await found
             except HoldfastError as error:
                 await respond(error)(scope, receive, send)
                 return
@@ -253,8 +290,7 @@ class TokenGate:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
         shown = text.strip() if scheme.lower() == "bearer" else ""
         try:
-            hint = "send the header: Authorization: Bearer TOKEN"
-            scope.setdefault("state", {})[PRINCIPAL] = await self._whose(shown, hint=hint)
+            scope.setdefault("state", {})[PRINCIPAL] = await self._whose(shown, hint=_HINT)
         except HoldfastError as error:
             refusal = error
         else:
