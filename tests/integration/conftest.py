@@ -25,7 +25,7 @@ from tests.unit.jobset_lab import FOREVER, SetLab
 from tests.untimed import Untimed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import httpx
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 class Settings(TypedDict, total=False):
     """Of an engine, beside its directory."""
 
+    nodes: Sequence[NodeInfo]
     log_limit: int
     pids_limit: int
     launch_limit_s: float
