@@ -11,6 +11,7 @@ import pytest
 from holdfast.dialects.iris.files import INLINE, Files
 from holdfast.dialects.iris.launches import Launch, kept_request, read_launch
 from holdfast.dialects.iris.names import JobName, TaskName, read_name, read_task, target_of
+from holdfast.dialects.iris.program import TaskServer
 from holdfast.domain.devices import GpuSelector
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.job import Resources
@@ -22,19 +23,20 @@ if TYPE_CHECKING:
 
     from holdfast.errors import Problem
 
+SERVER = TaskServer("http://here:1", "/usr/bin/python3", 77.0)
 LEAST = {"name": "/ann/train", "entrypoint": {"run_command": {"argv": ["true"]}}}
 
 
 def read(**given: object) -> Launch:
     problems: list[Problem] = []
-    found = read_launch({**LEAST, **given}, "http://here:1", "/usr/bin/python3", problems)
+    found = read_launch({**LEAST, **given}, SERVER, problems)
     assert found is not None, problems
     return found
 
 
 def wrong(**given: object) -> list[str]:
     problems: list[Problem] = []
-    assert read_launch({**LEAST, **given}, "http://here:1", "python", problems) is None
+    assert read_launch({**LEAST, **given}, SERVER, problems) is None
     return [problem.path for problem in problems]
 
 
@@ -129,6 +131,7 @@ def test_files_are_put_below_the_work_directory_and_setup_is_run_before(tmp_path
     assert [(one.path, b64decode(one.data)) for one in launch.spec.inputs] == [("lib/a.py", b"small")]
     assert (launch.files.bundle, launch.files.large) == (b"PK\x03\x04rest", (("large", bytes(INLINE + 1)),))
     assert launch.spec.prepare is not None
+    assert launch.spec.prepare.timeout_s == 77.0
     ran = subprocess.run(launch.spec.prepare.command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 127
     steps = ["[iris setup] step 1/4", "one", "[iris setup] step 2/4", f"{tmp_path} {tmp_path}", "[iris setup] step 3/4"]

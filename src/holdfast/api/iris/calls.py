@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from holdfast.api.connect.calls import Methods
 from holdfast.api.iris._generated.pool import PROTOCOL
 from holdfast.domain.record import Struct
+
+if TYPE_CHECKING:
+    from holdfast.service.manifests.iris import TaskServer
 
 CONTROLLER = "iris.cluster.ControllerService"
 ENDPOINTS = "iris.cluster.EndpointService"
@@ -19,9 +24,6 @@ CALLS = Methods(PROTOCOL, CONTROLLER, ENDPOINTS, LOGS)
 class IrisSettings(Struct, frozen=True):
     """What tasks are told of the server, and how long it remembers their launches."""
 
-    url: str
-    """Where they find it."""
-    python: str
-    """What runs their callables, where their scripts leave no environment that has another."""
+    tasks: TaskServer
     again_s: float
     """How long a launch that is sent again is answered as the first time: a client that lost the answer sends it."""

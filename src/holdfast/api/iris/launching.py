@@ -32,7 +32,7 @@ def launch_job(
 ) -> controller.Controller.LaunchJobResponse | Future[controller.Controller.LaunchJobResponse]:
     """Submit a job; what comes at about the same time is stored together."""
     place = asked.door.place
-    launch = iris.launch_of(plain(sent), place.url, place.python, lambda: _refusal(asked))
+    launch = iris.launch_of(plain(sent), place.tasks, lambda: _refusal(asked))
     answer = _Controller.LaunchJobResponse(job_id=str(launch.name))
     parent = _parent(asked, launch.name)
     _require_place(asked, launch)

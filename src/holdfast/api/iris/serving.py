@@ -17,6 +17,7 @@ from holdfast.api.iris import (  # noqa: F401 - each registers its calls
 )
 from holdfast.api.iris.calls import CALLS, LOG_SERVER, PREFIX, IrisSettings
 from holdfast.service.launches import Launches
+from holdfast.service.manifests.iris import TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
 
-__all__ = ["IrisDoor", "IrisSettings"]
+__all__ = ["IrisDoor", "IrisSettings", "TaskServer"]
 _WORKERS = 8
 
 

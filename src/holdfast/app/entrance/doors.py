@@ -190,11 +190,13 @@ def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
 
 def _open_iris(opening: Opening, visitors: Visitors) -> None:
     """Open the door for clients of Fluster's heir beside it."""
-    from holdfast.api.iris.serving import IrisDoor, IrisSettings
+    from holdfast.api.iris.serving import IrisDoor, IrisSettings, TaskServer
 
     probes = opening.probes
     settings = opening.settings
-    place = IrisSettings(opening.jobs_url, str(settings.fluster_python or sys.executable), settings.fluster_replay)
+    python = str(settings.fluster_python or sys.executable)
+    tasks = TaskServer(opening.jobs_url, python, settings.fluster_prepare_timeout)
+    place = IrisSettings(tasks, settings.fluster_replay)
     door = IrisDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, place)
     opening.stack.callback(door.close)
     for prefix, app in door.mounts.items():

@@ -14,7 +14,7 @@ from holdfast.dialects.iris.budgets import policy_of, read_budgets
 from holdfast.dialects.iris.files import Files, read_files
 from holdfast.dialects.iris.names import JobName, read_new_name
 from holdfast.dialects.iris.placement import read_constraints, read_resources
-from holdfast.dialects.iris.program import program_of
+from holdfast.dialects.iris.program import TaskServer, program_of
 from holdfast.dialects.native.job import read_ports
 from holdfast.dialects.reading import Fields
 from holdfast.domain.record import Struct
@@ -57,13 +57,12 @@ class Launch(Struct, frozen=True):
     """What is brought along, beside what the specification has of it."""
 
 
-def read_launch(given: Mapping[str, Any], controller: str, python: str, problems: list[Problem]) -> Launch | None:
+def read_launch(given: Mapping[str, Any], server: TaskServer, problems: list[Problem]) -> Launch | None:
     """Read a launch; ``None`` when anything was wrong.
 
     Args:
         given: The fields that are set.
-        controller: Where a task finds this server.
-        python: What runs callables.
+        server: What a task is told of this server, and may use of it.
         problems: Where to note what is wrong.
     """
     fields, before = Fields(given, "", problems), len(problems)
@@ -75,7 +74,7 @@ def read_launch(given: Mapping[str, Any], controller: str, python: str, problems
     ports = read_ports(fields)
     _refuse_what_is_not_done(fields)
     band = fields.integer("priority_band", low=0, high=max(_BANDS)) or 0
-    program = program_of(fields, controller, python, ports)
+    program = program_of(fields, server, ports)
     files = read_files(fields)
     ends = fields.integer("preemption_policy", low=0, high=max(_CHILDREN)) or 0
     deadline_s, scheduling_s = _seconds(fields, "timeout"), _seconds(fields, "scheduling_timeout")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.native.job import bounded_env
 from holdfast.domain.record import Struct
-from holdfast.domain.workloads.preparing import Preparation
+from holdfast.domain.workloads.preparing import DEFAULT_TIMEOUT_S, Preparation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,6 +47,17 @@ exec "$@"
 """
 
 
+class TaskServer(Struct, frozen=True):
+    """What the operator chose for tasks."""
+
+    url: str
+    """Where they find this server."""
+    python: str
+    """What runs callables, where no scripts leave an environment that has another."""
+    prepare_s: float = DEFAULT_TIMEOUT_S
+    """How long their scripts may take before the launch has failed."""
+
+
 class TaskProgram(Struct, frozen=True):
     """What is started."""
 
@@ -63,13 +74,12 @@ def is_called(given: Mapping[str, Any]) -> bool:
     return not entry.get("setup_commands") and any("IRIS_PYTHON" in str(each) for each in argv)
 
 
-def program_of(fields: Fields, controller: str, python: str, ports: Sequence[str]) -> TaskProgram | None:
+def program_of(fields: Fields, server: TaskServer, ports: Sequence[str]) -> TaskProgram | None:
     """Read what each task runs; ``None`` where that is nothing.
 
     Args:
         fields: The launch.
-        controller: Where a task finds this server.
-        python: What runs callables.
+        server: What a task is told of this server, and may use of it.
         ports: The names of ports.
     """
     entry = fields.nested("entrypoint")
@@ -88,15 +98,15 @@ def program_of(fields: Fields, controller: str, python: str, ports: Sequence[str
     begin = _BEGIN + "".join(_PORT.format(name=each.upper().replace("-", "_")) for each in ports)
     env = {
         **own,
-        "IRIS_CONTROLLER_URL": controller,
-        "IRIS_CONTROLLER_ADDRESS": controller,
+        "IRIS_CONTROLLER_URL": server.url,
+        "IRIS_CONTROLLER_ADDRESS": server.url,
         "IRIS_BIND_HOST": "127.0.0.1",
         "IRIS_ADVERTISE_HOST": "127.0.0.1",
-        "IRIS_PYTHON": python,
+        "IRIS_PYTHON": server.python,
         "IRIS_BUNDLE_ID": str(fields.value.get("bundle_id") or ""),
         "IRIS_JOB_SETUP_SCRIPTS": json.dumps(setup),
         "IRIS_JOB_ENV": json.dumps(own),
         "IRIS_TASK_RESOURCES": json.dumps(fields.value.get("resources") or {}),
     }
-    prepare = Preparation(("bash", "-c", begin + _SET_UP, "iris", *steps)) if steps else None
+    prepare = Preparation(("bash", "-c", begin + _SET_UP, "iris", *steps), server.prepare_s) if steps else None
     return TaskProgram(("/bin/sh", "-c", begin + _RUN, "iris", *argv), env, prepare)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.iris.launches import IRIS, REQUEST, Launch, kept_request, read_launch
 from holdfast.dialects.iris.names import JobName, TaskName, read_name, read_task, target_of
-from holdfast.dialects.iris.program import is_called
+from holdfast.dialects.iris.program import TaskServer, is_called
 from holdfast.dialects.iris.status import (
     COMPLETED,
     FINISHED,
@@ -45,6 +45,7 @@ __all__ = [
     "JobName",
     "Launch",
     "TaskName",
+    "TaskServer",
     "job_state",
     "job_status",
     "launch_of",
@@ -65,20 +66,19 @@ _HINT = (
 )
 
 
-def launch_of(given: Mapping[str, Any], controller: str, python: str, refusal: Callable[[], str | None]) -> Launch:
+def launch_of(given: Mapping[str, Any], server: TaskServer, refusal: Callable[[], str | None]) -> Launch:
     """Read a launch; see ``read_launch``.
 
     Args:
         given: The fields that are set.
-        controller: Where a task finds this server.
-        python: What runs callables, where no scripts may leave an environment that has another.
-        refusal: Says why that cannot run any, if so.
+        server: What a task is told of this server, and may use of it.
+        refusal: Says why its Python cannot run calls, if so.
 
     Raises:
         InvalidManifest: It is not valid; with every problem found.
     """
     problems: list[Problem] = []
-    found = read_launch(given, controller, python, problems)
+    found = read_launch(given, server, problems)
     why = refusal() if is_called(given) else None
     if why is not None:
         problems.append(Problem("entrypoint", why, hint=_HINT))
