@@ -41,15 +41,13 @@ def listening(directory: DataDir) -> socket.socket:
         with trusted_folder(directory.path) as folder:
             kept = _kept(path, folder)
             made = _bound(kept)
-            port = made.getsockname()[1]
-            if port != kept:
-                _keep(path, folder, port)
-                if kept is not None:
-                    _log.warning("port %d is taken: programs of jobs that began before do not find this server", kept)
-            return made
+            _keep(path, folder, made.getsockname()[1])
     except OSError as error:
         msg = f"there is no port for programs of jobs, or {path} cannot be used: {error.strerror or error}"
         raise Unavailable(msg) from error
+    if kept not in {None, made.getsockname()[1]}:
+        _log.warning("port %d is taken: programs of jobs that began before do not find this server", kept)
+    return made
 
 
 def _bound(kept: int | None) -> socket.socket:
