@@ -145,7 +145,7 @@ def test_a_call_that_this_python_cannot_read_says_which_one_wrote_it(tmp_path: P
     made = Made(tmp_path, b"cno_such_module\nfunction\n.#python=2.7")
     assert made.code == 1
     assert made.message.splitlines()[0] == (
-        f"Unreadable: the entry point could not be read by Python {HERE} in the job; Python 2.7 pickled it: "
+        f"UnreadableCall: the entry point could not be read by Python {HERE} in the job; Python 2.7 pickled it: "
         "ModuleNotFoundError: No module named 'no_such_module'"
     )
     assert made.ended.stderr.startswith(b"this call was pickled by Python 2.7 and is made by " + HERE.encode())
