@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+LOST = "lines of a task are lost"
+"""Last on standard error where a server does not have what a task printed."""
 CALLS = r'''
 from iris.version import client_revision_date
 from iris.rpc import time_pb2
@@ -287,6 +289,7 @@ def settled(source, number):
         if len(client.fetch_logs(source, match_scope=EXACT).entries) >= number:
             return
         time.sleep(0.3)
+    raise SystemExit("lines of a task are lost")
 
 for source, number in {"talk/0:0": 6, "talk/1:0": 6, "talk/kid/0:0": 1, "levels/0:0": 2}.items():
     settled(f"/log/{source}", number)

@@ -60,6 +60,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_preemption_loses_nothing_of_
 def test_a_node_and_an_array_give_up_all_that_runs_and_nothing_else(server: Server) -> None:
     sleeper = ["sh", "-c", 'test "$HOLDFAST_ATTEMPT" = 1 && exec sleep 1000']
     with server.start() as client:
+        wait_until(lambda: [*client.nodes()], "the server knows its node")
         [node] = client.nodes()
         one = client.submit({"name": "one", "command": sleeper}).id
         array = client.submit_array({"name": "many", "command": sleeper, "array": {"indices": "0-1"}}).id

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.iris_calls import CALLS
+from tests.e2e.iris_calls import CALLS, LOST
 from tests.e2e.iris_stage import Iris, door
 from tests.e2e.iris_table import TABLE
 from tools.clients import python_of
@@ -71,6 +71,8 @@ def test_iris_own_server_answers_the_same_calls_alike_but_for_what_is_in_the_tab
         asked = beside.begin(CALLS)
         here = ours(CALLS, within_s=500)
         said, errors = asked.communicate(timeout=500)
+        if errors.rstrip().endswith(LOST):
+            pytest.skip("Iris' own server lost lines that a task of it printed, as it does on a busy machine")
         assert asked.returncode == 0, errors
     there = beside.told(said)
     assert len(there) > 150
