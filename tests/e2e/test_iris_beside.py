@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.iris_calls import CALLS, LOST
+from tests.e2e.iris_calls import CALLS
 from tests.e2e.iris_stage import Iris, door
 from tests.e2e.iris_table import TABLE
 from tools.clients import python_of
@@ -71,11 +71,19 @@ def test_iris_own_server_answers_the_same_calls_alike_but_for_what_is_in_the_tab
         asked = beside.begin(CALLS)
         here = ours(CALLS, within_s=500)
         said, errors = asked.communicate(timeout=500)
-        if errors.rstrip().endswith(LOST):
-            pytest.skip("Iris' own server lost lines that a task of it printed, as it does on a busy machine")
         assert asked.returncode == 0, errors
     there = beside.told(said)
     assert len(there) > 150
     assert there.keys() == here.keys()
     different = {name: (there[name], here[name]) for name in there if there[name] != here[name]}
-    assert different == {name: pair for row in TABLE for name, pair in row.shown.items()}
+    listed = {name: pair for row in TABLE for name, pair in row.shown.items()}
+    if lost := [name for name, pair in different.items() if name not in listed and _lacks_lines(name, *pair)]:
+        pytest.skip(f"Iris' own server lost lines that a task of it printed: {', '.join(lost)}")
+    assert different == listed
+
+
+def _lacks_lines(name: str, there: object, here: object) -> bool:
+    """Whether upstream's server has some of the lines that ours has: on a busy machine it loses what comes late."""
+    if not (name.startswith("lines: ") and isinstance(there, list) and isinstance(here, list)):
+        return False
+    return len(there) < len(here) and all(line in here for line in there)
