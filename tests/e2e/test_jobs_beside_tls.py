@@ -15,31 +15,13 @@ from tests.e2e.fluster_stage import FlusterServer
 from tests.e2e.server import HOLDFAST, PATIENCE_S, wait_until
 from tests.e2e.test_fluster_client import SMALL, script
 from tests.e2e.test_network import EVERYWHERE, TOKEN, address_of, issue
-from tests.e2e.test_tokens_of_jobs import ended, token_of, variables
+from tests.e2e.test_tokens_of_jobs import PARENT, SUCCEEDED, ended, token_of, variables
 from tools.clients import python_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PARENT = """
-def job(go=None):
-    import os, time
-    from holdfast.fluster import Entrypoint, cluster_pb2
-    from holdfast.fluster.context import fluster_ctx
-    while go is not None and not os.path.exists(go):
-        time.sleep(0.02)
-    def child(number):
-        print("square", number * number)
-        return number * number
-    small = cluster_pb2.ResourceSpec(cpu=0, memory="64m")
-    with fluster_ctx().client as client:
-        names = [client.submit(Entrypoint.from_callable(child, n), f"c{n}", small) for n in (2, 3, 4)]
-        ended = [client.wait(name, timeout=60.0).state == cluster_pb2.JOB_STATE_SUCCEEDED for name in names]
-        printed = [line.data for name in names for line in client.fetch_logs(name)]
-        seen = sorted(job.job_id for job in client.list_jobs())
-        return ended, [client.result(name) for name in names], printed, seen
-"""
 ASKS = (
     "import os; from holdfast.client import Client\n"
     "with Client(os.environ['HOLDFAST_URL'], os.environ['HOLDFAST_TOKEN']) as client:\n"
@@ -106,10 +88,10 @@ def jobs_url(server: FlusterServer) -> str:
 def test_a_parent_launches_three_children_from_inside_and_reads_what_they_returned(server: FlusterServer) -> None:
     with outside(server) as client:
         name = client.submit(script(PARENT), "parent", SMALL)
-        assert client.wait(name, timeout=PATIENCE_S).state == cluster_pb2.JOB_STATE_SUCCEEDED, client.status(name).error
+        assert client.wait(name, timeout=PATIENCE_S).state == SUCCEEDED, client.status(name).error
         lines = ["square 4", "square 9", "square 16"]
         seen = ["parent", *(f"parent/c{n}" for n in (2, 3, 4))]
-        assert client.result(name) == ([True] * 3, [4, 9, 16], lines, seen)
+        assert client.result(name) == (seen[1:], [SUCCEEDED] * 3, [4, 9, 16], lines, seen)
         assert [line.data for line in client.fetch_logs("parent/c3")] == lines[1:2], "its worker is where one asks"
 
 
@@ -201,7 +183,7 @@ def test_a_program_finds_the_next_server_where_it_was_told_of_the_first(
         assert jobs_url(server) == told
         with outside(server) as client:
             status = client.wait(name, timeout=PATIENCE_S)
-            assert status.state == cluster_pb2.JOB_STATE_SUCCEEDED, status.error
-            assert client.result(name)[1] == [4, 9, 16]
+            assert status.state == SUCCEEDED, status.error
+            assert client.result(name)[2] == [4, 9, 16]
     finally:
         server.clean_up()

@@ -29,13 +29,15 @@ def job(go=None):
     while go is not None and not os.path.exists(go):
         time.sleep(0.02)
     def child(number):
+        print("square", number * number)
         return number * number
     small = cluster_pb2.ResourceSpec(cpu=0, memory="64m")
     with fluster_ctx().client as client:
-        names = [client.submit(Entrypoint.from_callable(child, n), f"c{n}", small) for n in (2, 3)]
+        names = [client.submit(Entrypoint.from_callable(child, n), f"c{n}", small) for n in (2, 3, 4)]
         states = [client.wait(name, timeout=60.0).state for name in names]
+        printed = [line.data for name in names for line in client.fetch_logs(name)]
         seen = sorted(job.job_id for job in client.list_jobs())
-        return names, states, [client.result(name) for name in names], seen
+        return names, states, [client.result(name) for name in names], printed, seen
 """
 SUCCEEDED = cluster_pb2.JOB_STATE_SUCCEEDED
 
@@ -62,8 +64,9 @@ def test_a_call_launches_children_and_waits_for_them_where_nobody_comes_in_unnam
         client.submit(script("def job(): pass"), "beside", SMALL)
         name = client.submit(script(PARENT), "parent", SMALL)
         assert client.wait(name, timeout=60.0).state == SUCCEEDED, client.status(name).error
-        seen = ["parent", "parent/c2", "parent/c3"]
-        assert client.result(name) == (seen[1:], [SUCCEEDED] * 2, [4, 9], seen)
+        seen = ["parent", "parent/c2", "parent/c3", "parent/c4"]
+        lines = ["square 4", "square 9", "square 16"]
+        assert client.result(name) == (seen[1:], [SUCCEEDED] * 3, [4, 9, 16], lines, seen)
 
 
 def test_a_job_that_asks_for_it_finds_the_server_by_the_command_and_by_the_client(server: FlusterServer) -> None:
@@ -145,6 +148,6 @@ def test_a_program_goes_on_with_its_token_when_its_server_was_killed(tmp_path: P
             server.start().close()
             assert client.wait(name, timeout=60.0).state == SUCCEEDED, client.status(name).error
             result: Any = client.result(name)
-            assert result[2] == [4, 9]
+            assert result[2] == [4, 9, 16]
     finally:
         server.clean_up()
