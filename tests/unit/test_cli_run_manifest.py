@@ -108,6 +108,13 @@ def test_manifests_are_given_what_the_shell_has_under_what_they_say_themselves()
     assert stderr.getvalue() == told
 
 
+@pytest.mark.parametrize("needs", ["inputs: [{path: a, text: b}]", "keepWorkDirectory: false"])
+def test_a_job_that_needs_a_folder_of_its_own_is_not_put_into_the_shells(needs: str) -> None:
+    cli = Cli(stdin=io.StringIO(f'{{command: ["true"], {needs}}}'), stderr=io.StringIO(), cwd=lambda: "/home/me")
+    [carried] = carrying(read_manifests(["-"], cli, allowed=(Noun.JOB,)), {"PATH": "/bin"}, cli)
+    assert read_job_mapping(carried.value).working_dir is None
+
+
 def test_manifests_that_are_too_many_bytes_for_one_request_go_in_several() -> None:
     cli = Cli(stdin=io.StringIO("\n".join('{"command": ["true"]}' for _ in range(20))), stderr=io.StringIO())
     read = carrying(read_manifests(["-"], cli, allowed=(Noun.JOB,)), {"PATH": "x" * (1 << 20)}, cli)

@@ -71,11 +71,16 @@ def is_own_job(manifest: Manifest) -> bool:
 
 
 def _carrying(manifest: Manifest, env: Mapping[str, str], cwd: str) -> Manifest:
-    own, folder = manifest.spec.get("env"), manifest.spec.get("workingDir")
-    given: dict[str, object] = {} if folder is not None else {"workingDir": cwd}
+    own = manifest.spec.get("env")
+    given: dict[str, object] = {} if _has_a_folder(manifest.spec) else {"workingDir": cwd}
     if own is None or isinstance(own, Mapping):
         given["env"] = {**env, **(own or {})}
     return in_spec(manifest, given)
+
+
+def _has_a_folder(spec: Mapping[str, object]) -> bool:
+    """Whether its runs are in a folder that it names, or need the one that each has of its own."""
+    return spec.get("workingDir") is not None or bool(spec.get("inputs")) or spec.get("keepWorkDirectory") is False
 
 
 def _is_text(value: str) -> bool:
