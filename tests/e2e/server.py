@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import psutil
 import pytest
 
@@ -94,6 +95,13 @@ class Server:
         """Read what the present process left for those who look for it."""
         found: dict[str, object] = json.loads((self.data / "server.json").read_text())
         return found
+
+    def has_answered(self, route: str) -> bool:
+        """Whether the present process has answered a request of this route, by whatever way it came."""
+        address = self.address()
+        whoever = {"Authorization": f"Bearer {address['token']}"}
+        told = httpx.get(f"{address['url']}/metrics", headers=whoever, timeout=PATIENCE_S).text
+        return f'{route}",status="200"' in told
 
     def run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command of whoever has this data directory, with a text as its input."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-import psutil
 import pytest
 
 import holdfast
@@ -78,18 +76,12 @@ def first_line(command: subprocess.Popen[str]) -> str:
     return command.stdout.readline()
 
 
-def has_asked(restarted: Restarted, pid: int) -> bool:
-    """Whether a process holds a connection to the server: then it has been answered, or is about to be."""
-    port = int(str(restarted.server.address()["url"]).rpartition(":")[2])
-    return port in {getattr(one.raddr, "port", 0) for one in psutil.Process(pid).net_connections("tcp")}
-
-
 def test_commands_that_wait_or_follow_outlive_a_killed_server(restarted: Restarted) -> None:
     job = submitted(restarted)
     follow, wait = restarted.begin("logs", "-f", job), restarted.begin("wait", job)
     run = restarted.begin("run", "--", "sh", "-c", restarted.script)
     assert [first_line(follow), first_line(run)] == ["first\n", "first\n"]
-    wait_until(lambda: has_asked(restarted, wait.pid), "a command that waits")
+    wait_until(lambda: restarted.server.has_answered("/jobs/states"), "a command that waits")
     restarted.restart(follow, wait, run)
     ended = {one: one.communicate(timeout=PATIENCE_S) for one in (follow, wait, run)}
     assert [one.returncode for one in (follow, wait, run)] == [0, 1, 3], ended
@@ -147,7 +139,7 @@ def test_results_in_python_outlive_a_killed_server(
     job = submitted(restarted)
     monkeypatch.setenv("HOLDFAST_DATA", str(restarted.server.data))
     asked = ThreadPoolExecutor(1).submit(lambda: asyncio.run(awaited(job)) if asynchronous else waited(job))
-    wait_until(lambda: has_asked(restarted, os.getpid()), "a client that waits")
+    wait_until(lambda: restarted.server.has_answered("/jobs/states"), "a client that waits")
     with caplog.at_level(logging.WARNING):
         restarted.restart(noticed=lambda: AWAY in caplog.text)
         with pytest.raises(holdfast.JobFailed):

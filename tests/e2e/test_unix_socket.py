@@ -160,6 +160,7 @@ def test_who_waits_by_a_socket_outlives_a_server_that_is_killed(tmp_path: Path) 
         shell.run("run", "--detach", "--name", "long", "--", "sh", "-c", f"until test -e {gate}; do sleep 0.05; done")
         with shell.start("wait", "long") as waiting:
             wait_until(lambda: "long" in shell.run("get", "jobs", "--state", "Running").out, "a job that runs")
+            wait_until(lambda: server.has_answered("/jobs/states"), "a command that waits")
             server.end()
             assert waiting.stderr is not None
             assert "does not answer" in waiting.stderr.readline()
