@@ -6,6 +6,7 @@ Fails if nobody did.
 from __future__ import annotations
 
 import argparse
+import math
 import multiprocessing
 import sys
 import time
@@ -15,10 +16,13 @@ from typing import TYPE_CHECKING
 from tools.mutate.drawn.command import mutate
 from tools.mutate.drawn.project import Project
 from tools.mutate.mutations import MUTATIONS
+from tools.mutate.order import ordered
 from tools.mutate.running import Outcome, Verdict, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tools.mutate.mutation import Mutation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("words", nargs="*", help="only mutations whose name or file has one of these in it")
     parser.add_argument("--random", type=int, metavar="N", help="draw N mutants instead; a later run goes on with them")
     parser.add_argument("--seed", type=int, default=1, help="which N (default 1)")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=math.inf,
+        metavar="M",
+        help="begin none after that long; those of files that changed last come first, others as their lot falls",
+    )
     cores = multiprocessing.cpu_count()
     parser.add_argument("--processes", type=int, default=cores, help=f"how many at a time (default {cores})")
     options = parser.parse_args(arguments)
@@ -41,17 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rotten or not chosen:
         print("\n".join(rotten) or "there is no such mutation", file=sys.stderr)
         return 1
-    return _tried(chosen, options.processes)
+    return _tried(ordered(chosen), options.processes, options.minutes * 60)
 
 
-def _tried(chosen: Sequence[object], processes: int) -> int:
-    mutations = [each for each in MUTATIONS if each in chosen]
+def _tried(mutations: Sequence[Mutation], processes: int, within_s: float) -> int:
     began = time.monotonic()
     width = max(len(each.name) for each in mutations)
     counts: Counter[Verdict] = Counter()
     missed = []
-    for outcome in run(mutations, processes):
+    for outcome in run(mutations, processes, within_s):
         counts[outcome.verdict] += 1
+        if outcome.verdict is Verdict.UNTRIED:
+            continue
         line = _line(outcome, width)
         print(line, flush=True)
         if outcome.verdict is not Verdict.NOTICED:

@@ -6,6 +6,7 @@ may say is a fault of the list.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _COPIED = ("src", "tests", "tools", "examples", "bench", "docs")
 _ALONE = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml", "LICENSE", "dev")
 _LONGEST_S = 120.0
+_UNUSED = ("-p", "no:schemathesis", "-p", "no:hydra_pytest")
+"""Plugins that take as long to read as a short test to run."""
 _ONE_FAILED = 1
 _AGAIN = 2
 """What was not noticed is tried again: a race is not lost each time, and a busy machine may be too slow for a test."""
@@ -43,6 +46,8 @@ class Verdict(StrEnum):
     SURVIVED = "SURVIVED"
     UNUSABLE = "UNUSABLE"
     """The tests could not be run at all, or fail without it, too."""
+    UNTRIED = "untried"
+    """The time was over before its turn came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +92,21 @@ def copied(to: Path, root: Path = ROOT) -> Path:
     return to
 
 
-def run(mutations: Sequence[Mutation], at_a_time: int) -> Iterator[Outcome]:
-    """Try every mutation and tell what came of it, as it comes."""
+def run(mutations: Sequence[Mutation], at_a_time: int, within_s: float = math.inf) -> Iterator[Outcome]:
+    """Try every mutation whose turn comes within a time and tell what came of it, as it comes."""
+    until = time.monotonic() + within_s
     with tempfile.TemporaryDirectory(prefix="holdfast-mutate-") as folder, ThreadPoolExecutor(at_a_time) as pool:
         Path(folder).chmod(0o755)  # some tests run programs of other accounts
         copies = Copies(Path(folder), at_a_time)
-        trials = [pool.submit(_try, mutation, copies) for mutation in mutations]
+        trials = [pool.submit(_try, mutation, copies, until) for mutation in mutations]
         for trial in as_completed(trials):
             yield trial.result()
 
 
-def _try(mutation: Mutation, copies: Copies) -> Outcome:
+def _try(mutation: Mutation, copies: Copies, until: float) -> Outcome:
     began = time.monotonic()
+    if began > until:
+        return Outcome(mutation, Verdict.UNTRIED, 0, "")
     with copies.one() as root:
         verdict, said = _judged(mutation, root)
         for _ in range(_AGAIN):
@@ -134,7 +142,8 @@ def run_tests(
     Each run has a temporary directory of its own: broken code may leave programs behind that still use theirs.
     """
     with tempfile.TemporaryDirectory(dir=root, prefix="tmp-", ignore_cleanup_errors=True) as folder:
-        command = [sys.executable, "-m", "pytest", "-x", "--no-header", "--tb=no", f"--basetemp={folder}/t", *options]
+        base = ("--no-header", "--tb=no", f"--basetemp={folder}/t")
+        command = [sys.executable, "-m", "pytest", "-x", *_UNUSED, *base, *options]
         return _run(root, [*command, *tests], longest_s)
 
 
