@@ -160,10 +160,10 @@ def _task_state(job: Job, state: IrisState, last: Attempt | None, run: Run | Non
         return IrisState.PREEMPTED
     if state is not IrisState.RUNNING:
         return state
-    if run is None or run.status is RunStatus.PENDING:
-        return IrisState.ASSIGNED
-    started = run.started_at is not None or (last is not None and last.started_at is not None)
-    return IrisState.RUNNING if started else IrisState.BUILDING
+    # A list reads the runs of the first tasks alone; the others are where their attempt is.
+    if (last is not None and last.started_at is not None) or (run is not None and run.started_at is not None):
+        return IrisState.ASSIGNED if run is not None and run.status is RunStatus.PENDING else IrisState.RUNNING
+    return IrisState.ASSIGNED if run is None or run.status is RunStatus.PENDING else IrisState.BUILDING
 
 
 def _was_preempted(failure: Failure | None) -> bool:
