@@ -1,4 +1,4 @@
-"""A job's tasks as Iris tells them, where a list has read the runs of the first ones alone."""
+"""A job's tasks as Iris tells them, where only the runs of the first ones were read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TASKS = MOST_RANKS + 3
 
 
 def counts(lab: Lab, job_id: str) -> dict[str, int]:
-    """Count the tasks by state, as the status of a list does."""
+    """Count the tasks by state, as a job's status does."""
     last = next(reversed(lab.attempts(job_id)), None)
     runs = [run for run in lab.runs(job_id) if run.rank < MOST_RANKS]
     told: dict[str, int] = job_status(lab.job(job_id), last, runs)["task_state_counts"]
     return told
 
 
-def test_tasks_whose_runs_a_list_does_not_read_are_where_their_attempt_is(lab: Lab) -> None:
+def test_tasks_whose_runs_were_not_read_are_where_their_attempt_is(lab: Lab) -> None:
     spec = job_named("many", gang=TASKS, resources=Resources(100, 0, 0))
     job = lab.submit(spec, SimulatedRun(duration_s=None))
     assert counts(lab, job) == {"pending": TASKS}

@@ -90,4 +90,11 @@ MUTATIONS = (
         "    if there is None:\n        return True\n        raise Rejected(",
         (f"{_NAMES}::test_a_name_of_somebody_else_is_not_given_away_and_says_nothing_of_its_job",),
     ),
+    Mutation(
+        "tasks whose runs were not read never run",
+        "dialects/iris/status.py",
+        "if (last is not None and last.started_at is not None) or (run",
+        "if (run",
+        ("unit/test_iris_status.py",),
+    ),
 )

@@ -160,7 +160,7 @@ def _task_state(job: Job, state: IrisState, last: Attempt | None, run: Run | Non
         return IrisState.PREEMPTED
     if state is not IrisState.RUNNING:
         return state
-    # A list reads the runs of the first tasks alone; the others are where their attempt is.
+    # The status of a job comes with the runs of its first tasks alone; the others are where their attempt is.
     if (last is not None and last.started_at is not None) or (run is not None and run.started_at is not None):
         return IrisState.ASSIGNED if run is not None and run.status is RunStatus.PENDING else IrisState.RUNNING
     return IrisState.ASSIGNED if run is None or run.status is RunStatus.PENDING else IrisState.BUILDING
