@@ -274,7 +274,8 @@ say("states of many", lambda: dict(raw.get_job_state(
 
 # lines
 
-launched("/log/talk", *sh("for n in 1 2 3 4 5; do echo line $n; done; echo last; sleep 100"), replicas=2)
+# Of lines that come at once, a worker of theirs reads the first, and the others when the program ends.
+launched("/log/talk", *sh("for n in 1 2 3 4 5; do echo line $n; sleep 1; done; echo last; sleep 40"), replicas=2)
 launched("/log/talk/kid", *sh("echo below"))
 launched("/log/levels", *sh("echo ERROR: told; echo err >&2"))
 ended("/log/talk/kid", "/log/levels")
