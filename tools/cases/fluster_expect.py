@@ -173,10 +173,20 @@ def _attempts(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a case
     return [_fields(one, of_it) for one, of_it in zip(listed, wanted, strict=True)]
 
 
-def _available_at(story: Story, _: object) -> object:
+def _available_at(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a case
     """Return until when it waits: now, or before it was placed at instants that the case names."""
     placed = any(name.startswith("at_") for name in story.at)
-    return (story.seen[-1] if placed else story.status).get("retry_available_at_ms")
+    got = (story.seen[-1] if placed else story.status).get("retry_available_at_ms")
+    if not isinstance(wanted, str):
+        return got
+    if wanted == "unchanged":
+        return wanted if got == story.before.get("retry_available_at_ms") else got
+    match = re.fullmatch(r"now\+(\d+)", wanted)
+    if match is None:
+        msg = f"not understood: expects retry_available_at_ms to be {wanted!r}"
+        raise Skip(msg)
+    failed_at = story.status["attempts"][-1]["finished_at_ms"]
+    return wanted if got == failed_at + int(match[1]) else got
 
 
 def _finished(story: Story, wanted: Any) -> object:  # noqa: ANN401 - of a case

@@ -235,12 +235,14 @@ PHRASES = (
         steps.report,
     ),
     Phrase(
-        "report attempt_id=NUMBER FAILED from WORKER",
-        "The same.",
-        r"report attempt_id=(?P<attempt>\d+) (?P<state>FAILED|SUCCEEDED)(?: exit (?P<code>\d+))? from (?P<worker>w\d+)",
+        "report [attempt_id=NUMBER] [FAILED] [exit CODE] [from WORKER]",
+        "The same, of the first attempt where it says none.",
+        (
+            r"report(?: attempt_id=(?P<attempt>\d+))?(?: (?P<state>FAILED|SUCCEEDED))?(?: exit (?P<code>\d+))?"
+            r"(?: from (?P<worker>w\d+))?"
+        ),
         steps.report,
     ),
-    Phrase("report [from WORKER]", "A worker tells of it.", r"report(?: from (?P<worker>w\d+))?", steps.report),
     Phrase("wait, reconcile", "It ends while its worker cannot say so.", r"wait|reconcile", steps.ends_unheard),
     Phrase("loop tick", "Its worker is silent for as long as is given.", r"loop tick", steps.silent),
     Phrase(
