@@ -256,7 +256,7 @@ def test_every_field_of_every_record_is_kept(store: Store) -> None:
     finished = run(
         first.id, 2, 3, 2, status=RunStatus.ERROR, status_since=3.5, executor="local", node="node-7",
         request=Resources(4, 5, 0, 250, NAMED), devices=("GPU-1",), started_at=2.5, ended_at=3.5, outcome=OUTCOME,
-        failure=FAILURE, decision=DECISION,
+        failure=FAILURE, decision=DECISION, ports={"http": 20_001},
     )  # fmt: skip
     row = step(first.id, 2, 1, outcome=Outcome.GIVE_UP, error_code="e", message="m", attempts=4)
     engine = EngineInfo("simulated", frozenset({Capability.IMAGES, Capability.INIT_CONTAINERS}))

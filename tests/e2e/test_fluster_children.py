@@ -46,6 +46,10 @@ def test_children_end_with_their_parent_and_say_so_and_no_more_are_launched(
     assert door.status("ab").state == cluster.JOB_STATE_RUNNING
     with fluster.client() as admin:
         [child] = [job for job in admin.jobs() if job.group == "a/b"]
+        [alone] = [job for job in admin.jobs() if job.name == "ab"]
+        parent = admin.job(admin.job(child.id).parent or "")
+        assert (parent.group, alone.parent, child.parent) == ("a", None, parent.id)
+    assert ["Parent:", parent.id] in [line.split() for line in fluster.run("describe", child.id).stdout.splitlines()]
     assert "its parent, job a, has ended: Succeeded" in fluster.run("why", child.id).stdout
     refused = door.refused("LaunchJob", launch("a/later", FOREVER, cpu=0))
     assert (refused.code, refused.message) == (

@@ -157,6 +157,19 @@ def test_ranks_of_a_gang_learn_one_master_port_and_have_ports_of_their_own(machi
     assert len({own for _, own in numbers} | {numbers[0][0]}) == 4
 
 
+def test_the_ports_of_a_run_are_told_in_the_order_in_which_it_asked_until_it_is_over(machine: Machine) -> None:
+    order = machine.start("sh", "-c", "echo $HOLDFAST_PORT_B $HOLDFAST_PORT_A up; sleep 1000", ports=("b", "a"))
+    machine.until_logged(order, "up")
+    numbers = tuple(map(int, machine.log(order).split()[:2]))
+    assert machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING).ports == numbers
+    machine.shim().kill()
+    machine.engine.close()
+    machine.open()
+    assert machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING).ports == numbers
+    machine.engine.stop([(order.uid, 1.0, StopReason.USER)])
+    assert machine.until(order, lambda seen: seen.phase is RunPhase.FINISHED).ports == ()
+
+
 def test_without_a_working_directory_a_run_starts_in_its_own_and_checkpoints_outlive_attempts(machine: Machine) -> None:
     first = machine.start("sh", "-c", "pwd; echo 7 > $HOLDFAST_CHECKPOINT_DIR/step", job_id="j")
     assert machine.finish(first).succeeded

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.iris.status import job_status
+from holdfast.dialects.iris.status import job_status, task_status
 from holdfast.domain.job import Resources
+from holdfast.domain.record import evolve
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.overview import MOST_RANKS
 from tests.unit.conftest import job_named
@@ -30,3 +31,11 @@ def test_tasks_whose_runs_were_not_read_are_where_their_attempt_is(lab: Lab) -> 
     assert counts(lab, job) == {"pending": TASKS}
     lab.pass_s(1.0)
     assert counts(lab, job) == {"running": TASKS}
+
+
+def test_a_task_has_the_ports_of_its_own_run_while_that_runs(lab: Lab) -> None:
+    job = lab.submit(job_named("serves", gang=2, ports=("http",)), SimulatedRun(duration_s=None))
+    lab.pass_s(1.0)
+    last, runs = lab.attempts(job), [evolve(run, ports={"http": 20_000 + run.rank}) for run in lab.runs(job)]
+    told = [task_status(lab.job(job), rank, last, runs)["ports"] for rank in (0, 1)]
+    assert told == [{"http": 20_000}, {"http": 20_001}]

@@ -13,6 +13,7 @@ from holdfast.domain.policy.model import Action, Considered, Decision, DecisionC
 from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidPolicy, Problem
+from holdfast.service.access.hiding import masked
 from holdfast.wire.base import timestamp
 from holdfast.wire.jobs import JobPage, JobSummary, JobView
 from holdfast.wire.problems import details_of, read_problem
@@ -77,6 +78,7 @@ def test_a_summary_writes_amounts_as_manifests_do() -> None:
         {},
         {"name": 'a "quoted" ☃\n\\', "reason": "\x1b[31mno", "priority": -3, "gang": 4, "attempt": 2, "retries": 1},
         {"state": JobState.RUNNING, "started_at": 1_700_000_001.0005, "submitted_by": "ann", "group": "flows/7"},
+        {"group": "train", "parent": "j0"},
         {"state": JobState.FAILED, "started_at": 1.0, "ended_at": 2.999999, "retry_at": 3.0},
         {"child": ChildOf("set-1", "workers", 3)},
         {"child": ChildOf("array-1", "", 0)},
@@ -196,3 +198,8 @@ def test_details_of_carry_every_problem_and_read_back() -> None:
     view = details_of(InvalidPolicy("policy 'x' is not valid", problems=[problem]))
     assert (view.type, view.title) == ("https://holdfast.dev/errors/invalid_policy", "The retry policy is not valid.")
     assert [read_problem(entry) for entry in view.errors] == [problem]
+
+
+def test_of_somebody_elses_job_that_is_only_known_to_be_there_nobody_learns_what_launched_it() -> None:
+    assert job_summary(_job(parent="j0")).parent == "j0"
+    assert job_summary(masked(_job(parent="j0"))).parent is None

@@ -231,6 +231,9 @@ class Observations:
         if observation.node and observation.node != run.node:
             run = evolve(run, node=observation.node)
             self._state.put_run(active, run)
+        if observation.ports and not run.ports:
+            run = evolve(run, ports=dict(zip(active.spec.ports, observation.ports, strict=False)))
+            self._state.put_run(active, run)
         row = _REPORTS.get(observation.phase)
         status = None if row is None else row.moves.get(run.status)
         if status is not None:

@@ -190,6 +190,8 @@ class Run(Struct, frozen=True):
     """Why it was told to stop, if it did nothing wrong."""
     token_digest: str = ""
     """Of the token that its program is given, if it is given one."""
+    ports: Mapping[str, int] = {}
+    """The numbers of the ports that its job asks for, by name, from when an executor told them until it is over."""
 
     @property
     def dispatch(self) -> int:
@@ -224,6 +226,7 @@ class Run(Struct, frozen=True):
             status_since=at,
             started_at=began or self.started_at,
             ended_at=ended_at,
+            ports={},
             outcome=evolve(
                 outcome, node=node, executor=outcome.executor or self.executor, started_at=began, ended_at=ended_at
             ),

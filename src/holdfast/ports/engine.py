@@ -142,8 +142,8 @@ class Observation(Struct, frozen=True):
     """Whether all of its main containers serve; for an engine that does not probe them, whether they run."""
     addresses: tuple[str, ...] = ()
     """Where it can be reached on its ports."""
-    ports: Mapping[str, int] = field(default_factory=dict)
-    """The numbers of its ports, by name."""
+    ports: tuple[int, ...] = ()
+    """The numbers of the ports that its order names, in that order; none once it is over."""
 
 
 class StopReason(StrEnum):

@@ -65,6 +65,8 @@ class RunView(Response):
     """What it last wrote to its progress file, as of a few seconds ago while it runs."""
     peak_memory: int | None = None
     """Bytes, when the engine measured it."""
+    ports: dict[str, int] = Field(default_factory=dict)
+    """The numbers of the ports that its job asks for, by name, while it runs."""
     decision: DecisionView | None = None
     """What was decided about its failure, where runs are pods."""
 
@@ -152,8 +154,11 @@ class JobSummary(Response):
     depends_on: list[DependencyView] = Field(default_factory=list)
     """What had to happen before it could start, or still has to."""
     submitted_by: str = Field(default="", alias="submittedBy")
-    group: str = ""
     """Whose it is: who submitted it, whoever retries or changes it; empty where nobody is known."""
+    group: str = ""
+    """What it is part of in the words of its user."""
+    parent: str | None = None
+    """Id of the job that launched it, and with which it ends."""
 
 
 class JobOutcome(JobSummary):

@@ -172,6 +172,7 @@ def _header(job: Job) -> dict[str, Any]:
         "depends_on": () if _AFTER not in job.spec else _awaited(job),
         "submittedBy": job.submitted_by,
         "group": job.group,
+        "parent": job.parent or None,
     }
 
 
@@ -305,6 +306,7 @@ def run_view(run: Run) -> RunView:
         signal=container.signal if container else None,
         started_at=optional_timestamp(run.started_at),
         ended_at=optional_timestamp(run.ended_at),
+        ports=dict(run.ports),
         decision=None if run.decision is None else decision_view(run.decision, retry_at=_due(run)),
         **({"progress": run.progress} if outcome is None else _outcome_fields(outcome)),
     )

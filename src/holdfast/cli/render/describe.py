@@ -41,6 +41,7 @@ def job_facts(job: JobView) -> list[tuple[str, str]]:
         ("Submitted", when(job.submitted_at)),
         ("Submitted by", job.submitted_by),
         ("Group", job.group),
+        ("Parent", job.parent or ""),
         ("Started", when(job.started_at)),
         ("Ended", when(job.ended_at)),
         ("Retry due", when(job.retry_at)),

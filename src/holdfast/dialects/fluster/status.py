@@ -100,7 +100,7 @@ def charged(failure: Failure) -> Charged:
 def status_of(
     job: Job, spec: JobSpec, attempts: Sequence[Attempt], runs: Sequence[Run], now: float, settings: RetrySettings
 ) -> dict[str, Any]:
-    """Return what ``JobStatus`` says of a job, apart from its names, addresses, ports and result.
+    """Return what ``JobStatus`` says of a job, apart from its names, addresses and result.
 
     Args:
         job: The job.
@@ -185,10 +185,13 @@ def _attempt(attempt: Attempt, spec: JobSpec) -> dict[str, Any]:
 
 
 def _of_current(attempt: Attempt, runs: Sequence[Run]) -> dict[str, Any]:
-    node = next((run.node for run in runs if run.attempt == attempt.number and run.node), "")
+    own = [run for run in runs if run.attempt == attempt.number]
+    node = next((run.node for run in own if run.node), "")
     if not node and attempt.failure is not None:
         node = attempt.failure.node or ""
     found: dict[str, Any] = {"worker_id": node} if node else {}
+    if own and own[0].ports:
+        found["ports"] = dict(own[0].ports)
     return found if attempt.started_at is None else {**found, "started_at_ms": _ms(attempt.started_at)}
 
 

@@ -141,6 +141,7 @@ def task_status(job: Job, rank: int, attempts: Sequence[Attempt], runs: Sequence
         "cluster": "local",
         "can_be_scheduled": not job.terminal,
         "pending_reason": job.reason if state is IrisState.PENDING else "",
+        "ports": {} if run is None else dict(run.ports),
     }
     if told:
         same = ("worker_id", "exit_code", "error", "started_at", "finished_at")

@@ -181,7 +181,6 @@ class Life(Struct, gc=True):
             node=self.landed if now >= self.starts_at else "",
             ready=ready,
             addresses=(self.plan.address,) if self.plan.address and runs else (),
-            ports=_ports(self.order) if runs else {},
         )
 
     def _phase(self, now: float) -> RunPhase:
@@ -192,11 +191,6 @@ class Life(Struct, gc=True):
         if self.stopped is not None or now >= self.forced_at:
             return RunPhase.STOPPING
         return RunPhase.RUNNING if now >= self.mains_at else RunPhase.STARTING
-
-
-def _ports(order: RunOrder) -> Mapping[str, int]:
-    ports = [port for one in order.containers if one.role is not ContainerRole.INIT for port in one.ports]
-    return {port.name or str(port.number): port.number for port in ports}
 
 
 def finished(life: Life) -> Observation:

@@ -50,6 +50,7 @@ def masked(job: Job) -> Job:
         submitted_by="",
         submitter_uid=None,
         group="",
+        parent="",
     )
 
 

@@ -166,6 +166,7 @@ def run_row(run: Run) -> tuple[Any, ...]:
         dump_json(run.devices) if run.devices else None,
         None if run.interrupted is None else run.interrupted._value_,
         run.token_digest or None,
+        dump_json(run.ports) if run.ports else None,
     )
 
 
@@ -324,7 +325,7 @@ class Reader:
     def run(self, row: Row) -> Run:
         """Build a run from its row."""
         uid, job_id, attempt, _, rank, status, since, executor, node, *amounts, started, ended = row[:15]
-        outcome, progress, failure, decision, generation, devices, interrupted, digest = row[15:]
+        outcome, progress, failure, decision, generation, devices, interrupted, digest, ports = row[15:]
         share = self._words.setdefault
         return Run(
             uid=uid,
@@ -346,6 +347,7 @@ class Reader:
             devices=() if devices is None else tuple(load_json(devices)),
             interrupted=None if interrupted is None else Interruption(interrupted),
             token_digest=digest or "",
+            ports={} if ports is None else load_json(ports),
         )
 
     def history(self, row: Row) -> HistoryRow:

@@ -199,7 +199,7 @@ runs = Table(
     Column("failure", Text),
     Column("decision", Text),
     Column("generation", Integer, nullable=False, server_default="1"),
-    *(Column(name, Text) for name in ("devices", "interrupted", "token_digest")),
+    *(Column(name, Text) for name in ("devices", "interrupted", "token_digest", "ports")),
     _job_reference(),
     CheckConstraint("attempt >= 1 AND dispatch >= 0 AND rank >= 0", name="place"),
 )

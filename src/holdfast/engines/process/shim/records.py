@@ -85,6 +85,7 @@ class ShimRun:
         "outcome",
         "phase",
         "pid",
+        "ports",
         "preparing",
         "progress",
         "started_at",
@@ -109,6 +110,8 @@ class ShimRun:
         """How long before its end it asks to be warned."""
         self.phase = STARTING
         self.pid = 0
+        self.ports: list[int] = []
+        """The numbers of those that it asked for, in the order in which it did, until it is over."""
         self.supervisor: int | None = None
         """The number of the supervisor that has it."""
         self.former: int | None = None
@@ -139,6 +142,7 @@ class ShimRun:
             "node": self.node,
             "phase": STARTING if unready else self.phase,
             "started_at": None if unready else self.started_at,
+            "ports": self.ports,
             "progress": self.progress,
             "outcome": self.outcome,
         }

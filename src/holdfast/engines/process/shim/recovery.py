@@ -125,7 +125,8 @@ class Recovery:
             self._pool.give_back(handle)
             return
         runs.assign(handle, run)
-        runs.ports.take_over(run.uid, order.get("ports", ()), order.get("gang", ""), order.get("master", 0))
+        run.ports = [*order.get("ports", ())]
+        runs.ports.take_over(run.uid, run.ports, order.get("gang", ""), order.get("master", 0))
         if told is not None:
             runs.told(handle, {"run": told})
         elif kept is not None and kept.start is not None:

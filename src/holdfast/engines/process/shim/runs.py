@@ -199,12 +199,12 @@ class Runs:
             failed = launch.refused(error.errno or 0, "a port or a process")
             self._refuse(run, failed.reason, failed.message if error.errno else str(error))
             return
-        own = [int(number) for name, number in ports.items() if name != _MASTER]
+        run.ports = [int(number) for name, number in ports.items() if name != _MASTER]
         message = {
             **order,
             "env": {**self._base, **order["env"], **ports},
             "pids_limit": self.pids_limit,
-            "ports": own,
+            "ports": run.ports,
             "master": int(ports.get(_MASTER, 0)),
         }
         self._journal.ordered(run)
@@ -345,6 +345,7 @@ class Runs:
         for pid in [pid for pid, uid in self.zombies.items() if uid == run.uid]:
             del self.zombies[pid]
         self.ports.release(run.uid)
+        run.ports = []
         if run.former is not None:
             self._pool.leave_files(run.former)
         run.order = None
