@@ -59,12 +59,14 @@ def required(asked: Rpc, text: str) -> Job:
     return found
 
 
-def states(asked: Rpc, jobs: Sequence[Job]) -> dict[str, iris.IrisState]:
-    """Return the states of jobs by id."""
+def last_attempts(asked: Rpc, jobs: Sequence[Job]) -> dict[str, Attempt]:
+    """Return the last attempts of those jobs that have failed, by id: these say as what they ended."""
     failed = [job for job in jobs if job.state is JobState.FAILED]
     latest = JobOperations(asked.backend).latest(asked.caller, failed) if failed else {}
+    return {key: found.attempt for key, found in latest.items() if found.attempt is not None}
 
-    def last(job: Job) -> Attempt | None:
-        return latest[job.id].attempt if job.id in latest else None
 
-    return {job.id: iris.job_state(job, last(job)) for job in jobs}
+def states(asked: Rpc, jobs: Sequence[Job]) -> dict[str, iris.IrisState]:
+    """Return the states of jobs by id."""
+    last = last_attempts(asked, jobs)
+    return {job.id: iris.job_state(job, last.get(job.id)) for job in jobs}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.api.connect.refusals import refuse
 from holdfast.api.iris._generated import controller
 from holdfast.api.iris.calls import CALLS, CONTROLLER
-from holdfast.api.iris.family import jobs_named, states
+from holdfast.api.iris.family import jobs_named, last_attempts
 from holdfast.api.iris.jobs import described
 from holdfast.service.manifests import iris
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from holdfast.api.connect.calls import Rpc
-    from holdfast.domain.job import Job
+    from holdfast.domain.job import Attempt, Job
     from holdfast.ports.names import ListedName
 
 LARGEST_PAGE, LARGEST_OFFSET = 500, 5_000
@@ -45,18 +45,18 @@ def list_jobs(asked: Rpc, sent: controller.Controller.ListJobsRequest) -> contro
     named = jobs_named(asked)
     known = named.beginning(asked.caller, query.job_id_prefix)
     found = [one for one in known if _is_meant(one.name, query)]
-    told: Mapping[str, iris.IrisState] = {}
+    last: Mapping[str, Attempt] = {}
     jobs: Mapping[str, Job] = {}
     wanted = query.state_filter.lower()
     if wanted:
         found = [one for one in found if one.state in iris.STORED_AS.get(wanted, ())]
     if wanted or query.sort_field in _BY_JOBS:
         jobs = named.read(asked.caller, [one.job_id for one in found])
-        told = states(asked, [*jobs.values()])
+        last = last_attempts(asked, [*jobs.values()])
         found = [one for one in found if one.job_id in jobs]
     if wanted:
-        found = [one for one in found if told[one.job_id].name.lower() == wanted]
-    _sort(found, query, jobs, told)
+        found = [one for one in found if _state(one, jobs, last).name.lower() == wanted]
+    _sort(found, query, jobs, last)
     limit = query.limit if 0 < query.limit <= LARGEST_PAGE else LARGEST_PAGE
     begin = max(0, query.offset)
     page = found[begin : begin + limit]
@@ -81,18 +81,22 @@ def _is_meant(name: str, query: controller.Controller.JobQuery) -> bool:
     )
 
 
+def _state(one: ListedName, jobs: Mapping[str, Job], last: Mapping[str, Attempt]) -> iris.IrisState:
+    return iris.job_state(jobs[one.job_id], last.get(one.job_id))
+
+
 def _sort(
     found: list[ListedName],
     query: controller.Controller.JobQuery,
     jobs: Mapping[str, Job],
-    told: Mapping[str, iris.IrisState],
+    last: Mapping[str, Attempt],
 ) -> None:
     def count(which: str) -> Callable[[ListedName], Any]:
-        return lambda one: iris.job_status(jobs[one.job_id], None, ())[which]
+        return lambda one: iris.job_status(jobs[one.job_id], last.get(one.job_id), ())[which]
 
     keys: dict[int, Callable[[ListedName], Any]] = {
         _Controller.JOB_SORT_FIELD_NAME: lambda one: one.name,
-        _Controller.JOB_SORT_FIELD_STATE: lambda one: told[one.job_id],
+        _Controller.JOB_SORT_FIELD_STATE: lambda one: _state(one, jobs, last),
         _Controller.JOB_SORT_FIELD_FAILURES: count("failure_count"),
         _Controller.JOB_SORT_FIELD_PREEMPTIONS: count("preemption_count"),
     }
