@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import load_spec
 from holdfast.domain.access.grants import Right
 from holdfast.domain.access.group import BELOW, Grouped
+from holdfast.domain.access.places import WorkScope
 from holdfast.domain.job import JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import Conflict, InvalidRequest, NotFound, Problem
@@ -123,7 +125,21 @@ class EndpointDirectory(Struct, frozen=True):
         if any("\0" in text for text in texts):
             return ()  # none has one in its name
         seen = self.backend.seeing(caller).known()
+        if seen is not None and seen.places is not None and caller.principal.limit is not None:
+            seen = evolve(seen, places=(*seen.places, *self._family(caller.principal.limit.job)))
         return self.backend.store.endpoints(evolve(where, seen=seen), self.backend.clock.now())
+
+    def _family(self, job_id: str) -> Sequence[WorkScope]:
+        """Return where those are among whom a job finds programs by its own token: all below the job above all others.
+
+        They are launched to speak to each other. It learns nothing else of them, and does nothing to them.
+        """
+        top, below = "", ""
+        while job_id and (jobs := self.backend.store.jobs_by_id([job_id])):
+            if group := load_spec(jobs[0].spec).identity:  # else that job may not know of them itself
+                top, below = job_id, group
+            job_id = jobs[0].parent
+        return (WorkScope(job=top), WorkScope(group=below + BELOW)) if top else ()
 
 
 def _is_its_own(caller: Caller, job_id: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tools.mutate.mutation import Mutation
 
 _CHILDREN = "unit/test_children_of_jobs.py"
+_FAMILIES = "e2e/test_fluster_families.py"
 
 MUTATIONS = (
     Mutation(
@@ -71,6 +72,20 @@ MUTATIONS = (
         "    connection.execute(delete(_TABLE).where(*run, _ROWS.id != endpoint.id))\n",
         "",
         ("contract/test_store_endpoints.py",),
+    ),
+    Mutation(
+        "a job finds no programs beside it, though of its family",
+        "service/endpoints.py",
+        "                top, below = job_id, group\n",
+        "                return (WorkScope(job=job_id), WorkScope(group=group + BELOW))\n",
+        (_FAMILIES,),
+    ),
+    Mutation(
+        "a job finds programs of every family",
+        "service/endpoints.py",
+        "places=(*seen.places, *self._family(caller.principal.limit.job))",
+        "places=None",
+        (_FAMILIES,),
     ),
     Mutation(
         "whoever launches below another's job keeps its owner from ending it",
