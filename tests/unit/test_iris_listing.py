@@ -121,7 +121,7 @@ def nodes() -> Iterator[IrisLab]:
     iris.use(
         NodeInfo("n1", Resources(4_900, 8 << 30, 2), labels={"zone": "a"}),
         NodeInfo("n0", Resources(2_000, 1 << 30, 0)),
-        NodeInfo("x", Resources(2_000, 1 << 30, 0)),
+        NodeInfo("x", Resources(1 << 50, 1 << 70, 1 << 40)),
     )
     iris.launch("/ann/a", resources={"cpu_millicores": 4_500})
     iris.pass_s(2.0)
@@ -132,9 +132,11 @@ def nodes() -> Iterator[IrisLab]:
 
 
 def test_workers_are_the_nodes_and_say_what_they_have_and_run(nodes: IrisLab) -> None:
-    far, idle, busy, _ = workers(nodes).workers
+    far, idle, busy, vast = workers(nodes).workers
     told = busy.metadata
     assert (told.hostname, told.cpu_count, told.memory_bytes, told.gpu_count) == ("n1", 4, 8 << 30, 2)
+    most = vast.metadata
+    assert (most.cpu_count, most.memory_bytes, most.gpu_count) == ((1 << 31) - 1, (1 << 63) - 1, (1 << 31) - 1)
     assert (told.device.cpu.variant, told.attributes["zone"].string_value) == ("cpu", "a")
     assert [[*one.running_job_ids] for one in (far, idle, busy)] == [[], [], [nodes.id_of("/ann/a")]]
     assert (busy.healthy, busy.status_message, busy.scale_group, busy.backend_id) == (True, "", "local", "default")
