@@ -357,7 +357,10 @@ say("register one of an attempt that is over", registered, "/env/a/z", "/env/one
 say("register one of a task that is not there", registered, "/env/a/z", "/env/none/0")
 say("register one of what is no task", registered, "/env/a/z", "/env/one")
 say("endpoints", lambda: len(endpoints_of("/env/a/")))
-say("endpoints of the system", lambda: len(endpoints_of("/system/")))
+say("endpoints of the system", endpoints_of, "/system/")
+say("the endpoint for logs", endpoints_of, "/system/log-server", exact=True)
+say("endpoints of the system by part of a name", endpoints_of, "/system/lo")
+say("one of the system that is not there", endpoints_of, "/system/log", exact=True)
 say("forget an endpoint", lambda: str(endpoints.unregister_endpoint(C.UnregisterEndpointRequest(endpoint_id="none"))))
 for name in ("/env/one", "/env/other"):
     raw.terminate_job(C.TerminateJobRequest(job_id=name))

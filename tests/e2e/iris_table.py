@@ -267,11 +267,16 @@ TABLE = (
         {"lines: from a level on": ([["", "err"]], [["", "ERROR: told"], ["", "err"]])},
     ),
     Difference(
-        "Endpoints of `/system/`, and `/proxy/NAME`",
-        "Listed; passed on to what answers there",
-        "Not there",
-        "Clients reach the logs by the door, and programs by their addresses",
-        {"endpoints of the system": (1, 0)},
+        "`/proxy/NAME`",
+        "Passed on to what answers there",
+        "Only for logs",
+        "Clients reach programs by their addresses",
+    ),
+    Difference(
+        "What a task tells of itself (`report_task_status_text`)",
+        "Kept",
+        "Not kept: its client warns, and goes on",
+        "There are no tables; the log has what is printed",
     ),
     Difference(
         "An endpoint's id that another job's has",

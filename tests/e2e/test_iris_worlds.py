@@ -154,6 +154,33 @@ done([ended, sorted(text for key, text in lines("/ann/top/") if key.startswith("
     assert (ended, family) == (4, ["from below"])
 
 
+def test_a_task_reads_what_its_children_print_by_the_server_that_it_is_told_of(door: IrisServer) -> None:
+    door.environ = {**door.environ, "HOLDFAST_FLUSTER_PYTHON": str(python_of("iris"))}
+    ended, printed = door.iris()(
+        """
+def top():
+    from iris.client.client import iris_ctx
+    from iris.cluster.types import Entrypoint, ResourceSpec
+    context = iris_ctx()
+    entry = Entrypoint.from_command("echo", "from below")
+    child = context.client.submit(entry, "kid", ResourceSpec(cpu=0.1, memory="64m"))
+    child.wait(timeout=60, poll_interval=0.2, stream_logs=True)
+    print("read:", [one.data for one in child.logs()])
+    context.client.report_task_status_text(context.task_attempt.task_id, 0, "# all", "all")
+    print("told")
+
+entry, environment = Entrypoint.from_callable(top), EnvironmentSpec(setup_scripts=[]).to_proto()
+client.submit_job(JobName.from_wire("/ann/top"), entry, needs(memory=1 << 30), environment=environment)
+ended = int(wait("/ann/top", timeout=120).state)
+done([ended, [text for key, text in lines("/ann/top/") if key.startswith("/ann/top/0:")]])
+"""
+    )
+    assert ended == 4
+    assert "read: ['from below']" in printed
+    assert any("task=/ann/top/kid/0:0 | from below" in line for line in printed)
+    assert "told" in printed
+
+
 def test_endpoints_are_those_of_attempts_that_run_while_their_lease_lasts(door: IrisServer) -> None:
     leases, found, refusals, renewed, after = door.iris()(
         """

@@ -26,6 +26,8 @@ class Rpc(Struct, frozen=True):
     """What else the door has, of its own kind."""
     reached: str = ""
     """Where its caller reached the server, as ``HOST:PORT``; empty where that is not known."""
+    scheme: str = "http"
+    """By which protocol."""
 
 
 Answer: TypeAlias = "Message | Future[Any] | None"

@@ -152,7 +152,7 @@ class Connect:
             raise _UnlikeError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
         timeout_s = _timeout_of(headers)
         caller = await self._setup.caller(scope)
-        asked = Rpc(self._setup.backend, caller, self._setup.door, headers.get("host", ""))
+        asked = Rpc(self._setup.backend, caller, self._setup.door, headers.get("host", ""), scope.get("scheme", "http"))
         if timeout_s is None:
             return await self._called(method, asked, kind, headers, receive)
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.api.connect.refusals import Code, Rejected, refuse
 from holdfast.api.iris._generated import controller, job
-from holdfast.api.iris.calls import CALLS, ENDPOINTS
+from holdfast.api.iris.calls import CALLS, ENDPOINTS, LOG_SERVER
 from holdfast.api.iris.family import found_job, named
 from holdfast.ports.endpoints import EndpointFilter
 from holdfast.service.endpoints import EndpointDirectory, Registration
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from holdfast.api.connect.calls import Rpc
 
 LONGEST_LEASE_S, SHORTEST_LEASE_S = 600.0, 180.0
+SYSTEM, LOGS_NAME = "/system/", "/system/log-server"
+"""How names of the system begin, and the name by which the clients in tasks look for what answers for logs."""
 MOST_TASKS = 1_000
 """Named in one question."""
 _MS = 1000
@@ -69,6 +71,8 @@ def list_endpoints(
     asked: Rpc, sent: controller.Controller.ListEndpointsRequest
 ) -> controller.Controller.ListEndpointsResponse:
     """List the endpoints of a name, or those whose names begin with a text; of all tasks, or of some."""
+    if sent.prefix.startswith(SYSTEM):
+        return _of_the_system(asked, sent)
     if len(sent.task_ids) > MOST_TASKS:
         refuse(f"task_ids has {len(sent.task_ids)}; at most {MOST_TASKS}")
     tasks = {(str(task.job), task.index) for task in (named(iris.read_task, one, "task_ids") for one in sent.task_ids)}
@@ -85,4 +89,15 @@ def list_endpoints(
             answer.endpoints.add(
                 endpoint_id=one.id, name=one.name, address=one.address, task_id=task_id, metadata=one.metadata
             )
+    return answer
+
+
+def _of_the_system(
+    asked: Rpc, sent: controller.Controller.ListEndpointsRequest
+) -> controller.Controller.ListEndpointsResponse:
+    """List what answers for logs, which is this server, where the caller has reached it."""
+    answer = _Controller.ListEndpointsResponse()
+    if sent.prefix == LOGS_NAME or (not sent.exact and LOGS_NAME.startswith(sent.prefix)):
+        url = f"{asked.scheme}://{asked.reached}" if asked.reached else asked.door.place.tasks.url
+        answer.endpoints.add(endpoint_id=LOGS_NAME, name=LOGS_NAME, address=f"{url.rstrip('/')}{LOG_SERVER}")
     return answer
