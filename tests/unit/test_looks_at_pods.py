@@ -17,7 +17,6 @@ from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec, KubeJobState, RestartPolicy
-from holdfast.domain.workloads.kubejob.plan import PodPlan
 from holdfast.domain.workloads.kubejob.pods import (
     Barrier,
     DecisionInputs,
@@ -25,7 +24,7 @@ from holdfast.domain.workloads.kubejob.pods import (
     PodFacts,
     TimeLimits,
 )
-from holdfast.domain.workloads.kubejob.program import Program
+from holdfast.domain.workloads.kubejob.program import PodPlan, Program
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.domain.workloads.retry import Ruleset
 

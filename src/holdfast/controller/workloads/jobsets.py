@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.kubejobs import KubeJobs
     from holdfast.controller.workloads.memory import JobWork, SetWork
-    from holdfast.controller.workloads.plans import Plans
+    from holdfast.controller.workloads.pods import Pods
     from holdfast.domain.events import JobSetEvent
     from holdfast.domain.job import Job
     from holdfast.domain.notifications.notification import Notification
@@ -47,18 +47,18 @@ class JobSets(Owners[JobSet, JobSetSpec]):
     def __init__(
         self,
         state: ControllerState,
-        pods: KubeJobs,
+        jobs: KubeJobs,
+        pods: Pods,
         store: ControllerStore,
         *,
         works: dict[str, SetWork],
-        plans: Plans,
         catalog: PolicyCatalog,
     ) -> None:
         """Remember what it works with."""
         super().__init__(RULES, state, store)
+        self._jobs = jobs
         self._pods = pods
         self.works = works
-        self._plans = plans
         self._catalog = catalog
 
     def take_in(self, row: JobSet, jobs: Iterable[Job]) -> None:
@@ -118,7 +118,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         if work.reports is not None:
             # Absent pods do not hold up the barrier: they have succeeded, or wait for resources that those at the
             # barrier may hold, and begin where the others are by then.
-            jobs = (self._pods.jobs.get(job_id) for job_id in work.jobs.values())
+            jobs = (self._jobs.jobs.get(job_id) for job_id in work.jobs.values())
             attempts = [told for job in jobs if job is not None for told in told_in_place(job.pods)]
             absent = expected_pods(work.spec) - len(attempts)
             in_place = InPlace((*attempts, *[max(attempts, default=0)] * absent))
@@ -141,7 +141,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
     def forget(self, work: SetWork) -> None:
         """Forget what pods are made from, and what the set waits for."""
         self._state.waits.leave(work.row.id, work.spec.after)
-        self._plans.forget(work.row.id)
+        self._pods.forget_plans(work.row.id)
 
     def restart(self, work: SetWork, payload: str, now: float) -> None:
         """Restart a set, a replicated job or a job, unless it has ended or there is no such."""

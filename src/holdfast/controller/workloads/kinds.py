@@ -12,7 +12,6 @@ from holdfast.controller.workloads.gangs import Gangs
 from holdfast.controller.workloads.jobsets import JobSets
 from holdfast.controller.workloads.kubejobs import KubeJobs
 from holdfast.controller.workloads.owners import Owners, show
-from holdfast.controller.workloads.plans import Plans
 from holdfast.controller.workloads.pods import Pods
 from holdfast.domain.record import Struct
 from holdfast.domain.terms import kinds
@@ -71,11 +70,16 @@ def all_kinds(wiring: Wiring) -> Kinds:
     state, catalog, settings = wiring.state, wiring.judging.catalog, wiring.pods
     gangs = Gangs(state, wiring.store, wiring.judging, alive=wiring.alive, lease_s=wiring.lease_s, pace=wiring.gangs)
     works: dict[str, SetWork] = {}
-    plans = Plans(works, settings.backoff)
-    crash, patience_s = settings.crash_backoff, settings.patience_s
-    pods = Pods(state, wiring.judging, works, plans, backoff=crash, patience_s=patience_s)
-    jobs = KubeJobs(state, wiring.store, plans, pods, pace=wiring.kube_jobs)
-    sets = JobSets(state, jobs, wiring.store, works=works, plans=plans, catalog=catalog)
+    pods = Pods(
+        state,
+        wiring.judging,
+        works,
+        backoff=settings.backoff,
+        crash_backoff=settings.crash_backoff,
+        patience_s=settings.patience_s,
+    )
+    jobs = KubeJobs(state, wiring.store, pods, pace=wiring.kube_jobs)
+    sets = JobSets(state, jobs, pods, wiring.store, works=works, catalog=catalog)
     others = (Owners(rules, state, wiring.store) for rules in _rules_in_packages())
     owners: tuple[Owners[Any, Any], ...] = (sets, Arrays(ARRAYS, state, wiring.store), *others)
     jobs.changed = gangs.changed = partial(show, owners)

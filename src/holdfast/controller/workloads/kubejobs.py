@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.kind import ForEach, Pace
     from holdfast.controller.state import ControllerState
-    from holdfast.controller.workloads.plans import Plans
     from holdfast.controller.workloads.pods import Pods
     from holdfast.domain.job import Job
     from holdfast.domain.placement.fit import PlaceKey
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.children import CreateChild
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.kubejob.look import PodLook
-    from holdfast.domain.workloads.kubejob.plan import PodPlan
+    from holdfast.domain.workloads.kubejob.program import PodPlan
     from holdfast.domain.workloads.kubejob.standing import Standing
     from holdfast.ports.requests import Request
     from holdfast.ports.store import ControllerStore, Snapshot
@@ -45,28 +44,18 @@ class KubeJobs:
     name = KUBEJOB
     has_pods = True
 
-    def __init__(
-        self,
-        state: ControllerState,
-        store: ControllerStore,
-        plans: Plans,
-        pods: Pods,
-        *,
-        pace: Pace,
-    ) -> None:
+    def __init__(self, state: ControllerState, store: ControllerStore, pods: Pods, *, pace: Pace) -> None:
         """Remember what it works with.
 
         Args:
             state: The controller's memory.
             store: Where what jobs wait for is looked up.
-            plans: What pods are made from.
-            pods: Places and restarts them.
+            pods: Makes, places and restarts them.
             pace: How many jobs a tick works on.
         """
         self.pace = pace
         self._state = state
         self._store = store
-        self._plans = plans
         self._pods = pods
         self.jobs: dict[str, JobWork] = {}
         self.changed: Callable[[Job, JobWork], None] = lambda *_: None
@@ -98,7 +87,7 @@ class KubeJobs:
         self.changed(job, work)
         if active is None:
             return
-        active.order = partial(self._plans.order, active, work)
+        active.order = partial(self._pods.order, active, work)
         look, plan = self._pods.look(active, work, 0.0), self._plan(job)
         look.resume()
         self._pods.carry_out(active, work, look, 0.0)
@@ -193,7 +182,7 @@ class KubeJobs:
             self._state.put_job(queued)
         attempt = Attempt(job.id, number, status_since=now, created_at=now, request=job.request)
         active = self._state.open_pods(queued, attempt)
-        active.order = partial(self._plans.order, active, work)
+        active.order = partial(self._pods.order, active, work)
         self._state.queue.add(KUBEJOB, job.id)
         self.changed(queued, work)
 
@@ -375,4 +364,4 @@ class KubeJobs:
             self._state.put_workload(record)
 
     def _plan(self, job: Job) -> PodPlan:
-        return self._plans.of(job, self._state.load_spec(job.spec))
+        return self._pods.plan(job, self._state.load_spec(job.spec))

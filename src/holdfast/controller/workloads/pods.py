@@ -1,22 +1,27 @@
-"""Carries out what looks at the pods of jobs order (``domain.workloads.kubejob.look``), and collects their facts."""
+"""The pods of Kubernetes Jobs: what they are made from, and facts for looks at them, whose orders it carries out.
+
+They are made from the Job's rules, the program and the environment of each pod, which come from the job's own
+specification, or from the template in its set. What is ordered is decided in ``domain.workloads.kubejob.look``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from holdfast.controller.bounded_cache import BoundedCache
+from holdfast.controller.publisher import containers, sooner
 from holdfast.controller.workloads.domains import Domains
 from holdfast.domain.job import JobState
 from holdfast.domain.placement.scheduling import GroupKey, Waiting
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.children import CreateChild
+from holdfast.domain.workloads.jobset.children import plan_of, pod_environment
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.look import PodLook
-from holdfast.domain.workloads.kubejob.pods import (
-    CRASH_BACKOFF,
-    Barrier,
-    DecisionInputs,
-    PodFacts,
-    TimeLimits,
-)
+from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
+from holdfast.domain.workloads.kubejob.pods import Barrier, DecisionInputs, PodFacts, TimeLimits
+from holdfast.domain.workloads.kubejob.program import PodPlan
+from holdfast.ports.engine import RunOrder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,13 +30,17 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.state import ControllerState
     from holdfast.controller.workloads.memory import JobWork, SetWork
-    from holdfast.controller.workloads.plans import Plans
-    from holdfast.domain.job import Job, Run
+    from holdfast.domain.job import ChildOf, Job, Run
     from holdfast.domain.policy.model import Backoff
-    from holdfast.domain.workloads.kubejob.plan import PodPlan
+    from holdfast.domain.workloads.kubejob.model import KubeJobSpec
     from holdfast.domain.workloads.kubejob.pods import LivePod
+    from holdfast.domain.workloads.kubejob.program import Program
+    from holdfast.domain.workloads.spec import JobSpec
 
 NO_BARRIER = Barrier()
+_BACKSTOP_S = 1.0
+"""The controller, which counts failed pods, should be first to see a Job's deadline pass, by any clock."""
+_MOST_PLANS = 1_024
 
 
 class Pods:
@@ -42,9 +51,9 @@ class Pods:
         state: ControllerState,
         judging: policy_catalog.PolicyJudge,
         sets: Mapping[str, SetWork],
-        plans: Plans,
         *,
-        backoff: Backoff = CRASH_BACKOFF,
+        backoff: Backoff,
+        crash_backoff: Backoff,
         patience_s: float,
     ) -> None:
         """Remember what it works with.
@@ -53,27 +62,111 @@ class Pods:
             state: The controller's state.
             judging: What a decision about a failed program depends on.
             sets: The job sets of jobs, by id.
-            plans: What pods are made from.
-            backoff: For ``OnFailure``.
+            backoff: Before a Job replaces failed pods, where its manifest does not say.
+            crash_backoff: For ``OnFailure``.
             patience_s: How long after its grace a stopped program may take to be confirmed gone.
         """
         self._state = state
         self._judging = judging
         self._sets = sets
-        self._plans = plans
         self._backoff = backoff
+        self._crash_backoff = crash_backoff
         self._patience_s = patience_s
         self.waiting: dict[str, tuple[Active, JobWork, str]] = {}
         """Names of the pods in the pending queue, by placement id."""
         self.domains = Domains(state, judging.catalog)
         self.awaiting_domain: dict[str, None] = {}
         """Ids of jobs that wait for a topology domain."""
+        self._plans_of_groups: dict[str, dict[str, PodPlan]] = {}
+        """Made once each, by set and replicated job."""
+        self._plans_of_specs: BoundedCache[PodPlan] = BoundedCache(_MOST_PLANS)
+
+    # what they are made from
+
+    def forget_plans(self, set_id: str) -> None:
+        """Forget what was made for a set that is gone or has changed."""
+        self._plans_of_groups.pop(set_id, None)
+
+    def plan(self, job: Job, spec: JobSpec) -> PodPlan:
+        """Return the plan of a job."""
+        kube = spec.kube
+        if kube is None:
+            if job.child is None:
+                msg = f"job {job.id} has no pods"
+                raise ValueError(msg)
+            return self._plans_of_groups.get(job.child.set_id, {}).get(job.child.group) or self._plan_in_set(job.child)
+        found = self._plans_of_specs.get(job.spec)
+        if found is None:
+            made = evolve(self._made_from(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
+            found = self._plans_of_specs.keep(job.spec, made)
+        return found
+
+    def _plan_in_set(self, at: ChildOf) -> PodPlan:
+        spec_of_set = self._sets[at.set_id].spec
+        group = spec_of_set.by_name[at.group]
+        plan = self._made_from(group.job, group.program, group.template.get("spec", {}))
+        made = self._plans_of_groups.setdefault(at.set_id, {})[at.group] = plan_of(plan, spec_of_set, group)
+        return made
+
+    def _made_from(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:
+        if spec.backoff == POD_BACKOFF:
+            spec = evolve(spec, backoff=self._backoff)
+        return PodPlan(spec, program, template=written.get("template"), needs=program.needs)
+
+    def order(self, active: Active, work: JobWork, run: Run, now: float) -> RunOrder:
+        """Write the order for a run of an attempt.
+
+        Its deadline is the pod's own, or a little after that of its job, which a running controller enforces first.
+        """
+        job = active.job
+        plan = self.plan(job, active.spec)
+        program, deadline_s = plan.program, plan.program.deadline_s
+        of_job, started_at = plan.spec.active_deadline_s, work.record.state.started_at
+        if of_job is not None and started_at is not None:
+            deadline_s = sooner(deadline_s, of_job + _BACKSTOP_S, since=started_at, now=now)
+        pod = work.pods.get(work.pod_names.get(run.uid, ""))
+        return RunOrder(
+            uid=run.uid,
+            job_id=job.id,
+            job_name=job.name,
+            attempt=run.attempt,
+            rank=run.rank,
+            size=plan.spec.completions or plan.spec.parallelism,
+            containers=containers(program, self._told(job, work, run), run.request),
+            resources=run.request,
+            node=run.node,
+            deadline_s=deadline_s,
+            grace_s=program.grace_s if work.grace_s is None else work.grace_s,
+            stall=program.stall,
+            warning=program.warning,
+            volumes=program.volumes,
+            devices=program.devices,
+            gpus=run.devices,
+            node_selector=program.node_selector,
+            avoid_node=None if pod is None else pod.record.avoid_node,
+            avoid_nodes=() if pod is None else pod.record.avoid_nodes,
+            queue=job.queue,
+            submitted_by=job.submitted_by,
+            submitter_uid=job.submitter_uid,
+            template=plan.template,
+        )
+
+    def _told(self, job: Job, work: JobWork, run: Run) -> dict[str, str]:
+        """Return the environment variables the pod of a run is given."""
+        own = {"JOB_NAME": job.name, "JOB_UID": job.id, "POD_NAME": work.pod_names.get(run.uid, "")}
+        job_set = self._sets.get(job.child.set_id) if job.child is not None else None
+        if job.child is None or job_set is None:
+            return {**own, "JOB_COMPLETION_INDEX": str(run.rank)}
+        spec, at, record = job_set.spec, job.child, work.record
+        place = spec.offsets[at.group] + at.index
+        created = CreateChild(job.name, at.group, at.index, place, record.restart, record.job_restart)
+        return {**own, **pod_environment(spec, created, run.rank, uid=job_set.row.id)}
 
     # facts
 
     def look(self, active: Active, work: JobWork, now: float) -> PodLook:
         """Begin a look at the pods of a job."""
-        plan, spec, catalog = self._plans.of(active.job, active.spec), active.spec, self._judging.catalog
+        plan, spec, catalog = self.plan(active.job, active.spec), active.spec, self._judging.catalog
         warned_s = 0.0 if spec.warning is None else spec.warning.before_s
         patience = TimeLimits(warned_s + spec.grace_s + self._patience_s, catalog.starts_within_s(active.job.queue))
         facts = PodFacts(
@@ -89,7 +182,7 @@ class Pods:
             fresh_uid=active.fresh_uid,
             judging=lambda run: self._judged(plan, run, now),
             useless=self._useless,
-            backoff=self._backoff,
+            backoff=self._crash_backoff,
         )
         look = PodLook(facts, work.record, work.pods, now, last_failure=work.last_failure)
         look.wake_at = work.wake_at

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.workloads.children import Child
     from holdfast.domain.workloads.jobset.model import JobSetSpec, ReplicatedJob
-    from holdfast.domain.workloads.kubejob.plan import PodPlan
+    from holdfast.domain.workloads.kubejob.program import PodPlan
 
 _name, _group = attrgetter("name"), attrgetter("group")
 

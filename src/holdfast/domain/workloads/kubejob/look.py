@@ -16,8 +16,8 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.kubejob.decisions import after_its_pod
 from holdfast.domain.workloads.kubejob.model import StopPod
 from holdfast.domain.workloads.kubejob.observed import pod_of
-from holdfast.domain.workloads.kubejob.plan import requested
 from holdfast.domain.workloads.kubejob.pods import LivePod
+from holdfast.domain.workloads.kubejob.program import requested
 from holdfast.domain.workloads.kubejob.programs import Programs
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.standing import PodsAre, made, standing

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.policy.model import Decision
     from holdfast.domain.workloads.kubejob.model import Pod
-    from holdfast.domain.workloads.kubejob.plan import PodPlan
+    from holdfast.domain.workloads.kubejob.program import PodPlan
     from holdfast.domain.workloads.kubejob.stored import PodRecord
     from holdfast.domain.workloads.retry import Ruleset
 
