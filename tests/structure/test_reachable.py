@@ -74,6 +74,12 @@ def tree(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text())
 
 
+@cache
+def read_in(module: str) -> frozenset[str]:
+    """Return what a module reads by name; what a package only passes on is not among it."""
+    return frozenset(node.id for node in ast.walk(tree(module)) if isinstance(node, ast.Name))
+
+
 def source_of(module: str, node: ast.ImportFrom) -> str:
     """Return the full name of what a module imports from."""
     if node.level:
@@ -136,9 +142,10 @@ class Uses:
                 self.names.setdefault((module, child.id), []).append(within)
             elif isinstance(child, ast.Attribute):
                 self.attributes.setdefault(child.attr, []).append(within)
-            elif isinstance(child, ast.ImportFrom) and MODULES[module].name != "__init__.py":
+            elif isinstance(child, ast.ImportFrom):
                 for alias in child.names:
-                    self.imported.setdefault(alias.name, set()).add(source_of(module, child))
+                    if MODULES[module].name != "__init__.py" or alias.name in read_in(module):
+                        self.imported.setdefault(alias.name, set()).add(source_of(module, child))
             self._read(module, child, (*within, child) if isinstance(child, DEFINITIONS) else within)
 
     def of_global(self, module: str, name: str, node: ast.AST) -> bool:
