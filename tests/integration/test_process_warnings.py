@@ -102,7 +102,7 @@ def test_whoever_is_not_at_fault_has_the_time_that_was_asked_for(machine: Machin
     began = time.monotonic()
     machine.engine.stop([(order.uid, 5.0, reason)])
     machine.until_logged(order, "saved")
-    assert machine.engine.observe()[order.uid].phase is RunPhase.STOPPING
+    machine.until(order, lambda seen: seen.phase is RunPhase.STOPPING)
     outcome = machine.finish(order)
     assert (outcome.ended_by, outcome.containers[0].signal) == (EndedBy(reason.value), signal.SIGTERM)
     assert 1.0 <= time.monotonic() - began < 3.0
