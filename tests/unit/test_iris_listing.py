@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.api.iris._generated import job
 from holdfast.domain.job import Resources
 from holdfast.engines.simulated.engine import SimulatedEngine
 from holdfast.executor.executor import Executor
@@ -97,6 +98,14 @@ def test_a_page_says_how_many_there_are_and_whether_more_follow(
 def test_whose_children_are_listed_has_to_be_said_and_a_list_is_not_read_from_too_far_behind(iris: IrisLab) -> None:
     for query in (C.JobQuery(scope=C.JOB_QUERY_SCOPE_CHILDREN), C.JobQuery(offset=5_001)):
         assert iris.refused("ListJobs", C.ListJobsRequest(query=query)) == "INVALID_ARGUMENT"
+
+
+def test_states_of_thousands_of_jobs_are_asked_for_at_once_as_its_client_does(iris: IrisLab) -> None:
+    unknown = [f"/ann/none{number}" for number in range(9_997)]
+    asked = C.GetJobStateRequest(job_ids=[TOP, *unknown, WELL, TOP])
+    assert dict(iris("GetJobState", asked).states) == {TOP: job.JOB_STATE_RUNNING, WELL: job.JOB_STATE_SUCCEEDED}
+    asked.job_ids.append("/ann/one-more")
+    assert iris.refused("GetJobState", asked) == "INVALID_ARGUMENT"
 
 
 def test_families_are_told_by_lists_and_by_looks_at_one_alike(iris: IrisLab) -> None:

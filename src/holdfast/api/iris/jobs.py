@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
 
-MOST_IDS = 500
+MOST_IDS = 10_000
 _TERMINATED, _PARENT_ENDED = "Terminated by user", "Parent job terminated"
 _Controller = controller.Controller
 
