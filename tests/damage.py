@@ -45,7 +45,7 @@ SHARED = frozenset({
 LEFT_ALONE = {
     "jobs": {"named", "state", "counters", "met", "avoid_devices", "avoid_nodes", "tried", "kind"},
     "attempts": {"status", "named", "ending", "failure", "decision"},
-    "runs": {"status", "named", "outcome", "failure", "decision", "devices", "interrupted"},
+    "runs": {"status", "named", "outcome", "failure", "decision", "devices", "interrupted", "ports"},
     "history": {"from_status", "to_status", "outcome", "steps"},
     "specs": {"body"},
     "workloads": {"kind", "spec", "state"},
