@@ -233,7 +233,7 @@ ATTEMPT = Attempt(
 RUN = Run(
     "j-1-2-3", "j", 1, 2, RunStatus.ERROR, 4.0, "e", "n", ASKED, 5.0, 6.0, RunOutcome(), "half",
     Failure(Cause.UNKNOWN, frozenset()), Decision(Action.FAIL, DecisionCode.FAIL_RULE, "r"), 7,
-    ("GPU-1", "GPU-2"), Interruption.HOLD, "d1",
+    ("GPU-1", "GPU-2"), Interruption.HOLD, "d1", {"http": 8080},
 )  # fmt: skip
 DEVICE = Device("GPU-1", 1, "NVIDIA A100", 2, "nvidia", "Xid 79", "pid 7")
 HISTORY = HistoryRow(
