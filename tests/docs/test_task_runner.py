@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -48,6 +49,37 @@ def test_without_a_python_it_says_what_to_do(tmp_path: Path) -> None:
     assert "Python 3.11 or newer was not found" in done.stderr
 
 
-def test_ci_runs_what_a_developer_runs_and_then_what_takes_longer() -> None:
-    *_, first, second, third = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert [first, second, third.partition(" --minutes ")[0]] == ["./dev test", "./dev slow", "./dev mutate"]
+CI_RUNS = {
+    "all pass": ({}, 0, ["clients", "test", "slow", "mutate"]),
+    "a test passes the second time": ({"test": 1}, 0, ["clients", "test", "slow", "again", "mutate"]),
+    "a slow test passes the second time": ({"slow": 1}, 0, ["clients", "test", "slow", "again", "mutate"]),
+    "a test fails twice": ({"test": 1, "again": 1}, 1, ["clients", "test", "slow", "again"]),
+    "a failed suite left no test to run again": ({"slow": 1, "again": 5}, 5, ["clients", "test", "slow", "again"]),
+    "a check fails": ({"test": 2}, 2, ["clients", "test"]),
+    "the slow suite cannot run": ({"slow": 3}, 3, ["clients", "test", "slow"]),
+    "a mutant survives": ({"mutate": 1}, 0, ["clients", "test", "slow", "mutate"]),
+    "other systems' clients cannot be installed": ({"clients": 1}, 0, ["clients", "test", "slow", "mutate"]),
+}
+"""Exit codes of the tasks that fail, CI's own exit code, and the tasks that it ran."""
+
+
+@pytest.mark.parametrize(("codes", "code", "tasks"), CI_RUNS.values(), ids=CI_RUNS.keys())
+def test_ci_fails_only_for_what_fails_twice_and_for_checks(
+    tmp_path: Path, codes: dict[str, int], code: int, tasks: list[str]
+) -> None:
+    script = tmp_path / ".ci" / "run"
+    script.parent.mkdir()
+    script.write_text((ROOT / ".ci" / "run").read_text())
+    cases = "".join(f"{task}) exit {number} ;;\n" for task, number in codes.items())
+    programs = {"dev": f'#!/bin/sh\necho "$1" >>tasks\ncase $1 in\n{cases}esac\n', "initdb": "", "strace": ""}
+    for name, text in programs.items():  # the task runner as CI calls it, and two programs that are looked for
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["/bin/sh", str(script)], capture_output=True, text=True, timeout=30, check=False, env={"PATH": path}
+    )
+    assert done.returncode == code
+    assert (tmp_path / "tasks").read_text().split() == tasks
+    timed = {"install", *tasks} - {"clients", "mutate"}
+    assert timed <= {line.split()[-1] for line in done.stdout.partition("took how long:")[2].splitlines() if line}
