@@ -63,6 +63,14 @@ def test_memory_is_that_of_all_processes_of_a_run_and_of_no_other(tmp_path: Path
         assert 50 * MI < used(ours, Shortage.MEMORY)[Shortage.MEMORY] < 90 * MI
 
 
+def test_memory_that_forked_processes_share_until_they_write_to_it_counts_once(tmp_path: Path) -> None:
+    """The children end when their parent does, for want of somebody to write to them."""
+    waits = "os.close(held_open); os.read(end, 1); os._exit(0)"
+    forks = f"\nend, held_open = os.pipe()\nfor _ in range(3):\n if not os.fork(): {waits}\n"
+    with program(tmp_path, HOLDS + forks + WAITS):
+        assert 50 * MI < used(tmp_path, Shortage.MEMORY)[Shortage.MEMORY] < 90 * MI
+
+
 def test_a_child_without_its_environment_is_of_the_run_of_its_parent(tmp_path: Path) -> None:
     cleared = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {HOLDS + WAITS!r}], env={{}}).wait()"
     with program(tmp_path, cleared):

@@ -30,7 +30,8 @@ def memory(settings: Settings) -> Finding:
     """Say who keeps memory limits: the kernel, or only an observer."""
     kept = _containment(settings)[MEMORY_LABEL]
     if kept == _WATCHED:
-        return warn("no control groups can be created here: memory is watched, not limited", _DELEGATE)
+        shown = "no control groups can be created here: memory is watched, not limited"
+        return warn(f"{shown}, and files in it (/dev/shm) are not counted", _DELEGATE)
     return ok(f"enforced by the kernel ({kept})")
 
 

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.placement.pressure import Level
 from holdfast.domain.shortage import Shortage
-from holdfast.engines.process.shim.processes import content, everyone
+from holdfast.engines.process.shim.processes import content, everyone, exact_memory, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _KIB = 1024
 _BLOCK = 512
 _UID_MARK, _FILES_MARK = b"HOLDFAST_ATTEMPT_UID=", b"HOLDFAST_TERMINATION_LOG="
+_COUNTING_S = 0.5
+"""How long the memory of runs is counted in one look: that walks their page tables."""
 _MOST_FILES = 200_000
 """Files of one run that are counted; of more it is known to have so many."""
 _ELSEWHERE = ("nfs", "cifs", "smb", "fuse", "ceph", "9p", "lustre", "afs", "autofs")
@@ -173,16 +175,24 @@ def _is_below(path: str, point: str) -> bool:
 
 
 def memory_used(listed: Iterable[MeasuredProcess]) -> dict[str, int]:
-    """Sum the memory of runs, by uid: private pages of all processes, and the largest shared part once."""
-    private: dict[str, int] = {}
-    shared: dict[str, int] = {}
+    """Sum the memory of runs in bytes, by uid: estimated of all, then counted of those that seem to use the most."""
+    members: dict[str, list[int]] = {}
     for each in listed:
-        pages = content(f"/proc/{each.pid}/statm").split()
-        if pages:
-            resident, common = int(pages[1]), int(pages[2])
-            private[each.uid] = private.get(each.uid, 0) + resident - common
-            shared[each.uid] = max(shared.get(each.uid, 0), common)
-    return {uid: (pages + shared[uid]) * _PAGE for uid, pages in private.items()}
+        members.setdefault(each.uid, []).append(each.pid)
+    estimates = {uid: _estimate(pids) for uid, pids in members.items()}
+    several = [uid for uid in sorted(estimates, key=lambda uid: -estimates[uid]) if len(members[uid]) > 1]
+    until = time.monotonic() + _COUNTING_S
+    for uid in several:
+        if time.monotonic() >= until:
+            break
+        estimates[uid] = min(estimates[uid], exact_memory(members[uid]))
+    return estimates
+
+
+def _estimate(pids: Iterable[int]) -> int:
+    """Sum the private pages of processes, and the largest shared part once; a forked one's are private, too."""
+    sizes = [memory_of(pid) for pid in pids]
+    return sum(own for own, _ in sizes) + max(common for _, common in sizes)
 
 
 def disk_used(listed: Iterable[MeasuredProcess], folders: Mapping[str, str], place: str) -> dict[str, tuple[int, int]]:

@@ -9,10 +9,11 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterator
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator
 
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_KIB = 1024
 _CHUNK = 1 << 16
 _CAP_SYS_PTRACE = 19
 _INFO_BYTES = 64
@@ -246,17 +247,54 @@ def born_between(pid: int, earliest: float, latest: float) -> bool:
 
 
 def group_memory(wanted: Callable[[int], bool]) -> dict[int, int]:
-    """Sum the memory of process groups, by group: private pages of all members, and the largest shared part once."""
+    """Estimate the memory of process groups, by group: private pages of all members, and the largest shared part once.
+
+    What a member shares with the process that it was forked from counts as private: the true sum may be much less.
+    """
     private: dict[int, int] = {}
     shared: dict[int, int] = {}
     for pid in everyone():
-        fields = _stat(pid)
-        group = int(fields[2]) if fields else 0
-        if not group or not wanted(group):
-            continue
-        pages = content(f"/proc/{pid}/statm").split()
-        if pages:
-            resident, common = int(pages[1]), int(pages[2])
-            private[group] = private.get(group, 0) + resident - common
+        group = _group_of(pid)
+        if group and wanted(group):
+            own, common = memory_of(pid)
+            private[group] = private.get(group, 0) + own
             shared[group] = max(shared.get(group, 0), common)
-    return {group: (pages + shared[group]) * _PAGE for group, pages in private.items()}
+    return {group: size + shared[group] for group, size in private.items()}
+
+
+def exact_group_memory(group: int) -> int:
+    """Count the memory of a process group, each page once; walks all its page tables, 5 to 15 ms for each GB."""
+    return exact_memory(pid for pid in everyone() if _group_of(pid) == group)
+
+
+def exact_memory(pids: Iterable[int]) -> int:
+    """Count the memory of processes, in bytes: of a page that several have in common each has its share."""
+    total = shared = 0
+    for pid in pids:
+        share = _field_of(content(f"/proc/{pid}/smaps_rollup"), b"Pss:")
+        if share is not None:
+            total += share * _KIB
+        else:  # an old kernel, or a process of another account that we may not look into
+            own, common = memory_of(pid)
+            total, shared = total + own, max(shared, common)
+    return total + shared
+
+
+def memory_of(pid: int) -> tuple[int, int]:
+    """Return a process's private and its shared memory in bytes; copies on write that were not written are private."""
+    pages = content(f"/proc/{pid}/statm").split()
+    if not pages:
+        return 0, 0
+    return (int(pages[1]) - int(pages[2])) * _PAGE, int(pages[2]) * _PAGE
+
+
+def _group_of(pid: int) -> int:
+    fields = _stat(pid)
+    return int(fields[2]) if fields else 0
+
+
+def _field_of(text: bytes, name: bytes) -> int | None:
+    for line in text.splitlines():
+        if line.startswith(name):
+            return int(line.split()[1])
+    return None

@@ -169,6 +169,7 @@ class SupervisedRun:
         "preparing",
         "progress",
         "progress_mark",
+        "recount_at",
         "rss_exceeded",
         "started_at",
         "started_mono",
@@ -205,6 +206,8 @@ class SupervisedRun:
         self.kill_at = float("inf")
         self.log_size = 0
         self.rss_exceeded = False
+        self.recount_at = 0.0
+        """When its memory may be counted exactly again, on the monotonic clock."""
         self.peak_memory = 0
         self.progress = ""
         self.progress_mark: tuple[int, int] = (0, 0)

@@ -230,13 +230,14 @@ class Execution:
         if grace_s <= 0:
             self._kill(program)
 
-    def exceeded(self, size: int) -> None:
-        """End it: it was seen to use more memory than its limit, where no control group limits it."""
+    def exceeded(self, estimate: int) -> None:
+        """End it if it uses more memory than its limit, where no control group limits it."""
         program = self.program
-        if program is None:
+        if program is None or program.exit is not None:
             return
+        size = memory.used(program, estimate)
         program.peak_memory = max(program.peak_memory, size)
-        if size > program.order["memory"] and program.phase == RUNNING and program.exit is None:
+        if size > program.order["memory"] and program.phase == RUNNING:
             program.rss_exceeded = True
             program.note = memory.too_much(program)
             self._kill(program)

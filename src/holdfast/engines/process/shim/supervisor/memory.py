@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from .. import moment, processes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..cgroups import Group
     from ..records import SupervisedRun
+
+_SHARE = 10
+"""What a run uses is counted at most so often that it takes one part in this many of a core."""
 
 
 def evidence(program: SupervisedRun, group: Group | None, *, failed: bool) -> bool:
@@ -21,6 +26,28 @@ def evidence(program: SupervisedRun, group: Group | None, *, failed: bool) -> bo
     if failed and group.refused_fork():
         program.note = program.note or f"reached its limit of {program.order['pids_limit']} processes"
     return False
+
+
+def used(program: SupervisedRun, estimate: int) -> int:
+    """Return how much memory a run uses, where it was seen to use no more than an estimate.
+
+    It is counted only if the estimate exceeds the limit, and then here rather than in the shim, which has other runs.
+
+    Returns:
+        0 where it would have to be counted again too soon.
+    """
+    limit = program.order["memory"]
+    if estimate <= limit:
+        return estimate
+    began = moment.monotonic()
+    if began < program.recount_at:
+        return 0
+    size = min(estimate, processes.exact_group_memory(program.pid))
+    if size > limit:  # of a process that ended meanwhile those counted after it have the share, too
+        size = min(size, processes.exact_group_memory(program.pid))
+    now = moment.monotonic()
+    program.recount_at = now + (now - began) * _SHARE
+    return size
 
 
 def too_much(program: SupervisedRun) -> str:
