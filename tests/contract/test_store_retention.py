@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -15,11 +16,14 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, attempt_id
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes
+from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.errors import NotFound
+from holdfast.errors import Conflict, NotFound
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.retention import FinishedJob
 from holdfast.ports.store import Changes, JobFilter, Submission
+from tests.contract.test_store_versions import at_once
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
@@ -233,3 +237,18 @@ def test_old_entries_of_the_audit_log_are_forgotten_in_bounded_steps_and_places_
     assert [(one.seq, one.entry.name) for one in store.audit(limit=9)] == [(seqs[3], "j3"), (seqs[4], "j4")]
     store.record(AuditEntry(Caller(Principal("ann"), NOON + 9), Act.READ, Subject.JOB, "j5"))
     assert [one.entry.name for one in store.audit(after=seqs[3], limit=9)] == ["j4", "j5"]
+
+
+def test_of_a_retry_and_the_deletion_of_what_it_waits_for_one_is_accepted(place: Place) -> None:
+    retrying, deleting = place.open(), place.open()
+    for number in range(20):
+        first, then = f"first{number}", f"then{number}"
+        after = dump_spec(JobSpec("then", ("true",), after=(Dependency(first, target=DependencyKind.JOB, id=first),)))
+        retrying.submit(Submission([job(first), job(then, spec=after)]))
+        ends = {first: JobState.SUCCEEDED, then: JobState.CANCELLED}
+        jobs = retrying.jobs_by_id([first, then])
+        retrying.commit(Changes({one.id: evolve(one, state=ends[one.id], ended_at=101.0) for one in jobs}))
+        request = Request(RequestKind.RETRY, (then,), 1.0)
+        raised = at_once([partial(retrying.append, request), partial(deleting.delete_finished, [first])])
+        is_there = bool(retrying.jobs_by_id([first]))
+        assert [type(error) for error in raised] == ([] if is_there else [Conflict])

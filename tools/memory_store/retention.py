@@ -83,6 +83,8 @@ class MemoryRetentionStore:
             asked = {key for one in self._requests.values() if one.kind is RequestKind.RETRY for key in one.targets}
             asked |= tasks_among(job_ids, self._finished_among.workloads.values())
             asked |= {key for key in job_ids if self._is_counted(key)}
+            known = self._finished_among.by_id
+            asked |= {one for key in asked if key in known for one in still_awaited(known[key].spec, None)}
             asked |= self.waited_for().ids
             gone = {finished.job_id for finished in self._finished()} & {*job_ids} - asked
             if not dry_run:

@@ -7,10 +7,13 @@ from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import load_spec
 from holdfast.compiled.workloads import needs_of
 from holdfast.domain.job import JobState
 from holdfast.domain.placement.intake import Load
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.base import Owner
+from holdfast.domain.workloads.dependencies import AwaitedState, standing_of
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Internal
 from holdfast.ports.requests import RequestKind
@@ -29,6 +32,7 @@ from holdfast.storage.rules import (
     newer_job,
     overtaken,
     queues_of,
+    refuse_unmet,
     request_of,
     require_free_lease,
     retried_already,
@@ -266,20 +270,33 @@ class MemoryStore(
         """Append a request; with a caller, also to the audit log. The version of a named workload grows by one."""
         with self._lock:
             if request.kind is RequestKind.RETRY:
-                self._require_retriable(request.targets[0])
+                self._require_retriable(request)
             named = self.move_versions(request, version)
             self.append_audited(audited_changes(request, by, named))
             self._append(request)
 
-    def _require_retriable(self, key: str) -> None:
+    def _require_retriable(self, request: Request) -> None:
+        [key] = request.targets
         job = self._table.by_id.get(key)
         if job is None:
             raise gone_job(key)
-        asked = [one.kind for one in self._requests.values() if key in one.targets]
-        if [kind for kind in asked if kind in {RequestKind.RETRY, RequestKind.CANCEL}][-1:] == [RequestKind.RETRY]:
+        if self._is_about_to_be_retried(key):
             raise retried_already(key)
+        if job.terminal and '"after"' in (spec := request.payload or job.spec):
+            after = load_spec(spec).after
+            refuse_unmet(job, after, [self._standing(one.id) for one in after])
         if job.queue not in self._queues:
             raise gone_queue(job.queue)
+
+    def _is_about_to_be_retried(self, key: str) -> bool:
+        asked = [one.kind for one in self._requests.values() if key in one.targets]
+        return [kind for kind in asked if kind in {RequestKind.RETRY, RequestKind.CANCEL}][-1:] == [RequestKind.RETRY]
+
+    def _standing(self, key: str) -> AwaitedState:
+        if self._is_about_to_be_retried(key):
+            return AwaitedState()
+        workload = self._table.workloads.get(key)
+        return standing_of(workload if isinstance(workload, Owner) else self._table.by_id.get(key))
 
     def _append(self, request: Request) -> None:
         self._requested += 1

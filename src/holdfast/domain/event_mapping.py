@@ -187,6 +187,7 @@ def _retried(before: Job, after: Job) -> JobRetried:
         gpu=None if was.gpu == now.gpu else now.gpu,
         share_m=None if was.share_m == now.share_m else now.share_m,
         named=None if was.named == now.named else now.named,
+        waits=after.reason if after.state is JobState.WAITING else "",
     )
 
 

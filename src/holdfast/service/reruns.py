@@ -9,10 +9,23 @@ from holdfast.compiled.codec import load_array
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.array.model import Array, task_id
+from holdfast.domain.workloads.array.model import Array, task_id, task_name
 from holdfast.domain.workloads.array.rerun import Task, causes_of, is_meant, origins_of, some_of, unused_name
+from holdfast.domain.workloads.base import Owner, Workload
+from holdfast.domain.workloads.dependencies import (
+    CANCELLED,
+    GONE,
+    AwaitedState,
+    Dependency,
+    DependencyKind,
+    OnUnmet,
+    holds,
+    never,
+    standing_of,
+)
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Problem, VersionConflict
+from holdfast.service.admission.dependencies import about_to_be_retried
 from holdfast.service.arrays import array_named, submitted
 from holdfast.service.naming import MOST_LISTED
 from holdfast.service.refusals import audited
@@ -21,6 +34,7 @@ from holdfast.service.submit import WrittenJob
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from holdfast.domain.job import Job
     from holdfast.domain.workloads.array.model import ArraySpec
     from holdfast.domain.workloads.array.rerun import TaskChoice
     from holdfast.ports.store import Store
@@ -65,7 +79,7 @@ def rerun(
 
     Raises:
         NotFound: There is no such array, or no such task of it.
-        Conflict: A task that is named has not ended yet, or all were rerun already.
+        Conflict: A task that is named has not ended yet, all were rerun already, or what they wait for cannot happen.
         InvalidRequest: Nothing says which tasks are meant, or what is changed is not valid.
         Refused: A limit of its queue could never hold one of its tasks.
         AlreadyExists: There is an array of that name.
@@ -105,6 +119,8 @@ def _rerun(
         raise Conflict(msg, hint=_in_its_place(others[-1]))
     unused = unused_name(array, {one.name for one in store.workloads(Array)})
     made = change(some_of(spec, left), unused)
+    after = _waited_for_again(store, array, made, [tasks[index] for index in left])
+    made = evolve(made, job=evolve(made.job, after=after))
     there = tuple(task_id(array.id, array.name, index) for index in left if tasks[index].state is not None)
     written = WrittenJob(made.job, array=made, origins=origins_of(array), taken_over=there)
     told = ", ".join(one.name for one in others)
@@ -117,6 +133,80 @@ def _rerun(
         if made.name != unused:
             raise
         raise VersionConflict(error.message) from error  # somebody took the name that nobody had
+
+
+def _waited_for_again(store: Store, array: Array, rerun: ArraySpec, tasks: Sequence[Task]) -> tuple[Dependency, ...]:
+    """Return what a rerun waits for: what its array waited for, without what had happened and was deleted since.
+
+    Raises:
+        Conflict: It would be cancelled at once, or tasks wait for those of several arrays.
+    """
+    after, retried = list[Dependency](), about_to_be_retried(store) if rerun.job.after else frozenset()
+    for one in rerun.job.after:
+        if one.by_index:
+            key = _task_by_task(store, array, one, tasks)
+        else:
+            standing = AwaitedState() if one.id in retried else standing_of(_awaited(store, one.id))
+            is_over = standing == GONE and array.state.made
+            key = "" if is_over else one.id
+            if not is_over:
+                _refuse_unmet(f"array {array.name!r}", one, standing, "retry or rerun that first")
+        if key:
+            after.append(evolve(one, name=key, id="", outcome="", reason=""))
+    return tuple(after)
+
+
+def _awaited(store: Store, key: str) -> Job | Owner | None:
+    for job in store.jobs_by_id([key]):
+        return job
+    workload = store.workloads_by_id(Workload, [key]).get(key)
+    return workload if isinstance(workload, Owner) else None
+
+
+def _task_by_task(store: Store, array: Array, one: Dependency, tasks: Sequence[Task]) -> str:
+    """Return the id of the array that last ran the tasks that each of these waits for; empty if that is over."""
+    first = store.workloads_by_id(Array, [one.id]).get(one.id)
+    has = store.reran(first.origins[-1].id if first is not None and first.origins else one.id)
+    keys = {has.get(task.index, one.id) for task in tasks}
+    if len(keys) > 1:
+        names = ", ".join(sorted(found.name for found in store.workloads_by_id(Array, [*keys]).values()))
+        msg = f"the tasks of array {array.name!r} wait for tasks of several arrays: {names}"
+        raise Conflict(msg, hint="rerun those that wait for the same array together: --index")
+    [key] = keys
+    target = store.workloads_by_id(Array, [key]).get(key)
+    standings = _of_tasks(store, target, [task.index for task in tasks])
+    had_begun = all(task.state in {JobState.SUCCEEDED, JobState.FAILED} for task in tasks)
+    if had_begun and GONE in standings.values() and all(standing.outcome for standing in standings.values()):
+        return ""
+    name = one.name if target is None else target.name
+    for index, standing in standings.items():
+        other = evolve(one, name=task_name(name, index), target=DependencyKind.JOB)
+        _refuse_unmet(f"task {index} of array {array.name!r}", other, standing, f"holdfast rerun {name} --failed")
+    return key
+
+
+def _of_tasks(store: Store, array: Array | None, indexes: Sequence[int]) -> dict[int, AwaitedState]:
+    """Say how tasks of an array stand."""
+    if array is None:
+        return dict.fromkeys(indexes, GONE)
+    ids = {index: task_id(array.id, array.name, index) for index in indexes}
+    states, over = store.job_states([*ids.values()]), bool(array.state.stopping or array.ended or array.deleting)
+    made = set(load_array(array.spec).indexes_at(0, array.state.made))
+    found = dict[int, AwaitedState]()
+    for index, key in ids.items():
+        state = states.get(key)
+        if state is None:
+            found[index] = GONE if index in made else AwaitedState(CANCELLED if over else "")
+        else:
+            found[index] = AwaitedState(state.value if state in JOB_TERMINAL else "", state is not JobState.CANCELLED)
+    return found
+
+
+def _refuse_unmet(what: str, one: Dependency, standing: AwaitedState, hint: str) -> None:
+    if holds(one, standing) is False and one.on_unmet is OnUnmet.CANCEL:
+        hint = f"{hint}, or rerun without waiting: --set dependsOn="
+        msg = f"{what} cannot run: {never(one, standing)}"
+        raise Conflict(msg, hint=hint)
 
 
 def _divided(store: Store, array: Array, indexes: Iterable[int]) -> tuple[list[int], list[int], list[Array]]:

@@ -16,6 +16,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
 from holdfast.domain.terms.kinds import info_of
 from holdfast.domain.terms.workload_kinds import GANG, JOBSET
+from holdfast.domain.workloads.dependencies import OnUnmet, look, met_again, met_before
 from holdfast.domain.workloads.jobset.model import clash
 from holdfast.errors import (
     AlreadyExists,
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import AuditedChange, Caller
+    from holdfast.domain.job import Job
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Workload
+    from holdfast.domain.workloads.dependencies import AwaitedState, Dependency
     from holdfast.ports.endpoints import EndpointLimits, ProgramEndpoint
     from holdfast.ports.retention import LedDirectory
     from holdfast.ports.store import Submission
@@ -123,6 +126,19 @@ def too_many_endpoints(bounds: EndpointLimits) -> Refused:
 def retried_already(key: str) -> Conflict:
     """Say that somebody else asked for a job to be retried, too."""
     return Conflict(f"job {key!r} is about to be retried already", hint=f"holdfast wait {key}")
+
+
+def refuse_unmet(job: Job, after: Sequence[Dependency], standings: Sequence[AwaitedState]) -> None:
+    """Check that what a job that is to be retried waits for has happened, or still can.
+
+    Raises:
+        Conflict: It would be cancelled again.
+    """
+    unmet = look(after, met_again(after, met_before(job, after), standings), standings)
+    if unmet.unmet is OnUnmet.CANCEL:
+        message = f"job {job.name!r} ({job.id}) cannot run: {unmet.reason}"
+        hint = f"retry that first, or run this without waiting: holdfast retry {job.id} --set dependsOn="
+        raise Conflict(message, hint=hint)
 
 
 def gone_workload(key: str) -> NotFound:

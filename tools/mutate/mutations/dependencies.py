@@ -128,7 +128,7 @@ MUTATIONS = (
     Mutation(
         "what an array waits for is deleted before it is told",
         "storage/sql/retention.py",
-        "owners(connection, tables.workloads.c.spec.contains(_AFTER))",
+        "owners(connection, tables.workloads.c.spec.contains(AFTER))",
         "[]",
         (_TOLD,),
     ),
@@ -194,6 +194,27 @@ MUTATIONS = (
         "**{kind.subject: kind.plural for kind in KINDS.values()},",
         "**{kind.subject: kind.plural for kind in KINDS.values() if kind.name != 'array'},",
         ("unit/test_kinds_of_work.py",),
+    ),
+    Mutation(
+        "a retried job waits for nothing",
+        "domain/workloads/gang/conclude.py",
+        "return kept_waiting(job, after, now) if waits else job",
+        "return job",
+        ("unit/test_dependencies_of_retries.py",),
+    ),
+    Mutation(
+        "what a retried job waits for is deleted before the controller has acted on the retry",
+        "storage/sql/retention.py",
+        " | _named_again(connection)",
+        "",
+        ("unit/test_dependencies_of_retries.py",),
+    ),
+    Mutation(
+        "a job is retried whatever has become of what it waits for",
+        "storage/sql/admission.py",
+        "        refuse_unmet(codec.Reader().job(row), after, _standings(connection, after))\n",
+        "        del after\n",
+        ("unit/test_dependencies_of_retries.py",),
     ),
     Mutation(
         "what has ended and is deleted before those who wait are looked at was never there",

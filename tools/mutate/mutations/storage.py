@@ -169,8 +169,8 @@ MUTATIONS = (
     Mutation(
         "a job is retried twice",
         "storage/sql/admission.py",
-        "with_for_update(key_share=True)",
-        "limit(1)",
+        ".with_for_update(key_share=True, of=tables.jobs)",
+        "",
         ("contract/test_store_races.py",),
     ),
     Mutation(
@@ -337,7 +337,7 @@ MUTATIONS = (
     Mutation(
         "tasks that an array waits for one by one are deleted",
         "storage/sql/retention.py",
-        " | tables.workloads.c.spec.contains(_AFTER)",
+        " | tables.workloads.c.spec.contains(AFTER)",
         "",
         ("contract/test_store_races.py",),
     ),

@@ -7,10 +7,12 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from holdfast.compiled.codec import dump_spec
 from holdfast.controller.bounded_cache import BoundedCache
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.domain.placement.scheduling import GroupKey, Waiting
+from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
@@ -184,13 +186,30 @@ class Gangs:
         if asked is None or (asked is Intervention.RETRY and key in self._state.active):
             return
         if asked is Intervention.RETRY and request.payload:
-            job = self._state.change_spec(job, request.payload)
+            job = self._with_spec(job, request.payload)
+        if asked is Intervention.RETRY and job.terminal:
+            job = self._as_new(job)
         reason = request.cancel_reason if asked is Intervention.CANCEL else request.reason
         if asked is Intervention.PREEMPT:
             if not self._runs_on(key, request.payload):
                 return
             reason = request.preempt_reason
         self._ask(job, now, asked, reason=reason)
+
+    def _with_spec(self, job: Job, payload: str) -> Job:
+        """Return a job with another specification; what it waited for is over if it waits for other things now."""
+        changed = self._state.change_spec(job, payload)
+        before, after = (self._state.load_spec(one.spec).after for one in (job, changed))
+        same = [(one.id, one.condition) for one in before] == [(one.id, one.condition) for one in after]
+        return changed if same else evolve(changed, met=(), ready_at=None)
+
+    def _as_new(self, job: Job) -> Job:
+        """Have a job that is retried go by how what it waits for stands now, and not by how that had ended before."""
+        spec = self._state.load_spec(job.spec)
+        if not any(one.outcome for one in spec.after):
+            return job
+        after = tuple(evolve(one, outcome="", reason="") for one in spec.after)
+        return evolve(self._state.change_spec(job, dump_spec(evolve(spec, after=after))), request=job.request)
 
     def _runs_on(self, key: str, node: str) -> bool:
         """Whether anything of a job is on a node, or on any if none is named."""
@@ -209,10 +228,13 @@ class Gangs:
         state, key = self._state, job.id
         active, waiting = state.active.get(key), state.unplaced.get(key)
         spec = state.load_spec(job.spec) if active is None else active.spec
-        waits = spec.after and job.ready_at is None
-        if waits and seen.asked is None:
+        waits, again = spec.after and job.ready_at is None, False
+        if spec.after and job.terminal and seen.asked is Intervention.RETRY:
+            waits = again = True
+            state.waits.watch(key, GANG, spec.after, ())
+        if again or (waits and seen.asked is None):
             state.waits.look_up(self._store, state.changes)
-            seen = seen._replace(awaited=state.waits.standings(spec.after, job.met))
+            seen = seen._replace(awaited=state.waits.standings(spec.after, () if again else job.met))
         flight = None
         if active is not None:
             flight = Flight(spec, job, active.attempt, active.runs, self._around)

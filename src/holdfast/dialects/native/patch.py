@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from holdfast.dialects.native.dependencies import FIELD
 from holdfast.dialects.native.job import read_job_manifest
 from holdfast.dialects.native.writing import write_job
 from holdfast.domain.record import evolve
@@ -26,6 +27,7 @@ _ATTRIBUTES = {
     "retryPolicies": ("retry_policies",),
     "retry": ("inline_policies",),
     "onUnknownEnd": ("on_unknown_end",),
+    FIELD: ("after",),
 }
 CHANGEABLE = tuple(_ATTRIBUTES)
 """What can be changed once a job has been submitted: nothing that decides whose it is, or when its turn is."""
@@ -51,6 +53,9 @@ def patched(spec: JobSpec, patch: Mapping[str, Any]) -> JobSpec:
                 for name in fixed
             ]
         )
+    if patch.get(FIELD):
+        hint = "submit the job again to have it wait for something else"
+        raise InvalidManifest(problems=[Problem(FIELD, "can be removed, but not changed", hint=hint)])
     written = write_job(spec)
     base = {"name": "patched", "command": ["unchanged"]} | {name: written[name] for name in patch if name in written}
     if "shell" in patch:

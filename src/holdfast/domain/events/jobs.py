@@ -120,7 +120,10 @@ class JobReleased(Struct, frozen=True):
 
 
 class JobRetried(Struct, frozen=True):
-    """A user requested another attempt, which no retry policy decided and no limit counts; the job is Queued."""
+    """A user requested another attempt, which no retry policy decided and no limit counts.
+
+    The job is Queued, or Waiting for other work.
+    """
 
     attempt: int
     """Number of the last attempt."""
@@ -131,6 +134,8 @@ class JobRetried(Struct, frozen=True):
     gpu: int | None = None
     share_m: int | None = None
     named: tuple[tuple[str, int], ...] | None = None
+    waits: str = ""
+    """What it waits for first; empty if it is Queued."""
 
 
 class JobReprioritized(Struct, frozen=True):

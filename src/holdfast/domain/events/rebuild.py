@@ -140,7 +140,7 @@ def _retried_by_hand(job: Job, at: float, event: JobRetried) -> Job:
     changed = {name: getattr(event, name) for name in names if getattr(event, name) is not None}
     return evolve(
         job,
-        state=JobState.QUEUED,
+        state=JobState.WAITING if event.waits else JobState.QUEUED,
         attempt=event.attempt,
         reason=event.reason,
         retry_at=None,

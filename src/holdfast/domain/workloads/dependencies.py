@@ -14,7 +14,7 @@ from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, info_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from holdfast.domain.workloads.base import Owner
 
@@ -193,6 +193,27 @@ def look(after: Sequence[Dependency], met: Sequence[int], standings: Sequence[Aw
     if broken:
         return Looked(places, ready, OnUnmet.HOLD, "; ".join(why for _, why in broken[:_NAMED]))
     return Looked(places, ready, reason="" if ready else waits_for(after, places))
+
+
+def met_again(after: Sequence[Dependency], met: Collection[int], standings: Sequence[AwaitedState]) -> tuple[int, ...]:
+    """Return which conditions hold for work that is to run again, as things stand now.
+
+    Args:
+        after: All that has to happen.
+        met: Places of what had happened before; of what was deleted since, that counts.
+        standings: How each stands, at its place.
+    """
+    pairs = enumerate(zip(after, standings, strict=True))
+    return tuple(
+        place
+        for place, (one, standing) in pairs
+        if holds(one, standing) or (standing.outcome == DELETED and place in met)
+    )
+
+
+def met_before(job: Job, after: Sequence[Dependency]) -> Collection[int]:
+    """Return the places of what had happened of what a job waits for, when it ended or was last looked at."""
+    return job.met if job.ready_at is None else range(len(after))
 
 
 def kept_waiting(job: Job, after: Sequence[Dependency], now: float) -> Job:

@@ -26,6 +26,7 @@ from holdfast.domain.workloads.dependencies import (
 )
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.errors import InvalidManifest, NotFound, Problem
+from holdfast.ports.requests import RequestKind
 from holdfast.service.admission.finding import Everything
 from holdfast.service.naming import MOST_LISTED
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from holdfast.service.admission.finding import Finder
 
 _LONGEST_REASON = 200
+_MOST_PENDING = 10_000
 _NOT_STARTED = "only a job can be waited for to start"
 _ANY = " or ".join(", ".join(kind.noun for kind in KINDS.values()).rsplit(", ", 1))
 _LIST = "list what there is with: holdfast get jobs"
@@ -96,6 +98,17 @@ class Resolved(Struct, frozen=True):
 NOTHING = Resolved(())
 
 
+def about_to_be_retried(store: Store) -> frozenset[str]:
+    """Return the jobs that have not ended after all: somebody asked to retry them, and nobody has acted on it yet."""
+    last = {
+        key: request.kind
+        for request in store.requests(limit=_MOST_PENDING)
+        if request.kind in {RequestKind.RETRY, RequestKind.CANCEL}
+        for key in request.targets
+    }
+    return frozenset(key for key, kind in last.items() if kind is RequestKind.RETRY)
+
+
 class DependencyResolver:
     """Finds what the jobs, arrays and job sets of one submission wait for."""
 
@@ -114,7 +127,7 @@ class DependencyResolver:
             finder: Finds that, as far as who submits may know of it; by default all.
             catalogue: What operators have written; by default it is read.
         """
-        self._finder = finder or Everything(store)
+        self._finder, self._store = finder or Everything(store), store
         self._items = items
         self.catalogue = store.catalogue() if catalogue is None else catalogue
         """As it was when this began."""
@@ -226,7 +239,9 @@ class DependencyResolver:
         if one.target in {None, DependencyKind.JOB}:
             try:
                 job = self._finder.find_job(one.name)
-                found.append(Found(DependencyKind.JOB, job.id, job.name, standing_of(job)))
+                retried = job.terminal and job.id in about_to_be_retried(self._store)
+                standing = AwaitedState() if retried else standing_of(job)
+                found.append(Found(DependencyKind.JOB, job.id, job.name, standing))
             except NotFound as error:
                 told = error
         for target, kind in self._owners.items():

@@ -15,9 +15,9 @@ from holdfast.domain.job import JOB_TERMINAL, Job, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.conclude import retried as retried_by_hand
 from holdfast.errors import InvalidRequest, NotFound, Problem, UnreadableSpec
-from holdfast.ports.requests import RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
+from holdfast.service.admission.dependencies import about_to_be_retried
 from holdfast.service.detail import JobDetail, detail_of
 from holdfast.service.logs import LARGEST_PART, MOST_LINES, LogQuery, Logs, LogText
 from holdfast.service.naming import find_attempt
@@ -45,7 +45,6 @@ __all__ = ["LARGEST_PART", "MOST_LINES", "JobDetail", "LogQuery", "LogText"]
 _MOST_MANIFESTS = 1_024
 MOST_STATES = 10_000
 LARGEST_PAGE = 1000
-_MOST_PENDING = 10_000
 
 
 class Page(Struct, frozen=True):
@@ -77,15 +76,11 @@ class JobOperations(Steers[Job], frozen=True):
 
     def _shown(self, jobs: Sequence[Job], quarantined: Mapping[str, Quarantined]) -> Sequence[Job]:
         """Show jobs as they are: one that a user has just retried has not ended, though nobody has acted on it yet."""
-        retried = self._retried() if any(job.terminal for job in jobs) else frozenset()
+        retried = about_to_be_retried(self.backend.store) if any(job.terminal for job in jobs) else frozenset()
         found = [
             retried_by_hand(job, "", job.updated_at) if job.terminal and job.id in retried else job for job in jobs
         ]
         return shown_jobs(found, quarantined)
-
-    def _retried(self) -> frozenset[str]:
-        asked = self.backend.store.requests(limit=_MOST_PENDING)
-        return frozenset(key for one in asked if one.kind is RequestKind.RETRY for key in one.targets)
 
     @asks(Right.WATCH, Subject.JOB)
     def latest(self, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Latest]:
@@ -103,7 +98,7 @@ class JobOperations(Steers[Job], frozen=True):
             msg = "too many ids"
             raise InvalidRequest(msg, problems=[Problem("ids", f"has {len(ids)}; at most {MOST_STATES}")])
         states = self.backend.store.job_states(ids)
-        retried = self._retried() if JOB_TERMINAL.intersection(states.values()) else frozenset()
+        retried = about_to_be_retried(self.backend.store) if JOB_TERMINAL.intersection(states.values()) else frozenset()
         found = {key: JobState.QUEUED if key in retried else state for key, state in states.items()}
         seen = self.backend.seeing(caller).known()
         if seen is None:

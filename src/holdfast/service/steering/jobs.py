@@ -10,6 +10,7 @@ from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.lifecycle import Interruption
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.gang.conclude import counted_from
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import Conflict, Internal
 from holdfast.ports.requests import RequestKind
@@ -88,8 +89,8 @@ def _retry(control: Control[Job], job: Job, *, change: Callable[[JobSpec], JobSp
         if error is not None:
             raise error
         payload = dump_spec(wanted)
-    total_s = wanted.total_deadline_s
-    if total_s is not None and job.submitted_at + total_s <= control.clock.now():
+    total_s, waits = wanted.total_deadline_s, wanted.after and job.ready_at is None
+    if total_s is not None and not waits and counted_from(job) + total_s <= control.clock.now():
         msg = f"the total deadline of job {job.name!r} ({job.id}) is over"
         raise Conflict(msg, hint="give it more: holdfast retry JOB --set totalDeadline=48h")
     return payload

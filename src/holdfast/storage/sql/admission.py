@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, or_, select, text
 
+from holdfast.compiled.codec import load_spec
 from holdfast.compiled.records import dump_json, load_json, storable
 from holdfast.domain.access.group import Grouped
+from holdfast.domain.job import JOB_TERMINAL
 from holdfast.domain.terms.workload_kinds import JOBSET
+from holdfast.domain.workloads.dependencies import GONE, AwaitedState, standing_of
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.ports.requests import RequestKind
 from holdfast.storage.references import gone_policy, gone_queue
@@ -23,25 +26,31 @@ from holdfast.storage.rules import (
     known_jobs,
     newer_job,
     pruned_meanwhile,
+    refuse_unmet,
     reran_meanwhile,
     retried_already,
     taken_job,
 )
-from holdfast.storage.sql import declared, tables
-from holdfast.storage.sql.query import chunks
+from holdfast.storage.sql import codec, declared, tables
+from holdfast.storage.sql.query import chunks, owners
 from holdfast.storage.sql.rows.conditions import in_group
+from holdfast.storage.sql.rows.job_lists import JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection
 
+    from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.ports.names import ExternalName
     from holdfast.ports.requests import Request
     from holdfast.ports.workloads import Rerun
     from holdfast.storage.sql.batch import Batches
 
 _OVERRULING = (RequestKind.RETRY.value, RequestKind.CANCEL.value)
+_ENDED_STATES = frozenset(state.value for state in JOB_TERMINAL)
+AFTER = '"after"'
+"""What is in each specification of what waits for other work."""
 _SPECS_LOCK = 0x_401D_5BEC
 """Shared by submissions, which may reuse a specification; exclusive for deleting those that no job uses."""
 
@@ -89,16 +98,47 @@ def require_awaited(connection: Connection, keys: Collection[str]) -> None:
 
 
 def require_retriable(connection: Connection, batches: Batches, request: Request) -> None:
-    """Make sure that a job is there that is to be retried, stays so, and is not about to be already."""
-    jobs, requests, [key] = tables.jobs.c, tables.requests.c, request.targets
-    held = select(jobs.queue).where(jobs.id == storable(key)).with_for_update(key_share=True)
-    queue = connection.execute(held).scalar()
-    if queue is None:
+    """Make sure that a job is there that is to be retried, stays so, and is not about to be already.
+
+    What it waits for stays, too, and can still happen.
+    """
+    [key] = request.targets
+    held = JOBS.where(tables.jobs.c.id == storable(key)).with_for_update(key_share=True, of=tables.jobs)
+    row = connection.execute(held).first()
+    if row is None:
         raise gone_job(key)
-    asked = select(requests.kind).where(requests.kind.in_(_OVERRULING), requests.job_ids == dump_json((key,)))
-    if connection.execute(asked.order_by(requests.id.desc()).limit(1)).scalar() == RequestKind.RETRY.value:
+    if _about_to_be_retried(connection, [key]):
         raise retried_already(key)
-    require_queues(connection, batches, {queue})
+    if row.state in _ENDED_STATES and AFTER in (spec := request.payload or row.body):
+        after = load_spec(spec).after
+        refuse_unmet(codec.Reader().job(row), after, _standings(connection, after))
+    require_queues(connection, batches, {row.queue})
+
+
+def _about_to_be_retried(connection: Connection, keys: Sequence[str]) -> set[str]:
+    """Return which of some jobs somebody asked to retry, and nobody to cancel since."""
+    requests, last = tables.requests.c, dict[str, str]()
+    for some in chunks(keys):
+        texts = [dump_json((key,)) for key in some]
+        asked = select(requests.kind, requests.job_ids).where(
+            requests.kind.in_(_OVERRULING), requests.job_ids.in_(texts)
+        )
+        last.update((load_json(row.job_ids)[0], row.kind) for row in connection.execute(asked.order_by(requests.id)))
+    return {key for key, kind in last.items() if kind == RequestKind.RETRY.value}
+
+
+def _standings(connection: Connection, after: Sequence[Dependency]) -> list[AwaitedState]:
+    """Look how things stand that are waited for, and have them stay until the commit; a retried job has not ended."""
+    jobs, keys = tables.jobs.c, sorted({one.id for one in after})
+    found: dict[str, AwaitedState] = {}
+    for some in chunks(keys):
+        columns = select(jobs.id, jobs.state, jobs.started_at, jobs.reason).where(jobs.id.in_(some)).order_by(jobs.id)
+        for row in connection.execute(columns.with_for_update(read=True, key_share=True)):
+            outcome = row.state if row.state in _ENDED_STATES else ""
+            found[row.id] = AwaitedState(outcome, row.started_at is not None, row.reason)
+        found.update((owner.id, standing_of(owner)) for owner in owners(connection, tables.workloads.c.id.in_(some)))
+    found.update(dict.fromkeys(_about_to_be_retried(connection, [*found]), AwaitedState()))
+    return [found.get(one.id, GONE) for one in after]
 
 
 def is_retried_in(connection: Connection, queue: str) -> bool:

@@ -14,7 +14,7 @@ from holdfast.ports.requests import RequestKind
 from holdfast.ports.retention import AwaitedWork, FinishedJob, LedDirectory
 from holdfast.storage.rules import may_have_files, tasks_among
 from holdfast.storage.sql import declared, tables
-from holdfast.storage.sql.admission import lock_specs
+from holdfast.storage.sql.admission import AFTER, lock_specs
 from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import chunks, history_of, owners
 from holdfast.storage.sql.rows.job_lists import STATE_UNINDEXED
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 
 _ENDED_STATES = tuple(sorted(state.value for state in JOB_TERMINAL))
 _FORGET_HISTORY = delete(tables.history).where(history_of(bindparam("job", type_=Text)))
-_AFTER = '"after"'
-"""What is in each specification of what waits for other work."""
 _MAY_NEED_TASKS = (tables.workloads.c.kind == ARRAY) & (
-    tables.workloads.c.state.contains('"origins"') | tables.workloads.c.spec.contains(_AFTER)
+    tables.workloads.c.state.contains('"origins"') | tables.workloads.c.spec.contains(AFTER)
 )
 """Of many arrays that are stored most are over and take nothing over: not worth being read in every step."""
 _IN_PROGRESS = (tables.workloads.c.kind == ARRAY) & ~tables.workloads.c.state.contains('"status"')
@@ -191,14 +189,14 @@ def _waited_for(connection: Connection) -> AwaitedWork:
     """
     last = connection.execute(select(func.max(tables.jobs.c.seq))).scalar_one() or 0
     found = _named(connection)
-    for owner in owners(connection, tables.workloads.c.spec.contains(_AFTER)):
+    for owner in owners(connection, tables.workloads.c.spec.contains(AFTER)):
         found.update(awaited_by(owner))
     return AwaitedWork(found, last)
 
 
 def _waited_for_since(connection: Connection, last: int) -> set[str]:
     """Read what jobs wait for that came after one, and workloads that the controller has not taken in yet."""
-    requests, found = tables.requests.c, _named(connection, tables.jobs.c.seq > last)
+    requests, found = tables.requests.c, _named(connection, tables.jobs.c.seq > last) | _named_again(connection)
     asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.SUBMIT.value)).scalars()
     for some in chunks([key for text in asked for key in load_json(text)]):
         for owner in owners(connection, tables.workloads.c.id.in_(some)):
@@ -209,8 +207,19 @@ def _waited_for_since(connection: Connection, last: int) -> set[str]:
 def _named(connection: Connection, *only: ColumnElement[bool]) -> set[str]:
     """Return what jobs wait for, or some of them."""
     jobs, specs, found = tables.jobs.c, tables.specs.c, set[str]()
-    waiting = jobs.state.in_(_WAITING_STATES) & jobs.ready_at.is_(None) & specs.body.contains(_AFTER)
+    waiting = jobs.state.in_(_WAITING_STATES) & jobs.ready_at.is_(None) & specs.body.contains(AFTER)
     query = select(specs.body, jobs.met).join(tables.jobs, jobs.spec == specs.digest).where(waiting, *only)
     for body, met in connection.execute(query, execution_options={"yield_per": _SPECS_PER_PART}):
         found.update(still_awaited(body, met))
+    return found
+
+
+def _named_again(connection: Connection) -> set[str]:
+    """Return what jobs wait for that are about to be retried: they look at it anew."""
+    jobs, requests, found = tables.jobs.c, tables.requests.c, set[str]()
+    asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.RETRY.value)).scalars()
+    query = select(tables.specs.c.body).join(tables.jobs, jobs.spec == tables.specs.c.digest)
+    for some in chunks([load_json(text)[0] for text in asked]):
+        for body in connection.execute(query.where(jobs.id.in_(some), tables.specs.c.body.contains(AFTER))).scalars():
+            found.update(still_awaited(body, None))
     return found

@@ -16,7 +16,7 @@ from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
 from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
 from holdfast.domain.terms.kinds import ARRAY, JOB
-from holdfast.errors import Forbidden, HoldfastError, InvalidRequest, NotFound
+from holdfast.errors import Conflict, Forbidden, HoldfastError, InvalidRequest, NotFound
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -41,7 +41,9 @@ class SteerOptions(SelectOptions):
 SetOption = Annotated[
     list[str],
     typer.Option(
-        "--set", metavar="FIELD=VALUE", help="Change the job: memory=4Gi, cpu=2, deadline=2h, ... Repeatable."
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Change the job: memory=4Gi, deadline=2h, ...; FIELD= removes it. Repeatable.",
     ),
 ]
 EnvOption = Annotated[
@@ -130,8 +132,9 @@ def retry(options: RetryOptions, cli: Cli) -> int:
     """Start another attempt of jobs that have ended, and retry those that wait for theirs now.
 
     It remains the same job: its attempt numbers go on, its checkpoint folder stays, and `why` shows all of it. No retry
-    policy is consulted, and no limit counts it. --set and --env change the job from now on. --all, a label or a queue
-    selects only jobs that failed or were cancelled.
+    policy is consulted, and no limit counts it. It waits for its dependencies as they stand now, and is refused if they
+    can no longer happen: retry them with it, or leave them out with --set dependsOn=. --set and --env change the job
+    from now on. --all, a label or a queue selects only jobs that failed or were cancelled.
     """
     flags = Flags()
     changes = read_changes(options.set, options.env, flags, cli)
@@ -155,6 +158,8 @@ def read_changes(fields: Sequence[str], env: Sequence[str], flags: Flags, cli: C
         for step in way:
             part = part.setdefault(step, {})
         part[last] = int(value) if value.isascii() and value.isdigit() else value
+        if not value and way[:1] != ["env"]:
+            part[last] = None
     variables = flags.pairs("--env", env, known=cli.environ)
     if variables:
         found["env"] = {**found.get("env", {}), **variables}
@@ -168,7 +173,8 @@ def _steer(
     wanted = _read(options, flags, verb)
     flags.finish()
     with cli.connect() as client:
-        return each(chosen_of(client, options, wanted, verb, cli), act(client), verb, cli)
+        found = chosen_of(client, options, wanted, verb, cli)
+        return each(found, act(client), verb, cli, in_any_order=verb == "retry" and len(found) > 1)
 
 
 def _read(options: SteerOptions, flags: Flags, verb: str) -> Chosen | None:
@@ -224,18 +230,28 @@ def tell_all(done: Sequence[Selected], verb: str, cli: Cli) -> None:
         cli.output().text(f"{one.id} {one.name} {verb} requested")
 
 
-def each(meant: Sequence[Selected], act: "Act", verb: str, cli: Cli) -> int:
-    """Ask for everything, also after one refused; the exit code is the first refusal's."""
-    code = exit_codes.OK
+def each(meant: Sequence[Selected], act: "Act", verb: str, cli: Cli, *, in_any_order: bool = False) -> int:
+    """Ask for everything, also after one refused; the exit code is the first refusal's.
+
+    What may be refused only because another comes first is, with `in_any_order`, asked for again after the others.
+    """
+    code, postponed = exit_codes.OK, list[Selected]()
     for one in meant:
         try:
             found = act(one)
         except HoldfastError as error:
+            if in_any_order and isinstance(error, Conflict):
+                postponed.append(one)
+                continue
             cli.say(f"error: {one.name}: {error}")
             code = code or exit_codes.of_error(error)
             continue
         for job in found if isinstance(found, list) else [found]:
             cli.output().text(f"{job.id} {job.name} {verb} requested")
+    if postponed:
+        more = 1 < len(postponed) < len(meant)
+        refused = each(postponed, act, verb, cli, in_any_order=more)
+        code = code or refused
     return code
 
 

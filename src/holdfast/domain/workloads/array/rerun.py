@@ -64,8 +64,8 @@ def causes_of(attempt: Attempt | None) -> frozenset[str]:
 
 
 def some_of(spec: ArraySpec, indexes: Iterable[int]) -> ArraySpec:
-    """Return some of an array's tasks as an array: it succeeds when all of them do, and waits for nothing."""
-    return evolve(spec, job=evolve(spec.job, after=()), only=spans(indexes), at_least=None)
+    """Return some of an array's tasks as an array: it succeeds when all of them do."""
+    return evolve(spec, only=spans(indexes), at_least=None)
 
 
 def origins_of(array: Array) -> tuple[Origin, ...]:

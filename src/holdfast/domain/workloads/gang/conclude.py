@@ -19,7 +19,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.dependencies import kept_waiting
+from holdfast.domain.workloads.dependencies import kept_waiting, met_again, met_before
 from holdfast.domain.workloads.gang import endings
 from holdfast.domain.workloads.gang.endings import (
     cancelled,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Run
     from holdfast.domain.policy.blame import Suspicion
+    from holdfast.domain.workloads.dependencies import AwaitedState
     from holdfast.domain.workloads.spec import JobSpec
 
 
@@ -254,6 +255,29 @@ def held(job: Job, reason: str, now: float) -> Job:
 def released(spec: JobSpec, job: Job, now: float) -> Job:
     """Let a held job go on: it waits for what is left of what it waits for, or is pending."""
     return kept_waiting(job, spec.after, now) if spec.after and job.ready_at is None else queued(job, now)
+
+
+def retried_when_ready(
+    spec: JobSpec, job: Job, standings: Sequence[AwaitedState] | None, reason: str, now: float
+) -> Job:
+    """Have a job make another attempt once all has happened that it waits for.
+
+    Args:
+        spec: What it asks for.
+        job: One that has ended or waits.
+        standings: Of one that has ended, how each thing stands that it waits for; it looks at all of them again.
+        reason: Why.
+        now: The time.
+    """
+    after = spec.after
+    if standings is not None:
+        happened = met_again(after, met_before(job, after), standings)
+        ready = len(happened) == len(after)
+        ready_at = (now if job.ready_at is None else job.ready_at) if ready else None
+        job = evolve(job, met=() if ready else happened, ready_at=ready_at)
+    waits = after and job.ready_at is None
+    job = retried(job, reason, now)
+    return kept_waiting(job, after, now) if waits else job
 
 
 def retried(job: Job, reason: str, now: float) -> Job:

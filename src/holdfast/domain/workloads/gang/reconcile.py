@@ -35,7 +35,7 @@ from holdfast.domain.workloads.gang.conclude import (
     next_due,
     queued,
     released,
-    retried,
+    retried_when_ready,
 )
 from holdfast.domain.workloads.gang.endings import ROWS, cancelled, cancelled_while_pending
 from holdfast.domain.workloads.gang.flight import Flight, waiting_attempt
@@ -79,7 +79,7 @@ class Observed(NamedTuple):
     interrupted: Interruption | None = None
     """Why the attempt in flight was told to stop, if it did nothing wrong."""
     awaited: Sequence[AwaitedState] | None = None
-    """How each thing stands that it waits for, while it does."""
+    """How each thing stands that it waits for, while it does, or when it has ended and is to be retried."""
     paused: bool = False
     """Whether nothing is started: no time for a place passes."""
 
@@ -294,8 +294,7 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Intervention, now: fl
             job, orders = _interrupt(job, seen, asked, now)
         case Intervention.RETRY:
             if seen.attempt is None:
-                ready_at = now if spec.after and job.ready_at is None else job.ready_at
-                job = evolve(retried(job, seen.reason, now), ready_at=ready_at)
+                job = retried_when_ready(spec, job, seen.awaited, seen.reason, now)
         case _:
             assert_never(asked)
     return Result(state=job, orders=orders, wake_at=next_due(job, spec))
