@@ -5,6 +5,7 @@ The result is always a ``Client`` that speaks the public API.
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,13 +16,16 @@ from holdfast.app.data.datadir import DataDir
 from holdfast.app.finding.reach import ServerReach, read_reach, without_token
 from holdfast.app.whereabouts import Discovery
 from holdfast.client import Client
-from holdfast.errors import InvalidSetting, Problem
+from holdfast.errors import Conflict, InvalidSetting, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from holdfast.app.settings import Settings
     from holdfast.app.whereabouts import Whereabouts
+
+_opened: list[tuple[Path, int]] = []
+"""Data directories that were opened in a process, also in one that this was forked from, and its number."""
 
 
 @contextmanager
@@ -49,6 +53,7 @@ def connect(
         A client.
 
     Raises:
+        Conflict: This process was forked from one that has the data directory open.
         InvalidSetting: The file holds no token, or there is no server that takes one.
         Refused: The file is another user's, or others can read or write it.
     """
@@ -62,8 +67,33 @@ def connect(
             client.connection.known = found.origin is not Discovery.NAMED
             yield _ready(client, settings, waits, remark)
         return
+    directory = DataDir(settings.data)
+    with _holding(directory.path) as stack:
+        yield _in_process(stack, _all_of(settings), directory, drive=drive, places=places)
+
+
+@contextmanager
+def _holding(path: Path) -> Iterator[ExitStack]:
+    """Open a data directory in this process; one that is forked meanwhile closes nothing of it."""
+    _refuse_inherited(path)
+    entry = path, os.getpid()
+    _opened.append(entry)
     with ExitStack() as stack:
-        yield _in_process(stack, _all_of(settings), DataDir(settings.data), drive=drive, places=places)
+        try:
+            yield stack
+        finally:
+            if os.getpid() == entry[1]:
+                _opened.remove(entry)
+            else:
+                stack.pop_all()
+
+
+def _refuse_inherited(path: Path) -> None:
+    """Refuse a directory whose database was open at the fork: SQLite's locks are not those of both processes."""
+    if any(process != os.getpid() for known, process in _opened if known == path):
+        message = f"this process was forked from one that has {path} open, and cannot use its database"
+        hint = "start a server before: holdfast up --daemon; or start processes with the method spawn or forkserver"
+        raise Conflict(message, hint=hint)
 
 
 def _ready(
@@ -134,11 +164,20 @@ def _in_process(stack: ExitStack, settings: Settings, directory: DataDir, *, dri
 
     store = wiring.store(settings, directory)
     stack.callback(store.close)
-    backend, principal = wiring.backend(settings, directory, store), account()
+    backend, principal, own = (
+        wiring.backend(settings, directory, store),
+        account(),
+        partial(_refuse_inherited, directory.path),
+    )
     if not drive:
-        return in_process(backend, principal, before_writing=partial(refuse_copy, directory))
+        return in_process(backend, principal, before=own, before_writing=partial(refuse_copy, directory))
     from holdfast.app import embedded, log
 
     log.configure(settings.log_level)
     driven = stack.enter_context(embedded.driving(settings, directory, places=places))
-    return in_process(backend, principal, before=driven)
+
+    def before() -> None:
+        own()
+        driven()
+
+    return in_process(backend, principal, before=before)

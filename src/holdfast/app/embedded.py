@@ -7,6 +7,7 @@ controller's memory can no longer be trusted, it is dropped and rebuilt from the
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from time import monotonic
@@ -257,6 +258,8 @@ class Embedded:
 def driving(settings: Settings, directory: DataDir, *, places: bool = True) -> Iterator[Callable[[], None]]:
     """Drive the directory's jobs for as long as the context lasts; without ``places`` only those that run.
 
+    A process that is forked meanwhile drives nothing, and ends nothing when it leaves the context.
+
     Yields:
         Raises what nobody gets over by waiting, if such a thing has happened to whoever drives here.
 
@@ -264,15 +267,16 @@ def driving(settings: Settings, directory: DataDir, *, places: bool = True) -> I
         Conflict: The directory is a copy of one that is in use, or its database is not the one it had.
         EngineError, Internal: The engine does not start; the database is damaged.
     """
-    driver = _Driver(settings, directory, places=places)
+    driver, driving_process = _Driver(settings, directory, places=places), os.getpid()
     watch = Loop("holdfast-driver", driver.watch)
     driver.try_to_drive()
     watch.start()
     try:
         yield driver.require_working
     finally:
-        watch.stop()
-        driver.stop()
+        if os.getpid() == driving_process:
+            watch.stop()
+            driver.stop()
 
 
 class _Driver:

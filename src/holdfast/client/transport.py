@@ -6,12 +6,14 @@ A command that asks a server one thing should not spend most of its time importi
 from __future__ import annotations
 
 import http.client
+import os
 import select
 import socket
 from contextlib import closing
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
+from holdfast.client.forking import after_fork
 from holdfast.client.unix import SCHEME, UnixConnection
 from holdfast.domain.record import Struct, field
 from holdfast.resolver import addresses
@@ -86,6 +88,7 @@ class HttpTransport(Transport):
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port
         self._path = parts.path.rstrip("/")
         self._connection: http.client.HTTPConnection | None = None
+        after_fork(self, HttpTransport._leave)
 
     def send(self, request: HttpRequest, timeout_s: float) -> HttpResponse:
         """Send a request and return the whole answer.
@@ -106,20 +109,33 @@ class HttpTransport(Transport):
         """Send a request and yield the answer in parts as they come; what is no success comes whole.
 
         Raises:
-            OSError, HTTPException: As ``send``.
+            OSError, HTTPException: As ``send``; also where the process was forked meanwhile.
         """
+        opened_by = os.getpid()
         with closing(self._new(timeout_s)) as connection:
             response = self._asked(connection, request)
             if response.status not in _SUCCESS:
                 yield HttpResponse(response.status, response.read(), _revision(response))
             while part := response.read1(_CHUNK):
                 yield HttpResponse(response.status, part)
+                if os.getpid() != opened_by:
+                    msg = "the answer goes to the process that this one was forked from"
+                    raise ConnectionResetError(msg)
 
     def close(self) -> None:
         """Let go of the connection; double close is fine."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def _leave(self) -> None:
+        """Leave the connection to the process that this one was forked from.
+
+        Only the descriptor is closed: another thread may have been reading an answer, whose buffer it had locked.
+        """
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.sock is not None and (number := connection.sock.detach()) >= 0:
+            os.close(number)
 
     def _asked(self, connection: http.client.HTTPConnection, request: HttpRequest) -> http.client.HTTPResponse:
         connection.request(request.method, self._path + request.target, request.body, dict(request.headers))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import ssl
 import time
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
+
+from holdfast.client.forking import after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +58,12 @@ class Calling:
         self.address = (address if "://" in address else f"http://{address}").rstrip("/")
         here = (urlsplit(self.address).hostname or "") in _HERE  # where no proxy has to be asked, whatever is set
         trusted = ssl.create_default_context() if self.address.startswith("https:") else True  # with SSL_CERT_FILE
-        self._http = httpx.Client(headers=headers, timeout=timeout_ms / 1000, trust_env=not here, verify=trusted)
+        self._connect = partial(
+            httpx.Client, headers=headers, timeout=timeout_ms / 1000, trust_env=not here, verify=trusted
+        )
+        self._http: httpx.Client | None = self._connect()
         self._patience_s = patience_s
+        after_fork(self, Calling._renew)
 
     def __call__(self, method: str, sent: Message, answered: type[M], *, where: Callable[[], str] | None = None) -> M:
         """Call a method until it is answered; the door takes the same launch as one.
@@ -74,7 +81,7 @@ class Calling:
         until, pause_s, body = time.monotonic() + self._patience_s, FIRST_S, sent.SerializeToString()
         while True:
             try:
-                answer = self._http.post(f"{where() if where else self.address}{method}", content=body)
+                answer = self._connected().post(f"{where() if where else self.address}{method}", content=body)
                 if answer.status_code == httpx.codes.OK:
                     return answered.FromString(answer.content)
                 error: Exception = _refusal(answer)
@@ -93,9 +100,18 @@ class Calling:
         """Return the address of a worker, which is told without a scheme: it has the server's."""
         return place if "://" in place else f"{self.address.partition('://')[0]}://{place}"
 
+    def _connected(self) -> httpx.Client:
+        if self._http is None:
+            self._http = self._connect()
+        return self._http
+
+    def _renew(self) -> None:
+        self._http = None
+
     def close(self) -> None:
         """Close its connections."""
-        self._http.close()
+        if self._http is not None:
+            self._http.close()
 
 
 def _refusal(answer: httpx.Response) -> ClusterError:

@@ -45,6 +45,7 @@ class FlusterClient(RpcClusterClient):
             parent=parent,
         )
         self._cluster = cluster
+        self._started_by = os.getpid()
 
     @classmethod
     def remote(
@@ -98,8 +99,11 @@ class FlusterClient(RpcClusterClient):
         return self._parent or own_job()
 
     def close(self) -> None:
-        """Close its connections; end a cluster of its own, with all that still goes on there."""
-        if self._cluster is None:
+        """Close its connections; end a cluster of its own, with all that still goes on there.
+
+        In a process that was forked from the one that started the cluster, that goes on.
+        """
+        if self._cluster is None or os.getpid() != self._started_by:
             super().close()
             return
         try:

@@ -6,6 +6,7 @@ import math
 import threading
 from typing import TYPE_CHECKING
 
+from holdfast.client.forking import after_fork
 from holdfast.fluster.logs import LogEntry, LogFilter
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ class LogPoller:
         """Remember what to do; ``start`` begins."""
         self._client, self._job_id, self._handler = client, job_id, handler
         self._poll_interval = poll_interval
+        self._begin()
+        after_fork(self, LogPoller._begin)
+
+    def _begin(self) -> None:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from joblib.parallel import AutoBatchingMixin, ParallelBackendBase, register_parallel_backend
 
+from holdfast.client.forking import after_fork
 from holdfast.sdk.client import Client
 from holdfast.sdk.executor import Executor
 
@@ -55,9 +56,14 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
         self._client = client
         self._options = options
         self._executor: Executor | None = None
-        self._turn = threading.Lock()
         self._most = 1
         """Jobs at a time: joblib itself sends twice as many, so that none of its own processes waits for the next."""
+        self._begin()
+        after_fork(self, HoldfastBackend._begin)
+
+    def _begin(self) -> None:
+        """Begin with no batches; those there were belong to the process that this one was forked from."""
+        self._turn = threading.Lock()
         self._out = 0
         self._waiting: deque[tuple[Callable[[], Any], Callable[[Future[Any]], None]]] = deque()
 

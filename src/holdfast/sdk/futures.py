@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.client.connection import new_key
 from holdfast.client.errors import of_details
+from holdfast.client.forking import after_fork
 from holdfast.client.silence import Outage
 from holdfast.errors import Conflict, Internal, NotFound, Unavailable
 from holdfast.sdk.job import Job
@@ -43,10 +44,20 @@ class SubmittedFuture(Future[T], Generic[T, M]):
         super().__init__()
         self._submitted = threading.Event()
         self._made: M | None = None
+        after_fork(self, SubmittedFuture._leave)
 
     def submitted(self, made: M | None) -> None:
         """Take note of what it was submitted as, or that nothing will come of it if nothing has."""
         self._made = made or self._made
+        self._submitted.set()
+
+    def _leave(self) -> None:
+        """Leave what is not over to the process that this one was forked from: nobody completes it here."""
+        self._condition = threading.Condition()
+        if self._state in {"PENDING", "RUNNING"}:
+            super().__init__()
+            self.set_exception(RuntimeError("the call's result goes to the process that this one was forked from"))
+        self._submitted = threading.Event()
         self._submitted.set()
 
     def _once_submitted(self, timeout: float | None) -> M:
@@ -114,6 +125,12 @@ class Pump:
         """
         self._client = client
         self._owned = owned
+        self.stopping = False
+        self._begin()
+        after_fork(self, Pump._begin)
+
+    def _begin(self) -> None:
+        """Begin with no futures; those there were belong to the process that this one was forked from."""
         self._changed = threading.Condition()
         self._fresh: deque[JobFuture[Any]] = deque()
         self._cancelled: deque[JobFuture[Any]] = deque()
@@ -122,27 +139,31 @@ class Pump:
         self._key = ""
         self._waiting: dict[str, JobFuture[Any]] = {}
         self._held: set[str] = set()
-        self._silence = Outage(client.api.connection.patience_s)
+        self._silence = Outage(self._client.api.connection.patience_s)
         self._is_away = False
         """Whether the server did not answer when it was last asked."""
-        self.stopping = False
         self._expected = 0
         """How many futures are about to be added."""
-        # Not a daemon: as with the standard library's executors, a program ends when what it submitted is over.
-        self._thread = threading.Thread(target=self._run, name="holdfast-futures", daemon=False)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def add(self, future: JobFuture[Any]) -> None:
         """Submit a future's job soon."""
         with self._changed:
             self._fresh.append(future)
-            self._changed.notify()
+            self._go_on()
 
     def expect(self, more: int) -> None:
         """Do not end before so many more futures are added, or that many fewer."""
         with self._changed:
             self._expected += more
-            self._changed.notify()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._thread is None:
+            # Not a daemon: as with the standard library's executors, a program ends when what it submitted is over.
+            self._thread = threading.Thread(target=self._run, name="holdfast-futures", daemon=False)
+            self._thread.start()
+        self._changed.notify()
 
     def cancelled(self, future: JobFuture[Any]) -> None:
         """Cancel a future's job soon."""
@@ -155,14 +176,17 @@ class Pump:
         with self._changed:
             self.stopping = True
             listed = [*self._fresh, *self._batch, *self._waiting.values()]
+            is_idle = self._thread is None
             self._changed.notify()
+        if is_idle and self._owned:
+            self._client.close()
         for future in listed if cancel else ():
             if not future.cancel() and kill and not future.done():
                 future.job().cancel("its executor was aborted")
 
     def join(self) -> None:
         """Wait for its end."""
-        if threading.current_thread() is not self._thread:
+        if self._thread is not None and threading.current_thread() is not self._thread:
             self._thread.join()
 
     def _run(self) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import Executor as StandardExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from holdfast.client.forking import after_fork
 from holdfast.sdk.calls.folder import pickled
 from holdfast.sdk.calls.worker import calls
 from holdfast.sdk.executor import Executor
@@ -82,9 +83,14 @@ class PackedExecutor(StandardExecutor):
             raise ValueError(msg)
         self._executor = Executor(client, **options)
         self._most, self._window_s = calls_per_job, window_s
+        self._stopping = False
+        self._begin()
+        after_fork(self, PackedExecutor._begin)
+
+    def _begin(self) -> None:
+        """Begin with no calls; those there were belong to the process that this one was forked from."""
         self._turn, self._sending = threading.Lock(), threading.Lock()
         self._loose: list[PackedFuture[Any]] = []
-        self._stopping = False
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> PackedFuture[T]:
         """Submit a call.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.client import Client
 from holdfast.client.connection import Connection
+from holdfast.client.forking import after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,9 +20,13 @@ class _Shared(Connection):
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._lock = threading.Lock()
+        self._renew_lock()
+        after_fork(self, _Shared._renew_lock)
         self.address, self.streams, self.pause = connection.address, connection.streams, connection.pause
         self.patience_s = connection.patience_s
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:
         with self._lock:
