@@ -272,7 +272,7 @@ def test_a_database_that_was_replaced_is_not_written_by_who_had_the_former_one_o
     store.submit(Submission([job("after")]))
     content = copy.read_bytes()
     copy.replace(place)
-    with pytest.raises(Unavailable, match="was replaced while it is in use") as caught:
+    with pytest.raises(Unavailable, match="was removed or replaced while it is in use") as caught:
         store.submit(Submission([job("lost")]))
     assert "holdfast db restore" in (caught.value.hint or "")
     store.close()

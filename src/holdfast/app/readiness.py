@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from holdfast.domain.audit import Caller
     from holdfast.domain.configured import Configured
 
-_START_AGAIN = "nothing sent here would be kept; stop this server, repair its data directory, and start it again"
+_START_AGAIN = (
+    "nothing sent here would be kept; stop this server (holdfast down), repair its data directory, and start it again"
+)
 
 
 class Readiness:

@@ -239,9 +239,23 @@ MUTATIONS = (
     Mutation(
         "a log does not say of which file it is",
         "storage/sql/engine.py",
-        "if self.is_sqlite and not self._marked:",
-        "if self.is_sqlite and self._file is None:",
+        "if not self._marked:",
+        "if self._marked:",
         ("integration/test_foreign_logs.py",),
+    ),
+    Mutation(
+        "a file is opened beside the connections that the process has to it, which drops their locks",
+        "storage/sql/sqlite_file.py",
+        "        if not _is_open(path):",
+        "        if path.exists():",
+        ("integration/test_log_of_the_database.py",),
+    ),
+    Mutation(
+        "nobody notices that the log was removed",
+        "storage/sql/engine.py",
+        "                self._file.know_log(connection)\n",
+        "                pass\n",
+        ("integration/test_log_of_the_database.py",),
     ),
     Mutation(
         "a mapped file that cannot be written is touched all the same",

@@ -19,6 +19,7 @@ from holdfast.app.data.trust import read_trusted, trusted_folder
 from holdfast.domain.record import Struct, asdict, evolve
 from holdfast.engines.process.client import is_in_use
 from holdfast.errors import Conflict, DataDirLocked, Unavailable
+from holdfast.storage.sql.sqlite_file import BESIDE
 
 if TYPE_CHECKING:
     from holdfast.app.data.datadir import DataDir
@@ -150,10 +151,14 @@ class Ownership:
         return found if isinstance(found, int) else 0
 
     def led(self, epoch: int) -> None:
-        """Note under which epoch this process leads the database, beside the file; from then on both are watched."""
+        """Note under which epoch this process leads the database, beside the file; from then on all are watched.
+
+        SQLite writes on into a log that was removed, where nobody else finds it.
+        """
         if self._database is not None:
             self._note({"epoch": epoch})
-            self._watch(self._database)
+            for name in ("", *BESIDE):
+                self._watch(Path(f"{self._database}{name}"))
 
     def forget_database(self) -> None:
         """Note that another database takes the place of the file."""

@@ -121,15 +121,18 @@ class Database:
         """Open a transaction that commits at the end, or rolls back on any exception.
 
         Raises:
-            Uncertain: The connection to a database server was lost while it committed: it may have, or not.
+            Uncertain: The connection to a database server, or the log of a file, was lost while it committed: it may
+                have, or not.
             Unavailable, Internal: As ``translated`` says.
         """
         self._look_before_mapped_memory()
         if self._file is not None:
             self._file.require_same()
         with translated(), self._writers.connect() as connection, connection.begin() as transaction:
-            if self.is_sqlite and not self._marked:
-                mark(connection)
+            if self._file is not None:
+                self._file.know_log(connection)
+                if not self._marked:
+                    mark(connection)
             yield connection
             try:
                 transaction.commit()
@@ -141,6 +144,11 @@ class Database:
                     raise
                 message = f"the connection to the database was lost while it committed ({error.orig})"
                 raise Uncertain(message, hint=_LOOK_FIRST) from error
+        if self._file is not None:
+            try:
+                self._file.require_same()
+            except Unavailable as error:
+                raise Uncertain(error.message, hint=error.hint) from error
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -157,9 +165,11 @@ class Database:
         """Return a number that changes with every commit to a SQLite file, by any process; for one thread at a time.
 
         Raises:
-            Unavailable, Internal: As ``translated`` says.
+            Unavailable, Internal: As ``translated`` says; or another file or log is in the place of ours.
         """
         self._look_before_mapped_memory()
+        if self._file is not None:
+            self._file.require_same()
         with translated():
             if self._watching is None:
                 # Kept open: the numbers of two connections are unrelated.

@@ -3,6 +3,11 @@
 SQLite applies whatever log lies there: who replaces the file by hand, and leaves the log of the former one, gets a
 mixture of both. The header of a file counts its changes, and each change of the first page in the log carries that
 count on; so every process that writes changes that page once.
+
+SQLite holds the file by POSIX locks, which belong to the process: whoever closes any descriptor of a file drops all
+locks that the process has on it. Another process that looks at the database then takes itself for the last one, and
+removes the log that this one goes on writing to. So nothing opens the file beside SQLite in a process that has
+connections to it, and only ``connect`` opens it at all.
 """
 
 from __future__ import annotations
@@ -10,8 +15,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
+import threading
+import weakref
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.errors import Internal, Unavailable
 
@@ -20,6 +28,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+BESIDE = ("-wal", "-shm")
+"""What SQLite keeps beside a database that is in use."""
 _PRIVATE = 0o600
 """Specifications carry environments, and environments carry secrets."""
 _FILE_HEADER = 100
@@ -30,62 +40,125 @@ _FRAME = struct.Struct(">2I8s8s")
 _LOGGED = b"\x02\x02"
 """At 18 in a file's header: it is written by way of a log. A backup of ours is not, nor is one of SQLite's own."""
 
+_Stamp: TypeAlias = tuple[int, int]
+"""Device and inode of a file."""
+
+
+class _FileConnection(sqlite3.Connection):
+    """A connection that says which file it has open."""
+
+    stamp: _Stamp | None = None
+
+    def close(self) -> None:
+        super().close()
+        self.stamp = None
+
+
+_connecting = threading.Lock()
+_connections: weakref.WeakSet[_FileConnection] = weakref.WeakSet()
+"""All of this process."""
+
+
+def connect(path: Path, *, busy_s: float, create: bool = False) -> sqlite3.Connection:
+    """Open a connection; the first of this process makes sure that the log is the file's own.
+
+    Args:
+        path: The file.
+        busy_s: How long the connection waits for others.
+        create: Whether to make a file that is missing.
+
+    Raises:
+        Internal: The log beside it is another file's.
+    """
+    with _connecting:
+        if create and not path.exists() and path.parent.is_dir():
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, _PRIVATE))
+        if not _is_open(path):
+            _refuse_foreign_log(path)
+        existing = f"{path.absolute().as_uri()}?mode=rw"  # what is in write-ahead mode cannot be opened just to read
+        connection = sqlite3.connect(
+            existing, uri=True, check_same_thread=False, timeout=busy_s, factory=_FileConnection
+        )
+        connection.stamp = _stamp(path)
+        _connections.add(connection)
+        return connection
+
 
 class SqliteFile:
-    """A database file that all connections of this process share.
+    """A database file that a pool of connections shares.
 
     Only the first makes one that is missing: later it was removed, and an empty one would take in what nobody finds.
     """
 
     def __init__(self, path: Path, *, busy_s: float) -> None:
         """Remember where it is, and how long a connection waits for others."""
-        self._path = path
+        self._path = Path(os.path.realpath(path))
         self._busy_s = busy_s
-        self._first = True
-        self._known: tuple[int, int] | None = None
+        self._known: dict[Path, _Stamp | None] = {}
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection.
 
         Raises:
             Internal: The log beside it is another file's.
-            Unavailable: It was replaced.
+            Unavailable: It was replaced, or what is beside it.
         """
-        if self._first and not self._path.exists() and self._path.parent.is_dir():
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, _PRIVATE))
-        if self._first:
-            refuse_foreign_log(self._path)
-        self._first = False
         self.require_same()
-        existing = f"{self._path.absolute().as_uri()}?mode=rw"
-        return sqlite3.connect(existing, uri=True, check_same_thread=False, timeout=self._busy_s)
+        connection = connect(self._path, busy_s=self._busy_s, create=not self._known)
+        self._known.setdefault(self._path, _stamp(self._path))
+        return connection
+
+    def know_log(self, connection: Connection) -> None:
+        """Remember which log there is; called in a transaction, which keeps it."""
+        if len(self._known) > 1 or connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() != "wal":
+            return
+        beside = [Path(f"{self._path}{name}") for name in BESIDE]
+        self._known = {**self._known, **{path: _stamp(path) for path in beside}}
 
     def require_same(self) -> None:
-        """Refuse another file in the place of this one, into which SQLite would write what this one's log holds.
+        """Refuse another file or log, or none, where that of this process' connections was.
+
+        SQLite notices neither: it goes on in what nobody else finds, or writes the log of one file into another.
 
         Raises:
-            Unavailable: It was replaced.
+            Unavailable: One was removed or replaced.
         """
-        try:
-            found = self._path.stat()
-        except OSError:
-            return  # which SQLite tells, or whoever watches over the directory
-        if self._known is None:
-            self._known = found.st_dev, found.st_ino
-        elif self._known != (found.st_dev, found.st_ino):
-            message = f"{self._path} was replaced while it is in use"
-            raise Unavailable(
-                message, hint="stop Holdfast, then put a backup in its place with: holdfast db restore FILE"
-            )
+        changed = next((path for path, stamp in self._known.items() if stamp is None or _stamp(path) != stamp), None)
+        if changed is None:
+            return
+        with _connecting:
+            is_open = _is_open(self._path)
+        if changed != self._path and not is_open:
+            self._known = {self._path: self._known[self._path]}  # the last connection took the log along
+            return
+        message = f"{changed} was removed or replaced while it is in use"
+        raise Unavailable(message, hint=_RESTORE if changed == self._path else _STOP)
 
 
-def refuse_foreign_log(path: Path) -> None:
+_RESTORE = "stop Holdfast, then put a backup in its place with: holdfast db restore FILE"
+_STOP = "stop Holdfast by holdfast down, which saves what it wrote, and start it again"
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _is_open(path: Path) -> bool:
+    """Whether this process has connections to a file; for whoever holds ``_connecting``."""
+    stamp = _stamp(path)
+    return stamp is not None and any(connection.stamp == stamp for connection in _connections)
+
+
+def _refuse_foreign_log(path: Path) -> None:
     """Make sure that the log beside a file is its own; looks for one, and reads on only where there is.
 
     Raises:
         Internal: It is another file's.
     """
-    log = Path(f"{path}-wal")
+    log = Path(f"{os.path.realpath(path)}-wal")
     try:
         if not log.stat().st_size:
             return

@@ -18,6 +18,7 @@ from holdfast.errors import Conflict, Unavailable
 from holdfast.storage.sql import declared, migrations
 from holdfast.storage.sql.catalogue.reading import read_pause
 from holdfast.storage.sql.engine import Database, damaged, is_damage, read_url, translated
+from holdfast.storage.sql.sqlite_file import BESIDE, connect
 from holdfast.storage.sql.store import open_store
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 
 _COUNTED = ("jobs", "attempts", "runs", "history", "specs", "requests", "idempotency", "events", "audit", "workloads")
 _PRIVATE = 0o600
-_BESIDE = ("-wal", "-shm")
-"""What SQLite keeps beside a database that is in use."""
+_BUSY_S = 5.0
 _LEASE = select(declared.leadership.c.owner, declared.leadership.c.expires_at)
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 
@@ -241,7 +241,7 @@ def _aside(target: Path) -> Iterator[Path]:
             message = f"cannot write {target}: {error.strerror}"
             raise Unavailable(message) from error
         finally:
-            for name in ("", *_BESIDE):
+            for name in ("", *BESIDE):
                 Path(f"{fresh}{name}").unlink(missing_ok=True)
 
 
@@ -262,8 +262,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _copied(source: Path, target: Path) -> str:
     """Copy; returns what is wrong with the copy, or nothing."""
-    where = f"{source.absolute().as_uri()}?mode=rw"  # a database in write-ahead mode cannot be opened for reading only
-    with closing(sqlite3.connect(where, uri=True)) as old, closing(_alone(target)) as new:
+    with closing(connect(source, busy_s=_BUSY_S)) as old, closing(_alone(target)) as new:
         old.backup(new)
         new.execute("PRAGMA journal_mode=DELETE")
         return "; ".join(line for (line,) in new.execute("PRAGMA quick_check(3)") if line != "ok")
@@ -295,13 +294,13 @@ def _set_aside(place: Path) -> Path | None:
     What SQLite keeps beside it goes even where the file itself is gone: SQLite would write it into the new one.
     """
     number = 1
-    while any(Path(f"{place}.replaced-{number}{name}").exists() for name in ("", *_BESIDE)):
+    while any(Path(f"{place}.replaced-{number}{name}").exists() for name in ("", *BESIDE)):
         number += 1
     kept = place.with_name(f"{place.name}.replaced-{number}")
     there = place.exists()
     if there:
         os.link(place, kept)
-    for name in _BESIDE:
+    for name in BESIDE:
         beside = Path(f"{place}{name}")
         if beside.exists():
             beside.rename(f"{kept}{name}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.storage.sql.upkeep import DatabaseHealth
 
-_ACTIONS = ("upgrade", "check", "prune", "backup", "restore", "pause", "resume")
+ACTIONS = ("upgrade", "check", "prune", "backup", "restore", "pause", "resume")
 _WITH_FILE = frozenset({"backup", "restore"})
 
 
@@ -57,7 +57,7 @@ def db(options: DbOptions, cli: Cli) -> int:
     the same jobs elsewhere: `resume` lets them go on. `pause` does the same to a database that other tools restored.
     """
     flags = Flags()
-    action = flags.choice("ACTION", options.action, _ACTIONS)
+    action = flags.choice("ACTION", options.action, ACTIONS)
     _check_file(flags, options, action)
     _check_prune(flags, options, action)
     if options.resume and action != "restore":
