@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.failure import Cause, Failure
+from holdfast.domain.failure import Cause, EndedBy, Failure
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Queue, Resources, Run
 from holdfast.domain.lifecycle import Ending, RunStatus
 from holdfast.domain.record import evolve
@@ -166,6 +166,25 @@ def test_failures_are_summed_up_by_what_they_were_and_where(store: Store) -> Non
         FailureFigures(*oom, 1, 50.0),
     ]
     assert store.failure_figures(FigureScope(0.0, NOW, "nowhere")) == []
+
+
+@pytest.mark.parametrize("ended_by", sorted(EndedBy))
+def test_a_deliberate_stop_is_no_failure_and_what_follows_it_neither_a_retry_nor_a_recovery(
+    store: Store, ended_by: EndedBy
+) -> None:
+    stopped = Failure(Cause.UNKNOWN, frozenset(), started=True, ended_by=ended_by)
+    store.submit(Submission([job("a")]))
+    [a] = store.jobs_by_id(["a"])
+    attempts = [
+        attempt("a", 1, 100.0, 150.0, ending=Ending.FAILED, failure=stopped),
+        attempt("a", 2, 900.0, 950.0, ending=Ending.SUCCEEDED),
+    ]
+    ended = evolve(a, state=JobState.SUCCEEDED, attempt=2, started_at=100.0, ended_at=950.0)
+    runs = {"run": run("a", 1, started_at=100.0, ended_at=150.0, failure=stopped)}
+    store.commit(Changes(jobs={"a": ended}, attempts={one.key: one for one in attempts}, runs=runs))
+    figures, failures = store.attempt_figures(ALL), store.failure_figures(ALL)
+    counts = (figures["Succeeded"].retries, sum(one.count for one in failures), store.recoveries(ALL).count)
+    assert counts == ((0, 0, 0) if ended_by in {"user", "suspension", "drain", "preemption"} else (1, 2, 1))
 
 
 def test_a_recovery_lasts_from_the_end_of_a_failed_attempt_to_the_start_of_the_next(store: Store) -> None:

@@ -81,10 +81,6 @@ def test_failures_are_added_up_by_category_or_cause_and_by_node() -> None:
     assert found.lost_s == pytest.approx(100.0)
 
 
-def test_what_a_user_cancelled_is_no_failure() -> None:
-    assert figures(failed(Cause.USER_CANCELLED, 3)).failures == []
-
-
 def test_the_ratio_is_what_ran_to_success_or_still_runs_by_the_time_it_took() -> None:
     assert figures(wall_s=100.0).ettr == pytest.approx(0.8)
     assert figures(wall_s=0.0).ettr is None

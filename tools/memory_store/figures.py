@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from holdfast.domain.failure import DELIBERATE
 from holdfast.domain.lifecycle import RUN_TERMINAL, Ending
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
 from tools.memory_store.jobs import is_seen
@@ -47,9 +48,7 @@ class MemoryFigureStore:
                 if _lasts(attempt, scope):
                     groups[None if attempt.ending is None else str(attempt.ending)].append(attempt)
         return {
-            ending: AttemptFigures(
-                len(some), sum(one.number > 1 for one in some), sum(_span(one, scope) for one in some)
-            )
+            ending: AttemptFigures(len(some), sum(map(self._is_retry, some)), sum(_span(one, scope) for one in some))
             for ending, some in groups.items()
         }
 
@@ -60,7 +59,7 @@ class MemoryFigureStore:
             ids = {job.id for job in self._jobs(scope)}
             pods = (run for run in self._table.runs.values() if run.job_id in ids)
             every: list[Attempt | Run] = [*self._attempts(scope), *pods]
-            for one in every:
+            for one in filter(_has_failed, every):
                 if one.failure is not None and one.ended_at is not None and one.ended_at >= scope.since:
                     groups[_told(one.failure)].append(_span(one, scope))
         found = [FailureFigures(*told, len(spans), sum(spans)) for told, spans in groups.items()]
@@ -97,9 +96,13 @@ class MemoryFigureStore:
         for attempt in self._attempts(scope):
             later = self._table.attempts.get((attempt.job_id, attempt.number + 1))
             started_at = later.started_at if later else None
-            failed_at = attempt.ended_at if attempt.failure else None
+            failed_at = attempt.ended_at if _has_failed(attempt) else None
             if failed_at is not None and started_at is not None and started_at >= scope.since:
                 yield started_at - failed_at
+
+    def _is_retry(self, attempt: Attempt) -> bool:
+        earlier = self._table.attempts.get((attempt.job_id, attempt.number - 1))
+        return earlier is not None and _has_failed(earlier)
 
     def _jobs(self, scope: FigureScope) -> list[Job]:
         labels, every = frozenset(scope.labels), self._table.by_id.values()
@@ -109,6 +112,10 @@ class MemoryFigureStore:
     def _attempts(self, scope: FigureScope) -> list[Attempt]:
         ids = {job.id for job in self._jobs(scope)}
         return [attempt for attempt in self._table.attempts.values() if attempt.job_id in ids]
+
+
+def _has_failed(one: Attempt | Run) -> bool:
+    return one.failure is not None and one.failure.ended_by not in DELIBERATE
 
 
 def _lasts(one: Job | Attempt | Run, scope: FigureScope) -> bool:

@@ -101,6 +101,10 @@ class EndedBy(StrEnum):
     """We stopped it because another run of its attempt failed; it is not counted."""
 
 
+DELIBERATE = frozenset({EndedBy.USER, EndedBy.SUSPENSION, EndedBy.DRAIN, EndedBy.PREEMPTION})
+"""Stops that somebody wanted: figures count neither a failure, nor a retry or a recovery in what follows."""
+
+
 class ContainerResult(Struct, frozen=True):
     """How one container (or the one local process) of a run ended."""
 

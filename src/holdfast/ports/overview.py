@@ -59,12 +59,12 @@ class AttemptFigures(Struct, frozen=True):
 
     count: int
     retries: int
-    """Those of them that were not a job's first."""
+    """Those of them that followed one that failed; one that was stopped deliberately did not."""
     ran_s: float
 
 
 class Recoveries(Struct, frozen=True):
-    """Failed attempts that another one followed."""
+    """Failed attempts that another one followed; none of them was stopped deliberately."""
 
     count: int
     mean_s: float | None

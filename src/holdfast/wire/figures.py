@@ -64,9 +64,10 @@ class SummaryView(Response):
     attempts: int
     """That ran in that time."""
     retries: int
-    """Attempts among them that were not a job's first."""
+    """Attempts among them that followed a failed one."""
     failed: int
-    """Failures of attempts, and of pods that are replaced by themselves; what users cancelled is none."""
+    """Failures of attempts, and of pods that are replaced by themselves; what was cancelled, held, suspended, drained
+    or preempted is none."""
     failures: list[FailureTotal] = Field(default_factory=list)
     """By kind, the most frequent first."""
     nodes: list[NodeTotal] = Field(default_factory=list)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.failure import Cause
 from holdfast.domain.lifecycle import Ending
 from holdfast.domain.record import Struct
 
@@ -39,7 +38,7 @@ class Figures(Struct, frozen=True):
     attempts: int
     retries: int
     failures: Sequence[FailureFigures]
-    """Without what users cancelled."""
+    """Without what was stopped deliberately."""
     ran_s: float
     """What all attempts ran."""
     productive_s: float
@@ -93,7 +92,7 @@ def summed_up(store: Store, scope: FigureScope) -> Figures:
         jobs=store.job_figures(scope),
         attempts=sum(one.count for one in attempts.values()),
         retries=sum(one.retries for one in attempts.values()),
-        failures=[one for one in store.failure_figures(scope) if one.cause != Cause.USER_CANCELLED],
+        failures=store.failure_figures(scope),
         ran_s=sum(one.ran_s for one in attempts.values()),
         productive_s=sum(one.ran_s for ending, one in attempts.items() if ending in _PRODUCTIVE),
         wall_s=store.wall_time(scope),

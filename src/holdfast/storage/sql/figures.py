@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import JSON, and_, case, cast, func, or_, select, union_all
 
+from holdfast.domain.failure import DELIBERATE, EndedBy
 from holdfast.domain.lifecycle import Ending
 from holdfast.ports.overview import AttemptFigures, FailureFigures, Recoveries, Share, UsageFigures
 from holdfast.storage.sql import codec, tables
@@ -15,7 +16,7 @@ from holdfast.storage.sql.rows.conditions import seen_by
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Select, Table
+    from sqlalchemy import ColumnElement, FromClause, Select, Table
 
     from holdfast.ports.overview import FigureScope
 
@@ -38,8 +39,11 @@ class SqlFigureStore(StorePart):
             return float(connection.execute(_jobs_of(query, scope)).scalar() or 0.0)
 
     def attempt_figures(self, scope: FigureScope) -> Mapping[str | None, AttemptFigures]:
-        retried = func.sum(case((_ATTEMPTS.number > 1, 1), else_=0))
+        earlier = tables.attempts.alias("earlier")
+        follows = and_(earlier.c.job_id == _ATTEMPTS.job_id, earlier.c.number == _ATTEMPTS.number - 1)
+        retried = func.sum(case((self._has_failed(earlier), 1), else_=0))
         query = select(_ATTEMPTS.ending, func.count(), retried, func.sum(_span(tables.attempts, scope)))
+        query = query.select_from(tables.attempts.join(earlier, follows, isouter=True))
         query = query.where(_lasts(tables.attempts, scope), _of_jobs(tables.attempts, scope))
         with self._database.reading() as connection:
             rows = connection.execute(query.group_by(_ATTEMPTS.ending)).all()
@@ -56,7 +60,12 @@ class SqlFigureStore(StorePart):
     def _failures(self, table: Table, scope: FigureScope) -> Select[Any]:
         told: list[Any] = [func.coalesce(self._said(table.c.failure, name), "").label(name) for name in _TOLD]
         query = select(*told, _span(table, scope).label("lost_s"))
-        return query.where(table.c.failure.is_not(None), _ended(table, scope), _of_jobs(table, scope))
+        return query.where(self._has_failed(table), _ended(table, scope), _of_jobs(table, scope))
+
+    def _has_failed(self, table: FromClause) -> ColumnElement[bool]:
+        """Match what failed, and was not stopped because somebody wanted that."""
+        ended_by = func.coalesce(self._said(table.c.failure, "ended_by"), EndedBy.ITSELF.value)
+        return and_(table.c.failure.is_not(None), ended_by.not_in(sorted(DELIBERATE)))
 
     def _said(self, column: ColumnElement[str], name: str) -> ColumnElement[str]:
         """Return a field of a stored record."""
@@ -105,7 +114,8 @@ class SqlFigureStore(StorePart):
         query = (
             select(func.count(), func.avg(later.c.started_at - _ATTEMPTS.ended_at))
             .select_from(tables.attempts.join(later, follows))
-            .where(_ATTEMPTS.failure.is_not(None), _ATTEMPTS.ended_at.is_not(None), later.c.started_at >= scope.since)
+            .where(self._has_failed(tables.attempts), _ATTEMPTS.ended_at.is_not(None))
+            .where(later.c.started_at >= scope.since)
             .where(_of_jobs(tables.attempts, scope))
         )
         with self._database.reading() as connection:
