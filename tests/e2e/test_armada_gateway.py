@@ -56,6 +56,22 @@ def test_queues_policies_jobs_events_and_logs_are_asked_for_by_plain_http(server
     assert [one["line"] for one in lines] == ["a%2Fb"]
 
 
+def test_a_container_keeps_its_own_name_in_rules_events_and_errors(gateway: Gateway) -> None:
+    rule = {"action": "Retry", "exitCodes": {"operator": "In", "values": [3]}, "containerName": "training"}
+    policy = {"name": "named", "retryLimit": 1, "defaultAction": "Fail", "rules": [rule]}
+    gateway.ok("POST", "/v1/retry-policy", policy)
+    gateway.ok("PUT", "/v1/queue/ml", {"name": "ml", "priorityFactor": 1, "retryPolicies": ["named"]})
+    pod = item(["sh", "-c", "exit 3"])
+    pod["podSpec"]["containers"][0]["name"] = "training"  # type: ignore[index] # it is as it was just written
+    body = {"queue": "ml", "jobSetId": "s", "jobRequestItems": [pod]}
+    [made] = gateway.ok("POST", "/v1/job/submit", body)["jobResponseItems"]
+    failed = [event for _, kind, event in gateway.told(1) if kind == "failed"]
+    assert [one.get("retryable", False) for one in failed] == [True, False], "the rule matched, once"
+    assert [status["name"] for one in failed for status in one["containerStatuses"]] == ["training"] * 2
+    errors = gateway.ok("POST", "/v1/job/errors", {"jobIds": [made["jobId"]]})["jobErrors"]
+    assert "training exited with code 3" in errors[made["jobId"]]
+
+
 def test_batches_of_queues_and_streams_of_them(gateway: Gateway) -> None:
     made = gateway.ok(
         "POST", "/v1/batched/create_queues", {"queues": [{"name": "b", "priorityFactor": 1}, {"name": "c"}]}

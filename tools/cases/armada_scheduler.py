@@ -15,7 +15,7 @@ from holdfast.dialects.armada.configuration import read_configuration
 from holdfast.dialects.armada.items import CARDINALITY, GANG
 from holdfast.dialects.armada.jobs import read_items
 from holdfast.domain.classify import NO_CATEGORIES
-from holdfast.domain.failure import LOST
+from holdfast.domain.failure import LOST, ContainerResult
 from holdfast.domain.job import Job, Queue, Resources
 from holdfast.domain.placement.fit import Place, Shape
 from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY
@@ -195,10 +195,10 @@ def _told(expect: Mapping[str, Any], decision: Decision, failure: Failure | None
     prefix, parts = expect.get("messagePrefix"), expect.get("messageContains") or ()
     if prefix is None and not parts:
         return []
-    container = failure.containers[0] if failure is not None and failure.containers else None
+    container = failure.containers[0] if failure is not None and failure.containers else ContainerResult(None)
     message = "" if failure is None else failure.message
     lost = failure is not None and not LOST.isdisjoint(failure.conditions)
-    error = run_error(message, None if container is None else container.exit_code)
+    error = run_error(message, container.exit_code, container.name)
     told = final_reason(decision.reason, error, lost=lost)
     words = (*parts, *([] if prefix is None else [prefix]))
     return [Mismatch("message", word, told) for word in words if word not in told]

@@ -19,6 +19,7 @@ from holdfast.domain.job import Node, Run
 from holdfast.domain.lifecycle import RUN_PREPARED, RUN_PULLING, RUN_STARTED, RUN_TERMINAL, RunStatus
 from holdfast.domain.placement.known import NODE_WRITTEN_EVERY_S
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.kubejob.observed import named
 from holdfast.ports.engine import Observation, RunPhase
 
 if TYPE_CHECKING:
@@ -251,6 +252,8 @@ class Observations:
         return active, run
 
     def _end(self, active: Active, run: Run, outcome: RunOutcome, now: float) -> None:
+        if active.spec.pod is not None:  # local processes have one name for whatever they run
+            outcome = named(outcome, active.spec.pod.program.container)
         ended = run.ended(with_evidence(outcome, self._log_patterns(active.spec)), now)
         if run.devices and not outcome.succeeded:
             self.cordons.judge(ended, active.job, now)

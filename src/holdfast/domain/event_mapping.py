@@ -227,6 +227,7 @@ def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
         ended = AttemptEnded(attempt.number, ending, attempt.status.value, attempt.started_at, exit_code=code)
     else:
         exit_code, signal = _exit(failure)
+        failed = failure.first_failed
         ended = AttemptEnded(
             attempt=attempt.number,
             ending=ending,
@@ -242,6 +243,7 @@ def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
             node=failure.node,
             executor=failure.executor,
             message=failure.message,
+            container="" if failed is None else failed.name,
         )
     over = EventRecord(attempt.job_id, attempt.status_since, ended)
     if decision is None:

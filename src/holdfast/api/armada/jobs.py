@@ -107,8 +107,9 @@ def job_errors(asked: Rpc, sent: job.JobErrorsRequest) -> job.JobErrorsResponse:
 def _error(one: Job, last: Attempt | None) -> str:
     if last is None or last.failure is None:
         return one.reason
-    exit_code = next((one.exit_code for one in last.failure.containers if one.failed), None)
-    told = run_error(last.failure.message, exit_code)
+    failed = last.failure.first_failed
+    code, name = (None, "") if failed is None else (failed.exit_code, failed.name)
+    told = run_error(last.failure.message, code, name)
     decision = last.decision
     if decision is None or (decision.policy is None and decision.code is not DecisionCode.GLOBAL_LIMIT):
         return told

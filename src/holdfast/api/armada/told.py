@@ -54,6 +54,7 @@ REQUESTED = {
 PREEMPTED = "Preempted - preemption requested via API"
 """The reason where nobody gave one."""
 CONTAINER = "main"
+"""What a failed container is called where an older event does not say."""
 _NANOSECONDS = 1_000_000_000
 
 
@@ -257,20 +258,21 @@ class Translator(Struct, gc=True):
         if ended is None or ended.attempt != attempt:
             return message
         failed = message.failed
-        failed.reason = run_error(ended.message, ended.exit_code)
+        container = ended.container or CONTAINER
+        failed.reason = run_error(ended.message, ended.exit_code, container)
         failed.failure_category, failed.failure_subcategory = ended.category, ended.subcategory
         failed.node_name, failed.cluster_id = ended.node or of.node, ended.executor or of.executor
         failed.cause = cause = next((cause for name, cause in _CAUSES if name in ended.conditions), event.Error)
         if ended.exit_code is not None:
             failed.container_statuses.add(
-                name=CONTAINER, exitCode=ended.exit_code, message=ended.message, reason=ended.cause, cause=cause
+                name=container, exitCode=ended.exit_code, message=ended.message, reason=ended.cause, cause=cause
             )
         return message
 
 
-def run_error(message: str, exit_code: int | None) -> str:
+def run_error(message: str, exit_code: int | None, container: str) -> str:
     """Say how a run ended, as upstream does."""
-    code = "" if exit_code is None else f"{CONTAINER} exited with code {exit_code}"
+    code = "" if exit_code is None else f"{container} exited with code {exit_code}"
     return "\n".join(filter(None, (code, message)))
 
 

@@ -240,6 +240,8 @@ class AttemptEnded(Struct, frozen=True):
     node: str | None = None
     executor: str | None = None
     message: str = ""
+    container: str = ""
+    """Name of the container whose exit code it is."""
 
 
 class FailureDecided(Struct, frozen=True):
