@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.engines.simulated.life import SimulatedRun
+    from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 
 RUNNING, QUEUED, SUCCEEDED = JobState.RUNNING, JobState.QUEUED, JobState.SUCCEEDED
 FAILED, CANCELLED, BACKOFF = JobState.FAILED, JobState.CANCELLED, JobState.BACKOFF
@@ -97,6 +98,24 @@ def test_what_is_below_a_job_ends_with_it_the_deepest_first_and_nothing_else_doe
     asked = [job.name for job in together.jobs.values() if job.cancel_requested and job.name != "p"]
     assert sorted(asked) == ["c", "g", "waits"], "in the commit of the parent's end"
     assert asked.index("g") < asked.index("c")
+
+
+def test_of_a_cancelled_family_the_programs_of_children_are_told_to_stop_first(lab: FamilyLab) -> None:
+    jobs = [lab.add("p"), lab.add("c", "p"), lab.add("g", "c")]
+    lab.pass_s(5)
+    for job in reversed(jobs):
+        lab.ask(RequestKind.CANCEL, job)
+    told: list[str] = []
+    exchange = lab.transport.exchange
+
+    def noted(request: ExchangeRequest) -> ExchangeResponse:
+        answer = exchange(request)
+        told.extend(run.order.job_name for run in answer.desired.values() if run.stop is not None)
+        return answer
+
+    lab.transport.exchange = noted  # type: ignore[method-assign] # to look at an answer
+    lab.step()
+    assert told == ["g", "c", "p"]
 
 
 def test_a_controller_that_dies_at_the_end_of_a_parent_leaves_no_child_behind(lab: FamilyLab) -> None:

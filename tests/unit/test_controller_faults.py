@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from holdfast.controller.mailbox import Mailbox
@@ -13,7 +15,10 @@ from holdfast.errors import Unavailable
 from holdfast.ports.engine import NodeInfo, RunPhase
 from holdfast.ports.exchange import ExchangeRequest, ExchangeResponse
 from holdfast.ports.requests import RequestKind
-from tests.unit.conftest import Lab, job_named, retrying
+from tests.unit.conftest import Lab, exits, job_named, retrying
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FOREVER = SimulatedRun(duration_s=None)
 
@@ -122,6 +127,34 @@ def test_a_run_that_was_handed_out_to_a_lost_executor_may_have_run(lab: Lab, *, 
     assert attempt.failure is not None
     assert (attempt.failure.started, attempt.failure.conditions) == (True, frozenset({"ExecutorLost", "EndUnknown"}))
     assert ("may have run" in attempt.failure.message) is not seen_running
+
+
+@pytest.mark.parametrize(("silent_s", "lost"), [(60.0, False), (60.001, True)])
+def test_an_executor_is_lost_once_it_was_silent_for_longer_than_its_lease(
+    make_lab: type[Lab], silent_s: float, *, lost: bool
+) -> None:
+    lab = make_lab(lease_s=60.0)
+    job = lab.submit(job_named("job", retrying(3, delay_s=9.0)), FOREVER)
+    lab.pass_s(2)
+    lab.clock.time += silent_s
+    lab.tick()
+    assert lab.job(job).state is (JobState.BACKOFF if lost else JobState.RUNNING)
+
+
+@pytest.mark.parametrize("restart", [None, Lab.restart_executor, Lab.restart_controller])
+def test_an_end_that_could_not_be_reported_is_reported_at_the_next_exchange(
+    lab: Lab, restart: Callable[[Lab], None] | None
+) -> None:
+    job = lab.submit(job_named("job", retrying(3)), exits(0, after_s=5.0))
+    lab.pass_s(4)
+    lab.transport.broken = True
+    lab.pass_s(3)
+    assert lab.job(job).state is JobState.RUNNING
+    if restart is not None:
+        restart(lab)
+    lab.transport.broken = False
+    lab.pass_s(3)
+    assert (lab.job(job).state, lab.job(job).retries, len(lab.orders)) == (JobState.SUCCEEDED, 0, 1)
 
 
 def test_an_attempt_is_not_given_up_while_its_silent_executor_may_still_run_it(make_lab: type[Lab]) -> None:

@@ -55,6 +55,31 @@ def test_what_is_told_of_an_earlier_attempt_or_of_a_run_that_nobody_knows_change
     assert lab.store.quarantined() == {}
 
 
+@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize(
+    ("plan", "state"),
+    [
+        pytest.param(FOREVER, JobState.CANCELLED, id="cancelled"),
+        pytest.param(exits(0), JobState.SUCCEEDED, id="succeeded"),
+        pytest.param(exits(1), JobState.FAILED, id="failed"),
+    ],
+)
+def test_a_late_report_about_a_job_that_has_ended_changes_nothing(
+    lab: Lab, plan: SimulatedRun, state: JobState, code: int
+) -> None:
+    job = lab.submit(job_named("job", retrying(0 if state is JobState.FAILED else 5)), plan)
+    lab.pass_s(2)
+    if state is JobState.CANCELLED:
+        lab.ask(RequestKind.CANCEL, job)
+    lab.pass_s(5)
+    before = lab.job(job), lab.attempts(job), lab.runs(job)
+    assert before[0].state is state
+    tell(lab, Observation(f"{job}-1-0-1", RunPhase.FINISHED, outcome=exits(code).outcome))
+    lab.pass_s(5)
+    assert (lab.job(job), lab.attempts(job), lab.runs(job)) == before
+    assert len(lab.orders) == 1
+
+
 def test_a_run_that_is_to_stop_is_still_to_stop_when_it_is_told_that_it_runs(lab: Lab) -> None:
     job = lab.submit(job_named("long", grace_s=60.0), STUBBORN)
     lab.pass_s(3)

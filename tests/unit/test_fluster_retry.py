@@ -96,16 +96,52 @@ def test_by_default_no_failure_is_retried_and_a_hundred_preemptions_are() -> Non
 @pytest.mark.parametrize(
     ("given", "delays"),
     [
-        ({"max_delay": 30_000, "failures": 5}, [1, 2, 4, 8, 16]),
-        ({"max_delay": 5_000, "failures": 6}, [1, 2, 4, 5, 5, 5]),
-        ({"failures": 8}, [1, 2, 4, 8, 16, 32, 60, 60]),
+        pytest.param({"max_retry_delay_ms": 30_000}, [1, 2, 4, 8, 16], id="delays double"),
+        pytest.param({"max_retry_delay_ms": 5_000}, [1, 2, 4, 5, 5, 5], id="the maximum is kept"),
+        pytest.param({}, [1, 2, 4, 8, 16, 32, 60, 60], id="the default maximum is 60 s"),
+        pytest.param(
+            {"initial_retry_delay_ms": 3_000, "backoff_multiplier": 1.0}, [3, 3, 3, 3], id="a multiplier of 1"
+        ),
+        pytest.param(
+            {"initial_retry_delay_ms": 500, "max_retry_delay_ms": 2_000, "backoff_multiplier": 3.0},
+            [0.5, 1.5, 2, 2],
+            id="a first delay below one second",
+        ),
+        pytest.param({"initial_retry_delay_ms": 0}, [0, 0, 0], id="a first delay of 0 stays 0"),
     ],
 )
-def test_delays_double_up_to_their_maximum(given: Given, delays: list[float]) -> None:
-    config: Given = {"max_retries_failure": given["failures"]}
-    if "max_delay" in given:
-        config["max_retry_delay_ms"] = given["max_delay"]
+def test_delays_grow_up_to_their_maximum(given: Given, delays: list[float]) -> None:
+    config = {"max_retries_failure": len(delays), **given}
     assert lived(config, [exit_of(1)] * (len(delays) + 1)) == [*delays, None]
+
+
+@pytest.mark.parametrize(
+    ("given", "outcomes", "delays"),
+    [
+        pytest.param(
+            {"max_retries_failure": 1, "retry_on_exit_codes": [137]},
+            [exit_of(137), exit_of(137)],
+            [1, None],
+            id="an allowed exit code is no retry beyond the budget",
+        ),
+        pytest.param(
+            {"max_retries_failure": 2, "no_retry_on_exit_codes": [2]},
+            [exit_of(1), exit_of(2)],
+            [1, None],
+            id="a denied exit code ends the job with retries left",
+        ),
+        pytest.param(
+            {"max_retries_failure": 5},
+            [exit_of(1), exit_of(1), LOST, exit_of(1)],
+            [1, 2, 1, 4],
+            id="a loss between two failures leaves the delays of failures alone",
+        ),
+    ],
+)
+def test_budgets_exit_codes_and_delays_agree(
+    given: Given, outcomes: list[RunOutcome], delays: list[float | None]
+) -> None:
+    assert lived(given, outcomes) == delays
 
 
 def test_the_first_failure_after_three_preemptions_waits_the_first_delay_and_the_budgets_are_apart() -> None:

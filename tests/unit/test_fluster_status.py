@@ -6,21 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.api.connect.calls import Rpc
+from holdfast.api.fluster._generated import cluster
+from holdfast.api.fluster.workers import list_workers
+from holdfast.app.time import SortableIds
 from holdfast.compiled.codec import load_spec
 from holdfast.dialects.fluster.resources import read_resources
 from holdfast.dialects.fluster.retry import read_retry
 from holdfast.dialects.fluster.status import FINISHED, FlusterState, status_of
+from holdfast.domain.access import Principal, Role
+from holdfast.domain.audit import Caller
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
+from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.policy.model import BuiltIn, RetryDefaults, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
+from holdfast.fluster import rpc_client
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
+from holdfast.service.manifests.fluster import told_status
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.jobs import JobOperations
+from tests.integration.conftest import NoLogs
 from tests.unit.conftest import NOW, ends_with, exits
-from tools.cases.fluster_door import doors_closed
-from tools.cases.fluster_world import FlusterWorld, exit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,11 +45,19 @@ FOREVER = SimulatedRun(duration_s=None)
 BOOM = SimulatedRun(duration_s=1.0, outcome=RunOutcome((ContainerResult(7, reason="Error", message="boom"),)))
 
 
-def submitted(lab: Lab, runs: Sequence[SimulatedRun], *, timeout_s: float | None = None, **retry: object) -> str:
-    """Submit a job whose attempts do these in turn."""
+def submitted(
+    lab: Lab,
+    runs: Sequence[SimulatedRun],
+    *,
+    timeout_s: float | None = None,
+    gang: int = 1,
+    cpu: float = 1.0,
+    **retry: object,
+) -> str:
+    """Submit a job whose attempts do these in turn, those of a gang in its first rank; the other ranks run on."""
     problems: list[Problem] = []
     policy = read_retry(retry, RetryDefaults(), problems)
-    resources = read_resources(None, problems).resources
+    resources = read_resources({"cpu": cpu}, problems).resources
     assert policy is not None, problems
     spec = JobSpec(
         "j",
@@ -47,10 +65,11 @@ def submitted(lab: Lab, runs: Sequence[SimulatedRun], *, timeout_s: float | None
         inline_policies=(policy,),
         builtin=BuiltIn.NONE,
         resources=resources,
+        gang=gang,
         scheduling_timeout_s=timeout_s,
         grace_s=1.0,
     )
-    return lab.submit(spec, lambda order: runs[order.attempt - 1])
+    return lab.submit(spec, lambda order: FOREVER if order.rank else runs[order.attempt - 1])
 
 
 def status(lab: Lab, job_id: str, settings: RetrySettings = RetrySettings()) -> dict[str, Any]:  # noqa: B008 - it is frozen
@@ -63,6 +82,7 @@ def seen(told: dict[str, Any], *names: str) -> tuple[object, ...]:
     return tuple(told.get(name) for name in names)
 
 
+OWNER = Principal("ann", roles=(Role.ADMIN,))
 COUNTS = ("state", "failure_count", "preemption_count", "current_attempt_id")
 
 
@@ -124,6 +144,94 @@ def test_the_last_of_too_many_losses_ends_it_as_its_workers(lab: Lab) -> None:
     told = status(lab, job)
     assert seen(told, *COUNTS, "worker_id") == (FlusterState.WORKER_FAILED, 1, 2, 2, "n0")
     assert told["error"].startswith("Worker n0 timed out or was lost")
+
+
+@pytest.mark.parametrize(
+    ("runs", "retry", "after_s", "expected"),
+    [
+        pytest.param(
+            [exits(0)],
+            {},
+            1.5,
+            {"state": FlusterState.SUCCEEDED, "exit_code": 0, "error": None, "finished_at_ms": (NOW + 1) * 1000},
+            id="a success has its time and exit code 0",
+        ),
+        pytest.param(
+            [exits(3), BOOM],
+            {"max_retries_failure": 1},
+            4.0,
+            {"state": FlusterState.FAILED, "exit_code": 7, "error": "boom", "finished_at_ms": (NOW + 3) * 1000},
+            id="a failed job has the error, code and time of its last failure",
+        ),
+        pytest.param(
+            [exits(1), exits(1), exits(0)],
+            {"max_retries_failure": 5},
+            10.0,
+            {"state": FlusterState.SUCCEEDED, "exit_code": 0, "failure_count": 2, "current_attempt_id": 2},
+            id="two failures before a success are counted",
+        ),
+        pytest.param(
+            [LOST],
+            {"max_retries_failure": 0, "max_retries_preemption": 1},
+            1.5,
+            {"state": FlusterState.PENDING, "failure_count": 0, "preemption_count": 1, "worker_id": None},
+            id="a loss within its budget is no failure",
+        ),
+        pytest.param(
+            [LOST, exits(1), exits(1)],
+            {"max_retries_failure": 1, "max_retries_preemption": 1},
+            30.0,
+            {"state": FlusterState.FAILED, "failure_count": 2, "preemption_count": 1},
+            id="a failure too many ends a job that had a loss as failed",
+        ),
+        pytest.param(
+            [exits(1), LOST, LOST],
+            {"max_retries_failure": 1, "max_retries_preemption": 1},
+            30.0,
+            {"state": FlusterState.WORKER_FAILED, "failure_count": 1, "preemption_count": 2},
+            id="a loss too many ends a job that had a failure as lost",
+        ),
+        pytest.param(
+            [NEVER],
+            {},
+            0.5,
+            {"state": FlusterState.PENDING, "failure_count": 0, "preemption_count": 0, "worker_id": None},
+            id="a launch that failed leaves no worker and costs nothing",
+        ),
+        pytest.param(
+            [LOST],
+            {"max_retries_preemption": 2, "gang": 2},
+            1.5,
+            {"state": FlusterState.PENDING, "failure_count": 0, "preemption_count": 1},
+            id="a gang that loses a worker is charged once",
+        ),
+        pytest.param(
+            [BOOM],
+            {"max_retries_failure": 2, "gang": 2},
+            1.5,
+            {"state": FlusterState.PENDING, "failure_count": 1, "preemption_count": 0},
+            id="a gang of which a program fails is charged once",
+        ),
+    ],
+)
+def test_a_status_says_how_attempts_ended_and_what_they_cost(
+    lab: Lab, runs: Sequence[SimulatedRun], retry: dict[str, Any], after_s: float, expected: dict[str, object]
+) -> None:
+    job = submitted(lab, runs, **retry)
+    lab.pass_s(after_s, every_s=0.5)
+    told = status(lab, job)
+    assert {name: told.get(name) for name in expected} == expected
+
+
+def test_a_job_that_never_had_a_place_is_killed_at_once_and_has_no_attempt(lab: Lab) -> None:
+    job = submitted(lab, [], cpu=64.0)
+    lab.pass_s(2.0)
+    lab.ask(RequestKind.CANCEL, job, "Terminated by user")
+    lab.pass_s(1.0)
+    told = status(lab, job)
+    assert seen(told, *COUNTS, "attempts") == (FlusterState.KILLED, 0, 0, 0, [])
+    assert told["finished_at_ms"] >= (NOW + 2) * 1000
+    assert lab.orders == []
 
 
 def test_what_could_not_be_started_is_charged_to_nobody(lab: Lab) -> None:
@@ -222,16 +330,22 @@ def test_one_that_was_stopped_to_be_held_counts_nowhere_and_is_a_previous_attemp
 
 def test_each_final_state_is_one_that_clients_wait_for() -> None:
     assert {state for state in FlusterState if state > FlusterState.RUNNING} == FINISHED
+    assert {*map(int, rpc_client.FINISHED)} == {*map(int, FINISHED)}
 
 
-def test_a_look_at_a_job_decides_about_none_of_its_attempts_again() -> None:
-    with doors_closed():
-        world = FlusterWorld({"w1": Resources(4000, 8 << 30, 0)})
-        job = world.submit("j1", {"max_retries_failure": 3, "initial_retry_delay_ms": 0})
-        for _ in range(3):
-            world.settle()
-            world.end(job, exit_of(1))
-        world.settle()
-        assert world.status(job)["failure_count"] == 3
-        assert len(world.door.listed()) == 1
-        assert "explainer" not in vars(world.door.backend), "which decides again to say what was considered"
+def test_a_look_at_a_job_decides_about_none_of_its_attempts_again(lab: Lab) -> None:
+    job = submitted(lab, [exits(1)] * 3 + [FOREVER], max_retries_failure=3, initial_retry_delay_ms=0)
+    lab.pass_s(10)
+    backend = Backend(lab.store, lab.clock, SortableIds(), NoLogs(), OWNER)
+    [detail] = JobOperations(backend).details(Caller(OWNER, 0.0), [lab.job(job)])
+    assert told_status(detail, lab.clock.now(), RetrySettings())["failure_count"] == 3
+    assert "explainer" not in vars(backend), "which decides again to say what was considered"
+
+
+def test_a_cordoned_node_is_a_worker_that_is_not_healthy(lab: Lab) -> None:
+    lab.use(*(NodeInfo(name, Resources(1000)) for name in ("n0", "n1")))
+    lab.step(2)
+    lab.store.put_cordon(Cordon("n1", NOW))
+    backend = Backend(lab.store, lab.clock, SortableIds(), NoLogs(), OWNER)
+    answer = list_workers(Rpc(backend, Caller(OWNER, 0.0)), cluster.Controller.ListWorkersRequest())
+    assert {worker.worker_id: worker.healthy for worker in answer.workers} == {"n0": True, "n1": False}

@@ -211,6 +211,16 @@ def test_ports_are_shared_within_a_gang_only_and_come_back() -> None:
     assert ports.environment(gang[0])["HOLDFAST_MASTER_PORT"] != masters[2]
 
 
+def test_without_a_free_port_a_run_is_refused_until_another_gives_one_back() -> None:
+    ports = Ports()
+    ports.take_over("others", range(20_000, 32_000), "", 0)
+    run = ShimRun("r", "here", "/", {"ports": ["HTTP"]})
+    with pytest.raises(OSError, match="no free ports available"):
+        ports.environment(run)
+    ports.release("others")
+    assert 20_000 <= int(ports.environment(run)["HOLDFAST_PORT_HTTP"]) < 32_000
+
+
 def test_ports_of_an_earlier_shims_runs_are_not_handed_out_again() -> None:
     ports = Ports()
     first = int(ports.environment(ShimRun("r", "here", "/", {"ports": ["A"]}))["HOLDFAST_PORT_A"])

@@ -148,6 +148,26 @@ def test_higher_priority_starts_first_then_order_of_submission() -> None:
     assert world.started() == ["first", "second", "low"]
 
 
+@pytest.mark.parametrize(
+    ("nodes", "free", "queue", "expected"),
+    [
+        pytest.param((4,), (4,), (2, 2, 2, 2), ["n0", "n0"], id="jobs are placed until the node is full"),
+        pytest.param((4,), (1,), (2,), [], id="what runs already counts"),
+        pytest.param((2, 2), (2, 2), (2, 2, 2), ["n0", "n1"], id="the next job goes to the next node"),
+    ],
+)
+def test_a_round_places_no_more_than_its_nodes_have_room_for(
+    nodes: tuple[int, ...], free: tuple[int, ...], queue: tuple[int, ...], expected: list[str]
+) -> None:
+    world = World(*nodes)
+    for place, cpu in zip(world.places, free, strict=True):
+        world.free[place.key] = Resources(cpu * 1000, 64 * GIB)
+    for number, cpu in enumerate(queue):
+        world.wait(f"j{number}", _shape(cpu))
+    plan = world.go()
+    assert [node for placement in plan.placements for _, node in placement.places] == expected
+
+
 def test_a_job_that_does_not_fit_lets_smaller_ones_pass() -> None:
     world = World(2)
     world.wait("big", _shape(4))

@@ -66,14 +66,14 @@ MUTATIONS = (
         "controller/publisher.py",
         "            wanted.pop(run.uid, None)  # who is asked",
         "            # who is asked",
-        ("unit/test_fluster_cases.py::test_every_case_passes_or_is_listed[FL-017]",),
+        ("unit/test_children_of_jobs.py",),
     ),
     Mutation(
         "programs of Fluster's jobs have as long to end in as any other",
         "service/manifests/fluster.py",
         "        grace_s=GRACE_S,\n",
         "",
-        ("unit/test_fluster_cases.py::test_every_case_passes_or_is_listed[FL-082]",),
+        ("unit/test_fluster_launches.py",),
     ),
     Mutation(
         "each look at a job decides about all its attempts again",
