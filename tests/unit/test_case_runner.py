@@ -128,10 +128,7 @@ SKIPPED: list[dict[str, Any]] = [
     session("RV-001", "a", "b", "c"),
     session("SC-906", "two resource groups; processing 'gpu' raises", "tick", "'default' still processed"),
     session("SB-903", "a session", "something happens", "something else"),
-    {"id": "FL-901", "given": {"retry": "absent"}, "when": ["dispatch"], "expect": {}},
-    {"id": "FL-902", "given": {"retry": "absent"}, "when": ["frobnicate"], "expect": {"state": "PENDING"}},
-    {"id": "FL-903", "given": {"colour": "green"}, "when": ["dispatch"], "expect": {"state": "RUNNING"}},
-    {"id": "FL-904", "given": {"retry": "absent"}, "when": ["dispatch"], "expect": {"colour": "green"}},
+    {"id": "FL-901", "given": {"retry": "absent"}, "when": ["dispatch"], "expect": {"state": "RUNNING"}},
     {"id": "EP99", "kind": "placement", "jobset": {}, "event": [], "expect": {}},
     {"question": "what is this"},
 ]
@@ -168,8 +165,7 @@ def test_what_cannot_be_checked_is_skipped_with_its_reason(tmp_path: Path) -> No
     done = run(tmp_path)
     assert last_line(done) == f"0 passed, 0 failed, 0 different, {len(SKIPPED)} skipped"
     assert done.returncode == 0
-    assert "not understood: when 'frobnicate'" in done.stdout
-    assert "not understood: given 'colour' of 'green'" in done.stdout
+    assert "skipped 2 cases (FL-901 ... ?): no checker knows cases of this form" in done.stdout
     assert "no engine here has a leader pod" in done.stdout
     assert "no checker knows the kind 'no-such-kind'" in done.stdout
 

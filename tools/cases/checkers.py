@@ -12,7 +12,6 @@ from tools.cases import (
     armada_input,
     armada_scheduler,
     backendai,
-    fluster,
     jobset,
 )
 from tools.cases.deviations import deviation_of
@@ -55,11 +54,9 @@ def _checker(case: Case) -> Callable[[Case], list[Mismatch]]:
         return jobset.check
     if "kind" in case and {"policy", "expect"} <= case.keys():
         return _armada
-    if {"given", "when", "expect"} <= case.keys():
-        if isinstance(case["given"], dict):
-            return fluster.check
-        if _SESSION_CASE.fullmatch(str(case.get("id", ""))):
-            return backendai.check
+    is_prose = {"given", "when", "expect"} <= case.keys() and isinstance(case["given"], str)
+    if is_prose and _SESSION_CASE.fullmatch(str(case.get("id", ""))):
+        return backendai.check
     msg = "no checker knows cases of this form"
     raise Skip(msg)
 

@@ -39,8 +39,3 @@ def number(text: str, *names: str) -> int | None:
 def before_upstream(text: str) -> str:
     """Cut off what upstream does at its head; the document's reading comes first."""
     return re.split(r"Upstream HEAD|Upstream:|\(upstream", text, maxsplit=1)[0]
-
-
-def without_remark(text: str) -> str:
-    """Leave out what stands in brackets at the end."""
-    return re.sub(r" ?\([^()]*\)$", "", text)

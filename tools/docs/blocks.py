@@ -11,7 +11,7 @@ from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
-from tools.docs import access, cases, commands, configuration, events, http, lifecycle, policies
+from tools.docs import access, commands, configuration, events, http, lifecycle, policies
 from tools.docs.source import enum_table
 
 if TYPE_CHECKING:
@@ -58,7 +58,4 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "exit-codes": commands.exit_code_table,
     "nouns": commands.nouns,
     "settings": configuration.settings,
-    "fluster-cases-given": cases.given,
-    "fluster-cases-whole": cases.whole,
-    "fluster-cases-phrases": cases.phrases,
 }

@@ -18,10 +18,9 @@ _FIRST, _LAST = 20000, 32000
 class Ports:
     """The numbers in use, by run and by gang."""
 
-    def __init__(self, first: int = _FIRST, last: int = _LAST) -> None:
-        """Hand out numbers from the first to before the last, beginning somewhere that differs between shims."""
-        self._first, self._last = first, last
-        self._next = first + os.getpid() * 37 % (last - first)
+    def __init__(self) -> None:
+        """Start somewhere that differs between shims."""
+        self._next = _FIRST + os.getpid() * 37 % (_LAST - _FIRST)
         self._used: dict[int, str] = {}
         self._of: dict[str, list[int]] = {}
         self._masters: dict[str, tuple[int, set[str]]] = {}
@@ -80,9 +79,9 @@ class Ports:
         return number
 
     def _free(self) -> int:
-        for _ in range(self._last - self._first):
+        for _ in range(_LAST - _FIRST):
             number = self._next
-            self._next = number + 1 if number + 1 < self._last else self._first
+            self._next = number + 1 if number + 1 < _LAST else _FIRST
             if number not in self._used and _bindable(number):
                 return number
         msg = "no free ports available"
