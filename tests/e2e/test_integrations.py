@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import signal
@@ -22,7 +23,7 @@ from holdfast.integrations import submitit as submitit_plugin
 from tests.e2e.server import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,6 +143,32 @@ def test_submitit_retries_by_policy_and_is_done_only_then(client: holdfast.Clien
     job = executor.submit(flaky)
     assert job.result() == 3
     assert client.api.job(job.job_id).attempt == 3
+
+
+def test_submitit_takes_no_result_of_an_attempt_that_was_retried(client: holdfast.Client, tmp_path: Path) -> None:
+    def crash(number: int, how: Callable[[], object]) -> str:
+        if holdfast.current().attempt == 1:
+            return how()  # type: ignore[return-value] # or it raises
+        os.kill(os.getpid(), number)
+        raise AssertionError
+
+    def crash_after_return() -> str:
+        atexit.register(os.kill, os.getpid(), signal.SIGSEGV)
+        return "of attempt 1"
+
+    def lose_connection() -> None:
+        raise ConnectionError
+
+    executor = submitit.AutoExecutor(folder=tmp_path, cluster="holdfast")
+    executor.update_parameters(timeout_min=60, holdfast_retries=1)
+    jobs = [executor.submit(crash, signal.SIGKILL, how) for how in (crash_after_return, lose_connection)]
+    for job in jobs:
+        with pytest.raises(submitit.core.utils.UncompletedJobError, match=r"state: FAILED.*\n.*SIGKILL"):
+            job.result()
+    executor.update_parameters(holdfast_retries=0)
+    with pytest.raises(submitit.core.utils.UncompletedJobError, match="SIGSEGV"):
+        executor.submit(crash_after_return).result()
+    assert {client.api.job(job.job_id).attempt for job in jobs} == {2}
 
 
 def test_submitit_checkpoints_when_it_is_told_to_stop_and_goes_on(client: holdfast.Client, tmp_path: Path) -> None:

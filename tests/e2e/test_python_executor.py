@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import signal
@@ -97,6 +98,19 @@ def test_exceptions_are_retried_as_the_executor_was_told(client: holdfast.Client
         assert reset.result() == 3
         with pytest.raises(ValueError, match="1"):
             wrong.result()
+
+
+def test_what_a_retried_attempt_returned_is_not_the_result(client: holdfast.Client) -> None:
+    def crash_then_leave_nothing() -> str:
+        if holdfast.current().attempt > 1:
+            os._exit(0)
+        atexit.register(os.kill, os.getpid(), signal.SIGSEGV)
+        return "of attempt 1"
+
+    with holdfast.Executor(client, retries=1) as executor:
+        future = executor.submit(crash_then_leave_nothing)
+        with pytest.raises(holdfast.JobFailed, match="succeeded, but its result is gone"):
+            future.result(60)
 
 
 def test_a_future_that_waits_is_cancelled_with_its_job_and_one_that_runs_is_not(

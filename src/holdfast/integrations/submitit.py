@@ -6,6 +6,7 @@ with a code that a rule of its job answers with another, uncounted attempt.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -18,9 +19,10 @@ from holdfast.sdk.client import Client
 from holdfast.sdk.manifest import Options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from submitit.core.utils import DelayedSubmission, JobPaths
+    from submitit.core.utils import DelayedSubmission
 
 REQUEUE = 144
 """The exit code of a run that has checkpointed and is to be started again, as of submitit's local executor."""
@@ -69,11 +71,27 @@ class HoldfastInfoWatcher(core.InfoWatcher):
         self._finished.update(one for one in wanted if self.is_done(one, mode="cache"))
 
 
+class AttemptPaths(utils.JobPaths):
+    """Where the files of one attempt are: what it leaves as its result must not be taken for that of another."""
+
+    attempt = 1
+
+    @property
+    def result_pickle(self) -> Path:
+        """Return the file of the attempt's result."""
+        return self._format_id(self.folder / f"%j_%t_{self.attempt}_result.pkl")
+
+
 class HoldfastJob(core.Job[core.R]):
-    """A job; over when Holdfast says so, as a result may be that of an attempt that is retried."""
+    """A job; over when Holdfast says so, with the result of its last attempt."""
 
     _results_timeout_s = 0
     watcher = HoldfastInfoWatcher()
+
+    def __init__(self, folder: Path | str, job_id: str, tasks: Sequence[int] = (0,)) -> None:
+        """Remember which one it is."""
+        super().__init__(folder, job_id, tasks)
+        self._paths = AttemptPaths(folder, job_id=job_id, task_id=self.task_id)
 
     def done(self, force_check: bool = True) -> bool:
         """Whether it is over for good."""
@@ -97,6 +115,23 @@ class HoldfastJob(core.Job[core.R]):
         found = [error for error in (task.exception() for task in self._sub_jobs) if error is not None]
         own = [error for error in found if isinstance(error, utils.FailedJobError) and _STOPPED not in str(error)]
         return next(iter(own or found), None)
+
+    def _get_outcome_and_result(self) -> tuple[str, Any]:
+        """Read what its last attempt left.
+
+        Raises:
+            UncompletedJobError: Nothing, or the job was cancelled, or failed after the call had returned.
+        """
+        job = client().job(self.job_id)
+        view = job.view()
+        self._paths.attempt = view.attempt  # type: ignore[attr-defined] # as `__init__` made it
+        if view.state in {"Succeeded", "Failed"} and self._paths.result_pickle.exists():
+            outcome, result = super()._get_outcome_and_result()
+            if outcome == "error" or view.state == "Succeeded":
+                return outcome, result
+        why = job.why()
+        message = f"Job {self.job_id} (task: {self.task_id}) has no result (state: {self.state}): {why.headline}"
+        raise utils.UncompletedJobError("\n".join([message, *why.summary, self.stderr() or ""]).rstrip())
 
     @property
     def state(self) -> str:
@@ -132,7 +167,14 @@ class HoldfastJobEnvironment(job_environment.JobEnvironment):
         "local_rank": "HOLDFAST_RANK",
     }
 
-    def _handle_signals(self, paths: JobPaths, submission: DelayedSubmission) -> None:
+    @property
+    def paths(self) -> AttemptPaths:
+        """Return where the files of this attempt are."""
+        found = AttemptPaths(os.environ["SUBMITIT_FOLDER"], job_id=self.job_id, task_id=self.global_rank)
+        found.attempt = int(os.environ["HOLDFAST_ATTEMPT"])
+        return found
+
+    def _handle_signals(self, paths: utils.JobPaths, submission: DelayedSubmission) -> None:
         super()._handle_signals(paths, submission)
         handler = job_environment.SignalHandler(self, paths, submission)
         signal.signal(signal.SIGTERM, handler.checkpoint_and_try_requeue)

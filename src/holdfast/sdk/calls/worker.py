@@ -28,16 +28,18 @@ def outcome_name(attempt: int, rank: int) -> str:
 
 def main(folder: str) -> int:
     """Make the call of a folder; returns the program's exit code."""
-    most = 0
+    most, attempt, rank = 0, int(os.environ["HOLDFAST_ATTEMPT"]), int(os.environ["HOLDFAST_RANK"])
     try:
+        for left in (f"{folder}/{outcome_name(earlier, rank)}" for earlier in range(1, attempt)):
+            if os.path.exists(left):  # of an attempt that came to nothing, so that it is not the call's outcome
+                os.unlink(left)
         with open(f"{folder}/{CALL}", "rb") as file:
             most, sys.path[:] = load(file)
             function, arguments, named = load(file)
         outcome, code = of_value(function(*arguments, **named), most), 0
     except BaseException as error:
         outcome, code = _failed(error, most)
-    name = outcome_name(int(os.environ["HOLDFAST_ATTEMPT"]), int(os.environ["HOLDFAST_RANK"]))
-    write_outcome(f"{folder}/{name}", outcome)
+    write_outcome(f"{folder}/{outcome_name(attempt, rank)}", outcome)
     return code
 
 
