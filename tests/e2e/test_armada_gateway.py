@@ -72,6 +72,24 @@ def test_a_container_keeps_its_own_name_in_rules_events_and_errors(gateway: Gate
     assert "training exited with code 3" in errors[made["jobId"]]
 
 
+def test_a_queue_that_is_updated_without_owners_has_none_and_is_open_to_nobody(
+    gateway: Gateway, server: DoorServer
+) -> None:
+    server.run("update", "settings", "--access", "user=user:ben")
+    token = server.json("token", "create", "ben", "--user", "ben", "--role", "user")["token"]
+    ben = Gateway(server, authorization=f"Bearer {token}")
+    body = {"queue": "ml", "jobSetId": "s", "jobRequestItems": [item(["true"])]}
+    owned = gateway.ok("GET", "/v1/queue/ml")
+    assert gateway.ok("PUT", "/v1/queue/ml", {**owned, "priorityFactor": 3}) == {}
+    assert gateway.ok("GET", "/v1/queue/ml")["permissions"] == owned["permissions"]
+    for factor in (4, 5):
+        assert gateway.ok("PUT", "/v1/queue/ml", {"priorityFactor": factor}) == {}
+        assert "permissions" not in gateway.ok("GET", "/v1/queue/ml")
+        assert ben.refused("POST", "/v1/job/submit", body)[0] == 403
+    gateway.ok("PUT", "/v1/queue/ml", {"priorityFactor": 1, "userOwners": ["ben"]})
+    ben.ok("POST", "/v1/job/submit", body)
+
+
 def test_batches_of_queues_and_streams_of_them(gateway: Gateway) -> None:
     made = gateway.ok(
         "POST", "/v1/batched/create_queues", {"queues": [{"name": "b", "priorityFactor": 1}, {"name": "c"}]}

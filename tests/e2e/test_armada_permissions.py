@@ -25,7 +25,7 @@ whose, hers, his = permissions(), submitted("ml", "s", item("true")), of_ben()
 back = client.get_queue("ml")
 back.priority_factor = 4.0
 client.update_queue(back)
-client.update_queue(queue(factor=5.0))
+silent = refused(lambda: client.update_queue(queue(factor=5.0)))
 client.create_queue(queue(factor=6.0))
 stub.CordonQueue(submit_pb2.QueueCordonRequest(name="ml"))
 kept = permissions()
@@ -39,7 +39,7 @@ factor = client.get_queue("ml").priority_factor
 client.create_queue(queue("mine", user_owners=["ann", "ben"]))
 client.delete_queue("mine")
 dropped = refused(lambda: client.get_queue("mine"))
-done([whose, len(hers), his, kept == whose, factor, given, of_ben("both"), spied, wrong, dropped])
+done([whose, len(hers), his, kept == whose, factor, silent, given, of_ben("both"), spied, wrong, dropped])
 """
 
 
@@ -47,12 +47,13 @@ def test_a_queue_is_its_owners_and_stays_theirs(door: DoorServer) -> None:
     stock = door.open("operator")
     door.run("update", "settings", "--access", "operator=user:ann", "--access", "user=user:ben")
     token = door.json("token", "create", "ben", "--user", "ben", "--role", "user")["token"]
-    whose, hers, his, kept, factor, given, of_both, spied, wrong, dropped = stock(SCRIPT, token=token)
+    whose, hers, his, kept, factor, silent, given, of_both, spied, wrong, dropped = stock(SCRIPT, token=token)
     verbs = ["submit", "cancel", "preempt", "reprioritize", "watch"]
     assert whose == [{"subjects": [{"kind": "User", "name": "ann"}], "verbs": verbs}], "the caller's, without owners"
     assert (hers, kept, factor) == (1, True, 6.0)
     assert his[0] == "PERMISSION_DENIED"
     assert "permissions of queue ml with the verb submit for user:ben" in his[1]
+    assert silent[0] == "PERMISSION_DENIED", "which would remove the owners"
     assert given[0] == "PERMISSION_DENIED", "an operator changes a queue, but not who may use it"
     assert dropped[0] == "NOT_FOUND", "who created a queue with owners deletes it"
     assert of_both is None

@@ -35,11 +35,19 @@ def create_queue(asked: Rpc, sent: submit.Queue) -> None:
 
 @answers("UpdateQueue", *_BOTH)
 def update_queue(asked: Rpc, sent: submit.Queue) -> None:
-    """Replace a queue, or create it, as upstream does; policies that are left out no longer apply."""
-    _put(asked, sent, sent, invalid_as="error: {}", else_as="error updating queue: {}")
+    """Replace a queue, or create it, as upstream does; what is left out of policies and owners is removed."""
+    _put(asked, sent, sent, invalid_as="error: {}", else_as="error updating queue: {}", made=armada.updated_queue)
 
 
-def _put(asked: Rpc, sent: submit.Queue, new: submit.Queue, *, invalid_as: str, else_as: str) -> None:
+def _put(
+    asked: Rpc,
+    sent: submit.Queue,
+    new: submit.Queue,
+    *,
+    invalid_as: str,
+    else_as: str,
+    made: Callable[[dict[str, Any], Queue | None], Queue] = armada.read_queue,
+) -> None:
     """Store a queue as it was sent, or if there is none of its name, as it is then."""
     known = {policy.name for policy in Policies(asked.backend.store).list(asked.caller)}
     unknown = [name for name in sent.retry_policies if name not in known]
@@ -49,7 +57,7 @@ def _put(asked: Rpc, sent: submit.Queue, new: submit.Queue, *, invalid_as: str, 
             quoted = ", ".join(f'"{name}"' for name in unknown)
             refuse(else_as.format(f"retry policies do not exist: {quoted}"))
         Queues(asked.backend.store).edit(
-            asked.caller, sent.name, lambda before: armada.read_queue(plain(sent if before else new), before)
+            asked.caller, sent.name, lambda before: made(plain(sent if before else new), before)
         )
     except InvalidManifest as error:
         refuse(invalid_as.format(error.problems[0].message), error.problems)

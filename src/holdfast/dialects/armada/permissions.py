@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 USER_OWNERS, GROUP_OWNERS, PERMISSIONS = "userOwners", "groupOwners", "permissions"
 _OF_OWNERS = (Right.SUBMIT, Right.CANCEL, Right.PREEMPT, Right.REPRIORITIZE, Right.WATCH)
+NOBODY = (Permission((), ()),)
+"""Of a queue whose owners were all removed: one without permissions is open to every user."""
 _PREFIXES = {"User": "user:", "Group": "group:"}
 
 

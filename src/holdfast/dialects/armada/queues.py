@@ -11,7 +11,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.armada.permissions import PERMISSIONS, read_permissions, write_permissions
+from holdfast.dialects.armada.permissions import NOBODY, PERMISSIONS, read_permissions, write_permissions
 from holdfast.dialects.jobset.values import LONGEST_LABEL, label_value, qualified_name
 from holdfast.dialects.native.job import LONGEST_ANNOTATION, MOST_LABELS, MOST_POLICIES
 from holdfast.domain.job import Queue
@@ -99,7 +99,7 @@ def write_queue(queue: Queue) -> dict[str, Any]:
         written["labels"] = dict(queue.labels)
     if queue.retry_policies:
         written["retryPolicies"] = list(queue.retry_policies)
-    if queue.permissions:
+    if queue.permissions and queue.permissions != NOBODY:
         written[PERMISSIONS] = write_permissions(queue.permissions)
     if _LIMITS_KEPT in queue.annotations:
         written[LIMITS] = json.loads(queue.annotations[_LIMITS_KEPT])

@@ -11,6 +11,7 @@ from holdfast.dialects.armada.items import PRIORITY_CLASSES, pod_of
 from holdfast.dialects.armada.jobs import EXTERNAL_URI, POD_NAMES, priority_of, read_items, request_problems
 from holdfast.dialects.armada.messages import read_policy_message, sentence
 from holdfast.dialects.armada.messages import write_policy_message as policy_of
+from holdfast.dialects.armada.permissions import GROUP_OWNERS, NOBODY, PERMISSIONS, USER_OWNERS
 from holdfast.dialects.armada.templates import names_job_id, with_job_id
 from holdfast.dialects.documents import read_documents
 from holdfast.domain.record import evolve
@@ -36,6 +37,7 @@ __all__ = [
     "read_configuration",
     "read_policy",
     "read_queue",
+    "updated_queue",
     "written_jobs",
     "written_of",
 ]
@@ -73,6 +75,17 @@ def read_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
     if found is None:
         raise InvalidManifest(problems=problems)
     return found
+
+
+def updated_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
+    """Read a queue that replaces another; without owners and permissions nobody has any rights in it.
+
+    Raises:
+        InvalidManifest: It is not valid; with every problem found.
+    """
+    found = read_queue(value, before)
+    is_silent = not any(value.get(name) for name in (USER_OWNERS, GROUP_OWNERS, PERMISSIONS))
+    return evolve(found, permissions=NOBODY) if is_silent and found.permissions else found
 
 
 def queue_of(queue: Queue) -> dict[str, Any]:
