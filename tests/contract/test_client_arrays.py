@@ -137,6 +137,8 @@ def test_an_array_that_is_applied_again_is_unchanged_or_gets_other_limits_and_no
         client.put_array("train", manifest)
     first = client.submit_array(manifest)
     assert client.put_array("train", manifest).result == "unchanged"
+    listed = {**manifest, "array": {"indices": "0,1,2-4", "maxRunning": 2}}
+    assert client.put_array("train", listed).result == "unchanged"
     wider = {**manifest, "array": {"indices": "0-4", "maxRunning": 4, "maxFailures": 0}}
     assert client.check([wider], verb="apply").items[0].name == "train"
     assert [client.put_array("train", wider).result for _ in range(2)] == ["updated", "unchanged"]

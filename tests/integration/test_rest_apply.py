@@ -17,6 +17,7 @@ from holdfast.service.manifests.reading import written_job
 from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
 from holdfast.service.submit import Submitter
+from tests.property.test_canonical_manifests import CHANGED, JOB, REMOVED, REWRITTEN, written
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import FOREVER, SetLab
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     import httpx
 
     from holdfast.client import Client
+
+TRAIN = written(JOB, (("spec", "template", "spec", "initContainers"), REMOVED))
 
 
 def pi(**spec: object) -> dict[str, Any]:
@@ -76,6 +79,36 @@ def test_a_job_that_is_another_or_has_ended_otherwise_is_submitted(client: Clien
     lab.pass_s(60)
     assert client.put_job("pi", {**relabelled, "spec": pi(suspend=True)["spec"]}).result == "unchanged"
     assert first.id in {job.id for job in client.jobs()}
+
+
+@pytest.mark.parametrize("edit", [*REWRITTEN, (("backoffLimitPerIndex",), None)], ids=str)
+def test_a_job_written_another_way_is_unchanged(client: Client, edit: tuple[tuple[str | int, ...], object]) -> None:
+    first = client.put_job("train", TRAIN)
+    again = client.put_job("train", {**TRAIN, "spec": written(TRAIN["spec"], edit)})
+    assert (again.id, again.result) == (first.id, "unchanged")
+
+
+@pytest.mark.parametrize("edit", CHANGED, ids=str)
+def test_a_job_that_means_something_else_is_submitted(
+    client: Client, edit: tuple[tuple[str | int, ...], object]
+) -> None:
+    client.put_job("train", TRAIN)
+    assert client.put_job("train", {**TRAIN, "spec": written(TRAIN["spec"], edit)}).result == "created"
+
+
+def test_defaults_and_what_a_server_adds_to_a_job_change_nothing(client: Client) -> None:
+    first = client.put_job("pi", pi())
+    added = {"uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1, "resourceVersion": "7"}
+    added["labels"] = {"team": "blue", "controller-uid": "1", "batch.kubernetes.io/job-name": "pi"}
+    added["annotations"] = {"batch.kubernetes.io/job-tracking": ""}
+    shown = pi(backoffLimit=6, completions=1, parallelism=1, completionMode="NonIndexed", suspend=False)
+    shown["spec"] |= {
+        "selector": {"matchLabels": {"controller-uid": "1"}},
+        "podReplacementPolicy": "TerminatingOrFailed",
+    }
+    shown = {**shown, "metadata": {"name": "pi", **added}, "status": {"active": 1}}
+    shown["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 30
+    assert (client.put_job("pi", shown).id, client.put_job("pi", shown).result) == (first.id, "unchanged")
 
 
 @pytest.mark.parametrize(("other", "answer"), [({}, "unchanged"), ({"backoffLimit": 2}, "already_exists")])

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
+from holdfast.dialects.jobset.canonical import canonical_template, mapping, without_added
+from holdfast.dialects.jobset.pod_template import RETRY_POLICIES
+from holdfast.dialects.native.dependencies import DEPENDS_ON, ON_UNMET
+from holdfast.dialects.native.notify import NOTIFY
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
+from holdfast.domain.workloads.jobset.model import GROUP
+from holdfast.domain.workloads.kubejob.program import Program
+from holdfast.domain.workloads.spec import KubeJob
 from holdfast.errors import AlreadyExists, InvalidManifest, Problem
 from holdfast.service.admission.finding import Everything
+from holdfast.service.reshape import same_dependencies
 from holdfast.service.steering.jobs import suspend_as
 
 if TYPE_CHECKING:
@@ -16,6 +24,9 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.service.steering.control import Control
     from holdfast.service.submit import Submitter, WrittenJob
+
+_COMPILED = frozenset({RETRY_POLICIES, NOTIFY, GROUP, DEPENDS_ON, ON_UNMET})
+"""Annotations that became fields of the specification."""
 
 
 class AppliedJob(Struct, frozen=True):
@@ -57,18 +68,26 @@ def _there(submitter: Submitter, spec: JobSpec) -> tuple[Job | None, str]:
     """Return the newest job of a name that is one's own, if it is the same; and the id of the newest of all."""
     newest = Everything(submitter.store).find_own(spec.name)
     job = newest if submitter.finder is None else submitter.finder.find_own(spec.name)
-    same = job is not None and job.child is None and _suspended(load_spec(job.spec)) == _suspended(spec)
+    same = job is not None and job.child is None and _is_same(load_spec(job.spec), spec)
     return (job if same else None), "" if newest is None else newest.id
 
 
-def _suspended(spec: JobSpec) -> JobSpec:
-    """Return a specification as if it were suspended, to compare the rest.
+def _is_same(one: JobSpec, other: JobSpec) -> bool:
+    """Whether two Kubernetes Jobs mean the same, however they are written; whether they are suspended aside."""
+    return same_dependencies(one.after, other.after) and _canonical(one) == _canonical(other)
 
-    What it waits for is compared as its annotations say it: the other is looked up once, when this is submitted.
-    """
+
+def _canonical(spec: JobSpec) -> JobSpec:
     kube = spec.kube
     if kube is None:
         return spec
+    template = mapping(kube.raw, "template")
     return evolve(
-        spec, after=(), kube=evolve(kube, spec=evolve(kube.spec, suspend=True), raw={**kube.raw, "suspend": True})
+        spec,
+        after=(),
+        # Labels of a Job without any are its pods': a server fills them in.
+        labels=without_added(spec.labels) or without_added(mapping(template, "metadata", "labels")),
+        annotations={name: text for name, text in without_added(spec.annotations).items() if name not in _COMPILED},
+        # What the pods run is compiled from the template.
+        kube=KubeJob(evolve(kube.spec, suspend=True), Program(), canonical_template(template)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import eq
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_spec, load_array
@@ -92,9 +93,9 @@ def differences(now: ArraySpec, wanted: ArraySpec) -> list[str]:
     lines = any(axis.name == LINE for axis in (*now.axes, *wanted.axes))
     same = {
         "annotations": now.job.annotations == wanted.job.annotations,
-        "dependsOn": _alike(now.job.after, wanted.job.after),
+        "dependsOn": same_dependencies(now.job.after, wanted.job.after),
         "notify": now.notify == wanted.notify,
-        "array.indices": (now.indexes, now.only) == (wanted.indexes, wanted.only),
+        "array.indices": _same_indexes(now, wanted),
         "array.lines" if lines else "array.matrix": now.axes == wanted.axes,
         "array.success": now.at_least == wanted.at_least,
         "array.maxRunning": now.max_running == wanted.max_running,
@@ -104,7 +105,14 @@ def differences(now: ArraySpec, wanted: ArraySpec) -> list[str]:
     return [*dict.fromkeys([*found, *(name for name, alike in same.items() if not alike)])]
 
 
-def _alike(now: Sequence[Dependency], wanted: Sequence[Dependency]) -> bool:
+def _same_indexes(now: ArraySpec, wanted: ArraySpec) -> bool:
+    """Whether an array has the same tasks as another, however their indexes are written."""
+    if now.indexes == wanted.indexes and now.only == wanted.only:
+        return True
+    return now.total == wanted.total and all(map(eq, now.every_index(), wanted.every_index()))
+
+
+def same_dependencies(now: Sequence[Dependency], wanted: Sequence[Dependency]) -> bool:
     """Whether dependencies that were found are those that someone wrote."""
     return len(now) == len(wanted) and all(
         other.name in {one.name, one.id}

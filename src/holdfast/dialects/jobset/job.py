@@ -84,12 +84,11 @@ def read_job_spec(fields: Fields, notes: ManifestNotes, defaults: JobDefaults = 
     rules = read_failure_rules(fields, notes, containers=pod.containers, per_index=fields.has("backoffLimitPerIndex"))
     restart = _read_restart_policy(fields, notes, pod.restart_policy or defaults.restart_policy)
     replacement = _read_replacement(fields, notes)
-    default_limit = DEFAULT_BACKOFF_LIMIT if per_index is None else UNLIMITED
     spec = KubeJobSpec(
         parallelism=or_default(parallelism, 1),
-        completions=_completions(completions, parallelism, indexed=indexed),
+        completions=default_completions(completions, parallelism, indexed=indexed),
         mode=mode,
-        backoff_limit=or_default(limit, default_limit),
+        backoff_limit=or_default(limit, default_backoff_limit(per_index)),
         backoff_limit_per_index=per_index,
         max_failed_indexes=max_failed,
         failure_rules=rules,
@@ -133,8 +132,13 @@ def _seconds(value: int | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _completions(completions: int | None, parallelism: int | None, *, indexed: bool) -> int | None:
-    """Without completions: one when parallelism is left out too, else a work queue."""
+def default_backoff_limit(per_index: int | None) -> int:
+    """Return the back-off limit of a Job that has none of its own, by its limit per index."""
+    return DEFAULT_BACKOFF_LIMIT if per_index is None else UNLIMITED
+
+
+def default_completions(completions: int | None, parallelism: int | None, *, indexed: bool) -> int | None:
+    """Return a Job's completions; without any one when parallelism is left out too, else a work queue."""
     if completions is not None:
         return completions
     return 1 if parallelism is None or indexed else None

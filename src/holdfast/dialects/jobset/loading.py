@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.documents import Document
+from holdfast.dialects.jobset.canonical import GIVEN_BY_SERVERS
 from holdfast.domain.workloads.jobset.model import GROUP, PREFIX, QUEUE_LABEL
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec, KubeJob
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 """Names the queue in manifests that have no field for it."""
 SET_LABEL = f"{PREFIX}jobset-name"
 GROUP_LABEL = f"{PREFIX}replicatedjob-name"
-_GIVEN_BY_SERVERS = frozenset(
-    {"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
-)
 
 
 def dump_set(document: Document | Mapping[str, Any]) -> str:
@@ -33,7 +31,7 @@ def dump_set(document: Document | Mapping[str, Any]) -> str:
     kept = {name: part for name, part in value.items() if name != "status"}
     metadata = kept.get("metadata")
     if isinstance(metadata, dict):
-        kept["metadata"] = {name: part for name, part in metadata.items() if name not in _GIVEN_BY_SERVERS}
+        kept["metadata"] = {name: part for name, part in metadata.items() if name not in GIVEN_BY_SERVERS}
     return json.dumps(kept, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -1,6 +1,6 @@
 """Which fields of an existing JobSet may change: few, and a few more while it is suspended.
 
-Compares manifests as written.
+Compares manifests by what they mean, however they are written.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from copy import deepcopy
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from holdfast.dialects.jobset.canonical import canonical_set, mapping
 from holdfast.dialects.native.dependencies import DEPENDS_ON, ON_UNMET
 from holdfast.dialects.native.dependencies import FIELD as DEPENDENCIES
 from holdfast.dialects.native.envelope import API_VERSION
@@ -61,7 +62,8 @@ def check_update(
         notes.error("apiVersion", "Invalid value: field is immutable", hint=hint)
         return
     form = _NATIVE if old.get("apiVersion") == API_VERSION else _UPSTREAM
-    before, after = _mapping(old, "spec"), _mapping(new, "spec")
+    old, new = canonical_set(old), canonical_set(new)
+    before, after = mapping(old, "spec"), mapping(new, "spec")
     _check_fixed(old, new, notes, form)
     suspended = bool(before.get("suspend")) or bool(after.get("suspend"))
     old_groups = {str(group.get("name")): group for group in _groups(before, form)}
@@ -103,14 +105,14 @@ def _differing(old: object, new: object, path: str) -> Iterator[str]:
 
 
 def _check_fixed(old: Mapping[str, Any], new: Mapping[str, Any], notes: ManifestNotes, form: _Form) -> None:
-    before, after = _mapping(old, "spec"), _mapping(new, "spec")
+    before, after = mapping(old, "spec"), mapping(new, "spec")
     for name in form.fixed:
         if before.get(name) != after.get(name):
             notes.error(f"spec.{name}", "Invalid value: Value is immutable")
-    queues = [_mapping(one, "metadata", "labels").get(QUEUE_LABEL) for one in (old, new)]
+    queues = [mapping(one, "metadata", "labels").get(QUEUE_LABEL) for one in (old, new)]
     if queues[0] != queues[1]:
         notes.invalid(f"metadata.labels.{QUEUE_LABEL}", queues[1], "field is immutable")
-    awaited = [_mapping(one, "metadata", "annotations") for one in (old, new)]
+    awaited = [mapping(one, "metadata", "annotations") for one in (old, new)]
     for name in (DEPENDS_ON, ON_UNMET, GROUP):
         if awaited[0].get(name) != awaited[1].get(name):
             notes.invalid(f"metadata.annotations.{name}", awaited[1].get(name), "field is immutable")
@@ -123,15 +125,8 @@ def _groups(spec: Mapping[str, Any], form: _Form) -> Iterator[dict[str, Any]]:
     return (group for group in (groups if isinstance(groups, list) else ()) if isinstance(group, dict))
 
 
-def _mapping(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    found: Any = value
-    for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
 def _job(group: dict[str, Any], form: _Form) -> dict[str, Any]:
-    return _mapping(group, *form.job)
+    return mapping(group, *form.job)
 
 
 def _check_elastic(
@@ -161,10 +156,10 @@ def _munged(old: dict[str, Any], new: dict[str, Any], form: _Form, *, suspended:
     if suspended and form is _NATIVE:
         _take(job, before, _NATIVE_WHILE_SUSPENDED)
     elif suspended:
-        pod, pod_before = job.setdefault("template", {}), _mapping(before, "template")
+        pod, pod_before = job.setdefault("template", {}), mapping(before, "template")
         for part, names in MUTABLE_WHILE_SUSPENDED:
             inner = pod.setdefault(part, {})
-            _take(inner, _mapping(pod_before, part), names)
+            _take(inner, mapping(pod_before, part), names)
             if not inner and part not in pod_before:
                 del pod[part]
     return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_set_spec, load_manifest, load_set_spec
 from holdfast.dialects.documents import Document
+from holdfast.dialects.jobset.canonical import canonical_set
 from holdfast.dialects.jobset.loading import dump_set
 from holdfast.dialects.jobset.updates import check_update
 from holdfast.dialects.jobset.wording import ManifestNotes
@@ -285,12 +286,11 @@ class SetWriter(Struct, frozen=True):
             raise InvalidManifest(error.message, problems=error.problems, hint=hint) from error
         before = load_set_spec(there.spec)
         wanted = evolve(read.spec, after=before.after)  # which was found when it was created, and cannot change
-        if read.manifest == there.manifest or wanted == before:
+        now, then = json.loads(read.manifest), load_manifest(there.manifest)
+        if canonical_set(now) == canonical_set(then) or wanted == before:
             return Applied(there, before, "valid" if dry_run else "unchanged", read.warnings)
         notes = ManifestNotes()
-        check_update(
-            load_manifest(there.manifest), json.loads(read.manifest), notes, finished=bool(there.state.terminal)
-        )
+        check_update(then, now, notes, finished=bool(there.state.terminal))
         if notes.problems:
             msg = f"job set {there.name!r} cannot be changed so"
             raise InvalidManifest(msg, problems=[located(problem, written) for problem in notes.problems])
