@@ -103,3 +103,14 @@ def test_each_of_many_launches_over_a_kill_of_the_server_is_one_job_however_ofte
     assert answers == [one.name for one in sent]
     listed = [one.job_id for one in Connected(fluster)("ListJobs").jobs]
     assert sorted(listed) == sorted(answers)
+
+
+def test_the_name_of_a_job_that_has_ended_is_free_once_that_is_pruned(fluster: FlusterServer) -> None:
+    door = fluster.open()
+    door("LaunchJob", launch("train", "#!/bin/sh\ntrue\n"))
+    door.ended("train")
+    refused = door.refused("LaunchJob", launch("train", "#!/bin/sh\nfalse\n"))
+    assert "holdfast db prune" in refused.message
+    fluster.run("db", "prune", "--older-than", "0s")
+    door("LaunchJob", launch("train", "#!/bin/sh\nfalse\n"))
+    assert door.ended("train").state == cluster.JOB_STATE_FAILED

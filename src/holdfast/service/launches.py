@@ -263,7 +263,7 @@ class Launches:
         if outcome.error is not None:
             return outcome.error
         name = one.external.name.partition("/")[2]
-        hint = "names of jobs that have ended stay theirs until they are deleted; choose another"
+        hint = "a job keeps its name until it is deleted by retention or `holdfast db prune`; choose another"
         return AlreadyExists(f"job {name!r} exists already", hint=hint)
 
 
