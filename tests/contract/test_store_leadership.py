@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 import psycopg
 import pytest
 
+from holdfast.domain.access import Principal
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.record import evolve
-from holdfast.errors import Conflict, NotLeader, Unavailable
-from holdfast.ports.store import Changes, Submission
+from holdfast.errors import Conflict, NotLeader, Refused, Unavailable
+from holdfast.ports.store import Changes, RunsAs, Submission
 from holdfast.storage.sql import open_store
 
 if TYPE_CHECKING:
@@ -157,3 +158,34 @@ def test_no_commit_of_the_old_leader_comes_after_the_takeover(place: Place) -> N
         seen = new.job("j1").attempt
         assert writing.result() == seen
     assert new.job("j1").attempt == seen
+
+
+ROOT, TOOR, ANN = Principal("root", uid=0), Principal("toor", uid=0), Principal("ann", uid=1001)
+EACH = RunsAs()
+
+
+@pytest.mark.parametrize("state", [JobState.QUEUED, JobState.SUCCEEDED])
+def test_what_was_to_run_as_its_submitter_lets_nobody_lead_who_runs_it_as_one_account(
+    store: Store, state: JobState
+) -> None:
+    epoch = store.lead("one", 0.0, NOON, runs_as=EACH)
+    job = Job("j1", "a", "default", 0, 100.0, "{}", submitted_by="ann", submitter_uid=1001)
+    store.submit(Submission([job]))
+    store.commit(Changes({"j1": evolve(store.job("j1"), state=state)}, epoch=epoch))
+    for other in (ROOT, evolve(ANN, uid=1002), evolve(ANN, name="bob")):
+        with pytest.raises(
+            Refused, match=rf"belongs to accounts of its own \(ann\), and would run as {other.name}"
+        ) as raised:
+            store.lead("two", TTL_S, NOON, runs_as=RunsAs(other))
+        assert "--run-as submitter" in str(raised.value.hint)
+    assert store.lead("one", 0.0, NOON) == epoch, "nobody led in between"
+    assert store.lead("three", 0.0, NOON, runs_as=EACH) > epoch
+    assert store.lead("four", TTL_S, NOON, runs_as=RunsAs(ANN)) > epoch, "all of it is that account's"
+
+
+def test_work_that_was_to_run_as_one_account_goes_on_so_whoever_asked_for_it(store: Store) -> None:
+    store.lead("one", 0.0, NOON, runs_as=EACH)
+    epoch = store.lead("two", 0.0, NOON, runs_as=RunsAs(ROOT))
+    store.submit(Submission([Job("j1", "a", "default", 0, 100.0, "{}", submitted_by="ann", submitter_uid=1001)]))
+    assert store.lead("three", 0.0, NOON, runs_as=RunsAs(ROOT)) > epoch
+    assert store.lead("four", TTL_S, NOON, runs_as=RunsAs(TOOR)) > epoch

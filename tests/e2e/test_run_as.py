@@ -217,12 +217,26 @@ def test_an_ordinary_user_is_told_why_programs_cannot_run_as_others(caller: Call
     assert "only a server that root runs can run programs as their submitters" in refused.stderr
 
 
-def test_a_directory_of_many_is_not_opened_as_roots_alone_by_mistake(people: Machine) -> None:
-    data = people.server.data
-    with pytest.raises(Refused, match="ran as their submitters until now"):
-        accounts_of(Settings(data=data))
-    assert accounts_of(Settings(data=data, run_as="self")) is None
-    assert accounts_of(Settings(data=data, run_as="submitter")) == {}
+def test_what_accounts_left_in_a_database_runs_as_nobody_else_wherever_that_is_restored(people: Machine) -> None:
+    copy, other = people.server.folder / "copy.db", Server(people.server.folder / "elsewhere")
+    other.folder.mkdir()
+    assert people.server.run("db", "pause").returncode == 0
+    job = people.ann.submit("waits", "id -un")
+    assert people.server.run("db", "backup", str(copy)).returncode == 0
+    assert people.server.run("db", "resume").returncode == 0
+    assert other.run("db", "restore", "--resume", str(copy)).returncode == 0
+    served = ("up", "--port", "0")
+    for words in (served, (*served, "--run-as", "self"), ("run", "--", "true"), ("wait", job)):
+        refused = other.run(*words)
+        assert (refused.returncode, people.ann.name in refused.stderr) == (4, True), refused.stderr
+        assert "--run-as submitter" in refused.stderr
+    other.words = (*other.words, "--run-as", "submitter")
+    try:
+        with other.start() as client:
+            until(client, job, lambda view: view.state == "Succeeded")
+            assert client.logs(job).text == f"{people.ann.name}\n"
+    finally:
+        other.clean_up()
 
 
 def test_programs_of_others_need_a_way_to_the_data_and_accounts_that_are_not_root(

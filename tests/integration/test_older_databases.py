@@ -60,7 +60,7 @@ def test_a_database_that_went_through_all_steps_is_like_one_that_is_made_new(emp
     assert len(schema(new)) > 50
     assert schema(old) == schema(new)
     assert {*contents(old)} == {*contents(new)}
-    assert contents(new)["leadership"][-1] == "(1, 0, '', 0.0)", "rows that are there from the beginning"
+    assert contents(new)["leadership"][-1] == "(1, 0, '', 0.0, False)", "rows that are there from the beginning"
 
 
 def test_a_database_of_the_schema_where_steps_begin_opens_with_all_it_had(empty: Callable[[str], str]) -> None:

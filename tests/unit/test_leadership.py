@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.app.leadership import ALONE, Leadership, shared
-from holdfast.errors import NotLeader, Unavailable
+from holdfast.domain.access import Principal
+from holdfast.domain.job import Job
+from holdfast.errors import NotLeader, Refused, Unavailable
+from holdfast.ports.store import RunsAs, Submission
 from tools.memory_store import MemoryStore
 
 TERMS = shared(30.0)
@@ -30,10 +33,19 @@ class Moody(MemoryStore):
 
     full = False
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
+    def lead(
+        self,
+        owner: str,
+        ttl_s: float,
+        now: float,
+        *,
+        heir_of: str | None = None,
+        place: str = "",
+        runs_as: RunsAs | None = None,
+    ) -> int:
         if self.full:
             raise Unavailable
-        return super().lead(owner, ttl_s, now, heir_of=heir_of, place=place)
+        return super().lead(owner, ttl_s, now, heir_of=heir_of, place=place, runs_as=runs_as)
 
 
 @pytest.fixture
@@ -167,3 +179,20 @@ def test_a_process_that_goes_lets_others_in_at_once_and_takes_nothing_that_is_no
     late = Leadership(store, "three", clock)
     late.step_down()
     assert store.lead("two", TERMS.ttl_s, clock.now()) == first + 1
+
+
+def test_who_may_not_run_the_work_that_came_meanwhile_leads_no_more_and_says_why(store: Moody, clock: Hands) -> None:
+    alone = RunsAs(Principal("root", uid=0))
+    first = Leadership(store, "here", clock, terms=TERMS, runs_as=alone)
+    first.take()
+    clock.time += 60.0
+    Leadership(store, "there", clock, terms=TERMS, runs_as=RunsAs()).take()
+    store.submit(Submission([Job("j1", "a", "default", 0, 100.0, "{}", submitted_by="ann", submitter_uid=1001)]))
+    clock.time += 60.0
+    with pytest.raises(Refused, match="would run as root"):
+        first.take()
+    assert first.keep() > 0
+    assert "would run as root" in str(first.trouble())
+    assert first.refusal() is not None
+    with pytest.raises(Unavailable, match="would run as root"):
+        first.epoch()

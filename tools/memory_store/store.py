@@ -35,6 +35,7 @@ from holdfast.storage.rules import (
     refuse_unmet,
     request_of,
     require_free_lease,
+    require_own_work,
     retried_already,
     reused_key,
     submission_events,
@@ -54,13 +55,14 @@ from tools.memory_store.workloads import MemoryWorkloadStore
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.workloads.base import Quarantined
     from holdfast.ports.requests import Request
-    from holdfast.ports.store import Changes, JobFilter, Snapshot, Submission
+    from holdfast.ports.store import Changes, JobFilter, RunsAs, Snapshot, Submission
 
 
 class MemoryStore(
@@ -89,7 +91,7 @@ class MemoryStore(
         self._submitted = 0
         self._intake: list[tuple[str, str, float, int]] = []
         """Queue, user, time and count of what was submitted to queues that limit that."""
-        self._epoch, self._leader, self._leads_until = 0, "", 0.0
+        self._epoch, self._leader, self._leads_until, self._as_submitters = 0, "", 0.0, False
 
     def load(self) -> Snapshot:
         """Read everything that is still going on."""
@@ -117,15 +119,35 @@ class MemoryStore(
             known = self._table.by_id
             return sorted((known[job_id] for job_id in {*job_ids} if job_id in known), key=attrgetter("seq"))
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
+    def lead(
+        self,
+        owner: str,
+        ttl_s: float,
+        now: float,
+        *,
+        heir_of: str | None = None,
+        place: str = "",
+        runs_as: RunsAs | None = None,
+    ) -> int:
         """Become, or stay, the one writer of lifecycle state until ``now + ttl_s``."""
         with self._lock:
             require_free_lease(owner, heir_of=heir_of, holder=self._leader, left_s=self._leads_until - now)
+            if runs_as is not None and self._leader != owner:
+                self._settle_accounts(runs_as.account)
             if place and self._leader != owner:
                 self.come_to(place, now)
             self._epoch += self._leader != owner
             self._leader, self._leads_until = owner, now + ttl_s
             return self._epoch
+
+    def _settle_accounts(self, account: Principal | None) -> None:
+        if account is not None and self._as_submitters:
+            submitters = {(job.submitted_by, job.submitter_uid) for job in self._table.by_id.values()}
+            owners = [work for work in self._table.workloads.values() if isinstance(work, Owner)]
+            submitters |= {(owner.submitted_by, owner.submitter_uid) for owner in owners}
+            own = {(account.name, None), (account.name, account.uid)}
+            require_own_work(account, {name for name, _ in submitters - own if name})
+        self._as_submitters = account is None
 
     def commit(self, changes: Changes) -> None:
         """Make all changes durable in one step, or none."""

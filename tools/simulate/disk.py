@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.requests import Request
-    from holdfast.ports.store import Changes, News, Snapshot, Store
+    from holdfast.ports.store import Changes, News, RunsAs, Snapshot, Store
     from holdfast.ports.workloads import Left, W
     from holdfast.simulation.agenda import Agenda
     from tools.simulate.trace import FaultTrace, Fuse
@@ -173,10 +173,19 @@ class ControllersStore:
         self._point()
         return self._store.catalogue()
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
+    def lead(
+        self,
+        owner: str,
+        ttl_s: float,
+        now: float,
+        *,
+        heir_of: str | None = None,
+        place: str = "",
+        runs_as: RunsAs | None = None,
+    ) -> int:
         """Become the one writer."""
         self._disk.require_space()
-        return self._store.lead(owner, ttl_s, now, heir_of=heir_of, place=place)
+        return self._store.lead(owner, ttl_s, now, heir_of=heir_of, place=place, runs_as=runs_as)
 
     def commit(self, changes: Changes) -> None:
         """Commit, or die before or after it.

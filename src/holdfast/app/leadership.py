@@ -29,13 +29,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct
-from holdfast.errors import NotLeader, Unavailable
+from holdfast.errors import NotLeader, Refused, Unavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.ports.clock import SteadyClock
-    from holdfast.ports.store import ControllerStore
+    from holdfast.ports.store import ControllerStore, RunsAs
 
 
 class Terms(Struct, frozen=True):
@@ -82,7 +82,7 @@ def is_here_and_alive(owner: str) -> bool:
 class Leadership:
     """The lease of one process on one store; ``keep`` is one thread's, everything else anybody's."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is told once, by name
         self,
         store: ControllerStore,
         owner: str,
@@ -91,6 +91,7 @@ class Leadership:
         terms: Terms = ALONE,
         heir_of: str | None = None,
         place: str = "",
+        runs_as: RunsAs | None = None,
     ) -> None:
         """Hold nothing yet.
 
@@ -101,6 +102,7 @@ class Leadership:
             terms: How long everything is.
             heir_of: Owners whose names begin with this are known to be dead when the lease is taken for the first time.
             place: The word of the data directory where its jobs have their files.
+            runs_as: As whom its programs run.
         """
         self._store = store
         self._owner = owner
@@ -108,6 +110,7 @@ class Leadership:
         self._terms = terms
         self._heir_of = heir_of
         self._place = place
+        self._runs_as = runs_as
         self._turn = threading.Lock()
         self._epoch: int | None = None
         self._confirmed_at = self._tried_at = float("-inf")
@@ -121,14 +124,23 @@ class Leadership:
 
         Raises:
             NotLeader: Another process leads.
+            Refused: Work in the database belongs to other accounts than the one that would run it.
             Unavailable: The database cannot be written.
         """
         with self._turn:
             asked_at = self._tried_at = self._clock.steady()
             try:
                 self._epoch = self._store.lead(
-                    self._owner, self._terms.ttl_s, self._clock.now(), heir_of=self._heir_of, place=self._place
+                    self._owner,
+                    self._terms.ttl_s,
+                    self._clock.now(),
+                    heir_of=self._heir_of,
+                    place=self._place,
+                    runs_as=self._runs_as,
                 )
+            except Refused as error:
+                self._epoch, self._refusal = None, NotLeader(error.message, hint=error.hint)
+                raise
             except Unavailable as error:
                 self._refusal = error
                 if isinstance(error, NotLeader):
@@ -146,7 +158,7 @@ class Leadership:
             return left_s
         try:
             self.take()
-        except Unavailable:  # whoever works under the lease meets the same, and tells it
+        except (Unavailable, Refused):  # whoever works under the lease meets the same, and tells it
             return min(every_s, 1.0)
         return every_s
 

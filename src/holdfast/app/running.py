@@ -11,6 +11,7 @@ from holdfast.app import wiring
 from holdfast.app.data.ownership import Ownership
 from holdfast.app.data.secrets import secret_files
 from holdfast.app.data.token import kept_token
+from holdfast.app.entrance.accounts import account
 from holdfast.app.entrance.submitters import accounts_of
 from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
 from holdfast.app.time import SystemClock
@@ -30,6 +31,7 @@ from holdfast.engines.process.places import default_nodes
 from holdfast.engines.process.pressure import PressureWatch
 from holdfast.errors import InvalidSetting, Problem
 from holdfast.ports.engine import NodeInfo
+from holdfast.ports.store import RunsAs
 from holdfast.service.access.job_tokens import RunTokens
 from holdfast.storage.blobs import BlobFiles
 from holdfast.storage.sql import upkeep
@@ -62,6 +64,9 @@ def leadership(settings: Settings, directory: DataDir, ownership: Ownership, ope
 
     Whoever holds the file of a database knows that every process which led it before is dead. On a database server
     that is known only of those on the same data directory.
+
+    Raises:
+        Refused, InvalidSetting: Programs cannot run as the settings say.
     """
     place = place_of(directory.path, ownership.word)
     heir_of = "" if ownership.has_database else place
@@ -73,6 +78,7 @@ def leadership(settings: Settings, directory: DataDir, ownership: Ownership, ope
         heir_of=heir_of,
         # With its file, a directory may be copied, and gets another word: whoever has the file has those of jobs.
         place="" if ownership.has_database else ownership.word,
+        runs_as=RunsAs(account() if accounts_of(settings) is None else None),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from holdfast.domain.access import Principal  # noqa: TC001 - the record looks it up
 from holdfast.domain.record import Struct, field
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.endpoints import EndpointStore
@@ -154,6 +155,13 @@ class Snapshot(Struct, frozen=True):
         return {key: each for key, each in self.workloads.items() if isinstance(each, kind)}
 
 
+class RunsAs(Struct, frozen=True):
+    """As whom a leader runs programs."""
+
+    account: Principal | None = None
+    """The one account that runs all; ``None``: each runs as who submitted it."""
+
+
 class ControllerStore(Protocol):
     """What the one writer of lifecycle state needs."""
 
@@ -205,7 +213,16 @@ class ControllerStore(Protocol):
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
+    def lead(
+        self,
+        owner: str,
+        ttl_s: float,
+        now: float,
+        *,
+        heir_of: str | None = None,
+        place: str = "",
+        runs_as: RunsAs | None = None,
+    ) -> int:
         """Become, or stay, the one writer of lifecycle state for ``ttl_s``; 0 s steps down.
 
         The lease says who should write; the epoch says who can, whatever any clock says. By the time this returns, no
@@ -217,12 +234,14 @@ class ControllerStore(Protocol):
             now: The caller's time; a store that has a clock of its own goes by that one.
             heir_of: Owners whose names begin with this are known to be dead, and keep nobody out.
             place: The data directory where the owner's jobs have their files, if they have any.
+            runs_as: As whom the owner runs programs; where each once ran as who submitted it, that is remembered.
 
         Returns:
             The epoch to commit with: the same while the owner stays the same, else larger than every earlier one.
 
         Raises:
             NotLeader: Another owner's lease still runs; the message names it.
+            Refused: Work here belongs to other accounts than the one that would run it.
             Unavailable: The disk is full, or the database is locked or away; nothing was changed.
         """
 

@@ -33,6 +33,7 @@ from holdfast.ports.requests import OF_DEVICES, Request, RequestKind
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.job import Job
     from holdfast.domain.notifications.notification import Notification
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 MOST_NEAR = 300
 """Names that a misspelt one is compared with."""
+_SHOWN = 3
 SHORTEST_PREFIX = 6
 """Of a job's id, to be taken as one."""
 REVISION = "revision of a retry policy"
@@ -235,6 +237,25 @@ def require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: 
         message = f"the database is led by {holder}"
         hint = f"stop that process; if it was killed, its lease ends by itself in {math.ceil(left_s)} s"
         raise NotLeader(message, hint=hint)
+
+
+def require_own_work(account: Principal, others: Collection[str]) -> None:
+    """Check that nobody else's work would run as an account, where each ran as who submitted it until now.
+
+    Args:
+        account: The one that would run all.
+        others: Whose work there is, beside that one's.
+
+    Raises:
+        Refused: There is some; ended jobs count, as they can be retried.
+    """
+    if others:
+        message = (
+            f"work in this database belongs to accounts of its own ({', '.join(sorted(others)[:_SHOWN])}), and would"
+            f" run as {account.name}"
+        )
+        hint = "start Holdfast as root with --run-as submitter, or HOLDFAST_RUN_AS=submitter, as it was before"
+        raise Refused(message, hint=hint)
 
 
 def overtaken(epoch: int, *, newest: int) -> Conflict:

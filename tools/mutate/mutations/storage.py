@@ -251,6 +251,13 @@ MUTATIONS = (
         ("integration/test_log_of_the_database.py",),
     ),
     Mutation(
+        "work of accounts runs as whoever leads next",
+        "storage/sql/controller.py",
+        "require_own_work(account, [*_others(connection, account)])",
+        "require_own_work(account, [])",
+        ("contract/test_store_leadership.py",),
+    ),
+    Mutation(
         "nobody notices that the log was removed",
         "storage/sql/engine.py",
         "                self._file.know_log(connection)\n",

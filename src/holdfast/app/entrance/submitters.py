@@ -23,12 +23,10 @@ def accounts_of(settings: Settings) -> Mapping[str, str] | None:
     """Return the table of accounts by submitters' names; ``None``: programs run as this process's account.
 
     Raises:
-        Refused: We are not root, or would stay root; or others cannot get to the data directory; or nobody said that
-            programs, which ran as their submitters here, are to run as root from now on.
+        Refused: We are not root, or would stay root; or others cannot get to the data directory.
         InvalidSetting: The table names an account that does not exist, or root.
     """
     if settings.run_as == "self":
-        _require_choice(settings)
         return None
     if os.geteuid() != 0:
         message = "only a server that root runs can run programs as their submitters: no other account can become them"
@@ -44,18 +42,6 @@ def accounts_of(settings: Settings) -> Mapping[str, str] | None:
         message = "A setting is not valid."
         raise InvalidSetting(message, problems=problems)
     return settings.accounts
-
-
-def _require_choice(settings: Settings) -> None:
-    runs = settings.data / "runs"
-    is_default = "run_as" not in settings.model_fields_set
-    # Just that mode: a disk of its own may be open to all without having been opened for accounts.
-    were_open = runs.exists() and stat.S_IMODE(runs.stat().st_mode) == _PASSABLE
-    if is_default and were_open and os.geteuid() == 0:
-        message = (
-            f"programs of {settings.data} ran as their submitters until now, and what waits there would run as root"
-        )
-        raise Refused(message, hint="say --run-as submitter (HOLDFAST_RUN_AS) as before, or self if root it shall be")
 
 
 def _problem(principal: str, account: str) -> Problem | None:

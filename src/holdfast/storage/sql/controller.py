@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Text, and_, cast, func, insert, select, text, update
 
+from holdfast.compiled.records import storable
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.record import astuple
@@ -18,7 +19,7 @@ from holdfast.errors import Internal
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import News, Snapshot
 from holdfast.ports.workloads import Left
-from holdfast.storage.rules import overtaken, require_free_lease, unknown_job, unknown_workload
+from holdfast.storage.rules import overtaken, require_free_lease, require_own_work, unknown_job, unknown_workload
 from holdfast.storage.sql import codec, declared, tables
 from holdfast.storage.sql.damage import UNREADABLE, left_of_job, left_of_owner, refuse, sound
 from holdfast.storage.sql.logs import append_events, recent_losses, set_log_row
@@ -37,14 +38,15 @@ from holdfast.storage.sql.rows.requests import read_request
 from holdfast.storage.sql.submission import append_jobs, change_specs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
+    from holdfast.domain.access import Principal
     from holdfast.domain.job import Job, Run
     from holdfast.domain.workloads.base import Workload
     from holdfast.errors import HoldfastError
-    from holdfast.ports.store import Changes
+    from holdfast.ports.store import Changes, RunsAs
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database
 
@@ -75,6 +77,8 @@ _HELD = select(declared.leadership.c.epoch, declared.leadership.c.owner, declare
 _EPOCH = select(declared.leadership.c.epoch).with_for_update(read=True)
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 _NEWS = select(declared.settings.c.catalogue_version, select(tables.requests.c.id).exists())
+_NAMED = 10
+"""How many owners of work are found where one is too many."""
 _earlier = tables.history.alias("earlier")
 _WAITING_STATES = tuple(state.value for state in (JobState.QUEUED, JobState.HELD))
 
@@ -113,17 +117,29 @@ class SqlControllerStore(StorePart):
         self._epoch, self._news = database.text_of(_EPOCH), database.text_of(_NEWS)
         self.mark: Callable[[], object] = database.data_version if database.is_sqlite else _unmarked
 
-    def lead(self, owner: str, ttl_s: float, now: float, *, heir_of: str | None = None, place: str = "") -> int:
+    def lead(
+        self,
+        owner: str,
+        ttl_s: float,
+        now: float,
+        *,
+        heir_of: str | None = None,
+        place: str = "",
+        runs_as: RunsAs | None = None,
+    ) -> int:
         """Become, or stay, the one writer of lifecycle state for ``ttl_s``; a database server has its own ``now``.
 
         Raises:
             NotLeader: Another owner's lease still runs; the message names it.
+            Refused: Work here belongs to other accounts than the one that would run it.
         """
         with self._database.writing() as connection:
             epoch, holder, expires_at = connection.execute(_HELD.with_for_update()).one()
             if not self._database.is_sqlite:
                 now = connection.execute(_CLOCK).scalar_one()  # after the wait for the row's lock
             require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
+            if runs_as is not None and holder != owner:
+                _settle_accounts(connection, runs_as.account)
             led: int = epoch + (holder != owner)
             connection.execute(update(declared.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))
             if place and holder != owner:
@@ -204,6 +220,22 @@ class SqlControllerStore(StorePart):
 
 def _unmarked() -> None:
     """Say that a server's database has no mark that is cheaper to read than its news."""
+
+
+def _settle_accounts(connection: Connection, account: Principal | None) -> None:
+    """Note whether each program runs as who submitted it; none of that time runs as anybody else."""
+    noted = declared.leadership.c.as_submitters
+    if account is not None and connection.execute(select(noted)).scalar_one():
+        require_own_work(account, [*_others(connection, account)])
+    connection.execute(update(declared.leadership).values(as_submitters=account is None))
+
+
+def _others(connection: Connection, account: Principal) -> Iterator[str]:
+    """Find whose work there is beside an account's."""
+    for table in (tables.jobs, tables.workloads):
+        owner, uid = table.c.submitted_by, table.c.submitter_uid
+        own = (owner == "") | (owner == storable(account.name)) & (uid.is_(None) | (uid == account.uid))
+        yield from connection.execute(select(owner).where(~own).distinct().limit(_NAMED)).scalars()
 
 
 def _come_to(connection: Connection, place: str, now: float) -> None:

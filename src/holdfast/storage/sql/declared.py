@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Double,
@@ -16,6 +17,7 @@ from sqlalchemy import (
     LargeBinary,
     Table,
     Text,
+    false,
 )
 
 from holdfast.storage.sql import tables
@@ -105,9 +107,13 @@ leadership = Table(
     Column("epoch", BigInteger, nullable=False),
     Column("owner", Text, nullable=False),
     Column("expires_at", Double, nullable=False),
+    Column("as_submitters", Boolean, nullable=False, server_default=false()),
     CheckConstraint("id = 1", name="one_row"),
 )
-"""One row, there from the beginning; its epoch grows with every change of owner."""
+"""One row, there from the beginning; its epoch grows with every change of owner.
+
+``as_submitters``: under the last one, each program ran as the account that submitted it.
+"""
 
 names = Table(
     "names",

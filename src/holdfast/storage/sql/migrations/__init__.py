@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-HEAD = "0044"
+HEAD = "0045"
 """The newest step in ``versions``, or where they begin."""
 BASE = "0038"
 """Where the steps begin: a database of this schema opens as it is."""
