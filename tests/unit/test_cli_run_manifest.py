@@ -306,3 +306,16 @@ def test_flags_ask_for_gpus_of_a_kind_and_for_what_has_a_name(
 )
 def test_what_no_node_could_mean_is_refused_by_the_field_it_is_of(flags: tuple[str, ...], path: str) -> None:
     assert any(path in at for at in problems(*flags))
+
+
+@pytest.mark.parametrize("is_piped", [True, False])
+def test_each_takes_lines_as_they_are_and_ends_them_at_line_feeds_alone(tmp_path: Path, *, is_piped: bool) -> None:
+    odd = ["one\u2028still one", "form\x0cfeed", "nel\x85nel", "fs\x1cfs", "cr\rcr", " spaces  ", "\u3000"]
+    body = ("\ufeff" + "\n".join([*odd, "", " \t", "windows\r", "\r", "last"])).encode()
+    file = tmp_path / "lines.txt"
+    file.write_bytes(body)
+    parsed = parse(["run", "--each", "-" if is_piped else str(file), "--", "echo", "{}"])
+    assert parsed is not None
+    piped = io.TextIOWrapper(io.BytesIO(body), encoding="ascii")
+    made = manifest_of(parsed[1], Cli(stdin=piped, stderr=io.StringIO(), environ={}), Flags())
+    assert made["spec"]["array"]["lines"] == [*odd, "windows", "last"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.output import LONGEST_LINE, MESSAGE_BYTES, error_line, last_lines, readable
+from holdfast.engines.process.shim import files
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'train.py', line 3, in <module>\n    main()\n"
 OF_RANK = f"[rank0]: {TRACEBACK}".replace("\n", "\n[rank0]: ")
@@ -85,3 +86,9 @@ def test_the_last_lines_are_the_message_as_far_as_there_is_room() -> None:
     assert MESSAGE_BYTES - 20 < len(message.encode()) <= MESSAGE_BYTES
     assert message.split("\n")[0] in many
     assert last_lines(("é" * 5000,)) == "é" * (MESSAGE_BYTES // 2)
+
+
+def test_the_last_lines_of_a_log_end_at_line_feeds_and_where_a_progress_bar_began_anew() -> None:
+    text = "form\x0cfeed\r\nnel\x85nel\u2028still nel\n10%\r20%\n\nend"
+    assert files.last_lines(text) == ["form\x0cfeed", "nel\x85nel\u2028still nel", "10%", "20%", "", "end"]
+    assert (files.last_lines(""), files.last_lines("a\n")) == ([], ["a"])

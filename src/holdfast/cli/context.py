@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TextIO
 
 from holdfast.cli.render.words import printable
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Cli:
     """The surroundings of one command; tests hand in their own."""
 
-    stdin: IO[str] = field(default_factory=lambda: sys.stdin)
+    stdin: TextIO = field(default_factory=lambda: sys.stdin)
     stdout: IO[str] = field(default_factory=lambda: sys.stdout)
     stderr: IO[str] = field(default_factory=lambda: sys.stderr)
     environ: Mapping[str, str] = field(

@@ -237,7 +237,7 @@ def _json_problem(error: Exception, text: str) -> Problem:
 
 def _line_of_duplicate(text: str) -> int | None:
     """Find the line of the first duplicate key; the JSON reader does not report it, except for one object a line."""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         try:
             json.loads(line, object_pairs_hook=_unique)
         except _DuplicateKey:

@@ -269,7 +269,7 @@ def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> dict[str, Any]:
         max_failures=options.max_failures,
         success=options.success,
     )
-    section = array_section(array, flags, cli.stdin.read().splitlines() if options.each == "-" else ())
+    section = array_section(array, flags, cli.stdin)
     if section is not None:
         manifest["spec"]["array"] = section
         manifest["metadata"].setdefault("name", unused_name(options.command[0]))

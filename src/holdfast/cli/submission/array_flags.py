@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
     from holdfast.cli.flags import Flags
 
@@ -29,13 +30,13 @@ class ArrayFlags:
     success: str | None = None
 
 
-def array_section(given: ArrayFlags, flags: Flags, stdin: Sequence[str]) -> dict[str, Any] | None:
+def array_section(given: ArrayFlags, flags: Flags, stdin: TextIO) -> dict[str, Any] | None:
     """Build ``array`` of a manifest; ``None`` where no flag asks for one.
 
     Args:
         given: The flags.
         flags: Told of what is wrong.
-        stdin: The lines of standard input, for ``--each -``.
+        stdin: Standard input, for ``--each -``.
     """
     indices, percent, most = (given.array or "").partition("%")
     section: dict[str, Any] = {}
@@ -85,13 +86,15 @@ def unused_name(program: str) -> str:
     return f"{name_from_command((program,))[:_LONGEST]}-{secrets.token_hex(2)}"
 
 
-def _lines(file: str, flags: Flags, stdin: Sequence[str]) -> list[str]:
+def _lines(file: str, flags: Flags, stdin: TextIO) -> list[str]:
+    """Read the lines that are not blank, as they are: one ends at a line feed, with or without a carriage return."""
     try:
-        lines = list(stdin) if file == "-" else Path(file).read_text(encoding="utf-8").splitlines()
+        text = (stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         flags.wrong("--each", f"{file} cannot be read: {getattr(error, 'strerror', None) or error}")
         return []
-    return [line for line in map(str.rstrip, lines) if line]
+    lines = (line.removesuffix("\r") for line in text.split("\n"))
+    return [line for line in lines if line.strip(" \t")]
 
 
 def _values(words: Sequence[str], flags: Flags) -> dict[str, list[str]]:

@@ -181,7 +181,7 @@ class Run:
     def say_why(self, message: str, last_line: str = "") -> None:
         """Leave the message of a failure; what is too long is cut, never the last line."""
         end = f"\n{last_line}".encode() if last_line else b""
-        whole = "\n".join(message.splitlines()).encode(errors="backslashreplace")
+        whole = message.replace("\r\n", "\n").removesuffix("\n").encode(errors="backslashreplace")
         cut = whole[: max(0, MESSAGE_BYTES - len(end))].decode(errors="ignore").encode()
         self.termination_log.write_bytes(cut + end)
 

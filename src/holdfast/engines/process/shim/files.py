@@ -29,7 +29,13 @@ def tail(path: str, begin: int = 0) -> tuple[str, list[str]]:
     """Return the end of a file after its first ``begin`` bytes, and its last lines, both bounded."""
     text = _text(path, LOG_BYTES, from_end=True, begin=begin).lstrip("\0")
     end = text.encode()[-TAIL_BYTES:].decode("utf-8", "replace")
-    return text, end.splitlines()[-TAIL_LINES:]
+    return text, last_lines(end)
+
+
+def last_lines(text: str) -> list[str]:
+    """Return the last lines of a text; what a progress bar wrote over itself is lines, too."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+    return lines[-TAIL_LINES:] if text else []
 
 
 def last_line(path: str, begin: int = 0) -> str:

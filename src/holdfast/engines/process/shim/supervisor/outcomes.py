@@ -66,7 +66,7 @@ def _printed(program: SupervisedRun) -> Message:
         text, lines = files.tail(program.path(name), files.offset_in(files.last_line(program.path(BEGAN_OF[name]))))
         if program.stop_reason == "stall":  # our own words say nothing about the program
             text, told, _ = text.partition(f"\n{HEADER}")
-            lines = text.splitlines()[-files.TAIL_LINES :] if told else lines
+            lines = files.last_lines(text) if told else lines
         log += ("\n" if log and not log.endswith("\n") else "") + text
         tail += lines
     return {"log": log, "log_tail": tail[-files.TAIL_LINES :]}
