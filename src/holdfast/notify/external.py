@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from holdfast.domain.notifications.words import subject, text
+from holdfast.notify.markup import for_any
 from holdfast.notify.trouble import Undelivered
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def send(url: str, notification: Notification, timeout_s: float) -> None:
         raise Undelivered(message, final=True)
     report = notification.report
     with apprise.LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # it has no types
-        done = known.notify(title=subject(report), body=text(report), body_format=apprise.NotifyFormat.TEXT)
+        done = known.notify(
+            title=for_any(subject(report)), body=for_any(text(report)), body_format=apprise.NotifyFormat.TEXT
+        )
         said = " ".join(log.getvalue().split())
     if not done:
         raise Undelivered(_without(url, said) or "Apprise could not deliver it")

@@ -11,6 +11,7 @@ from holdfast.domain.record import Struct
 from holdfast.errors import Problem
 from holdfast.notify import command, external, mail, webhook
 from holdfast.notify.guard import Guard
+from holdfast.notify.markup import for_slack
 from holdfast.notify.trouble import Undelivered
 from holdfast.ports.notifications import Sent
 
@@ -74,7 +75,7 @@ class MediaSender:
                     guard, self._url(notifier), self._headers(notifier, notification, body, now), body, limit_s
                 )
             case Medium.SLACK:
-                body = webhook.encoded({"text": text(notification.report)})
+                body = webhook.encoded({"text": for_slack(text(notification.report))})
                 webhook.post(guard, self._url(notifier), {}, body, limit_s)
             case Medium.EMAIL:
                 if notifier.mail is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import os
 import socket
@@ -24,6 +25,7 @@ from holdfast.domain.notifications.notification import Notification, OutcomeRepo
 from holdfast.domain.notifier import Mail, MailSecurity, Medium, Notifier, Secret
 from holdfast.domain.record import evolve
 from holdfast.notify.guard import Deadline, Guard
+from holdfast.notify.mail import message_of
 from holdfast.notify.sender import MediaSender, Permissions
 from holdfast.notify.trouble import Undelivered
 from holdfast.notify.webhook import signing_key
@@ -217,6 +219,36 @@ def test_slack_and_those_like_it_get_a_text(receiver: Receiver) -> None:
     [got] = receiver.received
     assert (got.path, [*json.loads(got.body)]) == ("/services/T/B/x", ["text"])
     assert json.loads(got.body)["text"].startswith("job train failed: exit code 3: ValueError: no such key\n")
+
+
+CALLING = "<!channel> @everyone, see <https://evil.example|the report> [here](https://evil.example) & vector<int>"
+CALLED = evolve(TOLD, report=evolve(FAILED, failure=f"exit code 3: {CALLING}"))
+
+
+def test_what_a_program_wrote_is_no_markup_for_slack_and_those_like_it(receiver: Receiver) -> None:
+    notifier = Notifier("ops", Medium.SLACK, url=f"{receiver.url}/in")
+    assert sender().send(notifier, CALLED, now()) == Sent()
+    shown = json.loads(receiver.received[0].body)["text"]
+    assert [mark for mark in ("<", ">", "@everyone", "](") if mark in shown] == []
+    assert "&lt;https://evil.example|the report&gt;" in shown
+    assert html.unescape(shown).replace("\u200b", "").startswith(f"job train failed: exit code 3: {CALLING}\n")
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")  # Apprise imports it
+@pytest.mark.parametrize("scheme", ["mmost://127.0.0.1:{}/supersecrettoken", "json://127.0.0.1:{}"])
+def test_what_a_program_wrote_is_no_markup_for_apprise(receiver: Receiver, scheme: str) -> None:
+    notifier = Notifier("ops", Medium.APPRISE, secret_url=Secret(env="HOLDFAST_SECRET_URL"), timeout_s=4.0)
+    assert sender(HOLDFAST_SECRET_URL=scheme.format(receiver.port)).send(notifier, CALLED, now()) == Sent()
+    shown = json.dumps(json.loads(receiver.received[0].body), ensure_ascii=False)
+    assert [mark for mark in ("<!", "<h", "<i", "@everyone", "](") if mark in shown] == []
+    assert CALLING in shown.replace("\u200b", "")
+
+
+def test_what_a_program_wrote_adds_no_header_to_a_mail() -> None:
+    report = evolve(FAILED, failure="x\r\nBcc: all@example.com\n\n<b>", reason="\rTo: all@example.com")
+    mail = Mail("mail.example", "from@example.com", ("to@example.com",))
+    message = message_of(evolve(TOLD, report=report), mail)
+    assert (message["Bcc"], message["To"], message.get_content_type()) == (None, "to@example.com", "text/plain")
 
 
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")  # Apprise imports it
