@@ -66,6 +66,29 @@ def test_what_keeps_a_server_from_starting_in_the_background_is_told_as_in_the_f
     assert not (shell.folder / "data" / "server.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HOLDFAST_NOTIFY_ALLOW", "nonsense"), ("HOLDFAST_TLS_CERT", "/nosuch"), ("HOLDFAST_DOORS", "nosuch")],
+)
+def test_a_setting_that_keeps_a_server_from_starting_in_the_background_is_named(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    front, back = shell.run("up", "--port", "0"), shell.run("up", "--daemon", "--port", "0")
+    assert (back.code, back.err) == (front.code, front.err)
+    assert "HOLDFAST_" in back.err
+    assert "server.log" not in back.err
+
+
+def test_what_a_server_warns_of_while_it_starts_in_the_background_is_told(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_ARMADA_CONFIG", "/nosuch")
+    up = shell.run("up", "--daemon", "--port", "0")
+    assert "warning: /nosuch cannot be read: No such file or directory" in up.err
+    assert "holdfast is up at" in up.err
+
+
 def test_a_server_that_is_named_by_its_address_is_not_stopped(shell: Shell) -> None:
     said = Shell(shell.folder, {"HOLDFAST_URL": "http://127.0.0.1:1"}).run("down")
     assert said.code == 4

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import select
 import signal
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.settings import read_settings
-from holdfast.errors import HoldfastError, Internal, Refused, Unavailable, all_errors
+from holdfast.errors import HoldfastError, Internal, Problem, Refused, Unavailable, all_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.app.data.datadir import ServerAddress
     from holdfast.app.server import Started
@@ -32,8 +33,18 @@ def log_of(directory: Path) -> Path:
     return directory / "server.log"
 
 
-def detach(log: Path, serve: Callable[[Started], None]) -> tuple[str, Mapping[str, str]]:
-    """Run a server as a process of its own; returns its URL and the addresses of its doors once it answers.
+class Detached(NamedTuple):
+    """A server in the background that answers."""
+
+    url: str
+    doors: Mapping[str, str]
+    """The addresses of its doors, by their names."""
+    warnings: Sequence[str]
+    """What it logged while it started."""
+
+
+def detach(log: Path, serve: Callable[[Started], None]) -> Detached:
+    """Run a server as a process of its own; returns where it is reached once it answers.
 
     Args:
         log: Where its output goes; appended to.
@@ -62,15 +73,35 @@ def _become_a_daemon(log: Path, writer: int, serve: Callable[[Started], None]) -
         if os.fork():
             os._exit(0)  # whoever is no leader of a session never gets a terminal again
         _redirect(log)
-        serve(lambda url, doors: _tell(writer, {"url": url, "doors": dict(doors)}))
+        warnings = _Warnings()
+        logging.getLogger().addHandler(warnings)
+
+        def started(url: str, doors: Mapping[str, str]) -> None:
+            logging.getLogger().removeHandler(warnings)
+            _tell(writer, {"url": url, "doors": dict(doors), "warnings": warnings.lines})
+
+        serve(started)
         code = 0
     except HoldfastError as error:
-        _tell(writer, {"code": error.code, "message": error.message, "hint": error.hint or ""})
+        problems = [[one.path, one.message, one.allowed, one.hint, one.line] for one in error.problems]
+        told = {"code": error.code, "message": error.message, "hint": error.hint, "problems": problems}
+        _tell(writer, told)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the person who waits must be told
         _tell(writer, {"message": f"{type(error).__name__}: {error}"})
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
         os._exit(code)
+
+
+class _Warnings(logging.Handler):
+    """Keeps what is logged as a warning or worse."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
 
 
 def _redirect(log: Path) -> None:
@@ -93,7 +124,7 @@ def _tell(writer: int, what: dict[str, Any]) -> None:
         os.close(writer)
 
 
-def _read(answer: str, log: Path) -> tuple[str, Mapping[str, str]]:
+def _read(answer: str, log: Path) -> Detached:
     """Return where a new server said that it is reached.
 
     Raises:
@@ -101,9 +132,14 @@ def _read(answer: str, log: Path) -> tuple[str, Mapping[str, str]]:
     """
     told: dict[str, Any] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
     if "url" in told:
-        return told["url"], told["doors"]
-    kind = next((one for one in all_errors() if one.code == told.get("code")), Internal)
-    raise kind(told["message"], hint=told.get("hint") or f"see {log}")
+        return Detached(told["url"], told["doors"], told["warnings"])
+    kind = next((one for one in all_errors() if one.code == told.get("code")), None)
+    if kind is None:
+        raise Internal(told["message"], hint=f"see {log}")
+    problems = [
+        Problem(path, message, tuple(allowed), hint, line) for path, message, allowed, hint, line in told["problems"]
+    ]
+    raise kind(told["message"], problems=problems, hint=told["hint"])
 
 
 def stop(timeout_s: float) -> tuple[ServerAddress, int] | None:

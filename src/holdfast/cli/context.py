@@ -109,8 +109,10 @@ class Cli:
             from holdfast.app.data.datadir import DataDir
 
             log = log_of(DataDir(settings.data).path)
-            url, doors = detach(log, lambda started: start(started=started))
-            tell(url, doors, f"log: {log}; holdfast down stops it")
+            server = detach(log, lambda started: start(started=started))
+            for warning in server.warnings:
+                self.say(f"warning: {warning}")
+            tell(server.url, server.doors, f"log: {log}; holdfast down stops it")
         else:
             start(started=partial(tell, end="Ctrl-C stops it"))
 
