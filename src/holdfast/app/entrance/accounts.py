@@ -18,9 +18,12 @@ from holdfast.domain.record import evolve
 from holdfast.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 _OVERFLOW = Path("/proc/sys/kernel/overflowuid")
+_FIRST_PERSON = 1000
+"""Numbers below are those of services, on all common distributions."""
+_NO_SHELLS = ("/nologin", "/false")
 
 
 def account() -> Principal:
@@ -66,6 +69,12 @@ def named(name: str, table: Mapping[str, str] = MappingProxyType({})) -> Princip
     except (KeyError, ValueError):
         return None
     return evolve(principal_of(uid), name=name)
+
+
+def other_people() -> Sequence[str]:
+    """Name the accounts of people on this machine, beside the one that runs this process."""
+    found = (one for one in pwd.getpwall() if _FIRST_PERSON <= one.pw_uid < _overflow() and one.pw_uid != os.geteuid())
+    return [one.pw_name for one in found if not one.pw_shell.endswith(_NO_SHELLS)]
 
 
 def is_group(name: str) -> bool:

@@ -7,6 +7,7 @@ import base64
 import binascii
 import hmac
 import ipaddress
+import logging
 import secrets
 import sys
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from starlette.datastructures import Headers
 
 from holdfast.api.http.serving.gates import PRINCIPAL, HostGate, WrongTokens
 from holdfast.app.entrance import network
+from holdfast.app.entrance.accounts import other_people
 from holdfast.domain.access import Principal, Via
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import InvalidSetting, Problem, Unauthenticated, Unavailable
@@ -44,6 +46,7 @@ _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host
 HIGHEST_PORT = 65_535
 _ID_BYTES = 8
 _LISTEN = "HOLDFAST_ARMADA_LISTEN"
+_log = logging.getLogger(__name__)
 
 
 class Visitors(Struct, frozen=True):
@@ -250,6 +253,10 @@ def _anonymous(settings: Settings, entrance: Entrance) -> Principal | None:
     if name == ROOT:
         problem = Problem("HOLDFAST_DOOR_ANONYMOUS", "cannot be root", hint="name a user, and give it a role in access")
         raise InvalidSetting(problems=[problem])
+    if people := other_people():
+        _log.warning(
+            "HOLDFAST_DOOR_ANONYMOUS: every account of this machine is %s at the doors, such as %s", name, people[0]
+        )
     if name == entrance.owner.name:
         return evolve(entrance.owner, via=Via.DOOR)
     return Principal(name, via=Via.DOOR)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import subprocess
 import sys
 import time
@@ -45,9 +47,13 @@ class Pythons:
         return known[1]
 
     def _asked(self, uid: int | None) -> str | None:
-        as_whom: dict[str, Any] = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+        as_whom: dict[str, Any] = {}
         whose = "" if uid is None else f" as account {uid}"
         try:
+            if uid is not None:
+                account = pwd.getpwuid(uid)
+                groups = os.getgrouplist(account.pw_name, account.pw_gid)
+                as_whom = {"user": uid, "group": account.pw_gid, "extra_groups": groups}
             found = subprocess.run(  # noqa: S603 - what the operator set
                 [self.python, "-I", str(RUNNER), "--check"],
                 capture_output=True,
@@ -59,6 +65,8 @@ class Pythons:
                 env={},
                 **as_whom,
             )
+        except KeyError:
+            return f"there is no account with the number {uid}"
         except (OSError, subprocess.SubprocessError) as error:
             return f"{self.python} cannot be run{whose}: {error}"
         if found.returncode == 0:
