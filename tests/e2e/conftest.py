@@ -26,8 +26,8 @@ ENDED = frozenset({"Succeeded", "Failed", "Cancelled", "Held"})
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Have long tests, and those that say so, begin servers and commands as people do."""
-    Server.forks = not any(item.get_closest_marker(name) for name in ("slow", "as_people_do"))
+    """Have tests that say so begin servers and commands as people do."""
+    Server.forks = item.get_closest_marker("as_people_do") is None
 
 
 class Holdfast:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.jobset_stage import OVER, PATIENCE_S, STOPPED, group, job_spec, jobset, program
+from tests.e2e.jobset_stage import OVER, PATIENCE_S, STOPPED, Stage, group, job_spec, jobset, program
 from tests.e2e.server import wait_until
-from tests.e2e.warm import WarmStage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +42,7 @@ LINGER_S = 0.4
 class Restarting:
     """One job set that is to restart ten times, and the ledger of its programs."""
 
-    def __init__(self, stage: WarmStage, name: str, strategy: str, linger_s: float) -> None:
+    def __init__(self, stage: Stage, name: str, strategy: str, linger_s: float) -> None:
         self.stage = stage
         self.name = name
         self.strategy = strategy
@@ -84,7 +83,7 @@ class Restarting:
 class Story:
     """Servers that come and go."""
 
-    def __init__(self, stage: WarmStage) -> None:
+    def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.dice = random.Random(SEED)  # noqa: S311 - to be repeatable
         self.pause = threading.Event()
@@ -109,10 +108,10 @@ class Story:
             self.pause.wait(self.dice.uniform(0.0, AROUND_S))
         else:
             self.watch(one, attempt)
-        self.stage.kill()
+        self.stage.end()
         self.pause.wait(SETTLES_S)
         between = self.decided(one) == attempt and not one.begun(attempt + 1)
-        self.stage.fork()
+        self.stage.spawn()
         return between
 
     def watch(self, one: Restarting, attempt: int) -> None:
@@ -123,11 +122,11 @@ class Story:
 
 
 def test_twenty_kills_between_decision_and_action_restart_sets_exactly_once_each(tmp_path: Path) -> None:
-    stage = WarmStage(tmp_path)
+    stage = Stage(tmp_path)
     eager = Restarting(stage, "eager", "Recreate", 0.05)
     patient = Restarting(stage, "patient", "BlockingRecreate", LINGER_S)
     try:
-        stage.fork()
+        stage.spawn()
         wait_until(stage.serves, "a server that serves")
         story = Story(stage)
         eager.create()
@@ -151,7 +150,7 @@ IN_PLACE = {"backoffLimit": 2**31 - 1, "podReplacementPolicy": "Failed"}
 
 def test_ten_kills_around_programs_that_start_again_in_their_pods_count_each_once(tmp_path: Path) -> None:
     """Of a set that restarts in place, and of a Job whose programs do one by one, with no restart to spare."""
-    stage = WarmStage(tmp_path)
+    stage = Stage(tmp_path)
     dice, pause = random.Random(SEED), threading.Event()  # noqa: S311 - to be repeatable
     gang, lone = stage.ledger(), stage.ledger()
     fails = f'{AGAIN}; {TOGETHER}; await "fail$n"; leave 1'
@@ -160,7 +159,7 @@ def test_ten_kills_around_programs_that_start_again_in_their_pods_count_each_onc
     again = job_spec(program(lone, {"*": f'{AGAIN}; await "fail$n"; leave 1'}), restart="OnFailure")
     plain = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "plain"}}
     try:
-        stage.fork()
+        stage.spawn()
         wait_until(stage.serves, "a server that serves")
         with stage.client() as api:
             api.create_job_set(jobset("train", jobs, failurePolicy=policy))
@@ -171,8 +170,8 @@ def test_ten_kills_around_programs_that_start_again_in_their_pods_count_each_onc
             gang.say(f"fail{number}")
             lone.say(f"fail{number}")
             pause.wait(dice.uniform(0.0, AROUND_S))
-            stage.kill()
-            stage.fork()
+            stage.end()
+            stage.spawn()
         wait_until(stage.serves, "a server that is left alone")
         with stage.client() as stage.api:
             view = stage.ended("train")

@@ -58,8 +58,8 @@ def test_a_world_that_once_broke_a_promise_keeps_it(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("first", range(10_001, 12_001, MANY))
-def test_everything_that_was_promised_holds_in_two_thousand_more_worlds(first: int) -> None:
+@pytest.mark.parametrize("first", range(10_001, 11_201, MANY))
+def test_everything_that_was_promised_holds_in_many_more_worlds(first: int) -> None:
     broken = {report.replay: report.message for report in map(simulate, range(first, first + MANY)) if report.broken}
     assert broken == {}
 
@@ -86,10 +86,15 @@ def test_worlds_see_every_kind_of_fault_and_much_work() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_every_fault_strikes_everything_that_it_can_strike() -> None:
+def test_every_fault_strikes_everything_that_it_can_strike_and_no_promise_is_broken() -> None:
     reached: Counter[tuple[str, str, str]] = Counter()
+    broken = {}
     for seed in range(20_001, 20_801):
-        reached.update(simulate(seed).reached)
+        report = simulate(seed)
+        reached.update(report.reached)
+        if report.broken:
+            broken[report.replay] = report.message
+    assert broken == {}
     everywhere = {fault for fault, kind, state in reached if (kind, state) == ("job", JobState.QUEUED)}
     missing = [
         (fault, *column)
