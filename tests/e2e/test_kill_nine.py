@@ -166,9 +166,10 @@ def test_twenty_kills_lose_no_job_and_run_none_twice(tmp_path: Path, seed: int) 
     story = Story(tmp_path, seed)
     waiting = [(range(first, first + BATCH), f"batch {first}") for first in range(0, JOBS, BATCH)]
     try:
-        for _ in range(KILLS):
+        kills = 0
+        while kills < KILLS or waiting:  # on a busy machine a server may be killed before it takes a batch
             story.live(waiting)
-        assert not waiting
+            kills += 1
         jobs = story.finish()
     finally:
         story.server.clean_up()
