@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.fluster import Entrypoint, FlusterClient, cluster_pb2
-from tests.e2e.fluster_stage import FlusterServer, fluster
+from tests.e2e.fluster_stage import Connected, FlusterServer, fluster, launch
 from tests.e2e.server import wait_until
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["fluster"]
+TRUE = "#!/bin/sh\ntrue\n"
 SMALL = cluster_pb2.ResourceSpec(cpu=0, memory="256m")
 PROGRAMS = """
 def serves():
@@ -112,3 +113,18 @@ def test_a_child_finds_what_its_sibling_serves_by_its_own_token_and_may_do_nothi
         ended = client.wait(top, timeout=120)
         assert ended.state == cluster_pb2.JOB_STATE_SUCCEEDED, ended.error
         assert client.result(top) == ("pong", ["not_found"] * 3, ["top/model"])
+
+
+def test_the_own_token_of_a_job_takes_no_name_that_is_not_below_it(fluster: FlusterServer, tmp_path: Path) -> None:
+    door, shown = fluster.open(), tmp_path / "token"
+    door(
+        "LaunchJob",
+        launch("a", f'#!/bin/sh\nprintf %s "$HOLDFAST_TOKEN" > {shown}.new; mv {shown}.new {shown}\nsleep 1000\n'),
+    )
+    wait_until(shown.exists, "its token is written")
+    own = Connected(fluster, shown.read_text())
+    refused = own.refused("LaunchJob", launch("shared", TRUE))
+    assert (refused.code, "name it a/shared" in refused.message) == ("permission_denied", True)
+    assert own.refused("LaunchJob", launch("b/shared", TRUE)).code == "permission_denied"
+    assert own("LaunchJob", launch("a/shared", TRUE)).job_id == "a/shared"
+    assert door("LaunchJob", launch("shared", TRUE)).job_id == "shared"

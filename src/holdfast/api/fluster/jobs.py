@@ -11,7 +11,7 @@ from holdfast.api.fluster._generated import cluster
 from holdfast.api.fluster.calls import CALLS, CONTROLLER
 from holdfast.domain.job import JobState
 from holdfast.domain.record import evolve
-from holdfast.errors import Problem
+from holdfast.errors import Forbidden, Problem
 from holdfast.service.manifests.fluster import SYSTEM, external_name, told_status, written_launch
 from holdfast.service.manifests.fluster_calls import Along
 from holdfast.service.operations.batches import JobBatches
@@ -41,6 +41,10 @@ def launch_job(asked: Rpc, sent: cluster.Controller.LaunchJobRequest) -> Future[
     known = launches.known
     along = Along(asked.caller.principal, asked.backend.blobs, asked.backend.calls)
     name, written = written_launch(plain(sent), known.catalogue(), known.nodes(), along)
+    limit = asked.caller.principal.limit
+    if limit is not None and limit.below and not written.spec.group:
+        message = f"the token of job {limit.below!r} may not launch a job {name!r} that is not below that"
+        raise Forbidden(message, hint=f"name it {limit.below}/{name}")
     external = external_name(name, asked.caller, sent.SerializeToString(deterministic=True))
     if written.spec.group:
         external = evolve(external, parent=f"{SYSTEM}/{written.spec.group}")
