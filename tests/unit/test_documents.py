@@ -8,6 +8,7 @@ import time
 import pytest
 
 from holdfast.dialects.documents import read_documents
+from holdfast.dialects.reading import Fields
 from holdfast.dialects.scalars import Ambiguous
 from holdfast.errors import InvalidManifest, Problem
 
@@ -54,6 +55,23 @@ def test_a_json_document_over_several_lines_knows_the_line_of_every_field() -> N
 def test_a_number_beyond_all_bounds_is_kept_as_it_was_written(text: str) -> None:
     (read,) = read_documents(text)
     assert isinstance(read.value["a"], Ambiguous)
+
+
+@pytest.mark.parametrize("number", [1e-5, 1e17, -2.5e-7, 1e5])
+def test_a_number_of_json_is_a_number_however_it_is_written(number: float) -> None:
+    (read,) = read_documents(json.dumps({"a": number, "b": [number]}))
+    assert read.value == {"a": number, "b": [number]}
+    (short,) = read_documents('{"a": 1e5}')
+    assert short.value == {"a": 100_000.0}
+
+
+def test_a_number_where_text_is_needed_is_shown_as_it_can_be_quoted() -> None:
+    (read,) = read_documents("name: x\ncommand: [env]\nenv: {A: 0.00001}\n")
+    problems: list[Problem] = []
+    Fields(read.value, "", problems).mapping("env", most=1)
+    assert [str(problem) for problem in problems] == [
+        'env.A: must be text, not a number 0.00001; hint: quote it: "0.00001"'
+    ]
 
 
 @pytest.mark.parametrize("text", ['{"a": b}', '{"a": 1} # why\n', '{"a": 1}\n---\n{"a": 2}\n---\na: 3\n'])

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from holdfast.dialects.scalars import read_plain
+from holdfast.dialects.scalars import read_json_number
 from holdfast.dialects.yaml_text import read_yaml
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.errors import InvalidManifest, Problem
@@ -261,4 +261,4 @@ def _no_constant(constant: str) -> object:
     raise ValueError(msg)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=read_plain)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=read_json_number)

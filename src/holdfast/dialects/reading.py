@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import re2
 
-from holdfast.dialects.scalars import Ambiguous
+from holdfast.dialects.scalars import Ambiguous, write_number
 from holdfast.domain.suggestion import closest
 from holdfast.domain.units import parse_cpu, parse_duration, parse_memory
 from holdfast.errors import Problem
@@ -53,7 +53,7 @@ def kind_of(value: object) -> str:
 
 def shown(value: object) -> str:
     """Quote a value for a message, shortened."""
-    text = repr(str(value)) if isinstance(value, str) else repr(value)
+    text = repr(str(value)) if isinstance(value, str) else _bare(value) if isinstance(value, float) else repr(value)
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 3]}..."
 
 
@@ -323,7 +323,7 @@ class Fields:
 def _bare(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value)[:60]
+    return write_number(value) if isinstance(value, float) else str(value)[:60]
 
 
 def _exactly(bound: float) -> str:

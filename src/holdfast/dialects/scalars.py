@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Self
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -23,7 +24,10 @@ _TRUE = frozenset({"true", "True", "TRUE"})
 _FALSE = frozenset({"false", "False", "FALSE"})
 _OLD_BOOLEANS = frozenset({"yes", "no", "on", "off"})
 _SPECIAL_FLOATS = frozenset({".inf", "-.inf", "+.inf", ".nan"})
+_INFINITE = "an infinite number"
 _MOST_DIGITS = 40
+_MOST_ZEROS = 20
+"""In a number that is written without an exponent."""
 
 
 class Ambiguous(str):
@@ -48,6 +52,21 @@ def read_plain(text: str) -> object:
     return text
 
 
+def read_json_number(text: str) -> object:
+    """Read a number of JSON that is no whole one: there is one way to read it, unless it is beyond all bounds."""
+    number = float(text)
+    return number if math.isfinite(number) else Ambiguous(text, _INFINITE)
+
+
+def write_number(number: float) -> str:
+    """Write a number for a program: as Python does, but very small and large ones without an exponent, too."""
+    text = repr(number)
+    if "e" not in text or abs(math.log10(abs(number))) > _MOST_ZEROS:
+        return text
+    plain = f"{Decimal(text):f}"
+    return plain if "." in plain else f"{plain}.0"
+
+
 def _read_word(text: str) -> object:
     if text in _NULLS:
         return None
@@ -67,7 +86,7 @@ def _read_number(text: str) -> object:
         return Ambiguous(text, kind)
     if _FLOAT.fullmatch(text):
         number = float(text)
-        return number if math.isfinite(number) else Ambiguous(text, "an infinite number")
+        return number if math.isfinite(number) else Ambiguous(text, _INFINITE)
     if _HEX.fullmatch(text) and len(text) <= _MOST_DIGITS:
         return int(text, 16)
     return text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.dialects.native.envelope import read_job_name
 from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
+from holdfast.dialects.scalars import write_number
 from holdfast.domain.policy.model import UnknownEnd
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.array.model import INDEX, LINE, MOST_TASKS, ArraySpec, Axis, Indexes, task_name
@@ -176,7 +177,7 @@ def _values_of(matrix: Fields, at: str, value: object) -> Sequence[str]:
     if isinstance(value, bool):
         return [str(value).lower()]
     if isinstance(value, int | float):
-        return [repr(value)]
+        return [write_number(value)]
     if not matrix.check_text(at, value):
         return []
     match = _SPAN.fullmatch(str(value))
