@@ -13,7 +13,7 @@ from holdfast.domain.audit import Caller
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
 from holdfast.domain.workloads.jobset.state import Event, JobSet
-from holdfast.errors import InvalidManifest
+from holdfast.errors import Conflict, InvalidManifest
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
 from holdfast.service.jobsets.sets import SetWriter, set_named
@@ -297,3 +297,13 @@ def test_what_is_checked_together_may_wait_for_each_other_but_not_in_a_circle(la
         rehearsal.check(BY, ring, verb=Verb.CREATE)
     (problem,) = caught.value.problems
     assert (problem.path, problem.message) == (f"items[0].{AT}", "waits for itself by way of others: one -> two -> one")
+
+
+def test_sets_that_are_checked_together_have_no_job_of_one_name(lab: WaitingSets) -> None:
+    rehearsal = Rehearsal(backend_of(lab.store, lab.clock, Numbers()))
+    job = {"name": "job", "command": ["true"]}
+    sets = [manifest("x", replicatedJobs=[group("y-z")]), manifest("x-y", replicatedJobs=[group("z")])]
+    for verb in (Verb.CREATE, Verb.APPLY):
+        with pytest.raises(Conflict, match="job set 'x-y' would have a job 'x-y-z-0', and so has job set 'x'"):
+            rehearsal.check(BY, [*sets, job], verb=verb)
+    assert len(rehearsal.check(BY, [sets[0], manifest("x-y", replicatedJobs=[group("w")]), job], verb=Verb.CREATE)) == 3

@@ -21,9 +21,9 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms.kinds import JOB_SET, KINDS
-from holdfast.domain.workloads.jobset.model import JobSetSpec
+from holdfast.domain.workloads.jobset.model import JobSetSpec, clash, job_name
 from holdfast.domain.workloads.spec import JobSpec
-from holdfast.errors import HoldfastError, NotFound, Problem
+from holdfast.errors import Conflict, HoldfastError, NotFound, Problem
 from holdfast.service.access.asking import asks
 from holdfast.service.admission.dependencies import DependencyResolver, SubmissionItem
 from holdfast.service.admission.many import problems_of
@@ -104,6 +104,19 @@ class _Trial:
     lenient: bool
     owners: dict[int, SubmissionItem] = field(default_factory=dict)
     """Work that is made of jobs, by its place, also what is refused: others may wait for it."""
+    jobs: dict[str, str] = field(default_factory=dict)
+    """Job sets by the names of the first jobs of their replicated jobs."""
+
+    def take_jobs(self, spec: JobSetSpec) -> None:
+        """Check that no other job set checked before has jobs of the same names.
+
+        Raises:
+            Conflict: One has.
+        """
+        for name in (job_name(spec.name, group.name, 0) for group in spec.replicated_jobs if group.replicas):
+            there = self.jobs.setdefault(name, spec.name)
+            if there != spec.name:
+                raise Conflict(clash(name, spec.name, there), hint="rename one of its replicated jobs")
 
 
 def _entry_of(kind: Callable[[Store], Entries[Any]]) -> Check:
@@ -134,6 +147,7 @@ def _set(trial: _Trial, place: int, item: Item) -> Checked:
         else sets.put(item, lenient=trial.lenient, create=trial.create, by=by, dry_run=True)
     )
     if not applied.job_set.id:  # one that is there waits for what it waited for
+        trial.take_jobs(applied.spec)
         trial.owners[place] = SubmissionItem(applied.spec)
     return Checked(applied.spec.name, applied.warnings)
 
