@@ -193,6 +193,24 @@ def test_what_stops_run_stops_its_job(served: Shell) -> None:
     assert served.run("get", "job", "stopped", "-o", "json").json["state"] == "Cancelled"
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_what_stops_run_stops_its_array_with_a_server_and_without(
+    shell: Shell, request: pytest.FixtureRequest, number: int, code: int
+) -> None:
+    for place, name in ((shell, "alone"), (request.getfixturevalue("served"), f"stopped-{code}")):
+        with place.start("run", "--name", name, "--array", "0-3", "--cpus", "0.1", "--", "sleep", "60") as process:
+            assert process.stderr is not None
+            assert "has 4 tasks" in process.stderr.readline()
+            os.killpg(process.pid, number)
+            if number == signal.SIGINT:
+                assert f"array {name} is still running; press Ctrl-C again" in process.stderr.readline()
+                os.killpg(process.pid, number)
+            process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == code
+        view = place.run("get", "array", name, "-o", "json").json
+        assert (view["state"], view["cancelled"]) == ("Cancelled", 4)
+
+
 @pytest.mark.slow
 def test_a_server_that_goes_away_leaves_the_name_of_the_job_that_goes_on(shell: Shell) -> None:
     program = "echo up; while ! test -e over; do sleep 0.05; done; exit 0"

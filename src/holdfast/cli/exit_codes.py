@@ -35,7 +35,7 @@ MEANINGS: dict[int, str] = {
     NOT_EXECUTABLE: "`run`: the program was found but could not be started.",
     NO_SUCH_PROGRAM: "`run`: the program was not found.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
-    TERMINATED: "`run`: ended by SIGTERM, which cancels its job.",
+    TERMINATED: "`run`: ended by SIGTERM, which cancels its job or array.",
 }
 """For the documentation; ``run`` otherwise ends with the job's own exit code, 128 + N for signal N."""
 

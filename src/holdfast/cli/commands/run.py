@@ -170,7 +170,8 @@ def run(options: RunOptions, cli: Cli) -> int:
     """Run one job and follow its log.
 
     No server is needed: with none running, the job runs from the data directory in this process. The exit code is the
-    job's own; 128 + N when signal N ended it, 75 when it is held. Ctrl-C asks first; a second Ctrl-C cancels the job.
+    job's own; 128 + N when signal N ended it, 75 when it is held. Ctrl-C asks first; a second Ctrl-C cancels the job
+    or array.
     """
     flags = Flags()
     secrets = secret_values(options.secret_env, cli.environ, flags)
@@ -185,7 +186,7 @@ def run(options: RunOptions, cli: Cli) -> int:
             cli.stdout.write(f"{job.id}\n")
             cli.note_unserved()
             return exit_codes.OK
-        with Interrupts(cli.say, job.id) as interrupts:
+        with Interrupts(cli.say, f"job {job.id}") as interrupts:
             try:
                 ended = _follow(client, job.id, interrupts, cli)
             except Unavailable:
@@ -195,15 +196,18 @@ def run(options: RunOptions, cli: Cli) -> int:
 
 
 def _run_array(client: Client, manifest: dict[str, Any], cli: Cli, *, detach: bool) -> int:
-    """Submit an array and tell how far it is until it has ended; Ctrl-C leaves it as it is."""
+    """Submit an array and tell how far it is until it has ended; Ctrl-C and SIGTERM are as for a job."""
     array = client.submit_array(manifest)
     if detach:
         cli.stdout.write(f"{array.name}\n")
         cli.note_unserved()
         return exit_codes.OK
-    cli.say(f"array {array.name} has {array.total} tasks; to look at one: holdfast logs {array.name} --index I")
-    ended = watch_array(client, array.id, cli)
+    with Interrupts(cli.say, f"array {array.name}") as interrupts:
+        cli.say(f"array {array.name} has {array.total} tasks; to look at one: holdfast logs {array.name} --index I")
+        ended = watch_array(client, array.id, interrupts, cli)
     cli.say(f"{ended.name} {ended.state.lower()}: {ended.reason}")
+    if interrupts.exit_code is not None:
+        return interrupts.exit_code
     return exit_codes.OK if ended.state == "Succeeded" else exit_codes.FAILED
 
 

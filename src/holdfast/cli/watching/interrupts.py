@@ -1,6 +1,6 @@
-"""What Ctrl-C means while a job is followed: asked once, cancelled on the second, left on the third.
+"""What Ctrl-C means while a job or an array is followed: asked once, cancelled on the second, left on the third.
 
-SIGTERM, which nobody can answer, cancels at once, and leaves on the second: what stops ``run`` stops its job.
+SIGTERM, which nobody can answer, cancels at once, and leaves on the second: what stops ``run`` stops its work.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _ASK, _CANCEL = 1, 2
 class Interrupts:
     """Counts Ctrl-C while the context is open, instead of raising ``KeyboardInterrupt``."""
 
-    def __init__(self, say: Callable[[str], None], job: str) -> None:
-        """Remember whom to tell and about which job; nothing is caught before the context opens."""
+    def __init__(self, say: Callable[[str], None], work: str) -> None:
+        """Remember whom to tell and about what, such as ``job ID``; nothing is caught before the context opens."""
         self._say = say
-        self._job = job
+        self._work = work
         self._pressed = 0
         self._cancelled = False
         self._terminated = False
@@ -46,18 +46,18 @@ class Interrupts:
 
     @property
     def exit_code(self) -> int | None:
-        """What the command ends with once the job was cancelled from here; ``None`` while it was not."""
+        """What the command ends with once the work was cancelled from here; ``None`` while it was not."""
         if not self._cancelled:
             return None
         return exit_codes.TERMINATED if self._terminated else exit_codes.INTERRUPTED
 
     @property
     def reason(self) -> str:
-        """Why the job is cancelled."""
+        """Why the work is cancelled."""
         return "SIGTERM" if self._terminated else "Ctrl-C"
 
     def wants_cancel(self) -> bool:
-        """Whether the job is to be cancelled now; true once."""
+        """Whether the work is to be cancelled now; true once."""
         if self._pressed < _CANCEL or self._cancelled:
             return False
         self._cancelled = True
@@ -66,9 +66,9 @@ class Interrupts:
     def _press(self) -> None:
         self._pressed += 1
         if self._pressed == _ASK:
-            self._say(f"job {self._job} is still running; press Ctrl-C again to cancel it")
+            self._say(f"{self._work} is still running; press Ctrl-C again to cancel it")
         elif self._pressed == _CANCEL:
-            self._say(f"cancelling job {self._job}; press Ctrl-C once more to leave without waiting for its end")
+            self._say(f"cancelling {self._work}; press Ctrl-C once more to leave without waiting for its end")
         else:
             raise KeyboardInterrupt
 
@@ -77,4 +77,4 @@ class Interrupts:
             raise KeyboardInterrupt
         self._terminated = True
         self._pressed = max(self._pressed, _CANCEL)
-        self._say(f"cancelling job {self._job}")
+        self._say(f"cancelling {self._work}")
