@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.api.budget import MemoryBudget
 from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.connect.serving import JSON, PROTO, read, written
@@ -91,7 +92,7 @@ def opened(backend: Backend) -> FlusterDoor:
     async def caller(_: object) -> Caller:
         raise AssertionError
 
-    return FlusterDoor(backend, caller, lambda: None, lambda: None, Own("here:1", 60.0))
+    return FlusterDoor(backend, caller, lambda: None, lambda: None, MemoryBudget(), Own("here:1", 60.0))
 
 
 @given(st.sampled_from(sorted(CALLS.methods)), st.integers(0, 2**32), st.sampled_from([PROTO, JSON]))
@@ -100,7 +101,9 @@ def test_no_message_is_answered_so_that_it_is_sent_again(door: FlusterDoor, path
     method = CALLS.methods[path]
     if method.call is None:
         return
-    sent = read(method.sent, kind, written(Sender(seed).fill(method.sent()), kind))
+    share = MemoryBudget().share()
+    share.body = written(Sender(seed).fill(method.sent()), kind)
+    sent = read(method.sent, kind, share)
     refused = None
     try:
         found = method.call(Rpc(door.setup.backend, Caller(WHO, 0.0), door), sent)
@@ -114,9 +117,10 @@ def test_no_message_is_answered_so_that_it_is_sent_again(door: FlusterDoor, path
 @given(st.binary(max_size=200), st.sampled_from(sorted(CALLS.methods)), st.sampled_from([PROTO, JSON]))
 @settings(max_examples=300, deadline=None)
 def test_bytes_that_are_no_message_are_refused_as_what_they_are(body: bytes, path: str, kind: str) -> None:
-    refused = None
+    refused, share = None, MemoryBudget().share()
+    share.body = body
     try:
-        read(CALLS.methods[path].sent, kind, body)
+        read(CALLS.methods[path].sent, kind, share)
     except Rejected as error:
         refused = error
     assert refused is None or (refused.code is Code.INVALID_ARGUMENT and refused.message.encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from holdfast.api.budget import MemoryBudget
 from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.refusals import Rejected
 from holdfast.api.connect.serving import rejected
@@ -68,7 +69,7 @@ class IrisLab(Lab):
         self.printed = Printed()
         self.backend = Backend(self.store, self.clock, SortableIds(), self.printed, OWNER)
         place = IrisSettings(TaskServer("http://here:1", "/usr/bin/python3"), AGAIN_S)
-        self.door = IrisDoor(self.backend, _nobody, lambda: None, lambda: None, place)
+        self.door = IrisDoor(self.backend, _nobody, lambda: None, lambda: None, MemoryBudget(), place)
 
     def __call__(self, name: str, sent: Message | None = None, service: str = CONTROLLER) -> Any:  # noqa: ANN401 - its own type
         """Call a method, and return what is answered.

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import parse_qsl
 
 import grpc
+from starlette.datastructures import Headers
 
 from holdfast.api.armada._generated import status
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.calls import CALLS, STREAMS
+from holdfast.api.armada.received import LARGEST_OF_STREAM
 from holdfast.api.armada.refusals import ArmadaRefusal
 from holdfast.api.armada.routes import matching
 from holdfast.api.armada.written import as_json, dump, read, read_query
+from holdfast.api.budget import AbandonedError, TooLargeError, read_body
 from holdfast.api.connect.calls import Rpc
+from holdfast.api.entries import weight_of_json
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError
 
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 
     from holdfast.api.armada.routes import Route
     from holdfast.api.armada.serving import ArmadaDoor
+    from holdfast.api.budget import MemoryShare
     from holdfast.domain.audit import Caller
     from holdfast.service.listeners import Listeners
 
@@ -90,8 +95,11 @@ class Gateway:
 
         try:
             await self._answer(scope, receive, noting)
-        except _TooLargeError as error:
-            await _refuse(send, ArmadaRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error)), 413)
+        except TooLargeError as error:
+            told = f"grpc: received message larger than max ({error.size} vs. {error.largest})"
+            await _refuse(send, ArmadaRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, told), 413)
+        except AbandonedError:
+            await _refuse(send, ArmadaRefusal(grpc.StatusCode.CANCELLED, "the client has left"))
         except (ArmadaRefusal, HoldfastError) as error:
             await _refuse(send, _rejected(error))
         except Exception:
@@ -117,34 +125,23 @@ class Gateway:
             await _refuse(send, ArmadaRefusal(grpc.StatusCode.UNIMPLEMENTED, f"{route.rpc} is not implemented here"))
             return
         asked = Rpc(self._door.backend, await self._caller(scope))
-        body = await self._body(scope, receive) if route.has_body else b""
-        query = b"" if route.has_body else scope["query_string"]
-        sent = await self._door.run(_message, route, fields, body, query)
-        if key in STREAMS:
+        follows = key in STREAMS
+        with self._door.budget.share() as share:
+            if route.has_body:
+                announced = Headers(scope=scope).get("content-length", "")
+                await read_body(receive, share, LARGEST_OF_STREAM if follows else self._largest, announced)
+            query = b"" if route.has_body else scope["query_string"]
+            sent = await self._door.run(_message, route, fields, share, query)
+            if not follows:
+                await _send(send, 200, await self._door.run(self._whole, route, asked, sent, share))
+        if follows:
             await self._follow(route, asked, sent, receive, send)
-        else:
-            await _send(send, 200, await self._door.run(self._whole, route, asked, sent))
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """Read a body, as far as it may go."""
-        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if announced.isdigit() and int(announced) > self._largest:
-            raise _TooLargeError(announced.decode(), self._largest)
-        body, more = bytearray(), True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ArmadaRefusal(grpc.StatusCode.CANCELLED, "the client has left")
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self._largest:
-                raise _TooLargeError(str(len(body)), self._largest)
-        return bytes(body)
-
-    def _whole(self, route: Route, asked: Rpc, sent: Message) -> bytes:
+    def _whole(self, route: Route, asked: Rpc, sent: Message, share: MemoryShare) -> bytes:
         """Answer what does not go on."""
         method = PROTOCOL.service(route.service).methods_by_name[route.rpc]
-        found = self._door.answer(route.rpc, CALLS[route.service, route.rpc], asked, sent)
+        with share:
+            found = self._door.answer(route.rpc, CALLS[route.service, route.rpc], asked, sent)
         told = [{} if message is None else as_json(message) for message in found]
         return b"".join(_line({"result": one}) for one in told) if method.server_streaming else dump(told[0])
 
@@ -242,20 +239,19 @@ class _Sending:
             await self._send({"type": "http.response.body", "body": text, "more_body": True})
 
 
-class _TooLargeError(Exception):
-    """A body is larger than may be."""
-
-    def __init__(self, size: str, largest: int) -> None:
-        """Say so as gRPC does."""
-        super().__init__(f"grpc: received message larger than max ({size} vs. {largest})")
-
-
-def _message(route: Route, fields: Mapping[str, str], body: bytes, query: bytes) -> Message:
+def _message(route: Route, fields: Mapping[str, str], share: MemoryShare, query: bytes) -> Message:
     """Return what a call was sent.
 
     Raises:
         ArmadaRefusal: It cannot be read.
+        HoldfastError: It takes more memory than there is.
     """
+    with share, share.turn(is_packed=False):
+        share.take(2 * len(share.body) + weight_of_json(share.body))
+        return _read_message(route, fields, bytes(share.body), query)
+
+
+def _read_message(route: Route, fields: Mapping[str, str], body: bytes, query: bytes) -> Message:
     method = PROTOCOL.service(route.service).methods_by_name[route.rpc]
     sent = PROTOCOL.message(method.input_type.full_name)()
     read(body, sent)

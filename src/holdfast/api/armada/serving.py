@@ -13,17 +13,20 @@ from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import grpc
-from google.protobuf.message import DecodeError, Message
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from google.protobuf.message import Message
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
-from holdfast.api.armada import events, jobs, logs, nodes, policies, queues, submissions  # noqa: F401 - each registers its calls
+from holdfast.api.armada import events, health, jobs, logs, nodes, policies, queues, submissions  # noqa: F401 - each registers its calls
 from holdfast.api.armada._generated.pool import PROTOCOL
 from holdfast.api.armada.answering import Answer, GoneError
 from holdfast.api.armada.calls import CALLS, SERVICES, STREAMS
+from holdfast.api.armada.received import LARGEST_MESSAGE, LARGEST_OF_STREAM, Received
 from holdfast.api.armada.refusals import ArmadaRefusal
+from holdfast.api.arrivals import Arrivals
+from holdfast.api.budget import AbandonedError, MemoryBudget
+from holdfast.api.connect import compression
 from holdfast.api.connect.calls import Rpc
-from holdfast.domain.record import Struct
+from holdfast.domain.record import Struct, field
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.service.listeners import Listeners
 
@@ -38,13 +41,13 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-LARGEST_MESSAGE = 16 * 1024 * 1024
-"""Bytes, sent or received."""
 _WORKERS = 8
 _BEGINNERS = 2
 """Threads of gRPC, which have calls begun and wait for nothing."""
-_REFLECTING = 4
+_REFLECTING = 2
 """Threads for those who ask what there is; each may keep one."""
+_STRANGERS = 2
+"""Of how many who need not say who they are a message is read at a time."""
 _MOST_CALLS = 256
 """At a time, beside those that follow events; more are refused at once."""
 _QUIET_S = 15.0
@@ -73,6 +76,10 @@ class DoorSetup(Struct, frozen=True):
     """How many of them one caller's may be; ``None``: no more than it leaves to others, unless it is an admin."""
     connections: int = 1000
     """How many clients may be connected at a time."""
+    request_s: float = 30.0
+    """How long a message may take to arrive."""
+    budget: MemoryBudget = field(default_factory=MemoryBudget)
+    """Of what is accepted, and not answered yet."""
     shown: Callable[[], tuple[bytes, bytes]] | None = None
     """Returns the key and the certificate to show now; ``None``: it speaks in clear."""
 
@@ -90,6 +97,8 @@ class ArmadaDoor:
         self._listeners = Listeners(
             setup.backend.store.last_event_seq, setup.watches, setup.stopping, setup.watches_each
         )
+        self.arrivals = Arrivals(LARGEST_MESSAGE, setup.request_s)
+        self.of_strangers = Arrivals(LARGEST_MESSAGE, setup.request_s, most=_STRANGERS)
         self._server: grpc.Server | None = None
         self._calls = set[asyncio.Task[None]]()
         self.address = ""
@@ -130,6 +139,7 @@ class ArmadaDoor:
         options = [
             ("grpc.max_receive_message_length", LARGEST_MESSAGE),
             ("grpc.max_send_message_length", LARGEST_MESSAGE),
+            *compression.IN_GRPC,
             ("grpc.so_reuseport", 0),
             ("grpc.max_allowed_incoming_connections", self._setup.connections),
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
@@ -138,7 +148,8 @@ class ArmadaDoor:
         server = self._server = grpc.server(beginners, options=options)
         for name in SERVICES:
             server.add_generic_rpc_handlers((self._handlers(name),))
-        _add_health(server)
+        check = {"Check": _stream(_Handler(self, health.REQUEST, health.Check()))}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(health.SERVICE, check),))
         _add_reflection(server)
         host, port = self._place
         shown, place = self._setup.shown, f"{host}:{port}"
@@ -156,7 +167,7 @@ class ArmadaDoor:
             answering: _Follows | _Answers = _Follows(self, STREAMS[key])
         else:
             answering = _Answers(self, method.name, CALLS.get(key), answered)
-        return grpc.stream_stream_rpc_method_handler(_Handler(self, sent, answering))
+        return _stream(_Handler(self, sent, answering))
 
     def begin(self, answer: Answer, handler: _Handler) -> None:
         """Have the loop answer a call, until it is answered or who asked has left; called in any thread."""
@@ -176,6 +187,11 @@ class ArmadaDoor:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Where calls are answered."""
         return self._loop
+
+    @property
+    def budget(self) -> MemoryBudget:
+        """What bounds the messages that are accepted."""
+        return self._setup.budget
 
     @property
     def backend(self) -> Backend:
@@ -246,7 +262,7 @@ class _Handler(Struct, frozen=True):
 
     door: ArmadaDoor
     sent: type[Message]
-    answering: _Follows | _Answers
+    answering: _Follows | _Answers | health.Check
 
     experimental_non_blocking: ClassVar[bool] = True
     """How gRPC is told that the answer comes later; to it, each is a stream, which for the client is the same."""
@@ -258,12 +274,13 @@ class _Handler(Struct, frozen=True):
         self.door.begin(Answer(context, sent, push, self.door.loop), self)
 
     async def answered(self, answer: Answer) -> None:
-        """Answer a call, and say how that ended."""
+        """Answer a call, and say how that ended; who calls is known before anything of its message is read."""
         try:
-            sent = await self.door.run(self._read, await answer.asked())
-            await self.answering.answer(sent, answer)
-        except GoneError:
+            await self._answer(answer)
+        except (GoneError, AbandonedError):
             return
+        except TimeoutError:
+            answer.refuse(ArmadaRefusal(grpc.StatusCode.CANCELLED, "the message of the call does not come"))
         except (ArmadaRefusal, HoldfastError) as error:
             answer.refuse(_rejected(error))
         except Exception as error:  # noqa: BLE001 - what nobody foresaw ends this call alone
@@ -272,12 +289,16 @@ class _Handler(Struct, frozen=True):
         else:
             answer.end()
 
-    def _read(self, message: bytes) -> Message:
-        try:
-            return self.sent.FromString(message)
-        except DecodeError as error:
-            told = f"grpc: error unmarshalling request: {error}"
-            raise ArmadaRefusal(grpc.StatusCode.INTERNAL, told) from error
+    async def _answer(self, answer: Answer) -> None:
+        if isinstance(self.answering, health.Check):
+            with self.door.budget.share() as share:
+                await self.door.of_strangers.message(share, answer.asked)
+                await self.answering.answer(Received(share, self.sent), answer)
+            return
+        asked = await self.door.asked(answer.context)
+        with self.door.budget.share() as share:
+            await self.door.arrivals.message(share, answer.asked)
+            await self.answering.answer(asked, Received(share, self.sent), answer)
 
 
 class _Answers(Struct, frozen=True):
@@ -288,15 +309,15 @@ class _Answers(Struct, frozen=True):
     call: Call | None
     answered: type[Message]
 
-    async def answer(self, sent: Message, answer: Answer) -> None:
+    async def answer(self, asked: Rpc, received: Received, answer: Answer) -> None:
         """Answer with all that there is."""
         if self.call is None:
             raise ArmadaRefusal(grpc.StatusCode.UNIMPLEMENTED, f"{self.name} is not implemented here")
-        asked = await self.door.asked(answer.context)
-        await answer.send(await self.door.run(self._whole, self.call, asked, sent))
+        await answer.send(await self.door.run(self._whole, self.call, asked, received))
 
-    def _whole(self, call: Call, asked: Rpc, sent: Message) -> Sequence[bytes]:
-        found = self.door.answer(self.name, call, asked, sent)
+    def _whole(self, call: Call, asked: Rpc, received: Received) -> Sequence[bytes]:
+        with received.share:
+            found = self.door.answer(self.name, call, asked, received.message())
         return [(message or self.answered()).SerializeToString() for message in found]
 
 
@@ -306,9 +327,10 @@ class _Follows(Struct, frozen=True):
     door: ArmadaDoor
     call: Stream
 
-    async def answer(self, sent: Message, answer: Answer) -> None:
+    async def answer(self, asked: Rpc, received: Received, answer: Answer) -> None:
         """Answer with what happens."""
-        asked = await self.door.asked(answer.context)
+        sent = await self.door.run(received.message, LARGEST_OF_STREAM)
+        received.share.release()
         async with aclosing(self.call(asked, sent, self.door)) as parts:
             async for part in parts:
                 await answer.send([message.SerializeToString() for message in part])
@@ -338,11 +360,8 @@ def _credentials(shown: Callable[[], tuple[bytes, bytes]]) -> grpc.ServerCredent
     return grpc.dynamic_ssl_server_credentials(first, renewed, require_client_authentication=False)
 
 
-def _add_health(server: grpc.Server) -> None:
-    servicer = health.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    for name in ("", *SERVICES):
-        servicer.set(name, health_pb2.HealthCheckResponse.SERVING)
+def _stream(handler: _Handler) -> grpc.RpcMethodHandler[Any, Any]:
+    return grpc.stream_stream_rpc_method_handler(handler)
 
 
 class _InThreads(Struct, frozen=True):
@@ -357,7 +376,7 @@ class _InThreads(Struct, frozen=True):
 
 
 def _add_reflection(server: grpc.Server) -> None:
-    names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+    names = (*SERVICES, health.SERVICE, reflection.SERVICE_NAME)
     servicer = reflection.ReflectionServicer(names, pool=PROTOCOL.pool)
     threads = ThreadPoolExecutor(_REFLECTING, thread_name_prefix="armada-reflection")
     handler = grpc.stream_stream_rpc_method_handler(

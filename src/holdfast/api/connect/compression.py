@@ -10,56 +10,76 @@ import zstandard
 from holdfast.api.connect.refusals import Code, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from holdfast.api.budget import MemoryShare
 
 GZIP, ZSTD, IDENTITY = "gzip", "zstd", "identity"
 LEAST = 1_024
 """Bytes; a smaller answer is sent as it is."""
+_GZIP_BEGINS = b"\x1f\x8b"
+IN_GRPC = (("grpc.per_message_decompression", 0), ("grpc.compression_enabled_algorithms_bitset", 0b101))
+"""Has gRPC leave messages compressed, as it does not look how large they become, and take none but gzip."""
 _GZIP_WINDOW = 31
 """What zlib calls gzip with its largest window."""
 _LEVEL = 3
 """Fast: each answer is sent once."""
 _PART = 1_024
 """Bytes; the worst of them become 32 MiB, as zstd's library bounds only what goes in."""
+_SLICE = 65_536
+"""Bytes that gzip is given, and makes, at a time: it copies what it does not need yet."""
 _SHORT = "it ends too early"
-_LEAST_WINDOW = 1 << 23
-"""What the specification of zstd would have everybody know."""
+_MANY = "it has more parts than anything would divide it into"
+_MOST_PARTS = 1_000
+"""Members of gzip or frames of zstd in one body: one that makes nothing costs as much as one that does."""
+_WINDOW = 1 << 27
+"""Above what the specification of zstd would have everybody know: a frame of one segment has one of its own size."""
 
 
-def _gunzip(body: bytes, largest: int) -> bytes:
-    found, rest = bytearray(), body
-    while rest:
+def _gunzip(body: bytes | bytearray) -> Iterator[bytes]:
+    place, members = 0, 0
+    while place < len(body):
+        members += 1
+        if members > _MOST_PARTS:
+            raise _broken(GZIP, _MANY)
         one = zlib.decompressobj(_GZIP_WINDOW)
-        try:
-            found += one.decompress(rest, largest + 1 - len(found))
-        except zlib.error as error:
-            raise _broken(GZIP, str(error)) from error
-        if len(found) > largest:
-            raise too_large(largest)
+        while place < len(body) and not one.eof:
+            part = body[place : place + _SLICE]
+            place += len(part)
+            yield from _inflate(one, part)
         if not one.eof:
             raise _broken(GZIP, _SHORT)
-        rest = one.unused_data
-    return bytes(found)
+        place -= len(one.unused_data)
 
 
-def _unzstd(body: bytes, largest: int) -> bytes:
-    # A frame of one segment needs a window of its own size.
-    window, found, place = max(_LEAST_WINDOW, 1 << largest.bit_length()), bytearray(), 0
+def _inflate(one: zlib._Decompress, part: bytes | bytearray) -> Iterator[bytes]:
+    while part and not one.eof:
+        try:
+            found = one.decompress(part, _SLICE)
+        except zlib.error as error:
+            raise _broken(GZIP, str(error)) from error
+        yield found
+        part = one.unconsumed_tail
+
+
+def _unzstd(body: bytes | bytearray) -> Iterator[bytes]:
+    place, frames = 0, 0
     while place < len(body):
-        one = zstandard.ZstdDecompressor(max_window_size=window).decompressobj()
+        frames += 1
+        if frames > _MOST_PARTS:
+            raise _broken(ZSTD, _MANY)
+        one = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
         while place < len(body) and not one.eof:
-            part = body[place : place + _PART]
+            part = bytes(body[place : place + _PART])
+            place += len(part)
             try:
-                found += one.decompress(part)
+                found = one.decompress(part)
             except zstandard.ZstdError as error:
                 raise _broken(ZSTD, str(error)) from error
-            if len(found) > largest:
-                raise too_large(largest)
-            place += len(part)
+            yield found
         if not one.eof:
             raise _broken(ZSTD, _SHORT)
         place -= len(one.unused_data)
-    return bytes(found)
 
 
 def _gzip(body: bytes) -> bytes:
@@ -71,23 +91,41 @@ def _zstd(body: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=_LEVEL).compress(body)
 
 
-_IN: dict[str, Callable[[bytes, int], bytes]] = {GZIP: _gunzip, ZSTD: _unzstd}
+_IN: dict[str, Callable[[bytes | bytearray], Iterator[bytes]]] = {GZIP: _gunzip, ZSTD: _unzstd}
 _OUT: dict[str, Callable[[bytes], bytes]] = {GZIP: _gzip, ZSTD: _zstd}
+_COPIES = {GZIP: 1, ZSTD: 2}
+"""How many times what comes out is in memory meanwhile: zstd keeps a window that may be as large."""
 NAMES = (*_OUT, IDENTITY)
 
 
-def decompress(name: str, body: bytes, largest: int) -> bytes:
-    """Return a body as it was before it was compressed.
+def decompress(name: str, share: MemoryShare, largest: int) -> None:
+    """Replace the body of a share by what it was before it was compressed.
 
     Raises:
         Rejected: It is too large, is broken, or nobody here knows how it was compressed.
+        Unavailable: There is no room for it now.
     """
     if name in {"", IDENTITY}:
-        return body
+        return
     if name not in _IN:
         told = f"unknown compression {name!r}; this server knows {', '.join(NAMES)}"
         raise Rejected(Code.UNIMPLEMENTED, told)
-    return _IN[name](body, largest)
+    size, found = len(share.body), bytearray()
+    try:
+        for part in _IN[name](share.body):
+            _require_fit(len(found) + len(part), largest)
+            share.take(len(part) * _COPIES[name])
+            found += part
+    except BaseException:
+        found.clear()
+        raise
+    share.body = found
+    share.give_back(size + len(found) * (_COPIES[name] - 1))
+
+
+def encoding_of(message: bytes | bytearray) -> str:
+    """Return how a message by gRPC is compressed: no message begins as gzip does, with a field of no kind there is."""
+    return GZIP if message[:2] == _GZIP_BEGINS else IDENTITY
 
 
 def chosen(accepted: str) -> str:
@@ -102,6 +140,11 @@ def chosen(accepted: str) -> str:
 def compress(name: str, body: bytes) -> bytes:
     """Compress a body."""
     return _OUT[name](body)
+
+
+def _require_fit(size: int, largest: int) -> None:
+    if size > largest:
+        raise too_large(largest)
 
 
 def too_large(largest: int) -> Rejected:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import grpc
 
+from holdfast.api.arrivals import Arrivals
 from holdfast.api.connect import compression
 from holdfast.api.connect._generated import status
 from holdfast.api.connect.calls import Rpc
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from holdfast.api.budget import MemoryShare
     from holdfast.api.connect.calls import Method, Methods
     from holdfast.api.connect.serving import Setup
     from holdfast.domain.audit import Caller
@@ -37,11 +39,11 @@ if TYPE_CHECKING:
 Context: TypeAlias = "grpc.aio.ServicerContext[bytes, bytes]"
 _STOPPING_S = 2.0
 _MOST_CALLS = 256
-_MOST_READ = 512
-"""Calls of which a message is waited for; of more, the oldest is given up."""
+_MOST_BEGUN = 1024
+"""Calls of which a message is waited for; more are refused."""
 _HANDSHAKE_MS = 10_000
-_BEYOND = 2
-"""How many times the largest message gRPC lets through, so that it is refused here, as its sender's mistake."""
+_BEYOND = 16 * 1024 * 1024
+"""Bytes above the largest message that gRPC lets through, so that it is refused here, as its sender's mistake."""
 _STATUS = {code: grpc.StatusCode[code.name.replace("CANCELED", "CANCELLED")] for code in Code}
 _log = logging.getLogger(__name__)
 
@@ -78,7 +80,7 @@ class GrpcServer:
         self._calls, self._setup, self._caller = calls, setup, caller
         self._host, self._port = listening.place
         self._limits = listening
-        self._reading: dict[asyncio.Timeout, None] = {}
+        self._arrivals = Arrivals(LARGEST_MESSAGE + _BEYOND, listening.request_s)
         self._loop = asyncio.new_event_loop()
         self._landing = Landing(self._loop)
         self._thread = threading.Thread(target=self._loop.run_forever, name="fluster-grpc", daemon=True)
@@ -107,13 +109,14 @@ class GrpcServer:
 
     async def _open(self) -> int:
         options = [
-            ("grpc.max_receive_message_length", _BEYOND * LARGEST_MESSAGE),
+            ("grpc.max_receive_message_length", self._arrivals.largest),
             ("grpc.max_send_message_length", LARGEST_MESSAGE),
+            *compression.IN_GRPC,
             ("grpc.so_reuseport", 0),
             ("grpc.max_allowed_incoming_connections", self._limits.connections),
             ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
         ]
-        server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=_MOST_CALLS + 2 * _MOST_READ)
+        server = self._server = grpc.aio.server(options=options, maximum_concurrent_rpcs=_MOST_CALLS + _MOST_BEGUN)
         for service in self._calls.services:
             methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
                 method.name: grpc.stream_stream_rpc_method_handler(self._handler(method))
@@ -150,41 +153,50 @@ class GrpcServer:
     async def _answer(self, method: Method, context: Context) -> bytes:
         metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
         caller = await self._caller(metadata.get("authorization"), context.peer())
-        asked, body = Rpc(self._setup.backend, caller, self._setup.door), await self._message(context)
+        with self._setup.budget.share() as share:
+            await self._message(context, share)
+            return await self._called(method, Rpc(self._setup.backend, caller, self._setup.door), share)
+
+    async def _called(self, method: Method, asked: Rpc, share: MemoryShare) -> bytes:
         if self._answering >= _MOST_CALLS:
             raise Rejected(Code.RESOURCE_EXHAUSTED, "too many calls are being answered at the moment")
 
         def answered() -> Message | Future[Message]:
-            return self._setup.answer(method, asked, read(method.sent, PROTO, body))
+            with share:
+                with share.turn(is_packed=is_packed):
+                    compression.decompress(encoding, share, LARGEST_MESSAGE)
+                    sent = read(method.sent, PROTO, share)
+                return self._setup.answer(method, asked, sent)
 
+        encoding = compression.encoding_of(share.body)
+        is_packed = encoding != compression.IDENTITY
+        size = LARGEST_MESSAGE if is_packed else len(share.body)
         self._answering += 1
         try:
-            return await self._setup.answered(method, len(body), answered, _told, self._landing)
+            return await self._setup.answered(method, size, answered, _told, self._landing)
         finally:
             self._answering -= 1
 
-    async def _message(self, context: Context) -> bytes:
+    async def _message(self, context: Context, share: MemoryShare) -> None:
         """Wait for what is asked.
 
         Raises:
             Rejected: It does not come, or is too large.
+            Unavailable: There is no room for it.
         """
-        if len(self._reading) >= _MOST_READ:
-            next(iter(self._reading)).reschedule(self._loop.time())
-        waiting = asyncio.timeout(self._limits.request_s)
+
+        async def read() -> bytes | None:
+            body: object = await context.read()
+            return body if isinstance(body, bytes) else None
+
         try:
-            async with waiting:
-                self._reading[waiting] = None
-                body = await context.read()
+            body = await self._arrivals.message(share, read)
         except TimeoutError as error:
             raise Rejected(Code.CANCELED, "the message of the call does not come") from error
-        finally:
-            self._reading.pop(waiting, None)
-        if not isinstance(body, bytes):
+        if body is None:
             raise Rejected(Code.INVALID_ARGUMENT, "the call has no message")
         if len(body) > LARGEST_MESSAGE:
             raise compression.too_large(LARGEST_MESSAGE)
-        return body
 
 
 def _beside(refused: Rejected) -> tuple[tuple[str, bytes], ...]:

@@ -37,6 +37,9 @@ class Landing:
         except asyncio.CancelledError:
             found.cancel()
             raise
+        finally:
+            # An error that it holds refers to this frame: the two would keep each other, and what was sent.
+            del waiting, found
 
     def _land(self, waiting: asyncio.Future[Any], found: Future[Any]) -> None:
         self._came.append((waiting, found))

@@ -16,10 +16,12 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers
 
+from holdfast.api.budget import AbandonedError, TooLargeError, read_body
 from holdfast.api.connect import compression
 from holdfast.api.connect.calls import Rpc
 from holdfast.api.connect.landing import Landing
 from holdfast.api.connect.refusals import Code, Rejected, refuse
+from holdfast.api.entries import read_message, weight_of_json
 from holdfast.domain.record import Struct
 from holdfast.errors import HoldfastError
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
     from starlette.types import Receive, Scope, Send
 
+    from holdfast.api.budget import MemoryBudget, MemoryShare
     from holdfast.api.connect.calls import Method, Methods
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend
@@ -37,8 +40,6 @@ if TYPE_CHECKING:
 PROTO, JSON = "application/proto", "application/json"
 LARGEST_MESSAGE = 64 * 1024 * 1024
 """Bytes, as sent and when it is decompressed: clients bring the files of a workspace in one."""
-_ROOM = 256 * 1024 * 1024
-"""Bytes of all messages that are being read."""
 _SMALL = 64 * 1024
 """Bytes of a message that keeps nobody waiting for long who is answered together with its sender."""
 _VERSION = "1"
@@ -55,6 +56,8 @@ class Setup(Struct, frozen=True):
     """Says who sent a request; refuses strangers."""
     threads: ThreadPoolExecutor
     """Where calls are answered."""
+    budget: MemoryBudget
+    """Of what is accepted, and not answered yet."""
     refusal: Callable[[], HoldfastError | None] = lambda: None
     """Says why nothing may be taken in, if so."""
     written: Callable[[], None] = lambda: None
@@ -91,9 +94,13 @@ class Setup(Struct, frozen=True):
 
         together = self.together if method.together and size <= _SMALL else None
         found: Any = self.threads.submit(whole) if together is None else together(whole)
-        while isinstance(found, Future):
-            found = await landing.wait(found)
-        return found if isinstance(found, bytes) else told(found)
+        try:
+            while isinstance(found, Future):
+                found = await landing.wait(found)
+            return found if isinstance(found, bytes) else told(found)
+        finally:
+            # It holds an error, which refers to this frame, and both would stay until the next collection of garbage.
+            del found
 
     def answer(self, method: Method, asked: Rpc, sent: Message) -> Message | Future[Message]:
         """Answer a call.
@@ -122,7 +129,6 @@ class Connect:
         self._calls = calls
         self._setup = setup
         self._largest = largest
-        self._reading = 0
         self._landing: Landing | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,6 +137,10 @@ class Connect:
             body, headers = await self._answer(scope, receive)
         except _UnlikeError as error:
             await _send(send, error.http, b"", error.headers)
+        except TooLargeError as error:
+            await _refuse(send, compression.too_large(error.largest))
+        except AbandonedError:
+            await _refuse(send, Rejected(Code.CANCELED, "the client has left"))
         except (Rejected, HoldfastError) as error:
             await _refuse(send, rejected(error))
         except Exception:  # noqa: BLE001 - what nobody foresaw ends this call alone
@@ -153,27 +163,29 @@ class Connect:
         timeout_s = _timeout_of(headers)
         caller = await self._setup.caller(scope)
         asked = Rpc(self._setup.backend, caller, self._setup.door, headers.get("host", ""), scope.get("scheme", "http"))
-        if timeout_s is None:
-            return await self._called(method, asked, kind, headers, receive)
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await self._called(method, asked, kind, headers, receive)
+                with self._setup.budget.share() as share:
+                    await read_body(receive, share, self._largest, headers.get("content-length", ""))
+                    return await self._called(method, asked, kind, headers, share)
         except TimeoutError as error:
             raise Rejected(Code.DEADLINE_EXCEEDED, f"{method.name} took longer than its caller waits") from error
-        return answer
 
     async def _called(
-        self, method: Method, asked: Rpc, kind: str, headers: Headers, receive: Receive
+        self, method: Method, asked: Rpc, kind: str, headers: Headers, share: MemoryShare
     ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-        body = await self._body(headers, receive)
         encoding = headers.get("content-encoding", compression.IDENTITY).strip().lower()
         wanted = compression.chosen(headers.get("accept-encoding", ""))
 
         def answered() -> Message | Future[Message]:
-            whole = compression.decompress(encoding, body, self._largest)
-            return self._setup.answer(method, asked, read(method.sent, kind, whole))
+            with share:
+                with share.turn(is_packed=is_packed):
+                    compression.decompress(encoding, share, self._largest)
+                    sent = read(method.sent, kind, share)
+                return self._setup.answer(method, asked, sent)
 
-        size = len(body) if encoding in {"", compression.IDENTITY} else self._largest
+        is_packed = encoding not in {"", compression.IDENTITY}
+        size = self._largest if is_packed else len(share.body)
         loop = asyncio.get_running_loop()
         if self._landing is None:
             self._landing = Landing(loop)
@@ -183,33 +195,6 @@ class Connect:
             told = await loop.run_in_executor(self._setup.threads, compression.compress, wanted, told)
             told_of.append((b"content-encoding", wanted.encode()))
         return told, told_of
-
-    async def _body(self, headers: Headers, receive: Receive) -> bytes:
-        """Read a body, as far as it may go.
-
-        Raises:
-            Rejected: It is too large, or the client has left.
-        """
-        announced = headers.get("content-length", "")
-        if announced.isdecimal() and int(announced) > self._largest:
-            raise compression.too_large(self._largest)
-        body, more = bytearray(), True
-        try:
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Rejected(Code.CANCELED, "the client has left")
-                part = message.get("body", b"")
-                body += part
-                self._reading += len(part)
-                more = message.get("more_body", False)
-                if len(body) > self._largest:
-                    raise compression.too_large(self._largest)
-                if self._reading > _ROOM:
-                    raise Rejected(Code.UNAVAILABLE, "too much is being sent at the moment")
-        finally:
-            self._reading -= len(body)
-        return bytes(body)
 
 
 class _UnlikeError(Exception):
@@ -237,16 +222,19 @@ def _timeout_of(headers: Headers) -> float | None:
     return int(timeout) / 1000
 
 
-def read(sent: type[Message], kind: str, body: bytes) -> Message:
-    """Read a message.
+def read(sent: type[Message], kind: str, share: MemoryShare) -> Message:
+    """Read a message from the body of a share.
 
     Raises:
         Rejected: It is none.
+        Unavailable: There is no room for it now.
+        InvalidRequest: There never is.
     """
     try:
         if kind == PROTO:
-            return sent.FromString(body)
-        return json_format.Parse(body or b"{}", sent())
+            return read_message(sent, share)
+        share.take(2 * len(share.body) + weight_of_json(share.body))
+        return json_format.Parse(share.body.decode() or "{}", sent())
     except (DecodeError, json_format.ParseError, ValueError, TypeError, RecursionError) as error:
         told = str(error).encode("utf-8", "replace").decode()
         raise Rejected(Code.INVALID_ARGUMENT, f"the message is no {sent.DESCRIPTOR.full_name}: {told}") from error

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
+    from holdfast.api.budget import MemoryBudget
     from holdfast.domain.audit import Caller
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
@@ -43,6 +44,7 @@ class FlusterDoor:
         caller: Callable[[Scope], Awaitable[Caller]],
         refusal: Callable[[], HoldfastError | None],
         written: Callable[[], None],
+        budget: MemoryBudget,
         own: Own,
     ) -> None:
         """Open it.
@@ -52,12 +54,13 @@ class FlusterDoor:
             caller: Says who sent a request; refuses strangers.
             refusal: Says why nothing may be taken in, if so.
             written: Told after each call that may have written something.
+            budget: Of what is accepted, and not answered yet.
             own: What is the door's own.
         """
         self.launches = Launches(backend, again_s=own.again_s, written=written)
         self.address = own.address
         self.threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
-        self.setup = Setup(backend, caller, self.threads, refusal, written, self, self.launches.submit)
+        self.setup = Setup(backend, caller, self.threads, budget, refusal, written, self, self.launches.submit)
         self.connect = Connect(CALLS, self.setup)
         self._grpc: GrpcServer | None = None
 

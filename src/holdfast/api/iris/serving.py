@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from holdfast.api.budget import MemoryBudget
     from holdfast.domain.audit import Caller
     from holdfast.errors import HoldfastError
     from holdfast.service.operations.backend import Backend
@@ -41,6 +42,7 @@ class IrisDoor:
         caller: Callable[[Scope], Awaitable[Caller]],
         refusal: Callable[[], HoldfastError | None],
         written: Callable[[], None],
+        budget: MemoryBudget,
         place: IrisSettings,
     ) -> None:
         """Open it.
@@ -50,12 +52,13 @@ class IrisDoor:
             caller: Says who sent a request; refuses strangers.
             refusal: Says why nothing may be taken in, if so.
             written: Told after each call that may have written something.
+            budget: Of what is accepted, and not answered yet.
             place: What tasks are told of the server.
         """
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="iris")
         self.place = place
         self.launches = Launches(backend, again_s=place.again_s)
-        connect = Connect(CALLS, Setup(backend, caller, self._threads, refusal, written, self))
+        connect = Connect(CALLS, Setup(backend, caller, self._threads, budget, refusal, written, self))
         self.mounts: Mapping[str, ASGIApp] = {PREFIX: connect, f"{LOG_SERVER}/": _Below(connect, LOG_SERVER)}
         """What answers, by how paths begin."""
 

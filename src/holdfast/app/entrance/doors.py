@@ -182,7 +182,7 @@ def _open_fluster(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
         raise _lacking(FLUSTER) from error
     probes = opening.probes
     own = Own(urlsplit(opening.url).netloc, opening.settings.fluster_replay)
-    door = FlusterDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, own)
+    door = FlusterDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, own)
     opening.stack.callback(door.close)
     most, request_s = opening.most, opening.settings.request_timeout
     by_grpc = door.open(visitors.caller, GrpcSettings(place, most, request_s))
@@ -200,7 +200,7 @@ def _open_iris(opening: Opening, visitors: Visitors) -> None:
     python = str(settings.fluster_python or sys.executable)
     tasks = TaskServer(opening.jobs_url, python, settings.fluster_prepare_timeout)
     place = IrisSettings(tasks, settings.fluster_replay)
-    door = IrisDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, place)
+    door = IrisDoor(opening.backend, visitors.by_http, probes.refusal, probes.written, probes.budget, place)
     opening.stack.callback(door.close)
     for prefix, app in door.mounts.items():
         opening.mount(prefix, app)
@@ -219,8 +219,9 @@ def _open_armada(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
         network.require_token(host, settings, has_api_tokens=bool(visitors.backend.store.catalogue().tokens))
     try:
         from holdfast.api.armada.gateway import Gateway
+        from holdfast.api.armada.received import LARGEST_MESSAGE
         from holdfast.api.armada.routes import PREFIX
-        from holdfast.api.armada.serving import LARGEST_MESSAGE, ArmadaDoor, DoorSetup
+        from holdfast.api.armada.serving import ArmadaDoor, DoorSetup
     except ImportError as error:
         raise _lacking(ARMADA) from error
     setup = DoorSetup(
@@ -232,6 +233,8 @@ def _open_armada(opening: Opening, visitors: Visitors) -> Mapping[str, str]:
         settings.door_watches,
         settings.door_watches_each,
         opening.most,
+        opening.settings.request_timeout,
+        probes.budget,
         None if secure is None else lambda: secure.pair,
     )
     door = ArmadaDoor(setup, host, port)

@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI
 from prometheus_client import CollectorRegistry
 
 from holdfast import __version__
+from holdfast.api.budget import MemoryBudget
 from holdfast.api.http.serving import browser, errors, routing
 from holdfast.api.http.serving.gates import (
     Entrance,
@@ -78,6 +79,8 @@ class Probes(Struct, frozen=True):
     """What runs calls that doors are sent, if anything."""
     doors: dict[str, ASGIApp] = field(default_factory=dict)
     """Those doors that answer on this port, by how their paths begin."""
+    budget: MemoryBudget = field(default_factory=MemoryBudget)
+    """Of what is accepted at any door, and not answered yet."""
     reload: Callable[[Caller], tuple[Configured, bool] | None] = lambda _: None
     """Reads the configuration file again, if there is one."""
 
@@ -102,7 +105,7 @@ def create_app(
         probes: Metrics and readiness of the rest of the process.
     """
     probes = probes or Probes()
-    metrics = Metrics(probes.registry, store)
+    metrics = Metrics(probes.registry, store, probes.budget)
     app = FastAPI(
         title="Holdfast",
         version=__version__,
@@ -137,7 +140,7 @@ def create_app(
     routing.install(app)
     browser.install(app)
     _complete_description(app)
-    app.add_middleware(SizeGate)
+    app.add_middleware(SizeGate, budget=probes.budget)
     app.add_middleware(WriteGate, refusal=probes.refusal, written=probes.written)
     _let_in(app, entrance, clock, probes.doors)
     _begin(app, metrics)

@@ -83,6 +83,8 @@ def _on_http(request: Request, error: Exception) -> Response:
         return respond_status(status, f"{what} does not exist", hint="the API is described at /docs")
     if status == HTTPStatus.BAD_REQUEST:
         return respond(InvalidRequest(problems=[Problem("", "the body is not JSON text")]))
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return respond(Unavailable(str(getattr(error, "detail", error))))
     headers = error.headers if isinstance(error, HTTPException) else None
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         return respond_status(status, f"{what} is not possible", hint="see the Allow header", headers=headers)

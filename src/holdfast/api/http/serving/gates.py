@@ -18,13 +18,14 @@ from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
+from holdfast.api.entries import weight_of_json, weight_of_yaml
 from holdfast.api.http.serving.browser import SignIn
 from holdfast.api.http.serving.errors import respond, respond_status
 from holdfast.domain.access.job_tokens import BEGINS as JOBS_BEGIN
 from holdfast.domain.access.tokens import BEGINS
 from holdfast.domain.record import Struct
 from holdfast.domain.units import format_memory
-from holdfast.errors import HoldfastError, Refused, Unauthenticated
+from holdfast.errors import HoldfastError, InvalidRequest, Refused, Unauthenticated, Unavailable
 from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from holdfast.api.budget import MemoryBudget, MemoryShare
     from holdfast.domain.access import Principal
 
     class Whose(Protocol):
@@ -348,11 +350,12 @@ def _with_header(send: Send, *headers: tuple[str, str]) -> Send:
 
 
 class SizeGate:
-    """Stops reading a body that is too large, whether or not its length was announced."""
+    """Stops reading a body that is too large, alone or beside all others, whether or not its length was announced."""
 
-    def __init__(self, app: ASGIApp, *, largest: int = LARGEST_BODY) -> None:
+    def __init__(self, app: ASGIApp, *, budget: MemoryBudget, largest: int = LARGEST_BODY) -> None:
         """Stand before ``app``."""
         self._app = app
+        self._budget = budget
         self._largest = largest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -360,22 +363,32 @@ class SizeGate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        announced = Headers(scope=scope).get("content-length", "")
+        headers = Headers(scope=scope)
+        announced = headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > self._largest:
             await respond_status(413, self._detail())(scope, receive, send)
             return
-        await self._app(scope, self._counted(receive), send)
+        weight = weight_of_yaml if "yaml" in headers.get("content-type", "").lower() else weight_of_json
+        with self._budget.share() as share:
+            await self._app(scope, self._counted(receive, share, weight), send)
 
-    def _counted(self, receive: Receive) -> Receive:
+    def _counted(self, receive: Receive, share: MemoryShare, weight: Callable[[bytes], int]) -> Receive:
         left = self._largest
 
         async def counted() -> Message:
             nonlocal left
             message = await receive()
-            left -= len(message.get("body", b""))
+            part = message.get("body", b"")
+            left -= len(part)
+            # The one kind of exception that the framework does not take for a body that cannot be parsed.
             if left < 0:
-                # The one kind of exception that the framework does not take for a body that cannot be parsed.
                 raise HTTPException(413, self._detail())
+            try:
+                share.take(len(part) + weight(part))
+            except InvalidRequest as error:
+                raise HTTPException(413, f"{error.message}; {error.hint}") from error
+            except Unavailable as error:
+                raise HTTPException(503, f"{error.message}; {error.hint}") from error
             return message
 
         return counted

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from holdfast.domain.job import JobState
@@ -14,8 +14,10 @@ from holdfast.domain.job import JobState
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from prometheus_client import Metric
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from holdfast.api.budget import MemoryBudget
     from holdfast.ports.store import QueryStore
 
 _METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"})
@@ -39,10 +41,23 @@ class _JobsByState(Collector):
         return [GaugeMetricFamily("holdfast_jobs", "Jobs by state.", labels=["state"])]
 
 
+class _BudgetInUse(Collector):
+    """Looks at the memory of what was accepted when it is scraped."""
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+
+    def collect(self) -> Iterable[Metric]:
+        budget, kept = self._budget, "holdfast_api_accepted"
+        yield GaugeMetricFamily(f"{kept}_bytes", "Memory of requests that are accepted and not answered.", budget.used)
+        yield GaugeMetricFamily(f"{kept}_limit_bytes", "How much of it there may be, at all doors.", budget.size)
+        yield CounterMetricFamily(f"{kept}_refused", "Requests refused as there was no more.", budget.refused)
+
+
 class Metrics:
     """The API's counters, in a registry that others may add theirs to."""
 
-    def __init__(self, registry: CollectorRegistry, store: QueryStore) -> None:
+    def __init__(self, registry: CollectorRegistry, store: QueryStore, budget: MemoryBudget | None = None) -> None:
         """Register the counters."""
         self.registry = registry
         self._submitted = Counter("holdfast_jobs_submitted", "Jobs accepted.", registry=registry)
@@ -54,6 +69,8 @@ class Metrics:
             "holdfast_api_request_seconds", "Time to answer.", ["method", "route"], registry=registry
         )
         registry.register(_JobsByState(store))
+        if budget is not None:
+            registry.register(_BudgetInUse(budget))
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
