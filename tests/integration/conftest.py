@@ -47,6 +47,7 @@ class Settings(TypedDict, total=False):
     pids_limit: int
     launch_limit_s: float
     lease_s: float | None
+    held_port: int
     memory_limits: str
     environ: Mapping[str, str]
     blob: Callable[[str, SecretUser], Path]

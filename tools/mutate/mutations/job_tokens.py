@@ -101,8 +101,22 @@ MUTATIONS = (
     Mutation(
         "the next server has another port for programs of jobs",
         "app/entrance/of_jobs.py",
-        "tried if kept is None else (kept, *tried)",
-        "tried",
+        "kept is not None and not _answers(kept)",
+        "False",
         ("unit/test_port_of_jobs.py",),
+    ),
+    Mutation(
+        "two servers share the port for programs of jobs",
+        "app/entrance/of_jobs.py",
+        " and not _answers(kept)",
+        "",
+        ("integration/test_held_port.py",),
+    ),
+    Mutation(
+        "nobody holds the port for programs of jobs while the server is away",
+        "engines/process/shim/loop.py",
+        'self._held.hold(settings.get("held_port", 0))',
+        "self._held.hold(0)",
+        ("integration/test_held_port.py",),
     ),
 )

@@ -59,6 +59,8 @@ class ProcessEngine:
 
     _connection: ShimConnection
     _trouble: str | None = None
+    _asked_at: float | None = None
+    """When the shim was asked whether it is there, unless it has said something since."""
     _pressure: Pressure | None = None
     _evicted: Sequence[str] = ()
 
@@ -71,6 +73,7 @@ class ProcessEngine:
         pids_limit: int = 0,
         launch_limit_s: float = 60.0,
         lease_s: float | None = None,
+        held_port: int = 0,
         memory_limits: str = "auto",
         shim_idle_s: float = DEFAULT_SHIM_IDLE_S,
         environ: Mapping[str, str] | None = None,
@@ -88,6 +91,7 @@ class ProcessEngine:
             pids_limit: Processes and threads one run may have at once, where cgroups can count them; 0 is no limit.
             launch_limit_s: How long starting a program may take, whose directory may be on a file system that hangs.
             lease_s: After how long without a server programs are ended: another machine may run their jobs by then.
+            held_port: A port of loopback that no other account can have while there is no server; 0 is none.
             memory_limits: ``auto`` uses cgroups where they are writable, ``rss`` watches in any case.
             shim_idle_s: How long a shim without runs and clients stays.
             environ: Where programs inherit from; by default this process's environment.
@@ -104,7 +108,7 @@ class ProcessEngine:
         self._environment = files.base_environment(inherited, personal=accounts is None)
         self._own_environment = self._environment | {n: inherited[n] for n in _OF_LIBRARIES if n in inherited}
         self._settings = {"environment": self._environment, "log_limit": log_limit, "pids_limit": pids_limit}
-        self._settings |= {"launch_limit_s": launch_limit_s, "lease_s": lease_s}
+        self._settings |= {"launch_limit_s": launch_limit_s, "lease_s": lease_s, "held_port": held_port}
         self._limits, self._idle_s, self._accounts = memory_limits, shim_idle_s, accounts
         self._secret, self._blob, self._identity, self._lock = secret, blob, identity, threading.Lock()
         self._observed: dict[str, Observation] = {}
@@ -114,8 +118,6 @@ class ProcessEngine:
         """Launch messages of runs not known to run yet, and the last stop of each that has not ended, by uid."""
         self._sequence, self._wakes, self._also_closed = 0, list[Callable[[], None]](), list[Callable[[], None]]()
         self._closed, self._heard_at = threading.Event(), time.monotonic()
-        self._asked_at: float | None = None
-        """When the shim was asked whether it is there, unless it has said something since."""
         self._open_directory()
         hello = self._connect()
         self._nodes = labelled(default_nodes() if nodes is None else nodes, hello)

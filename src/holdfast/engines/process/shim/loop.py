@@ -18,6 +18,7 @@ from .complaints import Complaint, complain
 from .journal import Journal, replay
 from .libc import adopt_orphans, set_name
 from .pool import Pool
+from .ports import HeldPort
 from .records import ERRORS, JOURNAL, PROTOCOL, SOCKET, SUPERVISORS
 from .recovery import Recovery
 from .runs import Runs
@@ -125,6 +126,7 @@ class Shim:
         self._channels: list[Channel] = []
         self._selector = selectors.DefaultSelector()
         self._sweep = Sweep(runs, pool, self._selector)
+        self._held = HeldPort()
         self._listener = listener
         self._active_at = moment.monotonic()
         self._more = False
@@ -321,6 +323,7 @@ class Shim:
             self._runs.pids_limit = settings.get("pids_limit", 0)
             self._runs.launch_limit_s = settings.get("launch_limit_s", self._runs.launch_limit_s)
             self._runs.use_lease(settings.get("lease_s"))
+            self._held.hold(settings.get("held_port", 0))
         self._runs.server_heard()
         self._runs.accept(message.get("orders", ()))
         for uid, grace_s, reason in message.get("stops", ()):

@@ -15,6 +15,40 @@ _FIRST, _LAST = 20000, 32000
 """Below the range the kernel takes for outgoing connections, which could take a number before its run binds it."""
 
 
+class HeldPort:
+    """Keeps a port of loopback from other accounts while its server is away.
+
+    It is bound and not listened on: a program that connects meanwhile is refused. The next server binds it, too, which
+    the kernel allows to the same account alone (``SO_REUSEPORT``).
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.number = 0
+        self._socket: socket.socket | None = None
+
+    def hold(self, number: int) -> None:
+        """Hold this port in place of another; 0 is none. One that somebody else has is not held."""
+        if number == self.number:
+            return
+        if self._socket is not None:
+            self._socket.close()
+        self.number, self._socket = 0, None
+        if number:
+            self._bind(number)
+
+    def _bind(self, number: int) -> None:
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            # Without SO_REUSEADDR: who has that would be let in while nobody listens.
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            made.bind(("127.0.0.1", number))
+        except OSError:
+            made.close()
+            return
+        self.number, self._socket = number, made
+
+
 class Ports:
     """The numbers in use, by run and by gang."""
 
