@@ -232,6 +232,7 @@ def test_a_column_of_a_field_that_nothing_has_is_answered_with_the_one_that_was_
 def test_what_is_due_is_due_in_a_while_and_what_was_today_has_a_time() -> None:
     assert until("2026-01-01T00:00:09Z", 1767225600.0) == "9s"
     assert until("2026-01-01T00:00:09Z", 1767225600.0 + parse_duration("1h")) == "0s"
+    assert parse_duration("1w") == parse_duration("7d") == parse_duration("6d24h")
     noon = 1767225600.0 + parse_duration("12h")
     assert clock_time("2026-01-01T12:00:05Z", noon)[2] == ":"
     assert clock_time("2025-12-01T12:00:05Z", noon) == "Dec 01"

@@ -10,8 +10,8 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_DURATION_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_DURATION_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604_800.0}
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]i?|k)?B?")
 _MEMORY_FACTOR = {
     "": 1,
@@ -25,7 +25,7 @@ _LARGEST_MILLICORES = 1_000_000_000
 
 
 def parse_duration(value: object) -> float:
-    """Read a duration: ``90``, ``1.5`` (seconds), ``"90s"``, ``"1h30m"``, ``"250ms"``, ``"1d"``.
+    """Read a duration: ``90``, ``1.5`` (seconds), ``"90s"``, ``"1h30m"``, ``"250ms"``, ``"1d"``, ``"2w"``.
 
     Returns:
         Seconds, never negative.
