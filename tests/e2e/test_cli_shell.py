@@ -12,6 +12,7 @@ import textwrap
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +23,6 @@ from tests.e2e.server import Server, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 PATIENCE_S = 60.0
 HOLD = """
@@ -191,6 +191,15 @@ def test_what_stops_run_stops_its_job(served: Shell) -> None:
         process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 143
     assert served.run("get", "job", "stopped", "-o", "json").json["state"] == "Cancelled"
+
+
+def test_output_that_cannot_be_written_is_an_error_in_words(served: Shell) -> None:
+    environ = {**os.environ, "HOLDFAST_DATA": str(served.folder / "data"), **served.environ}
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [*HOLDFAST, "get", "jobs"], env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (ended.returncode, ended.stderr) == (1, "error: the output cannot be written: No space left on device\n")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -5,6 +5,7 @@ Every error ends as words on stderr and one of the codes of ``exit_codes``.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -147,14 +148,25 @@ def run_line(arguments: Sequence[str], cli: Cli) -> int:
         return exit_codes.of_error(error)
     except BrokenPipeError:
         # The reader went away (`holdfast get jobs | head`): what is left has no reader, and that is no error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return exit_codes.OK
+    except OSError as error:
+        if error.filename is not None or error.errno not in _UNWRITTEN:  # not of the output
+            raise
+        _write_no_more()
+        cli.say(f"error: the output cannot be written: {error.strerror}")
+        return exit_codes.FAILED
     except (KeyboardInterrupt, typer.Abort):
         cli.say("interrupted")
         return exit_codes.INTERRUPTED
     except _USAGE_ERROR as error:
         return _usage(error, cli)
     return code
+
+
+def _write_no_more() -> None:
+    """Have what is still to be written to standard output go nowhere, so that Python's end does not fail with it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Exception, cli: Cli) -> int:
@@ -171,6 +183,8 @@ def _usage(error: Exception, cli: Cli) -> int:
     return exit_codes.USAGE
 
 
+_UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Why a file takes no more."""
 _ENOUGH_FOR_IMPORTS = 1_000_000
 """New objects before the garbage collector looks: what a command imports is not garbage."""
 
