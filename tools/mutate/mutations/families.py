@@ -90,8 +90,8 @@ MUTATIONS = (
     Mutation(
         "whoever launches below another's job keeps its owner from ending it",
         "service/operations/batches.py",
-        "self._send(kind, seeing.able(Right.CANCEL, self._found(kind, caller, where)), caller, reason)",
-        "self._ask(kind, Right.CANCEL, caller, where, reason)",
+        "partial(self._send, kind, seeing.able(Right.CANCEL, self._found(kind, caller, where)), caller, reason)",
+        "partial(self._ask, kind, Right.CANCEL, caller, where, reason)",
         ("e2e/test_fluster_children.py::test_what_others_launched_below_a_job_keeps_its_owner_from_nothing",),
     ),
 )

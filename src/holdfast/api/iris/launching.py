@@ -10,11 +10,13 @@ from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.iris._generated import controller
 from holdfast.api.iris.calls import CALLS, CONTROLLER
 from holdfast.api.iris.family import found_job, jobs_named
-from holdfast.errors import AlreadyExists
+from holdfast.errors import AlreadyExists, HoldfastError
 from holdfast.service.manifests import iris
 from holdfast.service.operations.submissions import Submissions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
     from holdfast.ports.names import NamedJob
@@ -39,8 +41,12 @@ def launch_job(
     taken = jobs_named(asked).taken(asked.caller, str(launch.name))
     there = None if taken is None else found_job(asked, launch.name)
     external = iris.named_by(launch, asked.caller, sent.SerializeToString(deterministic=True), there)
-    if taken is not None and not _makes_way(asked, launch, taken, there, external.digest):
-        return answer
+    end_old: Callable[[], object] = _nothing
+    if taken is not None:
+        there = _in_the_way(launch, there)
+        if _keeps_name(asked, launch, taken, there, external.digest):
+            return answer
+        end_old = jobs_named(asked).vacating(asked.caller, str(launch.name), there, _REPLACED)
     submissions = Submissions(asked.backend)
 
     def keep(data: bytes, *, archive: bool) -> str:
@@ -48,7 +54,7 @@ def launch_job(
 
     priority = parent.priority if parent is not None and launch.inherits else None
     written = iris.with_identity(iris.written_of(launch, there, priority, keep), asked.caller.principal)
-    return _answered(asked.door.launches.launch(asked.caller, written, external), launch, answer)
+    return _answered(asked.door.launches.launch(asked.caller, written, external), launch, answer, end_old)
 
 
 def _refusal(asked: Rpc) -> str | None:
@@ -58,13 +64,24 @@ def _refusal(asked: Rpc) -> str | None:
 
 
 def _answered(
-    stored: Future[str], launch: Launch, answer: controller.Controller.LaunchJobResponse
+    stored: Future[str],
+    launch: Launch,
+    answer: controller.Controller.LaunchJobResponse,
+    end_old: Callable[[], object],
 ) -> Future[controller.Controller.LaunchJobResponse]:
-    """Return the answer to a launch once it is stored."""
+    """Return the answer to a launch once it is stored, and the job that had its name is asked to end.
+
+    Not before: a launch may be refused until it is stored, and then nothing has changed. The new job waits for the old.
+    """
     told: Future[controller.Controller.LaunchJobResponse] = Future()
 
     def launched(done: Future[str]) -> None:
         error = done.exception()
+        if error is None:
+            try:
+                end_old()
+            except HoldfastError as failed:
+                error = failed
         if not told.set_running_or_notify_cancel():
             return
         if isinstance(error, AlreadyExists) and launch.existing != KEEP:
@@ -114,24 +131,34 @@ def _require_place(asked: Rpc, launch: Launch) -> None:
     raise Rejected(Code.FAILED_PRECONDITION, f"Job {launch.name} is unschedulable: {told}")
 
 
-def _makes_way(asked: Rpc, launch: Launch, taken: NamedJob, there: Job | None, digest: bytes) -> bool:
-    """Say whether a name is given to another job; if not, the one that has it is meant.
+def _nothing() -> None:
+    """End no job: nobody had the name."""
 
-    What goes on below the job that has had it is asked to end.
+
+def _in_the_way(launch: Launch, there: Job | None) -> Job:
+    """Return the job that has a name.
 
     Raises:
-        Rejected: It keeps its name.
+        Rejected: It is somebody else's.
+    """
+    if there is None:
+        raise Rejected(Code.ALREADY_EXISTS, f"Job {launch.name} already exists, and is somebody else's")
+    return there
+
+
+def _keeps_name(asked: Rpc, launch: Launch, taken: NamedJob, there: Job, digest: bytes) -> bool:
+    """Say whether a launch means the job that has its name; if not, the name is given to another.
+
+    Raises:
+        Rejected: It keeps its name, and is not meant.
     """
     name = str(launch.name)
-    if there is None:
-        raise Rejected(Code.ALREADY_EXISTS, f"Job {name} already exists, and is somebody else's")
     finished = there.terminal or there.cancel_requested
     sent_again = taken.digest == digest and asked.backend.clock.now() - taken.taken_at <= asked.door.place.again_s
     if not finished and (sent_again or launch.existing == KEEP):
-        return False
+        return True
     if launch.existing == ERROR:
         raise Rejected(Code.ALREADY_EXISTS, f"Job {name} already exists ({there.state})")
     if not finished and launch.existing != RECREATE:
         raise Rejected(Code.ALREADY_EXISTS, f"Job {name} already exists and is still running")
-    jobs_named(asked).vacate(asked.caller, name, there, _REPLACED)
-    return True
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
@@ -18,7 +19,7 @@ from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
@@ -54,9 +55,18 @@ class JobBatches(Struct, frozen=True):
         Raises:
             Forbidden: The job itself is not for the caller to cancel.
         """
+        return self.cancelling(caller, job, where, reason)()
+
+    @asks(Right.CANCEL, Subject.JOB)
+    def cancelling(self, caller: Caller, job: Job, where: JobFilter, reason: str) -> Callable[[], Sequence[Job]]:
+        """Return what asks for a job, and what is below it now, to be cancelled; see ``cancel_family``.
+
+        Raises:
+            Forbidden: The job itself is not for the caller to cancel.
+        """
         seeing, kind = self.backend.seeing(caller), RequestKind.CANCEL
         seeing.require(Right.CANCEL, [job])
-        return self._send(kind, seeing.able(Right.CANCEL, self._found(kind, caller, where)), caller, reason)
+        return partial(self._send, kind, seeing.able(Right.CANCEL, self._found(kind, caller, where)), caller, reason)
 
     @asks(Right.PREEMPT, Subject.JOB)
     def preempt(self, caller: Caller, where: JobFilter, reason: str = "", *, node: str = "") -> Sequence[Job]:

@@ -29,7 +29,7 @@ from holdfast.service.steering.jobs import JOBS
 from holdfast.service.summary import set_decisions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt, Run
@@ -270,13 +270,13 @@ class NamedJobs(Struct, frozen=True):
         return self.backend.store.named([key]).get(key)
 
     @asks(Right.CANCEL, Subject.JOB)
-    def vacate(self, caller: Caller, name: str, job: Job, reason: str) -> None:
-        """Ask a job, and what goes on below its name, to end, so that the name can be given to another.
+    def vacating(self, caller: Caller, name: str, job: Job, reason: str) -> Callable[[], object]:
+        """Return what asks a job, and what goes on below its name, to end once the name is given to another.
 
         Raises:
             Forbidden: It is not the caller's to end.
         """
-        JobBatches(self.backend).cancel_family(caller, job, self.meant(caller, name), reason)
+        return JobBatches(self.backend).cancelling(caller, job, self.meant(caller, name), reason)
 
     @asks(Right.WATCH, Subject.JOB)
     def names(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, str]:
