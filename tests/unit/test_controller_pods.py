@@ -218,12 +218,16 @@ def test_a_job_waits_while_no_topology_domain_is_free_and_says_so(lab: SetLab) -
 def test_a_job_gets_a_topology_domain_that_has_what_its_pods_ask_for(lab: SetLab) -> None:
     plain, gpu = nodes(4)[1:3]
     gpu = evolve(gpu, capacity=Resources(2000, 8 << 30, 1))
-    lab.use(plain)
+    lab.use(evolve(plain, labels={}))
     job = group("w", 2)
     job["template"]["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
     document = manifest(replicatedJobs=[job])
     document["metadata"]["annotations"] = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
     set_id = lab.submit_set(document, lambda _: exits(0, after_s=5.0))
+    lab.pass_s(3)
+    without = {job.reason for job in lab.store.children_of(set_id)}
+    assert without == {"no node has the label rack, which exclusive topology needs"}
+    lab.use(plain)
     lab.pass_s(3)
     reasons = [job.reason for job in lab.store.children_of(set_id)]
     assert reasons == ["needs 1 gpu, the largest node has 0: no node could ever take it"] * 2

@@ -50,7 +50,9 @@ class Domains:
     def why_not(self, key: str, shape: Shape) -> str:
         """Say why no domain can be given to a job of such pods now."""
         places = [place for place in self._state.capacity.places.values() if key in place.labels]
-        if not places or any(fit_alone(shape, [place]) is not None for place in places):
+        if not places:
+            return f"no node has the label {key}, which exclusive topology needs"
+        if any(fit_alone(shape, [place]) is not None for place in places):
             return f"no {key} is free for exclusive use"
         well = {place.key: all_well(place.devices) for place in places}
         return why_not(shape, places, {place.key: place.capacity for place in places}, well)
