@@ -197,3 +197,10 @@ def test_children_end_by_the_policy_or_by_the_number_of_tasks(given: dict[str, o
 
 def test_a_policy_for_children_that_is_none_is_refused() -> None:
     assert wrong(preemption_policy=3) == ["preemption_policy"]
+
+
+def test_of_the_command_line_that_launched_a_job_the_beginning_is_kept() -> None:
+    short, long = ["python", "train.py"], ["python", *["x" * 1_000] * 100, "end"]
+    assert kept_request(read(submit_argv=short).spec.annotations)["submit_argv"] == short
+    assert kept_request(read(submit_argv=long).spec.annotations)["submit_argv"] == long[:17]
+    assert kept_request(read(submit_argv=["x" * 1_000_000]).spec.annotations)["submit_argv"] == []

@@ -22,7 +22,7 @@ from holdfast.domain.workloads.family import ChildrenEnd
 from holdfast.domain.workloads.spec import JobSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from holdfast.errors import Problem
 
@@ -31,6 +31,8 @@ DOOR, IRIS = "door", "iris"
 REQUEST = "iris/request"
 """The annotation that has what was asked for, as JSON."""
 MOST_TASKS = 10_000
+_ROOM_FOR_WORDS = 16_384
+"""Characters that are kept of the command line that launched a job."""
 _MS = 1000
 _LONGEST_S = 100 * 365 * 86_400
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
@@ -115,7 +117,20 @@ def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in given.items() if key not in {"bundle_blob", "environment", "entrypoint"}}
     entry = given.get("entrypoint") or {}
     kept["entrypoint"] = {key: entry[key] for key in ("run_command",) if key in entry}
+    if "submit_argv" in kept:
+        kept["submit_argv"] = _beginning(kept["submit_argv"])
     return kept
+
+
+def _beginning(words: Sequence[str]) -> list[str]:
+    """Return as many of the words of a command line as there is room for: they are told again, and mean nothing."""
+    found, room = list[str](), _ROOM_FOR_WORDS
+    for word in words:
+        room -= len(word) + 1
+        if room < 0:
+            break
+        found.append(word)
+    return found
 
 
 def _seconds(fields: Fields, name: str) -> float | None:
