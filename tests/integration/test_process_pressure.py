@@ -147,9 +147,7 @@ def test_a_watch_tells_at_each_look_what_is_lacking_and_has_what_was_evicted_lea
         if len(told) > 1:
             twice.set()
 
-    gone = run_folder(tmp_path, "job-2-0-1") / "work"
-    gone.mkdir(parents=True)
-    (gone.parent / "log").write_text("said")
+    cleared: list[str] = []
     evicted = [["job-2-0-1"]]
     with program(tmp_path, HOLDS + WAITS):
         watch = PressureWatch(
@@ -157,6 +155,7 @@ def test_a_watch_tells_at_each_look_what_is_lacking_and_has_what_was_evicted_lea
             [Threshold(Shortage.DISK, share=0.999999), Threshold(Shortage.MEMORY, share=0.999999)],
             observe=lambda: {UID: Observation(UID, RunPhase.RUNNING)},
             evicted=lambda: evicted.pop() if evicted else [],
+            clear=cleared.extend,
             tell=tell,
         )
         assert twice.wait(20)
@@ -167,4 +166,4 @@ def test_a_watch_tells_at_each_look_what_is_lacking_and_has_what_was_evicted_lea
     assert (first.look, second.look) == (1, 2)
     assert [lack.of for lack in first.lacks] == [Shortage.MEMORY, Shortage.DISK]
     assert first.uses[UID][Shortage.MEMORY] > 50 * MI
-    assert (gone.exists(), (gone.parent / "log").exists()) == (False, True)
+    assert cleared == [str(run_folder(tmp_path, "job-2-0-1"))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -9,13 +11,14 @@ import pytest
 
 from holdfast.engines.process.files import log_path
 from holdfast.ports.engine import StopReason
+from tests.integration.test_process_files import GROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from holdfast.ports.engine import RunOrder
-    from tests.integration.conftest import Machine
+    from tests.integration.conftest import Machine, NewMachine
 
 WITHIN_S = 20
 FILL = (
@@ -29,8 +32,8 @@ def work(machine: Machine, order: RunOrder) -> Path:
 
 def until_removed(machine: Machine, folder: Path) -> None:
     until = time.monotonic() + WITHIN_S
-    while folder.exists():
-        assert time.monotonic() < until, [*folder.iterdir()]
+    while left := [*folder.parent.glob("work*")]:
+        assert time.monotonic() < until, left
         machine.changed.wait(0.01)
 
 
@@ -58,6 +61,40 @@ def test_it_goes_after_a_run_that_was_stopped_and_after_one_that_could_not_be_la
     assert not machine.finish(refused).started
     for order in (stopped, refused):
         until_removed(machine, work(machine, order))
+
+
+def test_one_that_grows_while_it_is_removed_keeps_no_other_run_waiting(new_machine: NewMachine, tmp_path: Path) -> None:
+    machine = new_machine(tmp_path / "runs", launch_limit_s=2.0)
+    order = machine.start("sh", "-c", "echo there; until test -e go; do sleep 0.02; done", keeps_work=False)
+    machine.until_logged(order, "there")
+    folder = work(machine, order)
+    words = [
+        sys.executable,
+        "-c",
+        f"import contextlib, itertools, os; os.chdir({str(folder)!r})\n{GROWS}",
+    ]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as growing:
+        assert growing.stdout is not None
+        growing.stdout.readline()
+        (folder / "go").touch()
+        machine.finish(order)
+        for _ in range(8):
+            outcome = machine.finish(machine.start("true"))
+            assert (outcome.started, outcome.containers[0].exit_code) == (True, 0), outcome
+        assert growing.poll() is None
+        assert [*folder.parent.glob("work*")], "it has not been removed yet"
+        growing.kill()
+    until_removed(machine, folder)
+
+
+def test_a_later_run_in_its_place_has_a_work_directory_of_its_own(machine: Machine) -> None:
+    fill = "ls; touch $(seq 2000); test $(ls | wc -l) = 2000"
+    tries = [machine.order("sh", "-c", fill, keeps_work=False, job_id="j", attempt=1) for _ in range(3)]
+    for order in tries:  # as tasks have, one of which is tried again
+        machine.engine.start([order])
+        assert machine.finish(order).containers[0].exit_code == 0
+    assert machine.log(tries[0]) == ""
+    until_removed(machine, work(machine, tries[0]))
 
 
 def test_it_is_kept_unless_the_job_says_otherwise(machine: Machine) -> None:

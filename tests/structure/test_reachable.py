@@ -29,6 +29,7 @@ WAYS_IN = (
     "holdfast.sdk.calls.worker",
     "hydra_plugins.holdfast_launcher",
     f"{SHIM}.__main__",
+    f"{SHIM}.removal.__main__",
     f"{MIGRATIONS}.env",
     "holdfast.simulation",
 )

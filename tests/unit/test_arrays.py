@@ -22,7 +22,7 @@ from tests import databases
 from tests.unit.conftest import Lab, exits, retrying
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from holdfast.engines.simulated.life import SimulatedRun
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 class NoFiles:
     """Files of runs, of which there are none."""
 
-    def discard(self, job_id: str) -> None:
-        """Delete nothing."""
+    def discard(self, job_ids: Sequence[str]) -> Mapping[str, str]:
+        """Delete nothing of any job; nothing is left."""
+        return dict.fromkeys(job_ids[:0], "")
 
 
 class ArrayLab(Lab):

@@ -23,7 +23,7 @@ def test_what_is_no_file_name_leads_to_no_file(job_id: str, tmp_path: Path) -> N
     with pytest.raises(InvalidRequest):
         ProcessLogs(tmp_path).read(job_id, 1, 0, offset=0, limit=10)
     with pytest.raises(InvalidRequest):
-        ProcessFiles(tmp_path).discard(job_id)
+        ProcessFiles(tmp_path).discard([job_id])
     assert (tmp_path / "kept").exists()
 
 

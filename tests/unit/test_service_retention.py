@@ -20,7 +20,7 @@ from holdfast.service.retention import Retention
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 NOW = 1000.0
 
@@ -32,10 +32,9 @@ class Shelf:
         self.discarded: list[str] = []
         self.stuck = stuck
 
-    def discard(self, job_id: str) -> None:
-        if job_id in self.stuck:
-            raise Unavailable
-        self.discarded.append(job_id)
+    def discard(self, job_ids: Sequence[str]) -> Mapping[str, str]:
+        self.discarded += [job_id for job_id in job_ids if job_id not in self.stuck]
+        return {job_id: f"{job_id} stays" for job_id in job_ids if job_id in self.stuck}
 
 
 def store_of(ages: Sequence[float | None]) -> MemoryStore:
@@ -95,18 +94,17 @@ def test_files_that_cannot_be_deleted_are_tried_again_and_keep_no_others() -> No
 
 def test_any_number_of_jobs_whose_files_cannot_be_deleted_keep_no_others() -> None:
     store, files = store_of([50.0] * 1000), Shelf(*(f"j{number}" for number in range(900)))
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable, match=r"^j0 stays; j1 stays; .* stays; and so for 895 more jobs"):
         list(Retention(store, files).sweep(ended_before=NOW))
     assert sorted(files.discarded) == [f"j{number}" for number in range(900, 1000)]
 
 
 def test_no_file_is_deleted_before_its_job_is_and_those_of_an_interruption_are_the_next_time() -> None:
     class Watched(Shelf):
-        def discard(self, job_id: str) -> None:
-            assert job_id not in left(store)
-            if len(self.discarded) == 1:
-                raise KeyboardInterrupt
-            super().discard(job_id)
+        def discard(self, job_ids: Sequence[str]) -> Mapping[str, str]:
+            assert set(job_ids).isdisjoint(left(store))
+            super().discard(job_ids[:1])
+            raise KeyboardInterrupt
 
     store = store_of([50.0, 50.0, 50.0])
     with pytest.raises(KeyboardInterrupt):

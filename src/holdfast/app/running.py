@@ -145,6 +145,7 @@ def watch_pressure(opened: ProcessEngine, directory: DataDir, settings: Settings
         thresholds,
         observe=opened.observe,
         evicted=opened.take_evicted,
+        clear=opened.clear,
         tell=opened.see_pressure,
     )
     opened.close_with(watch.close)

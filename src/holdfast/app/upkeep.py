@@ -207,6 +207,8 @@ class Forgetter:
         self._sweep: Iterator[int] | None = None
         self._sweep_at = self._expire_at = 0.0
         self._forgotten = 0
+        self._failures: dict[str, str] = {}
+        """What was said last of each part that fails, which is said once."""
 
     def step(self) -> float:
         """Take one step; returns how long to wait for the next."""
@@ -216,10 +218,15 @@ class Forgetter:
 
     def _tried(self, part: Callable[[float], bool], now: float) -> bool:
         try:
-            return part(now)
+            went_on = part(now)
         except HoldfastError as error:
-            _log.warning("deleting old jobs failed; trying again later: %s", error)
+            if self._failures.get(part.__name__) != str(error):
+                _log.warning("deleting old jobs failed; trying again later: %s", error)
+            self._failures[part.__name__] = str(error)
             return False
+        if went_on:
+            self._failures.pop(part.__name__, None)
+        return went_on
 
     def _expired(self, now: float) -> bool:
         """Take one step at what has expired; returns whether there may be more of it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
 
@@ -104,9 +104,9 @@ class RetentionStore(Protocol):
 class RunFiles(Protocol):
     """The logs and work directories of runs."""
 
-    def discard(self, job_id: str) -> None:
-        """Delete everything a job's runs left on the disk; nothing there is fine.
+    def discard(self, job_ids: Sequence[str]) -> Mapping[str, str]:
+        """Delete everything the runs of jobs left on the disk; nothing there is fine.
 
-        Raises:
-            Unavailable: Something cannot be deleted.
+        Returns:
+            For each job of which something is left, what keeps it.
         """

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _JOBS_PER_STEP = 200
 """One transaction; about 20 ms on SQLite."""
+_MOST_NAMED = 5
+"""Jobs in an error."""
 _ROWS_PER_STEP = 5000
 """Of what has no files."""
 _READ_EVERY_S = 60.0
@@ -114,19 +116,16 @@ class Retention:
 
     def _discard_files(self) -> Unavailable | None:
         """Delete the files of jobs that are forgotten, of as many as can be; returns what keeps the others."""
-        failed: Unavailable | None = None
+        reasons: list[str] = []
         last = ""
         while left := self._store.files_to_discard(self._place, after=last, limit=_JOBS_PER_STEP):
-            gone, last = [], left[-1]
-            for job_id in left:
-                try:
-                    self._files.discard(job_id)
-                except Unavailable as error:
-                    failed = error
-                else:
-                    gone.append(job_id)
-            self._store.files_discarded(self._place, gone)
-        return failed
+            kept, last = self._files.discard(left), left[-1]
+            reasons += kept.values()
+            self._store.files_discarded(self._place, [job_id for job_id in left if job_id not in kept])
+        if not reasons:
+            return None
+        more = f"; and so for {len(reasons) - _MOST_NAMED} more jobs" if len(reasons) > _MOST_NAMED else ""
+        return Unavailable("; ".join(reasons[:_MOST_NAMED]) + more)
 
     @staticmethod
     def _forget_all_of(forget: Callable[..., int], **before: float) -> Iterator[int]:

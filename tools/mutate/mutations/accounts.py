@@ -81,7 +81,7 @@ MUTATIONS = (
     Mutation(
         "links in an account's directory are followed with root's rights",
         "engines/process/shim/account.py",
-        "    os.seteuid(account.uid)\n",
+        "        os.seteuid(account.uid)\n",
         "",
         (
             "integration/test_acting_as_an_account.py::test_a_file_of_roots_is_closed_to_what_is_done_as_an_account_and_open_again_afterwards",

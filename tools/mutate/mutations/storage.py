@@ -57,15 +57,29 @@ MUTATIONS = (
     Mutation(
         "what cannot be deleted keeps what others left on the disk",
         "service/retention.py",
-        "                    failed = error\n",
-        "                    failed = error\n                    break\n",
+        "[job_id for job_id in left if job_id not in kept]",
+        "[] if kept else left",
         ("unit/test_service_retention.py",),
     ),
     Mutation(
         "an account can put more into what is being deleted",
-        "engines/process/shim/supervisor/removal.py",
-        "            os.fchown(opened, os.geteuid(), -1)\n            os.fchmod(opened, _OURS)",
-        "            os.fchmod(opened, _OURS)",
+        "engines/process/shim/removal/folder.py",
+        "            os.fchmod(job, _OURS)  #",
+        "            #",
+        ("integration/test_process_files.py",),
+    ),
+    Mutation(
+        "root deletes what is in folders of other accounts",
+        "engines/process/shim/removal/folder.py",
+        "if owner not in {None, uid}:",
+        "if owner not in {None, uid, os.getuid() or uid}:",
+        ("integration/test_process_files.py",),
+    ),
+    Mutation(
+        "a folder that grows while it is deleted keeps all others",
+        "engines/process/shim/removal/folder.py",
+        "if moment.monotonic() < self._until:",
+        "if self._until:",
         ("integration/test_process_files.py",),
     ),
     Mutation(
@@ -77,9 +91,9 @@ MUTATIONS = (
     ),
     Mutation(
         "what an ended run leaves in its work directory stays",
-        "engines/process/shim/supervisor/process.py",
-        "            leftovers.clear(self._execution.program)\n",
-        "",
+        "engines/process/shim/loop.py",
+        '                self._clearing.add(message["clear"])\n',
+        "                pass\n",
         ("integration/test_process_work_directories.py",),
     ),
     Mutation(

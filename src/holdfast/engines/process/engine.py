@@ -157,6 +157,11 @@ class ProcessEngine:
         taken, self._evicted = self._evicted, ()
         return taken
 
+    def clear(self, directories: Sequence[str]) -> None:
+        """Have the work directories deleted of runs that are over, by the directories of the runs; from any thread."""
+        with self._lock:
+            self._send({"clear": list(directories)})
+
     def foreign(self, pid: int) -> str:
         """Name the program of a process that none of its runs started; from any thread."""
         return name_if_foreign(pid, str(self._directory), self._connection.peer())

@@ -12,16 +12,18 @@ job's ``env``, which GPUs it sees, and the ``HOLDFAST_*`` variables that tell it
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
+import subprocess
+import sys
 from bisect import bisect
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.failure import ContainerResult, EndedBy, RunOutcome
 from holdfast.engines.devices.visible import visible
-from holdfast.engines.process.shim import files
+from holdfast.engines.process.shim import files, removal
 from holdfast.engines.process.shim.records import (
     BEGAN_OF,
     CHECKPOINTS,
@@ -33,8 +35,8 @@ from holdfast.engines.process.shim.records import (
     TERMINATION,
     TIMES_OF,
 )
+from holdfast.engines.process.shim.removal.folder import discard
 from holdfast.engines.process.shim.supervisor import times
-from holdfast.engines.process.shim.supervisor.removal import remove
 from holdfast.errors import InvalidRequest, Unavailable
 from holdfast.ports.engine import Observation, RunPhase
 from holdfast.ports.logs import LogPart, LogTimes
@@ -54,6 +56,9 @@ _MOST_BEGINNINGS = 64 << 10
 _NO_LOG = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL)
 """There is none yet or no more, or the program put something else in its place."""
 _NANOSECONDS = 1_000_000_000
+_DISCARD_LIMIT_S = 20.0
+"""How long the deletion of what one job left may take; of what takes longer, the rest goes the next time."""
+_REMOVAL = Path(removal.__file__).with_name("__main__.py")
 
 
 def log_path(directory: Path, job_id: str, attempt: int, rank: int) -> Path:
@@ -197,24 +202,29 @@ class ProcessFiles:
         """Remember the directory of the engine."""
         self._directory = directory
 
-    def discard(self, job_id: str) -> None:
-        """Delete everything a job's runs left on the disk; nothing there is fine.
+    def discard(self, job_ids: Sequence[str]) -> Mapping[str, str]:
+        """Delete everything the runs of jobs left on the disk, of each within a time; nothing there is fine.
 
-        It is moved away first, so that a run which takes over the checkpoints gets all of them or none.
+        Returns:
+            For each job of which something is left, what keeps it.
 
         Raises:
-            Unavailable: Something cannot be deleted.
+            InvalidRequest: An id is not a file name.
         """
-        directory = Path(job_directory(self._directory, job_id))
-        aside = os.fspath(directory.with_name(f".{job_id}"))
+        for job_id in job_ids:
+            job_directory(self._directory, job_id)
+        jobs = self._directory / "jobs"
+        if os.geteuid() != 0:
+            return discard(os.fspath(jobs), job_ids, _DISCARD_LIMIT_S)
+        command = [sys.executable, "-I", "-S", os.fspath(_REMOVAL), os.fspath(jobs.absolute()), str(_DISCARD_LIMIT_S)]
         try:
-            remove(aside)  # what an interruption left
-            with suppress(FileNotFoundError):
-                directory.rename(aside)
-            remove(aside)
-        except OSError as error:
-            msg = f"cannot delete all of {aside}: {error.filename}: {error.strerror}"
-            raise Unavailable(msg) from error
+            done = subprocess.run(  # noqa: S603 - our own interpreter and file
+                command, input=json.dumps(job_ids), capture_output=True, text=True, cwd="/", env={}, check=True
+            )
+        except (OSError, subprocess.CalledProcessError) as error:
+            return dict.fromkeys(job_ids, f"what deletes the files of jobs could not be run: {error}")
+        kept: dict[str, str] = json.loads(done.stdout)
+        return kept
 
 
 STACK_SIGNAL = 49

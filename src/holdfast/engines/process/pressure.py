@@ -16,7 +16,6 @@ from holdfast.domain.placement.pressure import Pressure, judge
 from holdfast.domain.shortage import Shortage
 from holdfast.engines.process import usage
 from holdfast.engines.process.files import job_directory
-from holdfast.engines.process.shim.supervisor.removal import remove
 from holdfast.errors import HoldfastError
 from holdfast.ports.engine import RunPhase
 
@@ -44,6 +43,7 @@ class PressureWatch:
         *,
         observe: Callable[[], Mapping[str, Observation]],
         evicted: Callable[[], Sequence[str]],
+        clear: Callable[[Sequence[str]], None],
         tell: Callable[[Pressure | None], None],
     ) -> None:
         """Begin to look.
@@ -53,12 +53,13 @@ class PressureWatch:
             thresholds: What must be available.
             observe: Returns the runs there are.
             evicted: Returns the uids of runs that were evicted and are over, each once.
+            clear: Has the work directories of runs deleted, by the directories of the runs; does not wait for that.
             tell: Called from a thread.
         """
         self._directory, self._path = os.fspath(directory), directory
         self._thresholds = thresholds
         self._measured = frozenset(each.of for each in thresholds)
-        self._observe, self._evicted, self._tell = observe, evicted, tell
+        self._observe, self._evicted, self._clear, self._tell = observe, evicted, clear, tell
         self._look = 0
         self._since: Mapping[Threshold, float] = {}
         self._places: list[str] = []
@@ -84,9 +85,9 @@ class PressureWatch:
         running = [uid for uid, seen in self._observe().items() if seen.phase is not RunPhase.FINISHED]
         lacks, self._since = judge(self._thresholds, self._levels(running, now), self._since, now)
         disk = next((lack for lack in lacks if lack.of in _DISK), None)
-        for uid in self._evicted():
-            if disk is not None:
-                remove(f"{self._folder(uid)}/work")
+        evicted = [self._folder(uid) for uid in self._evicted()]
+        if evicted and disk is not None:
+            self._clear(evicted)
         if not lacks and not self._told:
             return
         lacking = {lack.of: lack.where for lack in lacks if lack.due}

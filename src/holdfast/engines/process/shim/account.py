@@ -92,10 +92,10 @@ def acting(account: Account | None) -> Iterator[None]:
         yield
         return
     gid, groups = os.getegid(), os.getgroups()
-    os.setgroups(account.groups)
-    os.setegid(account.gid)
-    os.seteuid(account.uid)
     try:
+        os.setgroups(account.groups)
+        os.setegid(account.gid)
+        os.seteuid(account.uid)
         yield
     finally:
         os.seteuid(0)

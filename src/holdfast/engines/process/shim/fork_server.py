@@ -1,4 +1,6 @@
-"""The process supervisors are forked from: it does nothing else, so that they share nearly all their memory.
+"""The process that supervisors, and what deletes work directories, are forked from.
+
+It does nothing else, so that they share nearly all their memory.
 
 Forked from the shim itself, each would keep its own copy of whatever the shim changes afterwards.
 """
@@ -16,8 +18,9 @@ from contextlib import suppress
 from . import processes
 from .complaints import complain_of_exception
 from .libc import adopt_orphans, set_name
+from .removal import clearing
 from .supervisor.process import Supervisor
-from .supervisor.surroundings import heed_children
+from .supervisor.surroundings import heed_children, set_oom_score
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 _CLOSED_ON_EXEC = False
 _FD_BYTES = 4
 """A descriptor, as a message carries it."""
+_MOST_BYTES = 8192
+"""Of a request: the number of a supervisor, or the path that is to be deleted."""
 
 
 class ForkServer:
@@ -42,15 +47,22 @@ class ForkServer:
 
     def supervisor(self, number: int, sock: socket.socket) -> None:
         """Fork a supervisor that talks over a socket; raises OSError."""
+        self._insist(b"%d" % number, sock)
+
+    def clear(self, path: str, sock: socket.socket) -> None:
+        """Fork a process that deletes a work directory and tells a socket how that went; raises OSError."""
+        self._insist(os.fsencode(path), sock)
+
+    def _insist(self, request: bytes, sock: socket.socket) -> None:
         try:
-            self._ask(number, sock)
+            self._ask(request, sock)
         except OSError:  # it was killed
             self._sock.close()
             self.pid, self._sock = self._make()
-            self._ask(number, sock)
+            self._ask(request, sock)
 
-    def _ask(self, number: int, sock: socket.socket) -> None:
-        socket.send_fds(self._sock, [b"%d" % number], [sock.fileno()])
+    def _ask(self, request: bytes, sock: socket.socket) -> None:
+        socket.send_fds(self._sock, [request], [sock.fileno()])
 
     def wake(self) -> None:
         """Resume it, in case somebody suspended it."""
@@ -77,7 +89,7 @@ class ForkServer:
 
 
 def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | None) -> NoReturn:
-    """Fork a supervisor for each request, until the shim is gone.
+    """Fork a process for each request, until the shim is gone.
 
     Whatever the loop touches, the supervisors forked before no longer share with it: so it does little, and plainly.
     """
@@ -97,13 +109,17 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
         gc.disable()
         room = socket.CMSG_SPACE(_FD_BYTES)
         while filling:
-            request, passed, _, _ = sock.recvmsg(64, room)
+            request, passed, _, _ = sock.recvmsg(_MOST_BYTES, room)
             if not request:
                 break
             fd = int.from_bytes(passed[0][2], sys.byteorder)
             if _fork(fd) == 0:
                 os.set_inheritable(fd, _CLOSED_ON_EXEC)  # who had it could speak for it, and outlive it
                 sock.close()
+                if not request.isdigit():
+                    if surroundings.oom_scores is not None:
+                        set_oom_score(surroundings.oom_scores[1])
+                    clearing.become(os.fsdecode(request), fd)
                 number = int(request)
                 _become_supervisor(number, fd, surroundings, None if cgroups is None else cgroups.group(number))
             os.close(fd)

@@ -19,8 +19,9 @@ from .journal import Journal, replay
 from .libc import adopt_orphans, set_name
 from .pool import Pool
 from .ports import HeldPort
-from .records import ERRORS, JOURNAL, PROTOCOL, SOCKET, SUPERVISORS
+from .records import ERRORS, JOURNAL, PROTOCOL, SOCKET, SUPERVISORS, WORK
 from .recovery import Recovery
+from .removal.clearing import Clearing
 from .runs import Runs
 from .supervisor.surroundings import Surroundings, heed_children, wake_on_child
 from .sweep import Sweep
@@ -127,6 +128,7 @@ class Shim:
         self._selector = selectors.DefaultSelector()
         self._sweep = Sweep(runs, pool, self._selector)
         self._held = HeldPort()
+        self._clearing = Clearing(pool.clear, self._selector)
         self._listener = listener
         self._active_at = moment.monotonic()
         self._more = False
@@ -174,7 +176,7 @@ class Shim:
 
     def _is_idle(self, idle_s: float) -> bool:
         now = moment.monotonic()
-        if self._channels or self._runs.busy or self._journal.pending:
+        if self._channels or self._runs.busy or self._journal.pending or self._clearing.busy:
             self._active_at = now
         return now - self._active_at >= idle_s
 
@@ -225,6 +227,8 @@ class Shim:
         for message in handle.channel.receive():
             handle.pid = message.get("pid", handle.pid)
             self._runs.told(handle, message)
+            if message.get("clear"):
+                self._clearing.add(message["clear"])
         if handle.channel.open:
             self._supervisor_sends(handle)
             return
@@ -328,6 +332,9 @@ class Shim:
         self._runs.accept(message.get("orders", ()))
         for uid, grace_s, reason in message.get("stops", ()):
             self._runs.stop(uid, grace_s, reason)
+        for directory in message.get("clear", ()):
+            if not self._runs.are_in(directory):
+                self._clearing.add(f"{directory}/{WORK}")
         gone = self._runs.forget(message.get("forget", ()))
         for other in self._channels:
             if other is not channel:

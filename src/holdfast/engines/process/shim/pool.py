@@ -138,6 +138,10 @@ class Pool:
         handle = self.handles[number] = SupervisorHandle(number, 0, Channel(ours.detach()), child=True)
         return handle
 
+    def clear(self, path: str, sock: socket.socket) -> None:
+        """Fork a process that deletes a work directory and tells a socket how that went; raises OSError."""
+        self._fork_server.clear(path, sock)
+
     def wake_fork_server(self) -> None:
         """Resume the process that forks supervisors, in case somebody suspended it."""
         self._fork_server.wake()

@@ -102,6 +102,10 @@ class Runs:
         """Whether anything is running or about to."""
         return bool(self.active or self._queue)
 
+    def are_in(self, directory: str) -> bool:
+        """Whether a run that is not over has its files in a directory."""
+        return any(run.directory == directory and run.phase != FINISHED for run in self.runs.values())
+
     def use_environment(self, base: Mapping[str, str]) -> None:
         """Set what every program's environment starts from."""
         self._base = base

@@ -43,6 +43,8 @@ class Execution:
         self._notice = Notice()
         self.changed = False
         """Whether there is something to tell the shim."""
+        self.aside = ""
+        """The work directory of a run that has ended, where somebody has to delete it."""
         self.worn = False
         """Whether something of an earlier run is left in it that could not be killed."""
         self.await_end: Callable[[int, Callable[[], object]], object] = lambda *_: None
@@ -369,6 +371,7 @@ class Execution:
         if program.pid:
             with acting(program.account):
                 self.watch.last(program)
+        self.aside = leftovers.set_aside(program) or self.aside
         program.outcome = outcome
         program.phase = FINISHED
         self.changed = True

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from ..account import acting
 from ..cgroups import V1, Group
-from ..records import FINISHED, WORK
+from ..records import WORK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,14 +32,16 @@ def kill_in(groups: tuple[str, ...]) -> bool:
     return False
 
 
-def clear(program: SupervisedRun | None) -> None:
-    """Remove the work directory of a run that has ended, where its job wants that.
+def set_aside(program: SupervisedRun) -> str:
+    """Have the work directory of a run that has ended out of the way of a later one, where its job wants that.
 
-    What cannot be removed stays, as where this process dies meanwhile, until all that is left of the job is deleted.
+    Returns:
+        Where it is, for somebody else to delete; empty where nothing is left of it, or it cannot be moved.
     """
-    if program is None or program.phase != FINISHED or not program.order.pop("clear", False):
-        return
-    from .removal import remove  # noqa: PLC0415 - seldom needed
+    if not program.order.get("clear"):
+        return ""
+    from ..removal import folder  # noqa: PLC0415 - seldom needed
 
     with suppress(OSError), acting(program.account):
-        remove(program.path(WORK))
+        return folder.set_aside(program.path(WORK))
+    return ""

@@ -14,7 +14,6 @@ from .. import moment
 from ..channel import Channel
 from ..record import SUFFIX, Record
 from ..records import SUPERVISORS
-from . import leftovers
 from .execution import Execution
 from .surroundings import entered, listen, wake_on_child
 
@@ -68,7 +67,6 @@ class Supervisor:
             self._execution.due(now)
             self._execution.look(now)
             self._tell()
-            leftovers.clear(self._execution.program)
 
     def _is_forgotten(self) -> bool:
         if self._channel is not None or self._execution.active or self._execution.notes.lag:
@@ -167,7 +165,8 @@ class Supervisor:
         program = execution.program
         watched = bool(program.order.get("memory")) and not program.groups
         told = {"run": program.report(), "worn": execution.worn, "unsaved": execution.notes.lag}
-        channel.send({**told, "watched": watched, "draining": program.exit is not None})
+        channel.send({**told, "watched": watched, "draining": program.exit is not None, "clear": execution.aside})
+        execution.aside = ""
         if channel.sending:
             self._poll.modify(channel.fd, _READABLE | select.POLLOUT)
 

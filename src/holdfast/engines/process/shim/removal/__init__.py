@@ -1,0 +1,1 @@
+"""Deletes what runs left on the disk."""
