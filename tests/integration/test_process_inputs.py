@@ -47,6 +47,15 @@ def test_a_run_finds_its_files_and_its_archive_before_its_preparation_and_its_pr
     assert machine.log(order) == "a\nb\nc\na\n"
 
 
+def test_files_in_folders_are_there_whoever_made_the_folders_before(machine: Machine) -> None:
+    given = (inline("d/e/f.txt", b"f\n"), inline("", packed(d__g="g\n")), inline("d/e/h", b"h\n"))
+    for attempt in (1, 1, 2):  # the second is a later try in the same place
+        order = machine.start("cat", "d/e/f.txt", "d/g", "d/e/h", inputs=given, job_id="j", attempt=attempt)
+        outcome = machine.finish(order)
+        assert outcome.containers[0].exit_code == 0, outcome
+        assert machine.log(order).endswith("f\ng\nh\n")
+
+
 def test_each_attempt_finds_them_as_they_were_sent(machine: Machine) -> None:
     given = (inline("call", b"x"),)
     for attempt in (1, 2):
@@ -91,9 +100,9 @@ def test_an_archive_within_one_stays_packed(machine: Machine) -> None:
         (inline("", packed(**{"..__x": "y"})), "is outside"),
         (inline("", lying(x="y" * 100_000)), "Bad CRC-32"),
         (inline("", damaged(long_enough="y" * 1000)), "its archive cannot be put into its work directory"),
-        (inline("no-folder/call", b"x"), "no-folder/call cannot be put"),
+        (inline("/proc/call", b"x"), "/proc/call cannot be put"),
     ],
-    ids=["gone", "no archive", "outside", "larger than it says", "damaged", "no folder"],
+    ids=["gone", "no archive", "outside", "larger than it says", "damaged", "a folder of others"],
 )
 def test_what_cannot_be_put_there_is_a_launch_that_failed(
     new_machine: NewMachine, tmp_path: Path, given: Input, says: str

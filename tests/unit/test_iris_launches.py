@@ -152,6 +152,13 @@ def test_files_outside_the_work_directory_are_refused(path: str) -> None:
     assert wrong(entrypoint=entry) == [f"entrypoint.workdir_files.{path}"]
 
 
+def test_a_file_of_a_job_cannot_be_the_folder_of_another_one() -> None:
+    entry = {"run_command": {"argv": ["true"]}, "workdir_files": {"pkg": b"", "pkg/m.py": b""}}
+    assert wrong(entrypoint=entry) == ["entrypoint.workdir_files"]
+    deep = {"run_command": {"argv": ["true"]}, "workdir_files": {"d/" * 64 + "m.py": b""}}
+    assert len(wrong(entrypoint=deep)) == 1
+
+
 def test_a_task_finds_out_who_it_is_and_what_its_ports_are(tmp_path: Path) -> None:
     entry = {"run_command": {"argv": ["sh", "-c", 'echo "$0 $@"; env', "a b", "$c"]}}
     spec = read(entrypoint=entry, ports=["my-port"], environment={"env_vars": {"IRIS_TASK_ID": "mine", "A": "b"}}).spec

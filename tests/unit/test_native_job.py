@@ -185,6 +185,8 @@ def test_several_inline_policies_have_names_of_their_own() -> None:
         ({"inputs": [{"text": "x", "unpack": True}]}, "spec.inputs[0]", "must have a path, or be a blob to unpack"),
         ({"inputs": [{"path": "../x", "text": "a"}]}, "spec.inputs[0].path", "is no path below the work directory"),
         ({"inputs": [{"path": "/x", "text": "a"}]}, "spec.inputs[0].path", "is no path below the work directory"),
+        ({"inputs": [{"path": "a/" * 64 + "b", "text": "a"}]}, "spec.inputs[0].path", "deeper than 64 names"),
+        ({"inputs": [{"path": "a/b", "text": ""}, {"path": "a", "text": ""}]}, "spec.inputs", "both as a file and as"),
         ({"inputs": [{"path": "x", "blob": "A" * 64}]}, "spec.inputs[0].blob", "is no SHA-256"),
         ({"inputs": [{"path": "x", "text": "a"}], "workingDir": "/srv"}, "spec.inputs", "workingDir is another"),
         ({"command": ["x"], "keepWorkDirectory": 0}, "spec.keepWorkDirectory", "must be a boolean"),

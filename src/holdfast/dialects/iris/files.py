@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from holdfast.domain.record import Struct
-from holdfast.domain.workloads.preparing import Input
+from holdfast.domain.workloads.preparing import Input, clashing, path_problem
 
 if TYPE_CHECKING:
     from holdfast.dialects.reading import Fields
@@ -48,6 +48,8 @@ def read_files(fields: Fields) -> Files:
         where = f"entrypoint.workdir_file_refs.{path[:80]}"
         if _is_below(fields, where, path) and _is_known(fields, where, blob):
             found.append(Input(path, blob=blob))
+    for path in clashing({*files, *named}):
+        fields.problem("entrypoint.workdir_files", f"has {path[:80]!r} both as a file and as the folder of another one")
     large = []
     for path, data in files.items():
         if not _is_below(fields, f"entrypoint.workdir_files.{path[:80]}", path):
@@ -67,7 +69,7 @@ def _is_known(fields: Fields, where: str, blob: str) -> bool:
 
 
 def _is_below(fields: Fields, where: str, path: str) -> bool:
-    if path.isprintable() and {"", ".", ".."}.isdisjoint(path.split("/")):
-        return True
-    fields.problem(where, f"{path[:80]!r} is no path below the work directory")
-    return False
+    why = path_problem(path)
+    if why:
+        fields.problem(where, f"{path[:80]!r} {why}")
+    return not why

@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any
 
 from holdfast.dialects.reading import Fields, shown
-from holdfast.domain.workloads.preparing import DEFAULT_TIMEOUT_S, Input, Preparation
+from holdfast.domain.workloads.preparing import DEFAULT_TIMEOUT_S, Input, Preparation, clashing, path_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +48,8 @@ def read_inputs(spec: Fields) -> tuple[Input, ...]:
             spec.mistyped(f"inputs[{place}]", each, "a mapping")
             continue
         found.append(_read_input(Fields(each, spec.at(f"inputs[{place}]"), spec.problems)))
+    for path in clashing(each.path for each in found):
+        spec.problem("inputs", f"have {shown(path)} both as a file and as the folder of another one")
     return tuple(found)
 
 
@@ -62,14 +64,10 @@ def _read_input(part: Fields) -> Input:
         part.problem("blob", f"{shown(blob)} is no SHA-256 in hexadecimal")
     if bool(unpack) == (path is not None) or (unpack and text is not None):
         part.problem("", "must have a path, or be a blob to unpack", hint="unpack: true takes a zip archive")
-    if path is not None and not _is_below(path):
-        part.problem("path", f"{shown(path)} is no path below the work directory", hint="such as data/settings.json")
+    if path is not None and (why := path_problem(path)):
+        part.problem("path", f"{shown(path)} {why}", hint="such as data/settings.json")
     data = "" if text is None else b64encode(text.encode("utf-8", "replace")).decode()
     return Input(path or "", blob or "", data, bool(unpack))
-
-
-def _is_below(path: str) -> bool:
-    return path.isprintable() and {"", ".", ".."}.isdisjoint(path.split("/"))
 
 
 def write_preparing(spec: JobSpec) -> dict[str, Any]:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from holdfast.domain.record import Struct
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 DEFAULT_TIMEOUT_S = 600.0
+DEEPEST = 64
+"""Names in a path of what is sent along with a job."""
+_LONGEST_NAME, _LONGEST_PATH = 255, 1024
+"""Bytes."""
 
 
 class Input(Struct, frozen=True):
@@ -29,3 +38,20 @@ class Preparation(Struct, frozen=True):
     command: tuple[str, ...]
     timeout_s: float = DEFAULT_TIMEOUT_S
     """How long it may take."""
+
+
+def path_problem(path: str) -> str:
+    """Say why a path does not lead to a place below a work directory, if so."""
+    if path.count("/") >= DEEPEST or len(path.encode("utf-8", "surrogatepass")) > _LONGEST_PATH:
+        return f"is longer than {_LONGEST_PATH} bytes, or deeper than {DEEPEST} names"
+    for name in path.split("/"):
+        if name in {"", ".", ".."} or not name.isprintable() or len(name.encode()) > _LONGEST_NAME:
+            return f"is no path below the work directory of printable names of at most {_LONGEST_NAME} bytes"
+    return ""
+
+
+def clashing(paths: Iterable[str]) -> list[str]:
+    """List the paths that are to be files, and are folders of other ones."""
+    files = {path for path in paths if not path_problem(path)}
+    folders = {path[:end] for path in files for end, letter in enumerate(path) if letter == "/"}
+    return sorted(files & folders)

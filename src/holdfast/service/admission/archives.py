@@ -7,17 +7,21 @@ import stat
 import zipfile
 from typing import TYPE_CHECKING
 
+from holdfast.domain.workloads.preparing import path_problem
 from holdfast.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    _Folder: TypeAlias = dict[str, "_Folder | None"]
+    """What is in a folder, by its name; ``None`` is a file."""
 
 MOST_ENTRIES = 20_000
+"""Also of the files and folders that it becomes: an entry may need folders that have none."""
 LARGEST_UNPACKED = 1 << 30
 """Bytes of all that an archive has."""
 MOST_RATIO, FREELY_UNPACKED = 200, 64 << 20
 """By how much an archive may grow, once it has more than so many bytes."""
-_LONGEST_PART, _LONGEST_NAME = 255, 4096
 _ENTRY = b"PK\x01\x02"
 """What the list of an archive has once for each entry, and an archive within it for each of its own."""
 _MOST_WITHIN = 5
@@ -50,9 +54,11 @@ def archive_problems(data: bytes, path: str) -> list[Problem]:
     elif size > max(FREELY_UNPACKED, MOST_RATIO * len(data)):
         text = f"has {size} bytes unpacked, more than {MOST_RATIO} times its own {len(data)}; none needs that"
         problems.append(Problem(path, text, hint=f"up to {FREELY_UNPACKED} bytes may"))
-    files, folders = set[str](), set[str]()
+    tree = _Tree()
     for entry in entries:
-        why = _refusal(entry) or _clash(entry, files, folders)
+        why = _refusal(entry) or tree.clash(entry.orig_filename)
+        if tree.size > MOST_ENTRIES:
+            return [Problem(path, f"has more than {MOST_ENTRIES} files and folders, which are the most allowed")]
         if why:
             problems.append(Problem(f"{path}[{entry.orig_filename[:80]!r}]", why))
     if len(problems) > _MOST_TOLD:
@@ -77,34 +83,36 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
         return "is a link or a special file; only files and folders are allowed"
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _METHODS:
         return "is encrypted, or packed in another way than stored or deflated"
-    parts = name.removesuffix("/").split("/")
-    if not _are_names(parts) or len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME:
-        return "is no relative path without '.', '..', backslashes and control characters"
-    return ""
+    if "\\" in name:
+        return "is no path below the work directory: it has a backslash"
+    return path_problem(name.removesuffix("/"))
 
 
-def _are_names(parts: Sequence[str]) -> bool:
-    for part in parts:
-        if part in {"", ".", ".."} or "\\" in part or not part.isprintable():
-            return False
-        try:
-            if len(part.encode()) > _LONGEST_PART:
-                return False
-        except UnicodeEncodeError:
-            return False
-    return True
+class _Tree:
+    """What an archive becomes, each folder once: the paths of all folders together may be far longer than it is."""
 
+    def __init__(self) -> None:
+        self.size = 0
+        """Files and folders."""
+        self._top: _Folder = {}
 
-def _clash(entry: zipfile.ZipInfo, files: set[str], folders: set[str]) -> str:
-    """Say whether a name is taken by something that came before; note what it takes."""
-    name = entry.orig_filename
-    parts = name.removesuffix("/").split("/")
-    above = {"/".join(parts[:depth]) for depth in range(1, len(parts))}
-    if name.endswith("/"):
-        above.add(name.removesuffix("/"))
-        taken = not above.isdisjoint(files)
-    else:
-        taken = name in files or name in folders or not above.isdisjoint(files)
-        files.add(name)
-    folders |= above
-    return "is there twice, or is both a file and a folder" if taken else ""
+    def clash(self, name: str) -> str:
+        """Add what an entry becomes; returns why not where its place is taken."""
+        *above, last = name.removesuffix("/").split("/")
+        folder: _Folder | None = self._top
+        for part in [*above, last] if name.endswith("/") else above:
+            folder = self._folder(folder, part)
+        if folder is None or (not name.endswith("/") and last in folder):
+            return "is there twice, or is both a file and a folder"
+        if not name.endswith("/"):
+            folder[last] = None
+            self.size += 1
+        return ""
+
+    def _folder(self, folder: _Folder | None, part: str) -> _Folder | None:
+        if folder is None or part in folder:
+            return None if folder is None else folder[part]
+        self.size += 1
+        made: _Folder = {}
+        folder[part] = made
+        return made

@@ -94,12 +94,12 @@ def _unpack(source: IO[bytes]) -> None:
             if name.endswith("/"):
                 Path(name).mkdir(parents=True, exist_ok=True)
                 continue
-            Path(name).parent.mkdir(parents=True, exist_ok=True)
             with archive.open(entry) as packed:
                 _write(name, packed, executable=bool(entry.external_attr >> 16 & _EXECUTABLE))
 
 
 def _write(name: str, source: IO[bytes], *, executable: bool = False) -> None:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
     mode = 0o755 if executable else 0o644
     fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(fd, "wb") as file:
