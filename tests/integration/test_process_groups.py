@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import time
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from holdfast.domain.workloads.preparing import Input, Preparation
 from holdfast.engines.process.shim import processes
 from holdfast.ports.engine import RunPhase
 from tests.integration.conftest import ours
@@ -42,6 +44,16 @@ def test_control_groups_of_a_shim_that_was_killed_are_removed_by_the_next_that_l
     assert not [group for group in groups[killed] if group.parent.exists()]
     assert all(group.is_dir() for group in groups[living])
     killed.open()
+
+
+def test_the_least_memory_limit_is_enough_to_prepare_a_run_and_keeps_its_supervisor(machine: Machine) -> None:
+    given = (Input("d/x", data=base64.b64encode(b"x").decode()),)
+    for inputs in ((), given, given):
+        preparation = Preparation(("true",))
+        order = machine.start("sh", "-c", "echo up", memory_limit=1, preparation=preparation, inputs=inputs)
+        outcome = machine.finish(order)
+        assert outcome.containers, outcome
+        assert (outcome.containers[0].exit_code, machine.log(order)) == (0, "up\n"), outcome
 
 
 @pytest.mark.parametrize("rounds", [1, 2])

@@ -286,9 +286,9 @@ MUTATIONS = (
     ),
     Mutation(
         "names in archives may lead upwards",
-        "service/admission/archives.py",
-        'part in {"", ".", ".."}',
-        'part in {"", "."}',
+        "domain/workloads/preparing.py",
+        'name in {"", ".", ".."}',
+        'name in {"", "."}',
         ("unit/test_inputs.py",),
     ),
     Mutation(

@@ -27,6 +27,8 @@ OWN_BYTES = 1 << 20
 """Room for the supervisor itself in its group, beside what the run may use."""
 LEAST_BYTES = 1 << 20
 """The least a run may use: without room to start it the kernel kills its supervisor, whose memory it shares then."""
+LEAST_FORKED_BYTES = 16 << 20
+"""The same for a run whose first process is a copy of its supervisor, until that becomes its program."""
 _OURS = "holdfast-"
 _LEFT_BYTES = 8 << 20
 """File cache of earlier runs beyond which it is given back first: it would count for the next run."""
@@ -87,8 +89,15 @@ class Group:
                 os.mkdir(path)  # noqa: PTH102 - a Path makes a process touch memory that it would share
             _write(f"{path}/cgroup.procs", str(os.getpid()))
 
-    def prepare(self, memory: int, pids: int) -> bool:
-        """Limit it to bytes and processes, 0 for no limit; returns whether the limit on memory is in force."""
+    def prepare(self, memory: int, pids: int, *, forked: bool = False) -> bool:
+        """Limit it for a run; returns whether the limit on memory is in force.
+
+        Args:
+            memory: Bytes; 0 for no limit.
+            pids: Processes; 0 for no limit.
+            forked: Whether the run's first process is a copy of its supervisor.
+        """
+        memory = max(memory, LEAST_FORKED_BYTES if forked else LEAST_BYTES) if memory else 0
         if memory and self._has_much():
             self._give_back_cache()
             if self._has_much() and not self._begin_anew():
@@ -114,7 +123,6 @@ class Group:
             _try_write(f"{path}/pids.max", str(pids + 1) if pids else "max")
 
     def _limit_memory(self, memory: int) -> bool:
-        memory = max(memory, LEAST_BYTES) if memory else 0
         if memory == self._memory:
             return True
         path, self._memory = self.paths[0], -1

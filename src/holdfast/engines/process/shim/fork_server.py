@@ -116,12 +116,7 @@ def _serve(sock: socket.socket, surroundings: Surroundings, cgroups: Cgroups | N
             if _fork(fd) == 0:
                 os.set_inheritable(fd, _CLOSED_ON_EXEC)  # who had it could speak for it, and outlive it
                 sock.close()
-                if not request.isdigit():
-                    if surroundings.oom_scores is not None:
-                        set_oom_score(surroundings.oom_scores[1])
-                    clearing.become(os.fsdecode(request), fd)
-                number = int(request)
-                _become_supervisor(number, fd, surroundings, None if cgroups is None else cgroups.group(number))
+                _become(request, fd, surroundings, cgroups)
             os.close(fd)
     os._exit(0)
 
@@ -147,6 +142,16 @@ def _fill_pages() -> list[object]:
     filling += [[None] * size for size in range(1, 60) for _ in range(30)]
     filling += [{number: number} for number in range(300)]
     return filling
+
+
+def _become(request: bytes, fd: int, surroundings: Surroundings, cgroups: Cgroups | None) -> NoReturn:
+    """Turn a child, forked a moment ago, into what was requested; ends the process."""
+    if request.isdigit():
+        number = int(request)
+        _become_supervisor(number, fd, surroundings, None if cgroups is None else cgroups.group(number))
+    if surroundings.oom_scores is not None:
+        set_oom_score(surroundings.oom_scores[1])
+    clearing.become(os.fsdecode(request), fd)
 
 
 def _begun(number: int, fd: int, surroundings: Surroundings, group: Group | None) -> Supervisor:

@@ -10,6 +10,8 @@ import os
 import signal
 import socket
 from collections import deque
+from contextlib import suppress
+from pathlib import Path
 from selectors import EVENT_READ
 
 from ..complaints import complain, complain_of_exception
@@ -55,7 +57,7 @@ class Clearing:
     def add(self, path: str) -> None:
         """Have a work directory deleted soon."""
         try:
-            owner = os.lstat(os.path.dirname(path)).st_uid  # noqa: PTH120 - as everywhere here
+            owner = Path(path).parent.lstat().st_uid
         except OSError:
             return
         paths = self._waiting.setdefault(owner, deque())
@@ -115,7 +117,8 @@ def become(path: str, fd: int) -> NoReturn:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(_KILLED_AFTER_S)
         said = clear(path, LIMIT_S) or "gone"
-        os.write(fd, said.encode(errors="backslashreplace")[:_MOST_BYTES])
+        with suppress(BrokenPipeError):  # the shim was killed meanwhile
+            os.write(fd, said.encode(errors="backslashreplace")[:_MOST_BYTES])
     except BaseException:  # noqa: BLE001 - nothing above this may go on in this process
         complain_of_exception()
     finally:

@@ -14,6 +14,7 @@ import errno
 import os
 from contextlib import contextmanager, suppress
 from itertools import islice
+from pathlib import Path
 
 from .. import moment
 from ..account import Account, acting
@@ -57,13 +58,8 @@ def discard(jobs: str, job_ids: Sequence[str], limit_s: float) -> dict[str, str]
     for job_id in job_ids:
         path, aside = f"{jobs}/{job_id}", f"{jobs}/.{job_id}"
         owner = _owner_of_runs(path, aside)
-        until = moment.monotonic() + (_LATER_S if owner in late else limit_s)
         try:
-            left = _delete_job(aside, until)  # what an interruption left
-            if not left:
-                with suppress(FileNotFoundError):
-                    os.rename(path, aside)  # noqa: PTH104 - a Path costs as much as the call, as everywhere here
-                left = _delete_job(aside, until)
+            left = _discard(path, aside, moment.monotonic() + (_LATER_S if owner in late else limit_s))
         except _Late:
             late.add(owner)
             left = ["it takes longer than it may at once"]
@@ -75,6 +71,15 @@ def discard(jobs: str, job_ids: Sequence[str], limit_s: float) -> dict[str, str]
     return kept
 
 
+def _discard(path: str, aside: str, until: float) -> list[str]:
+    left = _delete_job(aside, until)  # what an interruption left
+    if left:
+        return left
+    with suppress(FileNotFoundError):
+        Path(path).rename(aside)
+    return _delete_job(aside, until)
+
+
 def set_aside(path: str) -> str:
     """Delete a work directory if it is empty, else rename it, so that a later run in its place has its own.
 
@@ -82,12 +87,12 @@ def set_aside(path: str) -> str:
         Its new path; empty where there is nothing to delete.
     """
     try:
-        os.rmdir(path)  # noqa: PTH106
+        Path(path).rmdir()
     except FileNotFoundError:
         return ""
     except OSError:
         aside = f"{path}.{os.urandom(_TOKEN_BYTES).hex()}"
-        os.rename(path, aside)  # noqa: PTH104
+        Path(path).rename(aside)
         return aside
     return ""
 
@@ -126,10 +131,10 @@ def _delete_job(path: str, until: float) -> list[str]:
     try:
         with _opened(path, owner=os.geteuid()) as job:
             os.fchmod(job, _OURS)  # so that no account finds its way back into what is left
-            for name in os.listdir(job):  # noqa: PTH208 - of a descriptor
+            for name in _some(job, {}):
                 left += _delete_run(job, name, until)
         if not left:
-            os.rmdir(path)  # noqa: PTH106
+            Path(path).rmdir()
     except FileNotFoundError:
         return []
     return left
@@ -198,18 +203,22 @@ class _Emptying:
         kept: dict[str, str] = {}
         while names := _some(folder, kept):
             for name in names:
-                try:
-                    if self._has_time() and not _is_deleted(name, folder):
-                        self._move_up(name, folder)
-                except FileNotFoundError:
-                    continue
-                except OSError as error:
-                    kept[name] = f"{name}: {error.strerror}"
+                why = self._take_up(name, folder)
+                if why:
+                    kept[name] = why
         return next(iter(kept.values()), "")
 
-    def _move_up(self, name: str, folder: int) -> None:
-        with self._own(name, folder):  # only what is open to its owner can be moved
-            os.rename(name, os.urandom(_TOKEN_BYTES).hex(), src_dir_fd=folder, dst_dir_fd=self._top)
+    def _take_up(self, name: str, folder: int) -> str:
+        """Delete one thing of a folder, or move it up; returns why it stays."""
+        try:
+            if self._has_time() and not _is_deleted(name, folder):
+                with self._own(name, folder):  # only what is open to its owner can be moved
+                    os.rename(name, os.urandom(_TOKEN_BYTES).hex(), src_dir_fd=folder, dst_dir_fd=self._top)
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+        return ""
 
     @contextmanager
     def _own(self, name: str, folder: int) -> Iterator[int]:

@@ -150,7 +150,8 @@ class Execution:
     def _limit(self, program: SupervisedRun, pids: int) -> None:
         """Set the group's limits; where that fails the run's memory is watched instead."""
         limit = program.order.get("memory") or 0
-        if self._group is not None and self._group.prepare(limit, pids):
+        forked = program.preparing or program.account is not None
+        if self._group is not None and self._group.prepare(limit, pids, forked=forked):
             program.groups = self._group.paths
 
     def _begin_watching(self, program: SupervisedRun, deadline_s: float | None) -> None:
