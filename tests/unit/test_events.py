@@ -187,6 +187,7 @@ def test_an_end_tells_the_failure_and_then_what_was_decided() -> None:
             node="n1",
             executor="local",
             message="too much",
+            container="main",
         ),
     )
     assert decided.event == FailureDecided(

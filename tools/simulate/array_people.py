@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.compiled.codec import dump_spec
+from holdfast.compiled.codec import dump_spec, load_array
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Axis, Indexes
 from holdfast.domain.workloads.array.rerun import TaskChoice
@@ -82,7 +82,7 @@ class ArrayPeople:
         except (NotFound, Conflict, Refused) as error:
             self._scene.trace.say(f"asked to rerun {row.name}: {error}")
         else:
-            self._checks.accept(found.array, found.spec)
+            self._checks.accept(found.array, load_array(found.array.spec))
             self._scene.trace.say(f"submitted {found.array.name} of {found.spec.total} tasks of {row.name}")
 
     def _submit(self) -> None:
