@@ -48,8 +48,9 @@ def test_one_that_is_not_kept_goes_with_all_that_is_in_it_and_nothing_else(
     order = machine.start(*command, keeps_work=False)
     assert machine.finish(order).started
     until_removed(machine, work(machine, order))
-    left = {path.name for path in work(machine, order).parent.iterdir()}
-    assert {"log", "result"} <= left, left
+    left = {path.name: path.is_file() for path in work(machine, order).parent.iterdir()}
+    assert {"log", "result"} <= left.keys(), left
+    assert all(left.values()), left
 
 
 def test_it_goes_after_a_run_that_was_stopped_and_after_one_that_could_not_be_launched(machine: Machine) -> None:

@@ -104,16 +104,24 @@ def clear(path: str, limit_s: float) -> str:
         with _opened(place) as run, acting(_account(run)):
             if name == WORK:
                 name = set_aside(path).rpartition("/")[2]
-            emptying = _Emptying(run, moment.monotonic() + limit_s)
-            if name:
-                emptying.delete(name)
-            return "; ".join(emptying.left.values())
+            return _clear_folder(name, run, moment.monotonic() + limit_s) if name else ""
     except _Late:
         return f"it takes longer than {limit_s:g} s"
     except FileNotFoundError:
         return ""
     except OSError as error:
         return str(error.strerror)
+
+
+def _clear_folder(name: str, run: int, until: float) -> str:
+    """Delete a folder that is in a run's, or a file; what was in folders below is never beside it."""
+    while not _is_deleted(name, run):
+        with _Emptying(run, until).own(name) as folder:
+            emptying = _Emptying(folder, until)
+            emptying.empty()
+        if emptying.left:
+            return "; ".join(f"{name}/{why}" for why in emptying.left.values())
+    return ""
 
 
 def _owner_of_runs(*jobs: str) -> int:
@@ -188,7 +196,7 @@ class _Emptying:
         """Delete one thing that is in the folder."""
         try:
             while self._has_time() and not _is_deleted(name, self._top):
-                with self._own(name, self._top) as folder:
+                with self.own(name) as folder:
                     kept = self._take_out(folder)
                 if kept:
                     self.left[name] = f"{name}/{kept}"
@@ -212,7 +220,7 @@ class _Emptying:
         """Delete one thing of a folder, or move it up; returns why it stays."""
         try:
             if self._has_time() and not _is_deleted(name, folder):
-                with self._own(name, folder):  # only what is open to its owner can be moved
+                with self.own(name, folder):  # only what is open to its owner can be moved
                     os.rename(name, os.urandom(_TOKEN_BYTES).hex(), src_dir_fd=folder, dst_dir_fd=self._top)
         except FileNotFoundError:
             return ""
@@ -221,9 +229,9 @@ class _Emptying:
         return ""
 
     @contextmanager
-    def _own(self, name: str, folder: int) -> Iterator[int]:
-        """Open a folder of the same owner on the same file system; raises OSError."""
-        with _opened(name, folder, self._owner) as opened:
+    def own(self, name: str, folder: int | None = None) -> Iterator[int]:
+        """Open a folder, in the top one or another, of the same owner on the same file system; raises OSError."""
+        with _opened(name, self._top if folder is None else folder, self._owner) as opened:
             facts = os.fstat(opened)
             if facts.st_dev != self._device:
                 raise OSError(errno.EXDEV, "another file system is mounted there")
