@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from tools.mutate.drawn.project import Project
 
 
-def mutate(project: Project, number: int, seed: int, *, words: Sequence[str] = (), processes: int = 1) -> int:
+def mutate(
+    project: Project,
+    number: int,
+    seed: int,
+    *,
+    words: Sequence[str] = (),
+    processes: int = 1,
+    within_s: float = math.inf,
+) -> int:
     """Run the command; returns its exit code, 1 when a mutant survived that nobody argued for.
 
     Args:
@@ -28,6 +37,7 @@ def mutate(project: Project, number: int, seed: int, *, words: Sequence[str] = (
         seed: Another one, other mutants.
         words: Only those whose file or function has one of these in it.
         processes: How many to try at a time.
+        within_s: After how long none is begun any more.
     """
     began, drawn = time.monotonic(), draw(project, number, seed, words)
     verdicts = Verdicts(project.kept / f"seed-{seed}.jsonl")
@@ -40,7 +50,9 @@ def mutate(project: Project, number: int, seed: int, *, words: Sequence[str] = (
     left = [mutant for mutant in drawn.mutants if mutant.name not in known]
     print(f"{len(drawn.mutants)} of {drawn.of} mutants drawn with seed {seed}, {len(left)} of them to try", flush=True)
     if left:
-        for mutant, outcome in Trials(project, covering(project)).run(left, processes):
+        for mutant, outcome in Trials(project, covering(project)).run(left, processes, began + within_s):
+            if outcome is None:
+                continue
             verdicts.add(mutant.name, outcome)
             known[mutant.name] = outcome
             print(_line(mutant, outcome), flush=True)
@@ -61,8 +73,10 @@ def _line(mutant: Mutant, outcome: Known) -> str:
 def _summary(drawn: Sequence[Mutant], known: Mapping[str, Known], took_s: float) -> str:
     counts = Counter(outcome.verdict for outcome in known.values())
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
-    bad = [line for mutant in drawn if known[mutant.name].verdict not in FINE for line in _shown(mutant, known)]
-    return "\n".join([*bad, f"{len(drawn)} mutants in {took_s:.0f} s: {told or 'none'}"])
+    untried = f", {len(drawn) - len(known)} untried" if len(known) < len(drawn) else ""
+    tried = [mutant for mutant in drawn if mutant.name in known]
+    bad = [line for mutant in tried if known[mutant.name].verdict not in FINE for line in _shown(mutant, known)]
+    return "\n".join([*bad, f"{len(drawn)} mutants in {took_s:.0f} s: {told or 'none'}{untried}"])
 
 
 def _shown(mutant: Mutant, known: Mapping[str, Known]) -> list[str]:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from coverage import CoverageData
 
 from tools.mutate.drawn.contexts import NOTES, SETUP
-from tools.mutate.mutation import ROOT
-from tools.mutate.running import copied
+from tools.mutate.running import ROOT, copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

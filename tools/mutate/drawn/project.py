@@ -7,7 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from tools.mutate.mutation import ROOT
+from tools.mutate.running import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -34,19 +34,21 @@ class Trials:
         self._project = project
         self._covering = covering
 
-    def run(self, mutants: Sequence[Mutant], at_a_time: int) -> Iterator[tuple[Mutant, Known]]:
-        """Try every mutant and tell what became of it, as it comes."""
+    def run(self, mutants: Sequence[Mutant], at_a_time: int, until: float) -> Iterator[tuple[Mutant, Known | None]]:
+        """Try every mutant whose turn comes by then, on the monotonic clock, and tell what became of it."""
         with tempfile.TemporaryDirectory(prefix="holdfast-mutate-") as folder, ThreadPoolExecutor(at_a_time) as pool:
             copies = Copies(Path(folder), at_a_time, self._project.root)
-            trials = {pool.submit(self._try, mutant, copies): mutant for mutant in mutants}
+            trials = {pool.submit(self._try, mutant, copies, until): mutant for mutant in mutants}
             try:
                 for trial in as_completed(trials):
                     yield trials[trial], trial.result()
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _try(self, mutant: Mutant, copies: Copies) -> Known:
+    def _try(self, mutant: Mutant, copies: Copies, until: float) -> Known | None:
         began = time.monotonic()
+        if began > until:
+            return None
         tests = self._covering.tests(mutant.place)
         with copies.one() as root:
             verdict, said = self._judged(mutant, root, tests) if tests else (Verdict.UNTESTED, "no test runs this line")
