@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from holdfast.domain.access import Principal
 from holdfast.domain.access.grants import Seen
 from holdfast.domain.access.group import Grouped
+from holdfast.domain.audit import Act, Caller
 from holdfast.domain.job import Job, JobState
 from holdfast.domain.record import evolve
 from holdfast.errors import Conflict
 from holdfast.ports.names import ExternalName, NamedJob
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
 
 if TYPE_CHECKING:
@@ -26,8 +29,14 @@ def job(job_id: str, at: float = 100.0) -> Job:
 def submit(
     store: Store, names: dict[str, str], at: float = 100.0, digest: bytes = b"d", replaces: str = ""
 ) -> tuple[str, ...]:
-    external = {job_id: ExternalName(name, digest, replaces) for job_id, name in names.items()}
+    ends = (Request(RequestKind.CANCEL, (replaces,), at, "ann", "replaced"),) if replaces else ()
+    external = {job_id: ExternalName(name, digest, replaces, ends=ends) for job_id, name in names.items()}
     return store.submit(Submission([job(job_id, at) for job_id in names], names=external))
+
+
+def cancelled(store: Store) -> list[str]:
+    """List the jobs whose end is asked for."""
+    return [key for one in store.requests(limit=100) if one.kind is RequestKind.CANCEL for key in one.targets]
 
 
 def ids(store: Store, name: str, *, below: bool) -> list[str]:
@@ -84,12 +93,29 @@ def test_a_name_is_given_up_to_the_job_that_replaces_its_own_with_those_of_all_b
     assert submit(store, {"j8": "x/new"}, replaces="j1") == ("j8",), "nor what was deleted meanwhile"
 
 
-def test_a_submission_that_is_refused_replaces_nothing(store: Store) -> None:
+def test_a_submission_that_is_refused_replaces_and_ends_nothing(store: Store) -> None:
     submit(store, {"j1": "x/a", "j2": "x/a/b"})
-    external = {"j3": ExternalName("x/a", replaces="j1")}
+    external = {"j3": ExternalName("x/a", replaces="j1", ends=(Request(RequestKind.CANCEL, ("j1",), 100.0),))}
     with pytest.raises(Conflict):
         store.submit(Submission([evolve(job("j3"), queue="gone")], names=external))
     assert {one.job_id for one in store.beginning("x/")} == {"j1", "j2"}
+    assert cancelled(store) == []
+
+
+def test_what_replaces_a_job_is_appended_with_its_end_which_is_audited_as_asked_for_by_who_submits(
+    store: Store,
+) -> None:
+    submit(store, {"j1": "x/a"})
+    ends = (Request(RequestKind.CANCEL, ("j1",), 200.0, "ann", "replaced"),)
+    ann, external = Caller(Principal("ann"), 200.0), ExternalName("x/a", b"e", "j1", ends=ends)
+    both = ("j2", "j3")  # of which the first gets the name
+    store.submit(
+        Submission([job(key, 200.0) for key in both], names=dict.fromkeys(both, external), callers={"j2": ann})
+    )
+    kinds = [(one.kind, one.targets, one.actor) for one in store.requests(limit=10)][1:]
+    assert kinds == [(RequestKind.SUBMIT, ("j2",), ""), (RequestKind.CANCEL, ("j1",), "ann")]
+    logged = [(entry.act, entry.name, entry.detail) for _, entry in store.audit(limit=9)]
+    assert sorted(logged) == [(Act.CANCEL, "j1", "replaced"), (Act.CREATE, "j2", "1 job")]
 
 
 def test_names_are_listed_by_how_they_begin_wherever_that_ends(store: Store) -> None:
@@ -123,6 +149,7 @@ def test_of_many_who_replace_a_job_at_one_moment_one_does(store: Store) -> None:
         answers = set(threads.map(lambda at: submit(store, {f"n{at}": "x/one"}, replaces="old"), range(16)))
     assert len(answers) == 1
     assert {one.name for one in store.beginning("x/")} == {"x/one"}
+    assert cancelled(store) == ["old"]
 
 
 def test_of_many_who_want_a_name_at_one_moment_one_has_it(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,6 +33,19 @@ def test_a_refused_replacement_leaves_the_job_and_its_children_running(iris: Iri
     assert iris.launch(OLD, bundle_blob=b"no archive, and nowhere to keep one", existing_job_policy=RECREATE) != "OK"
     iris.pass_s(30.0)
     assert (iris.id_of(OLD), iris.state(OLD), iris.state(KID)) == (before, "RUNNING", "RUNNING")
+
+
+def test_of_equal_replacements_at_one_moment_one_is_stored_and_ends_the_job_once(iris: IrisLab) -> None:
+    before, child = iris.id_of(OLD), iris.id_of(KID)
+    with ThreadPoolExecutor(4) as threads:
+        answers = [*threads.map(lambda _: iris.launch(OLD, existing_job_policy=RECREATE), range(4))]
+    assert answers == ["OK"] * 4
+    assert sorted(key for one in iris.store.requests(limit=9) for key in one.targets) == sorted(
+        [before, child, iris.id_of(OLD)]
+    )
+    iris.pass_s(60.0)
+    assert iris.launch(OLD, existing_job_policy=RECREATE) == "OK", "sent again"
+    assert iris.state(OLD) == "RUNNING"
 
 
 def test_a_replacement_that_is_stored_ends_the_job_and_its_children(iris: IrisLab) -> None:

@@ -23,6 +23,7 @@ from holdfast.storage.references import gone_policy, gone_queue
 from holdfast.storage.rules import (
     audited_changes,
     audited_submission,
+    ends_of,
     first_jobs,
     gone_awaited,
     gone_job,
@@ -214,6 +215,9 @@ class MemoryStore(
             self.take_names(submission.names, request.created_at)
             self._intake += intake
             self._append(request)
+            for end, by in ends_of(submission):
+                self._append(end)
+                self.append_audited(audited_changes(end, by, {}))
             self.append_events(submission_events(submission))
             self.append_audited(audited_submission(submission))
         return ids

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.job import JobState
+    from holdfast.ports.requests import Request
 
 
 class ExternalName(Struct, frozen=True):
@@ -22,6 +23,8 @@ class ExternalName(Struct, frozen=True):
     """Of what it is submitted with, and by whom: what tells one that is sent again from another of its name."""
     replaces: str = ""
     """Id of the job that gives the name up to it, and with it those of all below, if it still has it; empty: none."""
+    ends: tuple[Request, ...] = ()
+    """Asks for the end of that job and of those below; appended with the job that takes the name, or not at all."""
     parent: str = ""
     """The name of the job that it is a child of, if there is such a one; empty: of none."""
 

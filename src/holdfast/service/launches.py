@@ -83,11 +83,14 @@ class _Call(Struct, frozen=True):
 class Launches:
     """Stores what is launched, in a thread of its own."""
 
-    def __init__(self, backend: Backend, *, again_s: float, written: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, backend: Backend, door: str, *, again_s: float, written: Callable[[], None] = lambda: None
+    ) -> None:
         """Begin to wait for launches.
 
         Args:
             backend: What stores them.
+            door: By which they come; its thread is named after it.
             again_s: How long a launch that is sent again is answered as the first time, in place of a name that is
                 taken: its caller may have lost the answer.
             written: Told after each transaction.
@@ -103,7 +106,7 @@ class Launches:
         self._linger_s, self._vain = _LINGER_S, 0
         self._begun: list[_Launch] = []
         """What is stored next; used by the thread alone."""
-        self._thread = threading.Thread(target=self._work, name="launches", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=f"{door}-launches", daemon=True)
         self._thread.start()
 
     def launch(self, caller: Caller, written: WrittenJob, external: ExternalName) -> Future[str]:

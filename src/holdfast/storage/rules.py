@@ -273,6 +273,12 @@ def request_of(submission: Submission) -> Request:
     return Request(RequestKind.SUBMIT, ids_of(submission), now)
 
 
+def ends_of(submission: Submission) -> Iterator[tuple[Request, Caller | None]]:
+    """Yield the requests to end what gives up its name to a job of a submission, each with who asks."""
+    for job_id, name in submission.names.items():
+        yield from ((request, submission.callers.get(job_id, submission.by)) for request in name.ends)
+
+
 def ids_of(submission: Submission) -> tuple[str, ...]:
     """Return the ids of all that a submission appends, but for a workload that its jobs belong to."""
     return (*(job.id for job in submission.jobs), *(each.id for each in submission.also))
@@ -283,7 +289,9 @@ def without(submission: Submission, known: Collection[str]) -> Submission:
     if not known:
         return submission
     labels = {job_id: pairs for job_id, pairs in submission.labels.items() if job_id not in known}
-    return evolve(submission, jobs=[job for job in submission.jobs if job.id not in known], labels=labels)
+    names = {job_id: name for job_id, name in submission.names.items() if job_id not in known}
+    jobs = [job for job in submission.jobs if job.id not in known]
+    return evolve(submission, jobs=jobs, labels=labels, names=names)
 
 
 def first_jobs(submission: Submission) -> list[str]:

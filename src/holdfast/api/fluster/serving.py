@@ -11,6 +11,7 @@ from holdfast.api.fluster import endpoints, jobs, logs, workers  # noqa: F401 - 
 from holdfast.api.fluster.calls import CALLS, PREFIX
 from holdfast.domain.record import Struct
 from holdfast.service.launches import Launches
+from holdfast.service.manifests.fluster import SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -57,7 +58,7 @@ class FlusterDoor:
             budget: Of what is accepted, and not answered yet.
             own: What is the door's own.
         """
-        self.launches = Launches(backend, again_s=own.again_s, written=written)
+        self.launches = Launches(backend, SYSTEM, again_s=own.again_s, written=written)
         self.address = own.address
         self.threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluster")
         self.setup = Setup(backend, caller, self.threads, budget, refusal, written, self, self.launches.submit)

@@ -10,13 +10,12 @@ from holdfast.api.connect.refusals import Code, Rejected
 from holdfast.api.iris._generated import controller
 from holdfast.api.iris.calls import CALLS, CONTROLLER
 from holdfast.api.iris.family import found_job, jobs_named
-from holdfast.errors import AlreadyExists, HoldfastError
+from holdfast.domain.record import evolve
+from holdfast.errors import AlreadyExists
 from holdfast.service.manifests import iris
 from holdfast.service.operations.submissions import Submissions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from holdfast.api.connect.calls import Rpc
     from holdfast.domain.job import Job
     from holdfast.ports.names import NamedJob
@@ -41,12 +40,13 @@ def launch_job(
     taken = jobs_named(asked).taken(asked.caller, str(launch.name))
     there = None if taken is None else found_job(asked, launch.name)
     external = iris.named_by(launch, asked.caller, sent.SerializeToString(deterministic=True), there)
-    end_old: Callable[[], object] = _nothing
     if taken is not None:
         there = _in_the_way(launch, there)
         if _keeps_name(asked, launch, taken, there, external.digest):
             return answer
-        end_old = jobs_named(asked).vacating(asked.caller, str(launch.name), there, _REPLACED)
+        # Stored with the new job or not at all: a launch may be refused until then.
+        ends = jobs_named(asked).family_ends(asked.caller, str(launch.name), there, _REPLACED)
+        external = evolve(external, ends=ends)
     submissions = Submissions(asked.backend)
 
     def keep(data: bytes, *, archive: bool) -> str:
@@ -54,7 +54,7 @@ def launch_job(
 
     priority = parent.priority if parent is not None and launch.inherits else None
     written = iris.with_identity(iris.written_of(launch, there, priority, keep), asked.caller.principal)
-    return _answered(asked.door.launches.launch(asked.caller, written, external), launch, answer, end_old)
+    return _answered(asked.door.launches.launch(asked.caller, written, external), launch, answer)
 
 
 def _refusal(asked: Rpc) -> str | None:
@@ -64,24 +64,13 @@ def _refusal(asked: Rpc) -> str | None:
 
 
 def _answered(
-    stored: Future[str],
-    launch: Launch,
-    answer: controller.Controller.LaunchJobResponse,
-    end_old: Callable[[], object],
+    stored: Future[str], launch: Launch, answer: controller.Controller.LaunchJobResponse
 ) -> Future[controller.Controller.LaunchJobResponse]:
-    """Return the answer to a launch once it is stored, and the job that had its name is asked to end.
-
-    Not before: a launch may be refused until it is stored, and then nothing has changed. The new job waits for the old.
-    """
+    """Return the answer to a launch once it is stored."""
     told: Future[controller.Controller.LaunchJobResponse] = Future()
 
     def launched(done: Future[str]) -> None:
         error = done.exception()
-        if error is None:
-            try:
-                end_old()
-            except HoldfastError as failed:
-                error = failed
         if not told.set_running_or_notify_cancel():
             return
         if isinstance(error, AlreadyExists) and launch.existing != KEEP:
@@ -129,10 +118,6 @@ def _require_place(asked: Rpc, launch: Launch) -> None:
         needs = spec.resources
         told = f"no node has enough: need {needs.cpu_m} cpu_millicores, {needs.memory} memory_bytes, {needs.gpu} gpu"
     raise Rejected(Code.FAILED_PRECONDITION, f"Job {launch.name} is unschedulable: {told}")
-
-
-def _nothing() -> None:
-    """End no job: nobody had the name."""
 
 
 def _in_the_way(launch: Launch, there: Job | None) -> Job:

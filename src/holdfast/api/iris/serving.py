@@ -17,7 +17,7 @@ from holdfast.api.iris import (  # noqa: F401 - each registers its calls
 )
 from holdfast.api.iris.calls import CALLS, LOG_SERVER, PREFIX, IrisSettings
 from holdfast.service.launches import Launches
-from holdfast.service.manifests.iris import TaskServer
+from holdfast.service.manifests.iris import SYSTEM, TaskServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -57,7 +57,7 @@ class IrisDoor:
         """
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="iris")
         self.place = place
-        self.launches = Launches(backend, again_s=place.again_s)
+        self.launches = Launches(backend, SYSTEM, again_s=place.again_s)
         connect = Connect(CALLS, Setup(backend, caller, self._threads, budget, refusal, written, self))
         self.mounts: Mapping[str, ASGIApp] = {PREFIX: connect, f"{LOG_SERVER}/": _Below(connect, LOG_SERVER)}
         """What answers, by how paths begin."""

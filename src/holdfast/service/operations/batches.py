@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.access.grants import Right
@@ -10,7 +9,7 @@ from holdfast.domain.access.group import BELOW
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve
-from holdfast.ports.requests import RequestKind
+from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.naming import not_found
@@ -19,7 +18,7 @@ from holdfast.service.steering.control import Control
 from holdfast.service.steering.jobs import JOBS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Job
@@ -55,18 +54,20 @@ class JobBatches(Struct, frozen=True):
         Raises:
             Forbidden: The job itself is not for the caller to cancel.
         """
-        return self.cancelling(caller, job, where, reason)()
+        return self._send(RequestKind.CANCEL, self._family(caller, job, where), caller, reason)
 
     @asks(Right.CANCEL, Subject.JOB)
-    def cancelling(self, caller: Caller, job: Job, where: JobFilter, reason: str) -> Callable[[], Sequence[Job]]:
-        """Return what asks for a job, and what is below it now, to be cancelled; see ``cancel_family``.
+    def family_ends(self, caller: Caller, job: Job, where: JobFilter, reason: str) -> tuple[Request, ...]:
+        """Return the requests of ``cancel_family``, to be appended with what takes the job's place.
 
         Raises:
             Forbidden: The job itself is not for the caller to cancel.
         """
-        seeing, kind = self.backend.seeing(caller), RequestKind.CANCEL
-        seeing.require(Right.CANCEL, [job])
-        return partial(self._send, kind, seeing.able(Right.CANCEL, self._found(kind, caller, where)), caller, reason)
+        now = self.backend.clock.now()
+        return tuple(
+            Request(RequestKind.CANCEL, ids, now, actor=caller.actor, reason=reason)
+            for ids in _ids_in_parts(self._family(caller, job, where))
+        )
 
     @asks(Right.PREEMPT, Subject.JOB)
     def preempt(self, caller: Caller, where: JobFilter, reason: str = "", *, node: str = "") -> Sequence[Job]:
@@ -119,6 +120,11 @@ class JobBatches(Struct, frozen=True):
         self.backend.seeing(caller).require(right, found)
         return self._send(kind, found, caller, reason, payload)
 
+    def _family(self, caller: Caller, job: Job, where: JobFilter) -> Sequence[Job]:
+        seeing = self.backend.seeing(caller)
+        seeing.require(Right.CANCEL, [job])
+        return seeing.able(Right.CANCEL, self._found(RequestKind.CANCEL, caller, where))
+
     def _found(self, kind: RequestKind, caller: Caller, where: JobFilter) -> list[Job]:
         """Return the jobs that are meant; of those to be cancelled the deepest first."""
         store, seeing = self.backend.store, self.backend.seeing(caller)
@@ -133,10 +139,14 @@ class JobBatches(Struct, frozen=True):
     ) -> Sequence[Job]:
         backend = self.backend
         control = Control(JOBS, backend.store, backend.clock, make_room=backend.make_room)
-        for start in range(0, len(found), MOST_AT_ONCE):
-            ids = tuple(job.id for job in found[start : start + MOST_AT_ONCE])
+        for ids in _ids_in_parts(found):
             control.send(kind, ids, reason, by=caller, payload=payload)
         return found
+
+
+def _ids_in_parts(jobs: Sequence[Job]) -> Iterator[tuple[str, ...]]:
+    for start in range(0, len(jobs), MOST_AT_ONCE):
+        yield tuple(job.id for job in jobs[start : start + MOST_AT_ONCE])
 
 
 def _depth(job: Job) -> int:

@@ -29,7 +29,7 @@ from holdfast.service.steering.jobs import JOBS
 from holdfast.service.summary import set_decisions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Attempt, Run
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.explanation import Explanation
     from holdfast.ports.names import ListedName, NamedJob
     from holdfast.ports.overview import Latest
+    from holdfast.ports.requests import Request
     from holdfast.service.operations.backend import Backend
     from holdfast.service.operations.filters import JobQuery
 
@@ -270,13 +271,13 @@ class NamedJobs(Struct, frozen=True):
         return self.backend.store.named([key]).get(key)
 
     @asks(Right.CANCEL, Subject.JOB)
-    def vacating(self, caller: Caller, name: str, job: Job, reason: str) -> Callable[[], object]:
-        """Return what asks a job, and what goes on below its name, to end once the name is given to another.
+    def family_ends(self, caller: Caller, name: str, job: Job, reason: str) -> tuple[Request, ...]:
+        """Return the requests to end a job, and what goes on below its name; for the name's next owner.
 
         Raises:
             Forbidden: It is not the caller's to end.
         """
-        return JobBatches(self.backend).cancelling(caller, job, self.meant(caller, name), reason)
+        return JobBatches(self.backend).family_ends(caller, job, self.meant(caller, name), reason)
 
     @asks(Right.WATCH, Subject.JOB)
     def names(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from holdfast.ports.requests import Request, RequestKind
 from holdfast.storage.rules import (
     audited_changes,
     audited_submission,
+    ends_of,
     first_jobs,
     gone_workload,
     ids_of,
@@ -108,6 +109,7 @@ class SqlSubmissionStore(StorePart):
             ]
             self._batches.new_labels.run(connection, labels)
             _append(connection, self._batches, request_of(submission))
+            _append_ends(connection, self._batches, submission)
             append_events(connection, self._batches, submission_events(submission))
             append_audited(connection, self._batches, audited_submission(submission))
         return ids
@@ -183,6 +185,12 @@ def _move_versions(connection: Connection, request: Request, version: int | None
 def _append(connection: Connection, batches: Batches, request: Request) -> None:
     row = request_row(request)
     batches.requests.run(connection, [tuple(row[name] for name in REQUEST_NEW)])
+
+
+def _append_ends(connection: Connection, batches: Batches, submission: Submission) -> None:
+    for request, by in ends_of(submission):
+        _append(connection, batches, request)
+        append_audited(connection, batches, audited_changes(request, by, {}))
 
 
 def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:
