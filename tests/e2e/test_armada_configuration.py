@@ -69,7 +69,9 @@ def test_an_edit_counts_within_a_second_and_a_broken_one_changes_nothing_and_is_
 def test_a_reload_tells_what_was_taken_up_or_why_nothing_was(server: Server, file: Path) -> None:
     with server.start() as client:
         again = server.run("armada", "config", "reload")
-        assert (again.returncode, again.stderr) == (0, "")
+        unknown = "defaultPolicyName: retry policy 'stubborn' does not exist; hint: create the retry policy first"
+        assert (again.returncode, again.stderr) == (0, f"warning: {file}: {unknown}\n")
+        assert f"warn  catalogue       settings: {unknown}" in server.run("doctor").stdout
         assert again.stdout.splitlines() == [
             f"{file} is in force, and says what it said before",
             "Retry policies apply; at most 1000 retries of a job",

@@ -375,6 +375,23 @@ def test_a_queue_that_limits_what_nobody_has_is_taken_with_a_warning_at_its_line
     assert served.run("delete", "queue", "limited").code == 0
 
 
+def test_a_category_that_does_not_exist_is_warned_of_at_its_line_unless_the_same_file_has_it(served: Shell) -> None:
+    head = "apiVersion: holdfast.dev/v1, metadata: {name: mine}"
+    rules = "{action: Retry, onCategory: [mine, gpu]},\n  {action: Retry, onCategory: [theirs]}"
+    policy = f"{{{head}, kind: RetryPolicy, spec: {{rules: [{rules}]}}}}"
+    category = f"{{{head}, kind: FailureCategory, spec: {{rules: [{{onLog: {{pattern: x}}}}]}}}}"
+    (served.folder / "both.yaml").write_text(f"{policy}\n---\n{category}\n")
+    for more in (("--dry-run",), ()):
+        said = served.run("apply", "-f", "both.yaml", *more)
+        assert (said.code, said.err.count("warning: ")) == (0, 1), said
+        unknown = "spec.rules[1].onCategory (line 2): failure category 'theirs' does not exist"
+        assert said.err.startswith(f"warning: both.yaml: {unknown}"), said
+    assert served.run("delete", "failurecategory", "mine").code == 0
+    told = "retry policy mine: spec.rules[0].onCategory: failure category 'mine' does not exist"
+    assert f"warn  catalogue       {told}" in served.run("doctor").out
+    assert served.run("delete", "retrypolicy", "mine").code == 0
+
+
 def test_a_dry_run_finds_what_the_real_one_would_and_ends_alike(served: Shell) -> None:
     file = served.folder / "dry.yaml"
     queue = "apiVersion: holdfast.dev/v1\nkind: Queue\nmetadata: {name: dry}\nspec: {retryPolicies: [ask-dry]}\n"

@@ -9,9 +9,10 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.access.grants import AS_BEFORE
 from holdfast.domain.audit import Caller
 from holdfast.domain.category import CategoryRule, FailureCategory
+from holdfast.domain.configured import Configured, Retries
 from holdfast.domain.containers import Capability, EngineInfo
 from holdfast.domain.job import Ceiling, Node, Queue, Resources
-from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
+from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, RetrySettings, Rule
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidSetting, NotFound
 from holdfast.service.operations.catalogue import Categories, Policies, Queues
 from holdfast.service.operations.settings import SettingsOperations
@@ -115,3 +116,41 @@ def test_settings_name_a_default_policy_that_exists(store: MemoryStore) -> None:
     Policies(store).put(BY, RetryPolicy("infra"))
     settings.put(BY, RetrySettings(global_max_retries=3), "infra", AS_BEFORE)
     assert settings.get(BY) == (RetrySettings(global_max_retries=3), "infra", AS_BEFORE)
+
+
+def test_a_category_that_does_not_exist_is_warned_of_with_its_place_and_the_right_name(store: MemoryStore) -> None:
+    Categories(store).put(BY, FailureCategory("disks", (CategoryRule(log="slow disk", subcategory="slow"),)))
+    rules = [
+        Rule(Action.RETRY, "a", categories=frozenset({"gpu", "diskss"})),
+        Rule(Action.RETRY, "b", categories=frozenset({"disks"}), subcategories=frozenset({"slow", "fast"})),
+        Rule(Action.RETRY, "c", categories=frozenset({"none"}), subcategories=frozenset({"any"})),
+        Rule(Action.RETRY, "d", categories=frozenset({"internal"}), subcategories=frozenset({"lease-expired"})),
+        Rule(Action.RETRY, "e", subcategories=frozenset({"slow", "job-rejected", "slowe"})),
+    ]
+    warnings = Policies(store).warnings(BY, RetryPolicy("infra", tuple(rules)))
+    assert [(one.path, one.message, one.hint) for one in warnings] == [
+        ("spec.rules[0].onCategory", "failure category 'diskss' does not exist", "did you mean disks?"),
+        ("spec.rules[1].onSubcategory", "subcategory 'fast' does not exist", "create the subcategory first"),
+        ("spec.rules[2].onCategory", "failure category 'none' does not exist", "create the failure category first"),
+        ("spec.rules[4].onSubcategory", "subcategory 'slowe' does not exist", "did you mean slow?"),
+    ]
+
+
+def test_with_a_default_category_of_a_file_the_built_in_ones_do_not_exist(store: MemoryStore) -> None:
+    store.put_configured(Configured("armada.yaml", default_category="other", default_subcategory="rest"))
+    rules = [
+        Rule(Action.RETRY, "a", categories=frozenset({"other"}), subcategories=frozenset({"rest"})),
+        Rule(Action.RETRY, "b", categories=frozenset({"gpu"})),
+    ]
+    [warning] = Policies(store).warnings(BY, RetryPolicy("infra", tuple(rules)))
+    assert (warning.path, warning.allowed) == ("spec.rules[1].onCategory", ("internal", "other"))
+
+
+def test_a_default_policy_that_a_file_names_and_nobody_wrote_is_warned_of(store: MemoryStore) -> None:
+    settings = SettingsOperations(store)
+    retries = Retries(enabled=True, global_max_retries=20, default_backoff=Backoff(), default_policy="stubborn")
+    store.put_configured(Configured("armada.yaml", retries))
+    [warning] = settings.warnings(BY, AS_BEFORE, lambda _: True)
+    assert (warning.path, warning.message) == ("defaultPolicyName", "retry policy 'stubborn' does not exist")
+    Policies(store).put(BY, RetryPolicy("stubborn"))
+    assert settings.warnings(BY, AS_BEFORE, lambda _: True) == []

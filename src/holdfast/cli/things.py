@@ -247,8 +247,8 @@ def resource_writer(client: Client, noun: NounName, *, lenient: bool = False) ->
 
 
 WRITTEN = (
-    *(Noun.RETRY_POLICY, Noun.NOTIFIER, Noun.QUEUE, Noun.CATEGORY),
+    *(Noun.CATEGORY, Noun.RETRY_POLICY, Noun.NOTIFIER, Noun.QUEUE),
     *(noun for noun, kind in OWNERS.items() if kind.manifest),
 )
-"""Kinds that are written under a name, in the order ``apply`` writes them: queues name policies and
-notifiers, work names queues."""
+"""Kinds that are written under a name, in the order ``apply`` writes them: policies name categories, queues
+name policies and notifiers, work names queues."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain import failure_catalogue
+from holdfast.domain.configured import Configured
 from holdfast.domain.containers import LOCAL
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from holdfast.domain.containers import EngineInfo
     from holdfast.domain.job import Attempt, Job
     from holdfast.domain.notifier import Notify
+    from holdfast.domain.policy.model import RetryPolicy
     from holdfast.domain.workloads.base import Owner
+    from holdfast.ports.catalogue import Catalogue
     from holdfast.ports.store import Store
 
 MOST_LISTED = 20
@@ -41,6 +45,38 @@ def unknown_names(names: Sequence[str], known: Iterable[str], kind: str, path: C
 def unknown_notifiers(notify: Sequence[Notify], known: Iterable[str]) -> list[Problem]:
     """Report each notifier that is to be told and does not exist."""
     return unknown_names([each.to for each in notify], known, "notifier", lambda index: f"spec.notify[{index}].to")
+
+
+def unknown_categories(policy: RetryPolicy, catalogue: Catalogue) -> list[Problem]:
+    """Report each category and subcategory that a rule of a policy names and that no failure is given."""
+    if not any(rule.categories or rule.subcategories for rule in policy.rules):
+        return []
+    known = _subcategories(catalogue)
+    problems = list[Problem]()
+    for place, rule in enumerate(policy.rules):
+        names = sorted(rule.categories or ())
+        problems += _unknown_to_rule(place, "onCategory", names, known, "failure category")
+        if within := [known[name] for name in names or known if name in known]:
+            subcategories = sorted(rule.subcategories or ())
+            problems += _unknown_to_rule(place, "onSubcategory", subcategories, set().union(*within), "subcategory")
+    return problems
+
+
+def _unknown_to_rule(place: int, field: str, names: Sequence[str], known: Iterable[str], kind: str) -> list[Problem]:
+    return unknown_names(names, known, kind, lambda _: f"spec.rules[{place}].{field}")
+
+
+def _subcategories(catalogue: Catalogue) -> dict[str, set[str]]:
+    """List the categories that failures are given, with their subcategories."""
+    configured = catalogue.configured or Configured("")
+    own = [*configured.categories, *catalogue.categories]
+    built_in = () if configured.default_category else failure_catalogue.beside(own)
+    found: dict[str, set[str]] = {}
+    for category in (*own, *built_in, failure_catalogue.INTERNAL):
+        found.setdefault(category.name, set()).update(rule.subcategory for rule in category.rules if rule.subcategory)
+    if configured.default_category:
+        found.setdefault(configured.default_category, set()).add(configured.default_subcategory)
+    return found
 
 
 def not_found(name: str, known: Iterable[str], kind: str) -> NotFound:

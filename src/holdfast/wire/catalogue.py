@@ -89,6 +89,8 @@ class ConfigurationView(Response):
     default_policy_name: str | None = Field(default=None, alias="defaultPolicyName")
     categories: list[str] = Field(default_factory=list)
     """Names of its failure categories, in their order."""
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious: a default policy that does not exist."""
 
 
 class NodeView(Response):

@@ -27,6 +27,7 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Finding]], ...] = (
     ("disk", place.disk),
     ("database", server.database),
     ("server", server.server),
+    ("catalogue", server.catalogue),
 )
 
 

@@ -9,11 +9,17 @@ from holdfast.app.data.ownership import require_database
 from holdfast.app.doctor.finding import Finding, fail, ok, warn
 from holdfast.client import Client
 from holdfast.client.errors import difference
+from holdfast.errors import HoldfastError
+from holdfast.ports.presence import CATEGORY, POLICY, QUEUE
 from holdfast.storage.sql import upkeep
+from holdfast.wire.problems import read_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from holdfast.app.settings import Settings
 
+_MOST_WARNINGS = 5
 _START = "start one: holdfast up --daemon, or holdfast service install"
 
 
@@ -47,6 +53,35 @@ def server(settings: Settings) -> Finding:
         return warn("none is running: jobs run only while a command waits for them", _START)
     with Client(found.url, found.token) as client:
         return _working(client, f"{found.url}, process {found.pid}" if found.pid else found.url)
+
+
+def catalogue(settings: Settings) -> Finding:
+    """Look whether policies, categories, queues and settings name what does not exist, or are dubious otherwise."""
+    try:
+        found = whereabouts.find(settings)
+        if found is None:
+            return ok("is looked at while a server runs")
+        with Client(found.url, found.token) as client:
+            warnings = list(_catalogue_warnings(client))
+    except HoldfastError as error:
+        return warn(f"cannot be looked at: {error.message}", "see what is said of the server")
+    if not warnings:
+        return ok("nothing names what does not exist")
+    more = len(warnings) - _MOST_WARNINGS
+    told = [*warnings[:_MOST_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
+    return warn("; ".join(told), "correct the manifest, then holdfast apply -f FILE")
+
+
+def _catalogue_warnings(client: Client) -> Iterator[str]:
+    for entry in client.settings().warnings:
+        yield f"settings: {read_problem(entry)}"
+    for kind, views in (
+        (POLICY, client.policies()),
+        (CATEGORY, client.categories()),
+        (QUEUE, client.queues()),
+    ):
+        for view in views:
+            yield from (f"{kind} {view.name}: {read_problem(entry)}" for entry in view.warnings)
 
 
 def _working(client: Client, where: str) -> Finding:

@@ -47,6 +47,8 @@ def _current(asked: Invocation) -> int:
 
 
 def _reload(asked: Invocation) -> int:
+    from holdfast.wire.problems import read_problem
+
     with asked.cli.connect() as client:
         try:
             found = client.reload_settings()
@@ -58,6 +60,8 @@ def _reload(asked: Invocation) -> int:
         applied = "apply" if found.enabled else "do not apply to jobs of the door"
         asked.out(f"Retry policies {applied}; at most {found.global_max_retries} retries of a job")
         asked.out(f"Default retry policy: {found.default_policy_name or 'none'}")
+    for warning in found.warnings:
+        asked.note(f"warning: {found.file}: {read_problem(warning)}")
     asked.out(f"Error categories: {', '.join(found.categories) or 'none'}")
     return 0
 

@@ -35,7 +35,7 @@ def spec_of(thing: RetryPolicy | Queue | FailureCategory | Notifier) -> dict[str
             assert_never(thing)
 
 
-def warnings_of(thing: RetryPolicy | FailureCategory) -> tuple[Problem, ...]:
+def warnings_of(thing: FailureCategory) -> tuple[Problem, ...]:
     """Say what is dubious in it."""
     return manifest_warnings(thing)
 

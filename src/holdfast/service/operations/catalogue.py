@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from holdfast.dialects.manifests import manifest_warnings
 from holdfast.domain import failure_catalogue
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
@@ -20,7 +21,7 @@ from holdfast.ports import presence
 from holdfast.service.access.asking import asks
 from holdfast.service.access.strangers import strange_in_permissions
 from holdfast.service.admission.offers import unknown_ceilings
-from holdfast.service.naming import not_found, unknown_names, unknown_notifiers
+from holdfast.service.naming import not_found, unknown_categories, unknown_names, unknown_notifiers
 from holdfast.service.refusals import audited, put_act
 
 if TYPE_CHECKING:
@@ -123,6 +124,11 @@ class Policies(Entries[RetryPolicy], frozen=True):
         self, caller: Caller, entry: RetryPolicy, *, create: bool | None, if_match: Collection[str] | None
     ) -> RetryPolicy:
         return self.store.put_policy(entry, create=create, by=caller, if_match=if_match)
+
+    @asks(Right.WATCH)
+    def warnings(self, _caller: Caller, policy: RetryPolicy) -> Sequence[Problem]:
+        """Say what is dubious about a policy, although it is valid: rules that match nothing, such as by a category."""
+        return [*manifest_warnings(policy), *unknown_categories(policy, self.store.catalogue())]
 
     @asks(Right.CHANGE, Subject.POLICY)
     def delete(

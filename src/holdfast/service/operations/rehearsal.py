@@ -128,11 +128,12 @@ def _entry_of(kind: Callable[[Store], Entries[Any]]) -> Check:
             entries.put(trial.caller, manifest, create=trial.create, dry_run=True)
         finally:
             trial.pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
-        warnings = manifest_warnings(manifest)
         if isinstance(manifest, Queue) and isinstance(entries, Queues):
             nodes, is_group = trial.backend.nodes, trial.backend.is_group
-            warnings = (*warnings, *entries.warnings(trial.caller, manifest, nodes, is_group))
-        return Checked(manifest.name, warnings)
+            return Checked(manifest.name, tuple(entries.warnings(trial.caller, manifest, nodes, is_group)))
+        if isinstance(manifest, RetryPolicy) and isinstance(entries, Policies):
+            return Checked(manifest.name, tuple(entries.warnings(trial.caller, manifest)))
+        return Checked(manifest.name, manifest_warnings(manifest))
 
     return check
 
@@ -165,10 +166,10 @@ def _of_package(kind: KindInfo) -> Check:
 
 
 _ENTRIES: Mapping[str, Check] = {
+    "FailureCategory": _entry_of(Categories),
     "RetryPolicy": _entry_of(Policies),
     "Notifier": _entry_of(Notifiers),
     "Queue": _entry_of(Queues),
-    "FailureCategory": _entry_of(Categories),
 }
 _JOB = "Job"
 

@@ -37,8 +37,8 @@ class SettingsOperations(Struct, frozen=True):
 
     @asks(Right.WATCH, Subject.SETTINGS)
     def warnings(self, _caller: Caller, access: Access, is_group: Callable[[str], bool]) -> Sequence[Problem]:
-        """Say what is dubious about who has which rights, although it is valid: groups that the machine has not."""
-        return strange_in_roles(access, is_group)
+        """Say what is dubious, although it is valid: groups that the machine has not, an unknown default policy."""
+        return [*strange_in_roles(access, is_group), *self._unknown_policy(self.store.catalogue().default_policy)]
 
     @asks(Right.CHANGE, Subject.SETTINGS)
     def reload(
@@ -74,9 +74,8 @@ class SettingsOperations(Struct, frozen=True):
         Raises:
             InvalidSetting: The default policy does not exist, or a configuration file says something else.
         """
-        named = () if default_policy is None else (default_policy,)
         catalogue = self.store.catalogue()
-        problems = unknown_names(named, catalogue.policies, "retry policy", lambda _: "defaultPolicyName")
+        problems = self._unknown_policy(default_policy)
         if catalogue.configured is not None:
             problems = catalogue.configured.problems(settings, default_policy)
         with audited(self.store, None if dry_run else caller, Act.UPDATE, Subject.SETTINGS, "settings"):
@@ -86,3 +85,7 @@ class SettingsOperations(Struct, frozen=True):
             if not dry_run:
                 self.store.put_settings(settings, default_policy, access, by=caller)
             return access.over(catalogue.access)
+
+    def _unknown_policy(self, default_policy: str | None) -> list[Problem]:
+        names, policies = () if default_policy is None else (default_policy,), self.store.catalogue().policies
+        return unknown_names(names, policies, "retry policy", lambda _: "defaultPolicyName")

@@ -69,18 +69,19 @@ _ALL_SETTINGS = Takes(
 )
 
 
-def _policy_view(policy: RetryPolicy, submitters: Mapping[str, str]) -> PolicyView:
+def _policy_view(policies: Policies, by: Caller, policy: RetryPolicy, submitters: Mapping[str, str]) -> PolicyView:
     return PolicyView(
         name=policy.name,
         submittedBy=submitters.get(policy.name, ""),
         revision=policy.revision,
         spec=spec_of(policy),
-        warnings=list(map(problem_entry, warnings_of(policy))),
+        warnings=list(map(problem_entry, policies.warnings(by, policy))),
     )
 
 
 def _policy(backend: Backend, by: Caller, policy: RetryPolicy, *, status: int = 200, dry_run: bool = False) -> Reply:
-    view = _policy_view(policy, Policies(backend.store).submitters(by))
+    policies = Policies(backend.store)
+    view = _policy_view(policies, by, policy, policies.submitters(by))
     return Reply(as_if(view, by, dry_run=dry_run), status, version=str(policy.revision))
 
 
@@ -89,7 +90,7 @@ def list_policies(backend: Backend, by: Caller) -> PolicyPage:
     """List all, by name."""
     policies = Policies(backend.store)
     submitters = policies.submitters(by)
-    return PolicyPage(items=[_policy_view(policy, submitters) for policy in policies.list(by)])
+    return PolicyPage(items=[_policy_view(policies, by, policy, submitters) for policy in policies.list(by)])
 
 
 @_POLICIES.add("POST", "/retry-policies", PolicyView, 409, summary="Create a retry policy", status=201, takes=_POLICY)
@@ -276,7 +277,8 @@ def put_settings(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = 
 @_SETTINGS.add("POST", "/settings/reload", ConfigurationView, 409, 422, summary="Read the configuration file again")
 def reload_settings(backend: Backend, by: Caller) -> ConfigurationView:
     """Read the file that HOLDFAST_ARMADA_CONFIG names; one that is not valid changes nothing."""
-    found, changed = SettingsOperations(backend.store).reload(by, backend.reload)
+    operations = SettingsOperations(backend.store)
+    found, changed = operations.reload(by, backend.reload)
     told = found.retries
     return ConfigurationView(
         file=found.file,
@@ -285,4 +287,5 @@ def reload_settings(backend: Backend, by: Caller) -> ConfigurationView:
         globalMaxRetries=None if told is None else told.global_max_retries,
         defaultPolicyName=None if told is None else told.default_policy,
         categories=[one.name for one in found.categories],
+        warnings=list(map(problem_entry, operations.warnings(by, Access(), backend.is_group))),
     )
