@@ -138,9 +138,16 @@ def test_a_variable_that_is_named_beats_one_that_is_exported() -> None:
     assert dict(job("--env", "PATH=/bin", environ={"PATH": "/venv/bin"}).env) == {"PATH": "/bin"}
 
 
-@pytest.mark.parametrize("name", ["CUDA", "LATIN", "HOLDFAST_TOKEN"])
-def test_a_variable_to_export_that_cannot_be_had_is_named(name: str) -> None:
-    with pytest.raises(InvalidRequest, match=f"--export: '{name}' is not set here"):
+@pytest.mark.parametrize(
+    ("name", "trouble"),
+    [
+        ("CUDA", "'CUDA' is not set here"),
+        ("LATIN", "the value of 'LATIN' is not UTF-8 text"),
+        ("HOLDFAST_TOKEN", "'HOLDFAST_TOKEN' is not set here"),
+    ],
+)
+def test_a_variable_to_export_that_cannot_be_had_is_named(name: str, trouble: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"--export: {trouble}"):
         manifest("--export", f"PATH,{name}", environ=SHELL)
 
 

@@ -159,7 +159,7 @@ def run_line(arguments: Sequence[str], cli: Cli) -> int:
     except (KeyboardInterrupt, typer.Abort):
         cli.say("interrupted")
         return exit_codes.INTERRUPTED
-    except _USAGE_ERROR as error:
+    except (_USAGE_ERROR, UnicodeEncodeError) as error:
         return _usage(error, cli)
     return code
 
@@ -172,6 +172,9 @@ def _write_no_more() -> None:
 def _usage(error: Exception, cli: Cli) -> int:
     """Say what is wrong with the command line and where its help is."""
     context = getattr(error, "ctx", None)
+    if isinstance(error, UnicodeEncodeError):  # an argument can be any bytes, which name nothing here
+        cli.say(f"error: {error.object!r} is not UTF-8 text")
+        return exit_codes.USAGE
     describe = getattr(error, "format_message", error.__str__)
     path = context.command_path if context is not None else "holdfast"
     text = describe()

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Mapping
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -23,7 +25,7 @@ from holdfast.errors import HoldfastError, InvalidRequest, InvalidSetting, Probl
 from holdfast.wire.base import REVISION, REVISION_HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from holdfast.client.transport import HttpResponse, Transport
 
@@ -35,6 +37,9 @@ TIMEOUT_S = 30.0
 LARGEST_PAGE = 1000
 SILENCE_S = 45.0
 """After how long a stream that sends not even a heartbeat counts as lost."""
+_MOST_NAMED = 20
+"""Fields that one error lists; more help nobody."""
+_UTF_8 = "only UTF-8 can be sent and stored: give the file or folder another name, or write the text as UTF-8"
 _REPEATABLE = frozenset({"GET", "PUT"})
 
 
@@ -320,15 +325,36 @@ def written(value: object) -> bytes:
     """Write a body as JSON.
 
     Raises:
-        InvalidRequest: Something in it is no text, such as an argument of bytes that are not UTF-8.
+        InvalidRequest: Something in it is not UTF-8, such as an argument or a folder's name, which can be any bytes.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:
         return text.encode()
-    except UnicodeEncodeError as error:
-        message = f"{text[max(0, error.start - 20) : error.start]!r} is followed by what is not text"
-        problem = Problem("", message, hint="write it as UTF-8")
-        raise InvalidRequest(problems=[problem]) from None
+    except UnicodeEncodeError:
+        problems = [Problem(path, "is not UTF-8 text", hint=_UTF_8) for path in islice(_not_utf_8(value), _MOST_NAMED)]
+        raise InvalidRequest(problems=problems) from None
+
+
+def _not_utf_8(value: object, path: str = "") -> Iterator[str]:
+    """Say where it is; the text itself may be a secret."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            where = f"{path}.{name}" if path else str(name)
+            yield from () if _is_utf_8(str(name)) else (where,)
+            yield from _not_utf_8(part, where)
+    elif isinstance(value, list | tuple):
+        for place, part in enumerate(value):
+            yield from _not_utf_8(part, f"{path}[{place}]")
+    elif isinstance(value, str) and not _is_utf_8(value):
+        yield path
+
+
+def _is_utf_8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:

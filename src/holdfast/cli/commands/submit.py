@@ -70,7 +70,7 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
         flags.wrong("--file", "is required", hint="holdfast submit -f jobs.yaml")
     if options.timeout and not options.wait:
         flags.wrong("--timeout", "has nothing to limit", hint="add --wait")
-    env = exported(options.export, cli.environ, flags)
+    env = exported(options.export, cli, flags)
     secrets = secret_values(options.secret_env, cli.environ, flags)
     flags.finish()
     manifests = read_manifests(options.file, cli, allowed=tuple(OF_WORK), lenient=options.lenient)

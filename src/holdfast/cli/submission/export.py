@@ -24,25 +24,35 @@ _OURS = "HOLDFAST_"
 """Begins what names a server and its token, which no program is given."""
 
 
-def exported(chosen: str | None, environ: Mapping[str, str], flags: Flags) -> dict[str, str]:
-    """Return the variables to set for a program.
+def exported(chosen: str | None, cli: Cli, flags: Flags) -> dict[str, str]:
+    """Return the variables to set for a program, and name on stderr those that are left out as they are not UTF-8.
 
     Args:
         chosen: ``ALL``, ``NONE``, or names and patterns separated by commas; ``None`` is the usual ones.
-        environ: The caller's environment.
+        cli: Has the caller's environment.
         flags: Told of a name that is not set.
     """
-    found = {name: value for name, value in environ.items() if not name.startswith(_OURS) and _is_text(value)}
+    found = {name: value for name, value in cli.environ.items() if not name.startswith(_OURS)}
     if chosen == NONE:
         return {}
     if chosen == ALL:
-        return {name: value for name, value in found.items() if name not in _OF_THE_SHELL}
-    patterns = USUAL if chosen is None else flags.names([chosen])
-    for pattern in patterns:
-        if chosen is not None and "*" not in pattern and pattern not in found:
-            hint = f"{ALL}, {NONE}, or names and patterns separated by commas, such as PATH,CUDA_*"
-            flags.wrong("--export", f"{pattern!r} is not set here", hint=hint)
-    return {name: value for name, value in found.items() if any(fnmatchcase(name, each) for each in patterns)}
+        chosen_here = {name: value for name, value in found.items() if name not in _OF_THE_SHELL}
+    else:
+        patterns = USUAL if chosen is None else flags.names([chosen])
+        for pattern in patterns:
+            if chosen is not None and "*" not in pattern and pattern not in found:
+                hint = f"{ALL}, {NONE}, or names and patterns separated by commas, such as PATH,CUDA_*"
+                flags.wrong("--export", f"{pattern!r} is not set here", hint=hint)
+            elif chosen is not None and not _is_utf_8(found.get(pattern, "")):
+                flags.wrong("--export", f"the value of {pattern!r} is not UTF-8 text")
+        chosen_here = {
+            name: value for name, value in found.items() if any(fnmatchcase(name, each) for each in patterns)
+        }
+    exported = {name: value for name, value in chosen_here.items() if _is_utf_8(name + value)}
+    if len(exported) < len(chosen_here):
+        left_out = ", ".join(sorted(chosen_here.keys() - exported.keys()))
+        cli.say(f"warning: these variables are not UTF-8 text and are not exported: {left_out}")
+    return exported
 
 
 def carrying(manifests: Sequence[Manifest], env: Mapping[str, str], cli: Cli) -> list[Manifest]:
@@ -83,10 +93,10 @@ def _has_a_folder(spec: Mapping[str, object]) -> bool:
     return spec.get("workingDir") is not None or bool(spec.get("inputs")) or spec.get("keepWorkDirectory") is False
 
 
-def _is_text(value: str) -> bool:
-    """Whether it can be stored: a variable may hold any bytes."""
+def _is_utf_8(text: str) -> bool:
+    """Whether it can be sent: a variable may hold any bytes."""
     try:
-        value.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -60,7 +60,7 @@ def mcp(options: McpOptions, cli: Cli) -> int:
     per_session = flags.integer("--max-jobs", options.max_jobs)
     per_call = flags.integer("--max-per-call", options.max_per_call, low=1, high=10_000)
     labels = flags.pairs("--label", options.label)
-    env = exported(None, cli.environ, flags)
+    env = exported(None, cli, flags)
     flags.finish()
     try:
         from holdfast.agents import server
