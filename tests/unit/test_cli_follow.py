@@ -19,6 +19,7 @@ from holdfast.wire.jobs import AttemptView, JobOutcome, JobView, LogChunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from holdfast.client import Client
 
@@ -141,6 +142,36 @@ def test_the_log_of_every_attempt_is_printed_once_and_whole() -> None:
 
 
 _TWO = ("Failed", "Succeeded")
+
+
+def test_an_attempt_begins_on_a_line_of_its_own_and_the_last_line_is_left_as_it_was_written() -> None:
+    unfinished = Script([job("Succeeded", *_TWO)], {(1, 0): "end of 1", (2, 0): "end of 2"})
+    assert followed(unfinished).out.getvalue() == "end of 1\nend of 2"
+    nothing_printed = Script([job("Succeeded", "Failed", *_TWO)], {(1, 0): "end of 1", (3, 0): "end of 3\n"})
+    assert followed(nothing_printed).out.getvalue() == "end of 1\nend of 3\n"
+
+
+def test_what_is_said_of_an_attempt_begins_on_a_line_of_its_own_where_its_log_is_shown_too(tmp_path: Path) -> None:
+    script = Script([job("Failed", "Failed", "Failed")], {(1, 0): "end of 1", (2, 0): "2\n"})
+    with (tmp_path / "terminal").open("w") as both:
+        follower = Follower(script.client(), "j", Cli(stdout=both, stderr=both))
+        follower.look()
+    assert (tmp_path / "terminal").read_text().splitlines() == [
+        "end of 1",
+        "attempt 1 failed: exit code 3",
+        "2",
+        "attempt 2 failed: exit code 3",
+    ]
+
+
+def test_a_run_begins_on_a_line_of_its_own_after_that_whose_place_it_took() -> None:
+    out, said = io.StringIO(), list[str]()
+    lines = Prefixed(out, said.append, many=False)
+    lines.write(0, "end")
+    lines.mark(0, "run 2 begins")
+    lines.write(0, "")
+    lines.write(0, "next\n")
+    assert (out.getvalue(), said) == ("end\nnext\n", ["run 2 begins"])
 
 
 def test_a_job_is_read_again_only_when_something_happened_to_it() -> None:

@@ -435,7 +435,7 @@ BEGAN = {"01j/1/0": [11, 15]}
             "[0] half of one\n[0] two\n[0] three\n[2] only\n",
             "rank 0: run 2 begins\nrank 0: run 3 begins\n",
         ),
-        ("logs train-workers-0 --all --rank 0", "half of onetwo\nthree\n", "run 2 begins\nrun 3 begins\n"),
+        ("logs train-workers-0 --all --rank 0", "half of one\ntwo\nthree\n", "run 2 begins\nrun 3 begins\n"),
     ],
 )
 def test_the_newest_pod_of_each_rank_is_printed_and_with_all_those_before_it_marked(

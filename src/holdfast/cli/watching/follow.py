@@ -5,6 +5,7 @@ The caller decides when to look again and when to stop.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from itertools import product
 from typing import IO, TYPE_CHECKING, Any
@@ -126,7 +127,9 @@ def tell_left_out(logs: Iterable[RankLog], cli: Cli) -> None:
 class Prefixed:
     """Writes the logs of several ranks line by line, each line after its rank."""
 
-    def __init__(self, stream: IO[str], say: Callable[[str], object], *, many: bool, of: str = "") -> None:
+    def __init__(
+        self, stream: IO[str], say: Callable[[str], object], *, many: bool, of: str = "", beside: bool = False
+    ) -> None:
         """Remember where to write logs and where to say what is no log.
 
         Args:
@@ -134,17 +137,23 @@ class Prefixed:
             say: For what is no log.
             many: Whether many ranks share the stream.
             of: The job, where many do.
+            beside: Whether what is said is shown where the logs are.
         """
         self._of = of
         self._stream = stream
         self._say = say
-        self._many = many
+        self.many = many
+        self._beside = beside
         self._open: dict[int, str] = {}
+        self._unfinished = self._apart = False
+        """Of a single log: whether its last line has no end, and whether that is due before what comes next."""
 
     def write(self, rank: int, text: str) -> None:
         """Write what a rank said; with several ranks an unfinished line waits for its end."""
-        if not self._many and not self._of:
-            self._stream.write(text)
+        if not self.many and not self._of:
+            if text:
+                self._stream.write(f"\n{text}" if self._apart else text)
+                self._unfinished, self._apart = not text.endswith("\n"), False
         elif text:
             *lines, rest = (self._open.pop(rank, "") + text).split("\n")
             self._stream.writelines(f"[{self._name(rank)}] {line}\n" for line in lines)
@@ -157,14 +166,23 @@ class Prefixed:
         if rest := self._open.pop(rank, ""):
             self._stream.write(f"[{self._name(rank)}] {rest}\n")
             self._stream.flush()
-        said = f"rank {rank}: {words}" if self._many else words
+        self._end_line(said=True)
+        said = f"rank {rank}: {words}" if self.many else words
         self._say(f"{self._of}: {said}" if self._of else said)
 
     def _name(self, rank: int) -> str:
-        return "/".join(part for part in (self._of, str(rank) if self._many else "") if part)
+        return "/".join(part for part in (self._of, str(rank) if self.many else "") if part)
 
-    def close(self) -> None:
-        """Write the lines that never ended."""
+    def _end_line(self, *, said: bool) -> None:
+        """Have what comes next begin on a line of its own; a log that nothing follows is left as it was written."""
+        self._apart = self._unfinished
+        if self._apart and said and self._beside:
+            self._stream.write("\n")
+            self._unfinished = self._apart = False
+
+    def close(self, *, said: bool = False) -> None:
+        """Write the lines that never ended; ``said`` is whether something is said next."""
+        self._end_line(said=said)
         self._stream.writelines(f"[{self._name(rank)}] {rest}\n" for rank, rest in sorted(self._open.items()))
         self._open.clear()
         self._stream.flush()
@@ -172,8 +190,16 @@ class Prefixed:
 
 def outputs(cli: Cli, *, many: bool, of: str = "") -> Mapping[bool, Prefixed]:
     """Return where each stream goes: standard error, where it is kept apart, to standard error."""
-    streams = ((False, cli.stdout), (True, cli.stderr))
-    return {stderr: Prefixed(stream, cli.say, many=many, of=of) for stderr, stream in streams}
+    streams = ((False, cli.stdout, _is_same(cli.stdout, cli.stderr)), (True, cli.stderr, True))
+    return {stderr: Prefixed(stream, cli.say, many=many, of=of, beside=beside) for stderr, stream, beside in streams}
+
+
+def _is_same(one: IO[str], other: IO[str]) -> bool:
+    """Tell whether two streams are one terminal, pipe or file."""
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except OSError:  # one of them is none of these
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +236,8 @@ class Follower:
         self._number = shown.begin
         self._ranks = shown.ranks
         self._streams = shown.streams
-        self._logs: dict[tuple[int, bool], RankLog] = {}
+        self._logs: dict[tuple[int, bool], RankLog] | None = None
+        """Of the present attempt, once it is looked at."""
         self._newest = shown.newest
         self._tail = shown.tail
         self._since, self._timestamps = shown.since, shown.timestamps
@@ -234,7 +261,7 @@ class Follower:
             self._tail = None  # whatever comes from now on is new
         if job.attempts and self._newest:
             self._newest = False
-            tell_left_out(self._logs.values(), self._cli)
+            tell_left_out((self._logs or {}).values(), self._cli)
         return job
 
     def _read(self) -> JobView:
@@ -257,15 +284,17 @@ class Follower:
                 update |= {"state": _STATES[kind], "reason": event.data.get("reason", "")}
         return self._job.model_copy(update=update)
 
-    def close(self) -> None:
-        """Write the lines that never ended."""
+    def close(self, *, said: bool = False) -> None:
+        """Write the lines that never ended; ``said`` is whether something is said next."""
         for out in (self._out or {}).values():
-            out.close()
+            out.close(said=said)
 
     def _print_logs(self, job: JobView, attempt: AttemptView) -> None:
-        if self._out is None:
+        if self._logs is None or self._out is None:
             many = many_ranks(job) if self._ranks is None else len(self._ranks) > 1
-            self._out = outputs(self._cli, many=many, of=self._of)
+            self._out = self._out or outputs(self._cli, many=many, of=self._of)
+            for out in self._out.values():
+                out.many = many
             self._logs = {}
         ranks = ranks_of(job, attempt) if self._ranks is None else self._ranks
         for rank, stderr in product(ranks, streams_of(job, self._streams)):
@@ -277,9 +306,10 @@ class Follower:
             self.news |= log.print(self._out[stderr])
 
     def _close(self, attempt: AttemptView) -> None:
-        self.close()
-        self._out = None
+        failed = attempt.state != "Succeeded"
+        self.close(said=failed)
+        self._logs = None
         self._number = attempt.number + 1
         self.news = True
-        if attempt.state != "Succeeded":
+        if failed:
             self._cli.say(f"{self._of}: {attempt_line(attempt)}" if self._of else attempt_line(attempt))
