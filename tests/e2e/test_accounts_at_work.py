@@ -110,6 +110,17 @@ def test_a_job_starts_where_its_account_may_go_whatever_a_link_becomes_meanwhile
         until(root, straight, lambda view: view.state == "Failed")
 
 
+def test_why_a_script_cannot_be_started_is_read_with_the_rights_of_its_account(lab: Machine, shared: Path) -> None:
+    for name, mode in (("open", 0o755), ("closed", 0o711)):
+        (shared / name).write_text("#!/no/such/plan\n", encoding="ascii")
+        (shared / name).chmod(mode)
+        (shared / name).rename(shared.parent / name)
+    told = {name: lab.ann.run("run", "--", str(shared.parent / name)).stderr for name in ("open", "closed")}
+    assert "the interpreter '/no/such/plan'" in told["open"]
+    assert "No such file or directory" in told["closed"]
+    assert "plan" not in told["closed"]
+
+
 def test_a_dump_of_memory_lands_where_its_account_alone_reads_it(lab: Machine) -> None:
     if CORE_PATTERN.read_text(encoding="ascii").startswith(("/", "|")):
         pytest.skip("NO DUMPS: this machine gives them to a program or a folder of its own")

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import Resources
+from holdfast.domain.workloads.preparing import Preparation
 from holdfast.engines.process.files import ProcessLogs, log_path, log_start
 from holdfast.engines.process.places import MEMORY_LABEL
 from holdfast.ports.engine import RunPhase, StopReason
@@ -280,6 +281,44 @@ def test_each_way_of_not_starting_has_its_reason(
     outcome = machine.run(str(path), resources=Resources(memory=memory))
     assert (outcome.started, outcome.conditions) == (False, frozenset({FailureCondition.LAUNCH_FAILED}))
     assert outcome.containers[0].reason == reason
+
+
+@pytest.mark.parametrize("preparation", [None, Preparation(("true",))], ids=["at once", "prepared"])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"#!/no/such/python -u\nx", "the interpreter '/no/such/python' that {} names in its #! line does not exist"),
+        (b"#! \t./gone\n", "the interpreter './gone' that {} names in its #! line does not exist"),
+        (b"#!/no/such/\xff\n", "the interpreter '/no/such/\\\\xff' that {} names in its #! line does not exist"),
+        (b"#!/bin/sh\r\necho\r\n", "its lines end as on Windows; convert it: sed -i 's/\\r$//' ./script"),
+        (b"#!/etc/passwd\n", "the interpreter '/etc/passwd' that {} names in its #! line cannot be executed"),
+        (b"#!./second\n", "the interpreter '/no/such' that './second' names in its #! line does not exist"),
+        (b"echo hello\n", "it does not begin with a #! line, such as #!/bin/sh"),
+        (b"#!\n", "its #! line names no interpreter"),
+        (b"", "it is empty"),
+        (b"\x7fELF garbage", "it was built for another kind of machine"),
+    ],
+)
+def test_a_script_that_is_there_and_cannot_be_started_is_told_what_it_lacks(
+    machine: Machine, tmp_path: Path, content: bytes, says: str, preparation: Preparation | None
+) -> None:
+    for name, text in (("script", content), ("second", b"#!/no/such\n")):
+        (tmp_path / name).write_bytes(text)
+        (tmp_path / name).chmod(0o700)
+    outcome = machine.run("./script", working_dir=str(tmp_path), preparation=preparation)
+    assert outcome.message.startswith("cannot start './script': "), outcome.message
+    assert outcome.message.endswith(says.format("'./script'")), outcome.message
+
+
+def test_a_script_of_the_path_whose_interpreter_is_missing_is_named_with_its_folder(
+    machine: Machine, tmp_path: Path
+) -> None:
+    (tmp_path / "tool").write_text("#!/no/such\n")
+    (tmp_path / "tool").chmod(0o700)
+    outcome = machine.run("tool", env={"PATH": str(tmp_path)})
+    assert outcome.message.endswith(
+        f"the interpreter '/no/such' that '{tmp_path}/tool' names in its #! line does not exist"
+    )
 
 
 def test_a_missing_working_directory_is_a_launch_failure_that_names_it(machine: Machine) -> None:

@@ -31,6 +31,7 @@ AS_THE_ACCOUNT = {
     "shim/supervisor/launch": {"_begin_again", "_open_log"},
     "shim/supervisor/notice": {"_give"},
     "shim/supervisor/preparing": {"_leave", "forget"},
+    "shim/supervisor/scripts": {"_head"},
     "shim/removal/folder": {"_is_deleted", "_opened", "_seal_not", "_some", "_take_up", "set_aside"},
 }
 WITH_OUR_RIGHTS = {

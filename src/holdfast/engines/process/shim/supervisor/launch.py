@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import account, files
 from ..account import IGNORED_BY_PYTHON, Account, CannotEnter, NoAccount, acting
 from ..records import BEGAN_OF, CHECKPOINTS, PROGRESS, RESULT, STOP, TERMINATION, TIMES_OF, WORK
-from . import inputs, preparing, times
+from . import inputs, preparing, scripts, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def launch(program: SupervisedRun, ready: int | None = None) -> int:
     except CannotEnter as error:
         raise _not_entered(program, error) from None
     except OSError as error:
-        raise refused(error.errno or 0, repr(argv[0])) from None
+        with acting(program.account):
+            raise _not_started(program, error, argv) from None
     except ValueError as error:
         message = f"cannot start {argv[0]!r}: {error}"
         raise CannotLaunch(_INVALID, message) from None
@@ -110,8 +111,8 @@ def launch(program: SupervisedRun, ready: int | None = None) -> int:
 def _start_prepared(program: SupervisedRun, ready: int, argv: list[str], environment: Mapping[str, str]) -> int:
     """Start the process that prepares a run and becomes its program, as its account where it has one."""
 
-    def named(error: OSError, what: str) -> tuple[str, str]:
-        failed = refused(error.errno or 0, repr(what))
+    def named(error: OSError, argv: list[str]) -> tuple[str, str]:
+        failed = _not_started(program, error, argv)
         return failed.reason, failed.message
 
     def become(whole: Mapping[str, str]) -> Callable[[], object]:
@@ -132,6 +133,15 @@ def _start_prepared(program: SupervisedRun, ready: int, argv: list[str], environ
             _close(logs)
     finally:
         inputs.close(given)
+
+
+def _not_started(program: SupervisedRun, error: OSError, argv: list[str]) -> CannotLaunch:
+    """Name why a program was not started; looks into it, with the rights of its account."""
+    failed, more = refused(error.errno or 0, repr(argv[0])), ""
+    with suppress(OSError, ValueError):
+        found = _found(argv, program.order["env"])
+        more = scripts.trouble(error.errno or 0, found, _working_directory(program))
+    return CannotLaunch(failed.reason, f"{failed.message}: {more}") if more else failed
 
 
 def _start_as(

@@ -41,7 +41,7 @@ def become(
     argv: list[str],
     environment: Mapping[str, str],
     found: Callable[[list[str], Mapping[str, str]], str],
-    refused: Callable[[OSError, str], tuple[str, str]],
+    refused: Callable[[OSError, list[str]], tuple[str, str]],
 ) -> NoReturn:
     """Prepare a run, and be its program; called in its process, in its working directory, with its rights.
 
@@ -74,7 +74,7 @@ def become(
             try:
                 os.execve(found(argv, environment), argv, {**environment, **until})  # noqa: S606 - what was ordered
             except (OSError, ValueError) as error:
-                _leave(path, *_refused(error, argv[0], refused))
+                _leave(path, *_refused(error, argv, refused))
     finally:
         os._exit(_COULD_NOT)
 
@@ -84,7 +84,7 @@ def _prepared(
     given: Sequence[int],
     environment: Mapping[str, str],
     found: Callable[[list[str], Mapping[str, str]], str],
-    refused: Callable[[OSError, str], tuple[str, str]],
+    refused: Callable[[OSError, list[str]], tuple[str, str]],
 ) -> tuple[str, str]:
     """Put the inputs there and run the preparation; returns ``done``, or why not."""
     try:
@@ -103,7 +103,7 @@ def _prepared(
                 return FAILED, f"its preparation took longer than {limit_s:g} s"
         _, status = os.waitpid(pid, 0)
     except (OSError, ValueError) as error:
-        return FAILED, f"its preparation failed: {_refused(error, argv[0], refused)[1]}"
+        return FAILED, f"its preparation failed: {_refused(error, argv, refused)[1]}"
     code = os.waitstatus_to_exitcode(status)
     if code == 0:
         return DONE, ""
@@ -113,9 +113,11 @@ def _prepared(
 
 
 def _refused(
-    error: OSError | ValueError, what: str, refused: Callable[[OSError, str], tuple[str, str]]
+    error: OSError | ValueError, argv: list[str], refused: Callable[[OSError, list[str]], tuple[str, str]]
 ) -> tuple[str, str]:
-    return refused(error, what) if isinstance(error, OSError) else ("InvalidCommand", f"cannot start {what!r}: {error}")
+    if isinstance(error, OSError):
+        return refused(error, argv)
+    return "InvalidCommand", f"cannot start {argv[0]!r}: {error}"
 
 
 def _leave(path: str, reason: str, message: str) -> None:
