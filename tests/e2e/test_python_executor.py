@@ -85,6 +85,44 @@ def _die() -> None:
     os.kill(os.getpid(), 11)
 
 
+@pytest.mark.parametrize("end", ["returns", "exits", "raises"])
+def test_the_outcome_is_the_workers_however_a_child_that_the_call_forked_ends(
+    executor: holdfast.Executor, end: str
+) -> None:
+    def forks(reading: int, writing: int) -> int:
+        child = os.fork()
+        if child:
+            # Only once the worker has left its outcome does the child end, and the worker waits for that.
+            atexit.register(os.waitpid, child, 0)
+            atexit.register(os.close, writing)
+            return child
+        os.close(writing)
+        os.read(reading, 1)
+        if end == "raises":
+            raise ValueError(end)
+        return sys.exit(3) if end == "exits" else 0
+
+    def piped() -> int:
+        return forks(*os.pipe())
+
+    assert executor.submit(piped).result(60) > 0
+
+
+def test_calls_after_one_that_forks_are_made_once(client: holdfast.Client, tmp_path: Path) -> None:
+    def notes(number: int) -> int:
+        if number == 0 and (child := os.fork()):
+            os.waitpid(child, 0)
+        with (tmp_path / "made").open("a") as file:
+            file.write(f"{number}\n")
+        return number
+
+    with holdfast.Executor(client) as executor:
+        assert list(executor.map(notes, range(3), chunksize=3)) == [0, 1, 2]
+    with holdfast.PackedExecutor(client, calls_per_job=3) as packed:
+        assert list(packed.map(notes, range(3))) == [0, 1, 2]
+    assert sorted((tmp_path / "made").read_text().split()) == ["0"] * 4 + ["1"] * 2 + ["2"] * 2
+
+
 def test_exceptions_are_retried_as_the_executor_was_told(client: holdfast.Client) -> None:
     def flaky(error: type[Exception]) -> int:
         attempt = holdfast.current().attempt

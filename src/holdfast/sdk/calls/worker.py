@@ -1,4 +1,8 @@
-"""The program of a job that is one call: reads it, makes it, and leaves its outcome."""
+"""The program of a job that is one call: reads it, makes it, and leaves its outcome.
+
+A call may fork, and return or raise in the child, too. The child ends there: the outcome is that of the process that
+was started for the call, and so are the calls after it.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,7 @@ def outcome_name(attempt: int, rank: int) -> str:
 def main(folder: str) -> int:
     """Make the call of a folder; returns the program's exit code."""
     most, attempt, rank = 0, int(os.environ["HOLDFAST_ATTEMPT"]), int(os.environ["HOLDFAST_RANK"])
+    worker = os.getpid()
     try:
         for left in (f"{folder}/{outcome_name(earlier, rank)}" for earlier in range(1, attempt)):
             if os.path.exists(left):  # of an attempt that came to nothing, so that it is not the call's outcome
@@ -36,8 +41,10 @@ def main(folder: str) -> int:
         with open(f"{folder}/{CALL}", "rb") as file:
             most, sys.path[:] = load(file)
             function, arguments, named = load(file)
-        outcome, code = of_value(function(*arguments, **named), most), 0
+        outcome, code = of_value(_returned(function, arguments, named), most), 0
     except BaseException as error:
+        if os.getpid() != worker:
+            raise
         outcome, code = _failed(error, most)
     write_outcome(f"{folder}/{outcome_name(attempt, rank)}", outcome)
     return code
@@ -45,7 +52,16 @@ def main(folder: str) -> int:
 
 def each(function: Callable[..., T], part: list[tuple[Any, ...]]) -> list[T]:
     """Make many calls of a function."""
-    return [function(*arguments) for arguments in part]
+    return [_returned(function, arguments, {}) for arguments in part]
+
+
+def _returned(function: Callable[..., T], arguments: tuple[Any, ...], named: dict[str, Any]) -> T:
+    """Make one call; a child that it forked exits where it would return."""
+    worker = os.getpid()
+    value = function(*arguments, **named)
+    if os.getpid() != worker:
+        sys.exit()
+    return value
 
 
 def calls(parts: list[bytes], most: int) -> list[CallOutcome]:
@@ -54,10 +70,13 @@ def calls(parts: list[bytes], most: int) -> list[CallOutcome]:
 
 
 def _outcome(part: bytes, most: int) -> CallOutcome:
+    worker = os.getpid()
     try:
         function, arguments, named = loads(part)
-        return of_value(function(*arguments, **named), most)
+        return of_value(_returned(function, arguments, named), most)
     except BaseException as error:
+        if os.getpid() != worker:
+            raise
         return of_error(error, most)
 
 
