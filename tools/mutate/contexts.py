@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
 
 NOTES = "--notes-of-tests"
 """The option that names the file for what each test took."""
+LIMIT = "--limit-of-tests"
+"""The option for how many seconds they may take: those that have no turn are left out."""
 SETUP = " (setup)"
 """At the end of a context: what ran before the test itself, maybe for others, too."""
 _took_s: defaultdict[str, float] = defaultdict(float)
 _sound: set[str] = set()
+_BEGAN = time.monotonic()
 
 
 def _switch(context: str) -> None:
@@ -28,8 +32,9 @@ def _switch(context: str) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take where to write."""
+    """Take where to write, and for how long to run."""
     parser.addoption(NOTES, type=Path, required=True)
+    parser.addoption(LIMIT, type=float, required=True)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -58,9 +63,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown() -> Generator[None]:
-    """Count no longer."""
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Count no longer, and stop when the time is over."""
     _switch("")
+    if time.monotonic() - _BEGAN > item.config.getoption(LIMIT):
+        item.session.shouldstop = "the time is over"
     yield
 
 
@@ -72,7 +79,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write it down."""
+    """Write it down, and whether every test had its turn."""
     took = {name: round(took_s, 3) for name, took_s in _took_s.items() if name in _sound}
     notes: Path = session.config.getoption(NOTES)
-    notes.write_text(json.dumps(took))
+    notes.write_text(json.dumps([took, not session.shouldstop]))

@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tools.mutate.drawn.mutants import Kind, Mutant, Place
-from tools.mutate.drawn.mutators import MUTATORS, OF_PARTS
+from tools.mutate.mutants import Kind, Mutant, Place
+from tools.mutate.mutators import MUTATORS, OF_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools.mutate.drawn.mutators import Change
+    from tools.mutate.mutators import Change
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NOT_CODE = frozenset({"annotation", "returns", "decorator_list", "bases", "keywords", "type_params"})

@@ -1,7 +1,8 @@
-"""Runs tests on broken copies of the repository, a few at a time."""
+"""Runs tests on copies of the repository, which can be broken without harm."""
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -9,30 +10,30 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("src", "tests", "tools", "examples", "bench", "docs")
 _ALONE = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml", "LICENSE", "dev")
 
 
 class Copies:
-    """Copies of the repository to break."""
+    """Copies of a repository, each lent to one trial at a time."""
 
-    def __init__(self, folder: Path, many: int, of: Path = ROOT) -> None:
-        """Make so many."""
+    def __init__(self, folder: Path, number: int, root: Path) -> None:
+        """Copy `root` that many times into a folder."""
+        self.paths = [_copied(folder / str(index), root) for index in range(number)]
         self._free: SimpleQueue[Path] = SimpleQueue()
-        for number in range(many):
-            self._free.put(copied(folder / str(number), of))
+        for path in self.paths:
+            self._free.put(path)
 
     @contextmanager
-    def one(self) -> Iterator[Path]:
-        """Borrow one, to be given back as it was."""
+    def lent(self) -> Iterator[Path]:
+        """Borrow a copy, to be given back as it was."""
         root = self._free.get()
         try:
             yield root
@@ -40,7 +41,7 @@ class Copies:
             self._free.put(root)
 
 
-def copied(to: Path, root: Path = ROOT) -> Path:
+def _copied(to: Path, root: Path) -> Path:
     """Copy what a repository has of what tests need."""
     ignored = shutil.ignore_patterns("__pycache__")
     for folder in _COPIED:
@@ -61,25 +62,30 @@ def run_tests(
     """
     with tempfile.TemporaryDirectory(dir=root, prefix="tmp-", ignore_cleanup_errors=True) as folder:
         base = ("--no-header", "--tb=no", f"--basetemp={folder}/t")
-        return _run(root, [sys.executable, "-m", "pytest", "-x", *base, *options, *tests], longest_s)
+        code, output = run(
+            root, [sys.executable, "-m", "pytest", "-x", *base, *options, *tests], [root / "src"], longest_s
+        )
+    if code is None:
+        return code, "tests that never end"
+    lines = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))] or output.splitlines()[-1:]
+    return code, lines[0].removeprefix("FAILED ").partition(" - ")[0] if lines else ""
 
 
-def _run(root: Path, command: Sequence[str], longest_s: float) -> tuple[int | None, str]:
-    env = {**os.environ, "PYTHONPATH": f"{root}/src"}  # noqa: TID251 - a child's
+def run(root: Path, command: Sequence[str], path: Sequence[Path], longest_s: float) -> tuple[int | None, str]:
+    """Run a program in a copy; returns its exit code, ``None`` when it had to be stopped, and what it printed."""
     process = subprocess.Popen(  # noqa: S603 - our own tests
         command,
         cwd=root,
-        env=env,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))},  # noqa: TID251 - a child's
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
     try:
-        told, _ = process.communicate(timeout=longest_s)
+        output, _ = process.communicate(timeout=None if math.isinf(longest_s) else longest_s)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return None, "it never ends"
-    lines = [line for line in told.splitlines() if line.startswith(("FAILED", "ERROR"))] or told.splitlines()[-1:]
-    return process.returncode, lines[0].removeprefix("FAILED ").partition(" - ")[0] if lines else ""
+        output, _ = process.communicate()
+        return None, output
+    return process.returncode, output

@@ -10,7 +10,7 @@ import ast
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools.mutate.drawn.mutants import Kind
+from tools.mutate.mutants import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
