@@ -73,7 +73,7 @@ def test_a_reload_tells_what_was_taken_up_or_why_nothing_was(server: Server, fil
         assert (again.returncode, again.stderr) == (0, f"warning: {file}: {unknown}\n")
         assert f"warn  catalogue       settings: {unknown}" in server.run("doctor").stdout
         assert again.stdout.splitlines() == [
-            f"{file} is in force, and says what it said before",
+            f"{file} is in force; it has not changed",
             "Retry policies apply; at most 1000 retries of a job",
             "Default retry policy: stubborn",
             "Error categories: none",
@@ -81,8 +81,8 @@ def test_a_reload_tells_what_was_taken_up_or_why_nothing_was(server: Server, fil
         broken = AS_EVER.replace("1000", "many").replace("enabled: true", "enabled: perhaps")
         file.write_text(broken)
         refused = server.run("armada", "config", "reload")
-        assert (refused.returncode, refused.stdout) == (1, "")
-        assert f"Error: {file} is not a valid configuration; what was in force before stays so\n" in refused.stderr
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"error: {file} is not a valid configuration; the settings in force stay as they are\n" in refused.stderr
         assert "scheduling.retryPolicy.globalMaxRetries" in refused.stderr
         assert "scheduling.retryPolicy.enabled" in refused.stderr
         assert cap(client) == 1000
@@ -97,9 +97,9 @@ def test_a_server_without_a_file_refuses_to_reload_and_says_how_to_have_one(tmp_
     try:
         server.start().close()
         refused = server.run("armada", "config", "reload")
-        assert refused.returncode == 1
+        assert refused.returncode == 4
         hint = "  hint: start it with HOLDFAST_ARMADA_CONFIG=FILE"
-        assert refused.stderr == f"Error: this server keeps to no configuration file\n{hint}\n"
+        assert refused.stderr == f"error: this server keeps to no configuration file\n{hint}\n"
     finally:
         server.clean_up()
 

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 from holdfast.app.data.datadir import DataDir
 from holdfast.client.unix import address_of
 from holdfast.domain.record import Struct
-from holdfast.errors import InvalidSetting, Problem
 
 if TYPE_CHECKING:
     from holdfast.app.finding.reach import ServerReach
-    from holdfast.app.settings import Settings
 
 SYSTEM_SOCKET = Path("/run/holdfast/holdfast.sock")
 """Where the server of a machine listens for all its users."""
@@ -69,67 +67,6 @@ def find(settings: ServerReach) -> Whereabouts | None:
     if not names_directory and _lets_in(SYSTEM_SOCKET):
         return Whereabouts(address_of(SYSTEM_SOCKET), None, Discovery.SYSTEM)
     return None
-
-
-_EVERYWHERE = frozenset({"0.0.0.0", "[::]"})  # noqa: S104 - looked for, not listened on
-_HERE = frozenset({"127.0.0.1", "[::1]", *_EVERYWHERE})
-
-
-class DoorPlace(Struct, frozen=True):
-    """Where a door is, and how to get in."""
-
-    address: str
-    token: str | None
-    roots: bytes | None = None
-    """The certificate that it may show beside those that everybody knows."""
-    secure: bool = False
-    """Whether it speaks TLS on this machine's own address, too, as it is for others."""
-
-
-def door(settings: Settings, name: str, otherwise: str, asked: str | None = None) -> DoorPlace:
-    """Look for a door: at the address that is asked for, that of the settings, or that of the server that runs here.
-
-    The token of the server that runs here is shown to that server alone.
-
-    Args:
-        settings: Where to look.
-        name: Of the door.
-        otherwise: Its address where nothing says one.
-        asked: The address that is wanted.
-
-    Raises:
-        Refused: The data directory or what a server left there is another user's, or others can write it.
-        InvalidSetting: The token or the certificate cannot be read.
-    """
-    from holdfast.app.data.token import given_token  # only here: most commands find a server by its directory
-
-    server = DataDir(settings.data).server() if _is_there(settings.data) else None
-    own = server.doors.get(name) if server is not None else None
-    listened = settings.armada_listen if "armada_listen" in settings.model_fields_set else None
-    set_one = listened if listened and not listened.endswith(":0") else None
-    address = asked or set_one or own or otherwise
-    is_own = server is not None and own is not None and _same(address, own)
-    secure = _is_everywhere(own or "") if is_own else _is_everywhere(address)
-    if _is_everywhere(address):
-        address = f"localhost:{address.rpartition(':')[2]}"
-    token = server.token if server is not None and is_own else given_token(settings)
-    try:
-        roots = settings.tls_cert.read_bytes() if settings.tls_cert is not None else None
-    except OSError as error:
-        problem = Problem("HOLDFAST_TLS_CERT", f"cannot read {settings.tls_cert}: {error.strerror}")
-        raise InvalidSetting(problems=[problem]) from error
-    return DoorPlace(address, token, roots, secure)
-
-
-def _same(asked: str, own: str) -> bool:
-    """Whether an address is that of our own server here."""
-    host, _, port = asked.replace("localhost:", "127.0.0.1:").rpartition(":")
-    return f"{host}:{port}" == own or (_is_everywhere(own) and host in _HERE and port == own.rpartition(":")[2])
-
-
-def _is_everywhere(address: str) -> bool:
-    """Whether somebody listens there on all addresses of a machine, which is by TLS."""
-    return address.rpartition(":")[0] in _EVERYWHERE
 
 
 def _is_there(directory: Path) -> bool:

@@ -11,6 +11,7 @@ from holdfast.dialects.armada.policy import (
     read_flat_policy_manifest,
     read_nested_policy_manifest,
 )
+from holdfast.dialects.armada.queues import read_queue_manifest as read_armada_queue
 from holdfast.dialects.documents import Document
 from holdfast.dialects.jobset.job import API_VERSION as BATCH_VERSION
 from holdfast.dialects.jobset.loading import plain_job_spec
@@ -92,6 +93,7 @@ _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], ManifestNotes], Man
     (BATCH_VERSION, "Job"): _of_kubernetes((BATCH_VERSION, "Job")),
     (ARMADA_NESTED, "RetryPolicy"): _of_problems(read_nested_policy_manifest),
     (ARMADA_FLAT, "RetryPolicy"): _of_problems(read_flat_policy_manifest),
+    (ARMADA_FLAT, "Queue"): _of_problems(read_armada_queue),
     **{(API_VERSION, kind.manifest): _of_package(kind.package) for kind in KINDS.values() if kind.package},
 }
 JOB_KINDS = ((API_VERSION, "Job"), (BATCH_VERSION, "Job"))

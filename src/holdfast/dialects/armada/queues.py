@@ -9,11 +9,23 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
-from holdfast.dialects.armada.permissions import NOBODY, PERMISSIONS, read_permissions, write_permissions
+from holdfast.dialects.armada.permissions import (
+    GROUP_OWNERS,
+    NOBODY,
+    PERMISSIONS,
+    USER_OWNERS,
+    read_permissions,
+    write_permissions,
+)
 from holdfast.dialects.jobset.values import LONGEST_LABEL, label_value, qualified_name
+from holdfast.dialects.native.access import MOST_PERMISSIONS, MOST_SUBJECTS
+from holdfast.dialects.native.envelope import take_kind
 from holdfast.dialects.native.job import LONGEST_ANNOTATION, MOST_LABELS, MOST_POLICIES
+from holdfast.dialects.reading import Fields
+from holdfast.domain.access.grants import Right
 from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
 from holdfast.errors import Problem
@@ -22,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 LIMITS = "resourceLimitsByPriorityClassName"
+_STAND_IN = "queue"
+"""For a name that was refused, so that the rest is still checked."""
 _LIMITS_KEPT = "armadaproject.io/resource-limits-by-priority-class"
 
 
@@ -61,6 +75,46 @@ def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list
         permissions=permissions or queue.permissions,
         retry_policies=policies,
     )
+
+
+def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[Problem]) -> Queue | None:
+    """Read the file of a queue (``armadaproject.io/v1beta1``); ``None`` when anything was wrong.
+
+    A queue without owners and permissions is open to nobody but operators, as upstream.
+    """
+    noted = len(problems)
+    fields = Fields(value, path, problems)
+    take_kind(fields)
+    queue = {
+        "name": fields.text("name", required=True) or _STAND_IN,
+        "priorityFactor": fields.number("priorityFactor", low=1.0, high=sys.float_info.max) or 1.0,
+        "cordoned": fields.flag("cordoned"),
+        "labels": fields.mapping("labels", most=MOST_LABELS),
+        "retryPolicies": fields.texts("retryPolicies", most=MOST_POLICIES),
+        USER_OWNERS: fields.texts(USER_OWNERS, most=MOST_SUBJECTS),
+        GROUP_OWNERS: fields.texts(GROUP_OWNERS, most=MOST_SUBJECTS),
+        PERMISSIONS: [_read_permission(part) for part in fields.each(PERMISSIONS, most=MOST_PERMISSIONS)],
+        LIMITS: _given(fields.nested(LIMITS)),
+    }
+    if "priorityFactor" not in value:
+        fields.problem("priorityFactor", "is required", hint="1 or more; a lower number makes the queue more important")
+    fields.finish()
+    found: list[Problem] = []
+    read = read_queue(queue, before=None, problems=found)
+    problems += [evolve(problem, path=fields.at(problem.path)) for problem in found]
+    return evolve(read, permissions=read.permissions or NOBODY) if read and len(problems) == noted else None
+
+
+def _read_permission(fields: Fields) -> dict[str, Any]:
+    subjects = [
+        {"kind": subject.text("kind"), "name": subject.text("name")}
+        for subject in fields.each("subjects", most=MOST_SUBJECTS)
+    ]
+    return {"subjects": subjects, "verbs": fields.texts("verbs", most=len(Right))}
+
+
+def _given(fields: Fields | None) -> Mapping[str, Any]:
+    return {} if fields is None else fields.value
 
 
 def _wrong_in_name(name: str) -> list[str]:
