@@ -6,15 +6,13 @@ import argparse
 import math
 import multiprocessing
 import sys
-import tempfile
 import time
 from collections import Counter
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.mutate.changes import changes, head
-from tools.mutate.copies import Copies
+from tools.mutate.copies import Copies, scratch
 from tools.mutate.covering import Covering
 from tools.mutate.drawing import draw_all, draw_changed, draw_places, mixed
 from tools.mutate.project import Project
@@ -82,9 +80,8 @@ def _draw(project: Project, options: argparse.Namespace) -> list[Mutant]:
 
 
 def _try(project: Project, mutants: Sequence[Mutant], processes: int, until: float) -> Iterator[Outcome]:
-    with tempfile.TemporaryDirectory(prefix="holdfast-mutate-", ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o755)  # some tests run programs of other accounts
-        copies = Copies(Path(folder), processes, project.root)
+    with scratch() as folder:
+        copies = Copies(folder, processes, project.root)
         covering = Covering(project, sorted({mutant.place.file for mutant in mutants}), copies.paths)
         trials = Trials(covering, copies, until)
         for start in range(0, len(mutants), processes * _BATCH):

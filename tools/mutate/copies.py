@@ -10,15 +10,28 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
+_LEAVE_S = 10.0
 _COPIED = ("src", "tests", "tools", "examples", "bench", "docs")
 _ALONE = ("pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "mkdocs.yml", "LICENSE", "dev")
+
+
+@contextmanager
+def scratch(parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder for a while."""
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-mutate-", dir=parent))
+    folder.chmod(0o755)  # some tests run programs of other accounts
+    try:
+        yield folder
+    finally:
+        # Tests that were stopped leave folders deeper than Python's own removal can go, and programs that still write.
+        subprocess.run(["rm", "-rf", str(folder)], stderr=subprocess.DEVNULL, check=False)  # noqa: S603, S607 - our own
 
 
 class Copies:
@@ -60,7 +73,7 @@ def run_tests(
 
     Each run has a temporary directory of its own: broken code may leave programs behind that still use theirs.
     """
-    with tempfile.TemporaryDirectory(dir=root, prefix="tmp-", ignore_cleanup_errors=True) as folder:
+    with scratch(root) as folder:
         base = ("--no-header", "--tb=no", f"--basetemp={folder}/t")
         code, output = run(
             root, [sys.executable, "-m", "pytest", "-x", *base, *options, *tests], [root / "src"], longest_s
@@ -85,7 +98,16 @@ def run(root: Path, command: Sequence[str], path: Sequence[Path], longest_s: flo
     try:
         output, _ = process.communicate(timeout=None if math.isinf(longest_s) else longest_s)
     except subprocess.TimeoutExpired:
+        return None, _stopped(process)
+    return process.returncode, output
+
+
+def _stopped(process: subprocess.Popen[str]) -> str:
+    """Interrupt pytest, so that it stops what tests have started, and kill it if that takes long; return its output."""
+    process.send_signal(signal.SIGINT)
+    try:
+        output, _ = process.communicate(timeout=_LEAVE_S)
+    except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
-        return None, output
-    return process.returncode, output
+    return output

@@ -112,17 +112,17 @@ class Covering:
         command = [*coverage, *plugin, "--tb=no", f"--basetemp={root}/basetemp", *self.project.options, *files]
         # The plugin is in our own tree, whatever the project is.
         code, output = run(root, command, (root, root / "src", ROOT), 2 * longest_s)
-        if notes.exists():
+        if not notes.exists() and code is not None:
+            message = f"the tests could not be run under coverage:\n{output[-2000:]}"
+            raise SystemExit(message)
+        is_complete = False
+        if notes.exists() and data.exists():
             took_s, is_complete = json.loads(notes.read_text())
             notes.unlink()
             self._took_s.update(took_s)
-            self._cut_off.update(() if is_complete else files)
             self._add(data)
-        elif code is None:
+        if code is None or not is_complete:
             self._cut_off.update(files)
-        else:
-            message = f"the tests could not be run under coverage:\n{output[-2000:]}"
-            raise SystemExit(message)
 
     def _add(self, path: Path) -> None:
         data = CoverageData(str(path))

@@ -35,9 +35,9 @@ class Verdict(StrEnum):
     """Noticed: tests that take seconds were stopped after a minute."""
     SURVIVED = "SURVIVED"
     UNTESTED = "UNTESTED"
-    """Survived, as no test near the module runs that line."""
+    """Survived, and no test near the module is seen to run that line."""
     UNUSABLE = "UNUSABLE"
-    """Every test that could say something fails without the mutant, too."""
+    """A test fails, but without the mutant, too."""
     UNTRIED = "untried"
     """The time was over."""
 
@@ -78,25 +78,25 @@ class Trials:
         return Outcome(mutant, verdict, message, time.monotonic() - began)
 
     def _judge(self, mutant: Mutant, root: Path) -> tuple[Verdict, str]:
-        tests, outside = self._covering.tests(mutant.place), self._covering.outside(mutant.place.file)
-        passed, failed = 0, ""
+        module = mutant.place.file
+        tests, outside = self._covering.tests(mutant.place), self._covering.outside(module)
+        failed = ""
         for batch in [*self._batches(tests), *([file] for file in outside)]:
             code, test = self._run(root, batch, mutant)
             if time.monotonic() > self._until:
                 return Verdict.UNTRIED, ""
             if code in {0, _NONE_RAN}:
-                passed += len(batch) if code == 0 else 0
-            elif self._is_sound(root, batch, test):
+                continue
+            if self._is_sound(root, batch, test):
                 return (Verdict.NEVER_ENDS if code is None else Verdict.NOTICED), test
-            else:
-                failed = test
-        if passed:
-            return Verdict.SURVIVED, ", ".join([f"tests that run this line: {len(tests)}", *outside])
+            failed = test
         if failed:
             return Verdict.UNUSABLE, failed
-        if self._covering.is_cut_off(mutant.place.file):
+        if tests:
+            return Verdict.SURVIVED, ", ".join([f"tests that run this line: {len(tests)}", *outside])
+        if self._covering.is_cut_off(module):
             return Verdict.UNTRIED, ""
-        return Verdict.UNTESTED, "no test near its module runs this line"
+        return Verdict.UNTESTED, ", ".join(["no test near its module runs this line", *outside])
 
     def _is_sound(self, root: Path, batch: Sequence[str], test: str) -> bool:
         """Whether the test that failed, or all of them where none is named, would have passed without the mutant."""
