@@ -15,6 +15,7 @@ from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.api.armada.told import REQUESTED, Remembered, Translator
 from holdfast.domain.event_mapping import attempt_ended
 from holdfast.domain.events import BY_KIND, AttemptEnded, FailureDecided, JobSubmitted, OperatorActed
+from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
 from holdfast.service.manifests import armada
 from holdfast.service.operations.catalogue import Queues
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from holdfast.domain.events import StoredEvent
     from holdfast.domain.job import Job
     from holdfast.ports.overview import Latest
-    from holdfast.service.operations.events import EventPart
 
     Messages = AsyncGenerator[Sequence[event.EventStreamMessage], None]
 
@@ -69,14 +69,15 @@ async def job_set_events(asked: Rpc, sent: event.JobSetRequest, following: Follo
     told = await following.run(_JobSetReader, asked, sent)
     with following.admitted(asked.caller):
         while not following.stopping():
-            messages, part = await following.run(told.next)
+            messages, full, last = await following.run(told.next)
             if messages:
                 yield messages
-            if part.full:
+            if full:
                 continue
             if not sent.watch:
                 return
-            await following.news(part.last)
+            del messages  # which would be kept for as long as nothing happens
+            await following.news(last)
 
 
 class _JobSetReader:
@@ -108,8 +109,8 @@ class _JobSetReader:
         where = self._jobs.meant(self._asked.caller, JobQuery(queue=self._queue, group=self._group))
         return bool(self._jobs.page(self._asked.caller, where, limit=1).jobs)
 
-    def next(self) -> tuple[list[event.EventStreamMessage], EventPart]:
-        """Read the next part, and what it is told as."""
+    def next(self) -> tuple[list[event.EventStreamMessage], bool, int]:
+        """Read what the next part is told as, whether there may be more at once, and the newest event there was."""
         part = self._log.part(self._asked.caller, self._where, after=self._after, limit=LARGEST_PART)
         self._after = part.next_after
         self._read_submitted(part.events)
@@ -121,7 +122,8 @@ class _JobSetReader:
                 if (stored.seq, place) > self._skip:
                     last = place == len(messages) - 1
                     found.append(event.EventStreamMessage(id=f"{stored.seq}:0:{place}:{last:d}", message=message))
-        return found, part
+        self._described = {}
+        return found, part.full, part.last
 
     def _read_submitted(self, events: Sequence[StoredEvent]) -> None:
         ids = [one.job_id for one in events if isinstance(one.event, JobSubmitted) and one.job_id is not None]
@@ -143,7 +145,8 @@ class _JobSetReader:
             if one.job_id is not None and one.job_id not in known and one.job_id not in self._described:
                 unknown[one.job_id] = None
         if unknown:
-            known.update(self._recalled(list(unknown)))
+            for job_id, remembered in self._recalled(list(unknown)).items():
+                self._translator.keep(job_id, remembered)
 
     def _recall(self, job_id: str) -> Remembered:
         return self._recalled([job_id]).get(job_id) or Remembered()
@@ -175,14 +178,14 @@ def _remembered(job: Job, latest: Latest | None, acts: Sequence[OperatorActed]) 
     found = Remembered(namespace=str(armada.written_of(job.spec).get("namespace") or NAMESPACE))
     attempt = None if latest is None else latest.attempt
     for run in () if latest is None else latest.runs[-1:]:
-        found.executor, found.node, found.run = run.executor, run.node, run.uid
+        found = evolve(found, executor=run.executor, node=run.node, run=run.uid.removeprefix(job.id))
     for record in attempt_ended(attempt) if attempt is not None and attempt.ending is not None else ():
         if isinstance(record.event, AttemptEnded):
-            found.ended = record.event
+            found = evolve(found, ended=record.event)
         elif isinstance(record.event, FailureDecided):
-            found.decided = record.event
+            found = evolve(found, decided=record.event)
     for acted in acts:
-        found.remember(acted)
+        found = found.after(acted)
     return found
 
 

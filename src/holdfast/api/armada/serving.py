@@ -334,6 +334,7 @@ class _Follows(Struct, frozen=True):
         async with aclosing(self.call(asked, sent, self.door)) as parts:
             async for part in parts:
                 await answer.send([message.SerializeToString() for message in part])
+                del part  # the next one may be long in coming
 
 
 def _rejected(error: ArmadaRefusal | HoldfastError) -> ArmadaRefusal:

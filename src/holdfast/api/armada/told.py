@@ -7,7 +7,9 @@ Source: Armada's document, "JobRequeued event"; upstream's conversion of its log
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from functools import lru_cache
+from sys import intern
+from typing import TYPE_CHECKING, Any, assert_never
 
 from holdfast.api.armada._generated import event
 from holdfast.api.armada.pods import NAMESPACE, pod_name
@@ -29,7 +31,7 @@ from holdfast.domain.events import (
 from holdfast.domain.failure import LOST, FailureCondition
 from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.policy.model import DecisionCode
-from holdfast.domain.record import Struct, field
+from holdfast.domain.record import Struct, evolve, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,14 +58,17 @@ PREEMPTED = "Preempted - preemption requested via API"
 CONTAINER = "main"
 """What a failed container is called where an older event does not say."""
 _NANOSECONDS = 1_000_000_000
+_SHARED = 4096
+"""What many jobs, and what follows them, remember as one: places above all, and how attempts failed."""
 
 
-class Remembered(Struct, gc=True):
-    """What the events before have told of a job."""
+class Remembered(Struct, frozen=True):
+    """What the events before have told of a job; equal ones are shared, see ``Translator.keep``."""
 
     executor: str = ""
     node: str = ""
     run: str = ""
+    """What follows the job's id in that of its run."""
     namespace: str = NAMESPACE
     ended: AttemptEnded | None = None
     decided: FailureDecided | None = None
@@ -72,17 +77,22 @@ class Remembered(Struct, gc=True):
     reason: str = ""
     reprioritized_by: str = ""
 
-    def remember(self, asked: OperatorActed) -> None:
-        """Note who asks for its end, its place or another priority, and why."""
+    def after(self, asked: OperatorActed) -> Remembered:
+        """Return it with who asked for the job's end, its place or another priority, and why."""
         if asked.action == Act.REPRIORITIZE:
-            self.reprioritized_by = asked.actor
-        else:
-            self.requestor, self.reason = asked.actor, asked.detail
+            return evolve(self, reprioritized_by=asked.actor)
+        return evolve(self, requestor=asked.actor, reason=asked.detail)
 
     def preempted(self, attempt: int) -> bool:
         """Whether the place of an attempt was taken."""
         ended = self.ended
         return ended is not None and ended.attempt == attempt and FailureCondition.PREEMPTED in ended.conditions
+
+
+@lru_cache(maxsize=_SHARED)
+def _shared(remembered: Remembered) -> Remembered:
+    """Return the first of all that are equal."""
+    return remembered
 
 
 class Translator(Struct, gc=True):
@@ -96,16 +106,22 @@ class Translator(Struct, gc=True):
     """Fills in what a job is, where an event says so."""
     known: dict[str, Remembered] = field(default_factory=dict)
 
+    def keep(self, job_id: str, remembered: Remembered) -> Remembered:
+        """Remember something of a job; many jobs have the same, and what follows the same jobs shares their ids."""
+        found = self.known[intern(job_id)] = _shared(remembered)
+        return found
+
     def messages(self, stored: StoredEvent) -> Iterator[Message]:
         """Return what an event is to Armada's users; often nothing."""
         if stored.job_id is None:
             return
-        if isinstance(stored.event, JobSubmitted):  # nothing was told before
-            self.known.setdefault(stored.job_id, Remembered())
+        if isinstance(stored.event, JobSubmitted) and stored.job_id not in self.known:  # nothing was told before
+            self.keep(stored.job_id, Remembered())
         of = self._of(stored.job_id)
         if isinstance(stored.event, JobSucceeded | JobFailed | JobCancelled):
+            message = self._ended(stored, stored.event, of)
             del self.known[stored.job_id]
-            yield self._ended(stored, stored.event, of)
+            yield message
         else:
             yield from self._under_way(stored, of)
 
@@ -117,11 +133,12 @@ class Translator(Struct, gc=True):
         elif isinstance(happened, JobStarted):
             yield from self._started(stored, happened, of)
         elif isinstance(happened, AttemptEnded):
-            of.ended = happened
+            self._note(stored, of, ended=happened)
             if _is_lost(happened):  # upstream says so first, then what it leads to
                 yield self._made(stored, "lease_expired")
         elif isinstance(happened, FailureDecided):
-            of.decided = happened
+            # Without the jitter, in which equal failures differ.
+            self._note(stored, of, decided=evolve(happened, delay_s=0.0, retry_at=None))
         elif isinstance(happened, JobRetryScheduled):
             yield self._retried(stored, happened, of)
         else:
@@ -140,7 +157,7 @@ class Translator(Struct, gc=True):
             yield self._made(stored, "reprioritized", new_priority=priority, requestor=of.reprioritized_by)
 
     def _asked(self, stored: StoredEvent, happened: OperatorActed, of: Remembered) -> Iterator[Message]:
-        of.remember(happened)
+        self.keep(stored.job_id or "", of.after(happened))
         if happened.action == Act.REPRIORITIZE:
             priority = -float(happened.detail.rpartition(" ")[2])
             yield self._made(stored, "reprioritizing", new_priority=priority, requestor=happened.actor)
@@ -164,8 +181,11 @@ class Translator(Struct, gc=True):
     def _of(self, job_id: str) -> Remembered:
         found = self.known.get(job_id)
         if found is None:
-            found = self.known[job_id] = self.recall(job_id)
+            found = self.keep(job_id, self.recall(job_id))
         return found
+
+    def _note(self, stored: StoredEvent, of: Remembered, **changes: Any) -> Remembered:  # noqa: ANN401 - of its fields
+        return self.keep(stored.job_id or "", evolve(of, **changes))
 
     def _made(self, stored: StoredEvent, kind: str, **fields: str | bool | float) -> Message:
         message = event.EventMessage()
@@ -179,20 +199,20 @@ class Translator(Struct, gc=True):
     def _submitted(self, stored: StoredEvent, of: Remembered) -> Message:
         message = self._made(stored, "submitted")
         self.describe(stored.job_id or "", message)
-        of.namespace = message.submitted.job.namespace or NAMESPACE
+        self._note(stored, of, namespace=message.submitted.job.namespace or NAMESPACE)
         return message
 
     def _started(self, stored: StoredEvent, happened: JobStarted, of: Remembered) -> Iterator[Message]:
-        of.executor, of.node, _ = happened.places[0] if happened.places else ("", "", 0)
-        of.ended = of.decided = None
+        executor, node, _ = happened.places[0] if happened.places else ("", "", 0)
+        run = f"-{happened.attempt}-0-{happened.dispatch}"
+        of = self._note(stored, of, executor=executor, node=node, run=run, ended=None, decided=None)
         yield self._made(stored, "leased", cluster_id=of.executor)
         job_id = stored.job_id or ""
-        of.run = f"{job_id}-{happened.attempt}-0-{happened.dispatch}"
         yield self._made(
             stored,
             "pending",
             cluster_id=of.executor,
-            kubernetes_id=of.run,
+            kubernetes_id=job_id + of.run,
             pod_name=pod_name(job_id, happened.attempt),
             pod_namespace=of.namespace,
         )
@@ -234,7 +254,12 @@ class Translator(Struct, gc=True):
         if of.decided is not None and (happened.policy is not None or happened.code == DecisionCode.GLOBAL_LIMIT):
             reason = final_reason(of.decided.reason, reason)
         return self._made(
-            stored, "preempted", cluster_id=of.executor, run_id=of.run, reason=reason, requestor=of.requestor
+            stored,
+            "preempted",
+            cluster_id=of.executor,
+            run_id=f"{stored.job_id}{of.run}" if of.run else "",
+            reason=reason,
+            requestor=of.requestor,
         )
 
     def _failed(self, stored: StoredEvent, happened: JobFailed, of: Remembered) -> Message:
@@ -251,7 +276,7 @@ class Translator(Struct, gc=True):
     def _of_failure(self, stored: StoredEvent, attempt: int, of: Remembered) -> Message:
         ended = of.ended
         if ended is not None and ended.attempt == attempt and FailureCondition.UNSCHEDULABLE in ended.conditions:
-            of.executor = of.node = ""  # there never was a pod
+            of = self._note(stored, of, executor="", node="")  # there never was a pod
             message = self._made(stored, "failed")
         else:
             message = self._placed(stored, "failed", attempt, of)
