@@ -181,12 +181,13 @@ def run(options: RunOptions, cli: Cli) -> int:
             manifest["spec"]["env"] = {**manifest["spec"].get("env", {}), **sent(client, secrets)}
         if "array" in manifest["spec"]:
             return _run_array(client, manifest, cli, detach=options.detach)
-        job = _submit(client, manifest)
         if options.detach:
-            cli.stdout.write(f"{job.id}\n")
+            cli.stdout.write(f"{_submit(client, manifest).id}\n")
             cli.note_unserved()
             return exit_codes.OK
-        with Interrupts(cli.say, f"job {job.id}") as interrupts:
+        with Interrupts(cli.say, "the job") as interrupts:
+            job = _submit(client, manifest)
+            interrupts.submitted(f"job {job.id}")
             try:
                 ended = _follow(client, job.id, interrupts, cli)
             except Unavailable:
@@ -197,12 +198,13 @@ def run(options: RunOptions, cli: Cli) -> int:
 
 def _run_array(client: Client, manifest: dict[str, Any], cli: Cli, *, detach: bool) -> int:
     """Submit an array and tell how far it is until it has ended; Ctrl-C and SIGTERM are as for a job."""
-    array = client.submit_array(manifest)
     if detach:
-        cli.stdout.write(f"{array.name}\n")
+        cli.stdout.write(f"{client.submit_array(manifest).name}\n")
         cli.note_unserved()
         return exit_codes.OK
-    with Interrupts(cli.say, f"array {array.name}") as interrupts:
+    with Interrupts(cli.say, "the array") as interrupts:
+        array = client.submit_array(manifest)
+        interrupts.submitted(f"array {array.name}")
         cli.say(f"array {array.name} has {array.total} tasks; to look at one: holdfast logs {array.name} --index I")
         ended = watch_array(client, array.id, interrupts, cli)
     cli.say(f"{ended.name} {ended.state.lower()}: {ended.reason}")

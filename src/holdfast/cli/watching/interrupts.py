@@ -1,6 +1,7 @@
 """What Ctrl-C means while a job or an array is followed: asked once, cancelled on the second, left on the third.
 
-SIGTERM, which nobody can answer, cancels at once, and leaves on the second: what stops ``run`` stops its work.
+SIGTERM, which nobody can answer, cancels at once, and leaves on the second: what stops ``run`` stops its work. Both are
+caught before the work is submitted: it is cancelled as soon as its name is known, which a lost answer would not tell.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ class Interrupts:
     """Counts Ctrl-C while the context is open, instead of raising ``KeyboardInterrupt``."""
 
     def __init__(self, say: Callable[[str], None], work: str) -> None:
-        """Remember whom to tell and about what, such as ``job ID``; nothing is caught before the context opens."""
+        """Remember whom to tell and about what, such as ``the job``; nothing is caught before the context opens."""
         self._say = say
         self._work = work
+        self._state = "is being submitted"
         self._pressed = 0
         self._cancelled = False
         self._terminated = False
@@ -43,6 +45,10 @@ class Interrupts:
         """Give the signals back."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def submitted(self, work: str) -> None:
+        """Say by its name, such as ``job ID``, what there is to cancel from here on."""
+        self._work, self._state = work, "is still running"
 
     @property
     def exit_code(self) -> int | None:
@@ -66,7 +72,7 @@ class Interrupts:
     def _press(self) -> None:
         self._pressed += 1
         if self._pressed == _ASK:
-            self._say(f"{self._work} is still running; press Ctrl-C again to cancel it")
+            self._say(f"{self._work} {self._state}; press Ctrl-C again to cancel it")
         elif self._pressed == _CANCEL:
             self._say(f"cancelling {self._work}; press Ctrl-C once more to leave without waiting for its end")
         else:
