@@ -81,7 +81,7 @@ def run_tests(
     if code is None:
         return code, "tests that never end"
     lines = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))] or output.splitlines()[-1:]
-    return code, lines[0].removeprefix("FAILED ").partition(" - ")[0] if lines else ""
+    return code, lines[0].removeprefix("FAILED ").removeprefix("ERROR ").partition(" - ")[0] if lines else ""
 
 
 def run(root: Path, command: Sequence[str], path: Sequence[Path], longest_s: float) -> tuple[int | None, str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NEAR = 10
 """Test files whose coverage is looked at for each module."""
-_OUTSIDE = 2
+_OUTSIDE = 3
 """Test files that are run for each module without a look at what they run."""
 _RULES = """\
 [run]
@@ -64,7 +64,7 @@ class Covering:
         return self._inside.nearest(module, _NEAR)
 
     def outside(self, module: str) -> list[str]:
-        """List the nearest test files that start a module's code in processes of their own."""
+        """List the nearest test files that may start a module's code in processes of their own."""
         return self._outside.nearest(module, _OUTSIDE)
 
     def is_cut_off(self, module: str) -> bool:

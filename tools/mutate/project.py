@@ -24,8 +24,8 @@ class Project:
     """Those that are always drawn from."""
     suites: tuple[str, ...] = ("tests/unit", "tests/contract", "tests/property", "tests/integration")
     """Folders of tests that run the code in their own process, where coverage sees it."""
-    outside: tuple[str, ...] = ("tests/e2e",)
-    """Folders of tests that start the code in processes of their own, where it does not."""
+    outside: tuple[str, ...] = ("tests/e2e", "tests/integration")
+    """Folders of tests that may start the code in processes of their own, where it does not."""
     left_out: tuple[str, ...] = _LEFT_OUT
     options: tuple[str, ...] = (*_PLUGINS, "-m", "not slow", "-k", "not postgres", "--hypothesis-seed=0")
     """How pytest is called."""
