@@ -90,6 +90,9 @@ def test_a_queue_that_is_updated_without_owners_has_none_and_is_open_to_nobody(
         assert gateway.ok("PUT", "/v1/queue/ml", {"priorityFactor": factor}) == {}
         assert "permissions" not in gateway.ok("GET", "/v1/queue/ml")
         assert ben.refused("POST", "/v1/job/submit", body)[0] == 403
+    assert gateway.ok("PUT", "/v1/queue/new", {"priorityFactor": 1}) == {}
+    assert ben.refused("POST", "/v1/job/submit", {**body, "queue": "new"})[0] == 403, "nor is one that is new"
+    gateway.ok("DELETE", "/v1/queue/new")
     gateway.ok("PUT", "/v1/queue/ml", {"priorityFactor": 1, "userOwners": ["ben"]})
     wait_until(lambda: ben("POST", "/v1/job/submit", body).status_code == 200, "a queue that is open to its new owner")
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from holdfast.dialects.armada.queues import read_queue, write_queue
+from holdfast.domain.access.grants import Permission
+from holdfast.domain.job import Queue
+from holdfast.service.manifests.armada import updated_queue
 
 if TYPE_CHECKING:
-    from holdfast.domain.job import Queue
     from holdfast.errors import Problem
 
 
@@ -57,3 +59,11 @@ def test_what_cannot_be_a_queue_is_refused_with_its_place(said: dict[str, Any], 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     _, problems = read(name="a b", priorityFactor=0.5, labels={"": "x"}, userOwners=["a b"])
     assert [problem.path for problem in problems] == ["priorityFactor", "name", "labels", "userOwners[0]"]
+
+
+def test_an_update_without_owners_closes_a_queue_that_is_new_or_had_some_and_leaves_an_open_one_open() -> None:
+    new = updated_queue({"name": "ml", "priorityFactor": 2.0}, None)
+    owned = updated_queue({"name": "ml", "priorityFactor": 2.0, "userOwners": ["ann"]}, new)
+    assert [one.subjects for one in owned.permissions] == [("user:ann",)]
+    assert new.permissions == updated_queue(write_queue(new), owned).permissions == (Permission((), ()),)
+    assert updated_queue(write_queue(new), Queue("ml")).permissions == ()

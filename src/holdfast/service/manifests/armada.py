@@ -78,14 +78,17 @@ def read_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
 
 
 def updated_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
-    """Read a queue that replaces another; without owners and permissions nobody has any rights in it.
+    """Read a queue that replaces another or is new; without owners and permissions nobody has any rights in it.
+
+    One that had none, and so is open to every user, stays so: it is sent back as it was read.
 
     Raises:
         InvalidManifest: It is not valid; with every problem found.
     """
     found = read_queue(value, before)
     is_silent = not any(value.get(name) for name in (USER_OWNERS, GROUP_OWNERS, PERMISSIONS))
-    return evolve(found, permissions=NOBODY) if is_silent and found.permissions else found
+    closes = is_silent and (before is None or before.permissions)
+    return evolve(found, permissions=NOBODY) if closes else found
 
 
 def queue_of(queue: Queue) -> dict[str, Any]:
