@@ -211,6 +211,12 @@ def test_what_is_quarantined_is_known_until_it_is_released_and_found_among_jobs(
     assert "two" not in listed.quarantined
 
 
+def test_only_jobs_with_a_reason_are_listed_where_that_is_asked_for(store: Store) -> None:
+    submit(store, "one", "two")
+    store.commit(Changes(jobs={"two": evolve(store.job("two"), reason="needs 1 cpu")}))
+    assert [job.id for job in store.jobs(JobFilter(reasoned=True))] == ["two"]
+
+
 def test_jobs_are_listed_by_who_submitted_them(store: Store) -> None:
     whose = {"j1": ("ann", 1001), "j2": ("ben", None), "j3": ("ann", 1001), "j4": ("", None)}
     store.submit(

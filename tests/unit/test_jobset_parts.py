@@ -224,7 +224,7 @@ def test_what_a_local_process_does_not_have_is_noted() -> None:
     ]
     unreadable = [(where, problem.split(": ")[0]) for where, problem in read.unreadable]
     assert unreadable == [("containers[0]", name) for name in ("cpu", "memory", "nvidia.com/gpu")]
-    assert (read.program.resources, read.program.memory_limit) == (Resources(), 0)
+    assert (read.program.resources, read.program.memory_limit) == (Resources(0), 0)
 
 
 @pytest.mark.parametrize("kind", ["requests", "limits"])

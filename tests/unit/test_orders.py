@@ -8,6 +8,7 @@ from holdfast.compiled.codec import dump_spec
 from holdfast.domain.containers import ContainerRole, Mount, Port, Volume
 from holdfast.domain.job import Job, Resources
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.resources import ONE_POD
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec
 from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program, Variable
 from holdfast.domain.workloads.preparing import Input, Preparation
@@ -128,7 +129,7 @@ def test_an_order_for_a_pod_has_all_that_its_template_asks_for(lab: Lab) -> None
     )
     assert (before.command, before.env["ME"][:10]) == (("b", "everything"), "everything")
     assert (first.resources, before.resources) == (Resources(250, 1 << 20), Resources(500, 1 << 20))
-    assert (order.size, order.resources) == (2, program.resources)
+    assert (order.size, order.resources) == (2, program.resources + ONE_POD)
 
 
 def test_a_pod_that_a_door_was_sent_is_told_who_it_is_and_what_each_retry_is_called(lab: Lab) -> None:

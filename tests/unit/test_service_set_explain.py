@@ -151,10 +151,10 @@ def test_a_job_of_a_set_that_no_node_can_take_is_told(sets: SetWriter, lab: SetL
     big = {"name": "big", "replicas": 7, "command": ["x"], "resources": {"cpu": 99}}
     sets.create(native(queue="default", jobs=[big]))
     lab.pass_s(2)
-    told = [line for line in why(lab, "short").summary if "queued" in line]
+    told = [line for line in why(lab, "short").summary if "queued" in line or "wait" in line]
     assert len(told) == 6
     assert told[0].startswith("Job short-big-0 is queued: needs 99 cpu, the largest node has 16")
-    assert told[-1] == "More of its jobs are queued."
+    assert told[-1] == "More of its jobs wait."
 
 
 def test_what_was_used_of_a_windows_budget_is_told_as_of_the_sets_end(sets: SetWriter, lab: SetLab) -> None:

@@ -158,6 +158,7 @@ class JobTable:
                 and is_seen(job, where.seen)
                 and (where.tasks or job.child is None or job.of_set is not None)
                 and (not where.quarantined or job.id in self.quarantined)
+                and (not where.reasoned or job.reason)
                 and wanted <= self.labels.get(job.id, {}).items()
             ):
                 yield job

@@ -61,7 +61,8 @@ class DeviceWorld(World):
         count = chance.choice((0, 1, 2, 4))
         devices = tuple(self._device(chance, f"GPU-{name}-{index}", index) for index in range(count))
         has = ((_SCRATCH, chance.choice((1000, 3000))),) if chance.happens(0.7) else ()
-        return evolve(node, capacity=evolve(node.capacity, gpu=len(devices), named=has), devices=devices)
+        capacity = evolve(node.capacity, gpu=len(devices), named=(*node.capacity.named, *has))
+        return evolve(node, capacity=capacity, devices=devices)
 
     @staticmethod
     def _device(chance: Chance, name: str, index: int) -> Device:
@@ -92,7 +93,8 @@ class DeviceWorld(World):
         templates = [group["template"]["spec"]["template"] for group in spec.get("replicatedJobs", ())]
         for template in [*templates, *([spec["template"]] if "template" in spec else [])]:
             if self._wishes.happens(0.6):
-                template["spec"]["containers"][0]["resources"]["requests"] |= {"nvidia.com/gpu": 1}
+                resources = template["spec"]["containers"][0]["resources"]
+                resources["requests"] = {**resources.get("requests", {}), "nvidia.com/gpu": 1}
 
     def _ask_for_work(self, until: float) -> None:
         super()._ask_for_work(until)

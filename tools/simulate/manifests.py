@@ -208,7 +208,7 @@ def _pod(chance: Chance, restart_policy: str) -> dict[str, Any]:
         "name": "main",
         "image": "busybox",
         "command": ["work"],
-        "resources": {"requests": {"cpu": _cpu(chance)}},
+        "resources": _requests(chance),
     }
     grace_s = chance.choice((0, 1, 5, 30))
     pod: dict[str, Any] = {
@@ -219,6 +219,11 @@ def _pod(chance: Chance, restart_policy: str) -> dict[str, Any]:
     if chance.happens(0.05):
         pod["nodeSelector"] = {"zone": chance.choice("ab")}
     return pod
+
+
+def _requests(chance: Chance) -> dict[str, Any]:
+    cpu = _cpu(chance)
+    return {} if cpu == "100m" else {"requests": {"cpu": cpu}}
 
 
 def _cpu(chance: Chance) -> str:

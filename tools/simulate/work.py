@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.resources import DEFAULT_MAX_PODS, PODS
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.engines.simulated.life import SimulatedRun
 from tools.simulate.chance import Chance
@@ -47,6 +48,11 @@ _BAD_ENDS = (
     _forced(FailureCondition.EVICTED, EndedBy.PREEMPTION),
     _NOT_LAUNCHED,
 )
+
+
+def most_pods(seed: str) -> Resources:
+    """Draw how many pods a node takes."""
+    return Resources(0, named=((PODS, Chance(seed).choice((4, 12, DEFAULT_MAX_PODS)) * 1000),))
 
 
 def random_spec(chance: Chance, number: int) -> JobSpec:

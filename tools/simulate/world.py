@@ -47,7 +47,7 @@ from tools.simulate.policies import GIB
 from tools.simulate.scene import Scene
 from tools.simulate.set_people import SetPeople
 from tools.simulate.trace import FaultTrace, Fuse
-from tools.simulate.work import pod_script, script
+from tools.simulate.work import most_pods, pod_script, script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,7 +222,7 @@ class World:
 
     def _node(self, name: str) -> NodeInfo:
         capacity = Resources(self.chance.choice((2000, 3000, 4000)), self.chance.choice((4, 8)) * GIB, 0)
-        return NodeInfo(name, capacity, {"zone": self.chance.choice("ab")})
+        return NodeInfo(name, capacity + most_pods(f"{self.seed}/pods of {name}"), {"zone": self.chance.choice("ab")})
 
     def run(self) -> None:
         """Run the storm and the peace after it.

@@ -122,7 +122,7 @@ class Settings(ServerReach):
     device_look: Annotated[float, BeforeValidator(span)] = Field(default="10s", ge=0.05, validate_default=True)
     """How often GPUs are checked for other programs and for failures."""
     resources: Annotated[Amounts, BeforeValidator(_offer)] = ()
-    """Named resources of each local node, e.g. ``licence/matlab=2,scratch=100Gi``."""
+    """Named resources of each local node, e.g. ``licence/matlab=2,scratch=100Gi``; of ``pods`` it has 110 if unset."""
     evict_below: _Thresholds = ()
     """Below what programs are evicted, e.g. ``memory=5%,disk=2Gi``; ``memory=10%:2m``: after 2 min; unset: never."""
     evict_reclaim: _Reclaim = Field(default_factory=dict)

@@ -19,6 +19,7 @@ from holdfast.domain.job import Node, Run
 from holdfast.domain.lifecycle import RUN_PREPARED, RUN_PULLING, RUN_STARTED, RUN_TERMINAL, RunStatus
 from holdfast.domain.placement.known import NODE_WRITTEN_EVERY_S
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.resources import with_max_pods
 from holdfast.domain.workloads.kubejob.observed import named
 from holdfast.ports.engine import Observation, RunPhase
 
@@ -176,7 +177,8 @@ class Observations:
         self._nodes[request.executor] = (request.nodes, request.engine, now)
         self._state.lose_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
-            known = Node(node.name, request.executor, node.capacity, node.labels, now, request.engine, node.devices)
+            capacity = with_max_pods(node.capacity)
+            known = Node(node.name, request.executor, capacity, node.labels, now, request.engine, node.devices)
             self._state.see_node(self.shortages.on(self.cordons.on(known) if node.devices else known))
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:

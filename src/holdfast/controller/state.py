@@ -14,7 +14,6 @@ from holdfast.controller.dependencies import Waits
 from holdfast.controller.families import Families
 from holdfast.controller.work_queue import WorkQueue
 from holdfast.domain.event_mapping import MOVES_TOLD, Outbox, logged, started, submitted
-from holdfast.domain.job import Attempt, Job, JobState, Run
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, HistoryRow, Step, attempt_id
 from holdfast.domain.lifecycle.history import all_following
 from holdfast.domain.placement.fit import Capacity
@@ -23,6 +22,7 @@ from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, RetryBa
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.flight import waiting_attempt
 from holdfast.domain.workloads.jobset.state import SetLogEntry
+from holdfast.domain.workloads.kubejob.standing import awaiting_place
 from holdfast.ports.store import Changes, Snapshot
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.kind import ForEach, JobKind
     from holdfast.domain.events import EventRecord
-    from holdfast.domain.job import Node
+    from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Quarantined, Workload
     from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision
@@ -172,11 +172,10 @@ class ControllerState:
         self.families.heed(job, ended)
 
     def note_reason(self, job_id: str, reason: str, now: float) -> bool:
-        """Remember why a job waits; returns whether that is news."""
+        """Remember why a job, or a pod of one that runs, waits; returns whether that is news."""
         job = self.jobs.get(job_id)
-        if job is None or job.reason == reason or job.state is not JobState.QUEUED:
+        if job is None or (noted := awaiting_place(job, reason, now)) is job:
             return False
-        noted = evolve(job, reason=reason, updated_at=now)
         self.jobs[job_id] = self.changes.jobs[job_id] = noted
         self.outbox.job_changed(self.changes.events, job, noted)
         active = self.active.get(job_id) or self.unplaced.get(job_id)

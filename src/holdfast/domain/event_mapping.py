@@ -34,6 +34,7 @@ from holdfast.domain.events import (
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus, Ending
 from holdfast.domain.notifications.notification import of_job
+from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.jobset.state import Event
 
 if TYPE_CHECKING:
@@ -132,16 +133,18 @@ def event_of(before: Job, after: Job, ended: Attempt | None = None) -> JobEvent 
         case JobState.HELD:
             return _held(before, after, ended)
         case JobState.RUNNING:
-            return _stopping(after)
+            return _runs_on(before, after)
         case JobState.QUEUED | JobState.BACKOFF | JobState.WAITING:
             return _waits(before, after, ended)
         case _:
             assert_never(after.state)
 
 
-def _stopping(after: Job) -> JobEvent | None:
+def _runs_on(before: Job, after: Job) -> JobEvent | None:
     if after.cancel_requested:
         return JobCancelRequested(after.attempt, after.reason)
+    if after.kind == KUBEJOB:
+        return JobWaiting(after.reason) if after.reason != before.reason else None
     return JobInterrupted(after.attempt, after.reason) if after.reason else None
 
 

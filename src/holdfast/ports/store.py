@@ -310,6 +310,8 @@ class JobFilter(Struct, frozen=True):
     labels: tuple[tuple[str, str], ...] = ()
     quarantined: bool = False
     """Only those that are quarantined."""
+    reasoned: bool = False
+    """Only those with a reason for their state."""
     tasks: bool = True
     """Also the tasks of arrays."""
     ids: frozenset[str] | None = None

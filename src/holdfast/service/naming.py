@@ -9,6 +9,7 @@ from holdfast.domain.configured import Configured
 from holdfast.domain.containers import LOCAL
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest
+from holdfast.domain.terms.resources import PODS
 from holdfast.errors import NotFound, Problem
 from holdfast.ports.store import JobFilter
 
@@ -106,7 +107,7 @@ def engines_of(store: Store) -> Sequence[EngineInfo]:
     cluster = frozenset(name for name, _ in store.catalogue().settings.resources)
     offers = dict.fromkeys(dict.fromkeys(node.engine for node in nodes) or (LOCAL,), cluster)
     for node in nodes:
-        offers[node.engine] |= {name for name, _ in node.capacity.named}
+        offers[node.engine] |= {name for name, _ in node.capacity.named if name != PODS}
     return [evolve(engine, offers=names) for engine, names in offers.items()]
 
 

@@ -71,6 +71,14 @@ def job_line(job: Job, told: Attempt | None = None, *, owner: str = JOB_SET.noun
     return f"Job {job.name} {words}" + (f": {reason}" if reason else "")
 
 
+def waiting_line(store: Store, job: Job) -> str:
+    """Say in a sentence what a job waits for, or those pods of it that have no place."""
+    pods = known_pods(store, job) if job.state is JobState.RUNNING else None
+    if pods is None:
+        return f"{job_line(job)}."
+    return f"Job {job.name} runs {pods.state.ready} of its {pods.state.active} pods; the other {job.reason}."
+
+
 def awaited_lines(store: Store, job: Job, seen: Seen | None = None) -> tuple[str, ...]:
     """Say how each thing stands that a job still waits for, and that somebody may know of; nothing if there is none."""
     if job.ready_at is not None or job.terminal or job.of_set is not None or '"after":' not in job.spec:
@@ -174,7 +182,8 @@ def pod_lines(
 
 
 def _pods(state: KubeJobState, said: str) -> Iterator[str]:
-    counts = (("active", state.active), ("succeeded", state.succeeded), ("failed", state.failed))
+    ready = f"active ({state.ready} ready)" if state.ready < state.active else "active"
+    counts = ((ready, state.active), ("succeeded", state.succeeded), ("failed", state.failed))
     told = [f"{count} {word}" for word, count in counts if count]
     if told:
         yield f"Pods: {', '.join(told)}."

@@ -15,7 +15,7 @@ from holdfast.domain.workloads.children import begun_as
 from holdfast.domain.workloads.dependencies import advanced
 from holdfast.domain.workloads.gang.conclude import held, released
 from holdfast.domain.workloads.kubejob.model import KubeJobState
-from holdfast.domain.workloads.kubejob.standing import begun, last_step, over, standing, stands
+from holdfast.domain.workloads.kubejob.standing import PODS_WAIT, begun, last_step, over, standing, stands
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.ports.requests import RequestKind
 
@@ -311,6 +311,8 @@ class KubeJobs:
             self._stands(job, stand.job, now)
         elif stand.job is not None and job.state is not JobState.RUNNING:
             self._state.pods_started(active, begun(job, active.attempt.number, now), stand.live)
+        elif job.reason.startswith(PODS_WAIT) and not stand.waits:
+            self._state.put_job(evolve(job, reason="", updated_at=now))
         if active.job.state is JobState.HELD:
             self._release(work, active.job)  # others may have its topology domain while it waits for a person
         self._state.queue.wake_at(KUBEJOB, job_id, stand.look_at)

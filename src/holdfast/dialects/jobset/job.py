@@ -13,6 +13,7 @@ from holdfast.dialects.jobset.pod_policy import read_failure_rules, read_success
 from holdfast.dialects.jobset.pod_template import RETRY_POLICIES, PodTemplate, read_pod_template
 from holdfast.dialects.jobset.program import read_program
 from holdfast.dialects.jobset.values import count, domain_prefixed_path, one_of, or_default
+from holdfast.domain.job import Resources
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.kubejob.model import (
     DEFAULT_BACKOFF_LIMIT,
@@ -118,11 +119,23 @@ def _warn_of_absent(rules: Sequence[PodRule], program: Program, fields: Fields, 
             notes.warn(where, f"never matches: container {rule.container_name!r} is not run here")
 
 
-def compiled_program(template: object, notes: ManifestNotes, path: str) -> Program:
-    """Compile a pod template, unless the manifest has errors; ``path`` is that of its pod."""
+def compiled_program(
+    template: object,
+    notes: ManifestNotes,
+    path: str,
+    default: Resources = Resources(0),
+) -> Program:
+    """Compile a pod template, unless the manifest has errors.
+
+    Args:
+        template: The template.
+        notes: Where to note what is wrong.
+        path: The path of its pod.
+        default: What it asks for where it does not say so.
+    """
     if notes.problems or not isinstance(template, dict):
         return Program()
-    read = notes.programs[path] = read_program(template, notes.is_counted)
+    read = notes.programs[path] = read_program(template, notes.is_counted, default)
     if not notes.lenient:
         return read.program
     return read.program.within(read.program.closest(notes.engines()).capabilities)

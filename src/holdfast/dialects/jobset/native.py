@@ -23,6 +23,7 @@ from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.resources import read_named
 from holdfast.dialects.native.watching import read_watched
 from holdfast.dialects.reading import Fields
+from holdfast.domain.job import Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import DEFAULT_GROUP, GROUP, JobSetSpec, ReplicatedJob, StartupOrder
 from holdfast.domain.workloads.kubejob.model import (
@@ -97,7 +98,7 @@ def _read_job(fields: Fields, notes: ManifestNotes) -> ReadGroup:
     job = _read_pods(fields, notes)
     template = _read_template(fields, job.spec.restart_policy)
     watched = read_watched(fields, {"deadline": job.spec.active_deadline_s})
-    program = compiled_program(template["spec"]["template"], notes, fields.path)
+    program = compiled_program(template["spec"]["template"], notes, fields.path, Resources())
     group = ReplicatedJob(
         name=fields.name("name", required=True) or "",
         replicas=or_default(whole(fields, "replicas", low=0), 1),

@@ -93,19 +93,24 @@ class ReadProgram(Struct, frozen=True):
     """Whether its pods may start only when somebody else says so."""
 
 
-def read_program(template: Mapping[str, Any], is_counted: Callable[[str], bool] = lambda _: False) -> ReadProgram:
+def read_program(
+    template: Mapping[str, Any],
+    is_counted: Callable[[str], bool] = lambda _: False,
+    default: Resources = Resources(0),
+) -> ReadProgram:
     """Read a pod template (``metadata`` and ``spec``) that has been validated.
 
     Args:
         template: The template.
         is_counted: Whether what has this name is counted here; any other resource of a name is an engine's device.
+        default: What the first container asks for where it does not say so; in Kubernetes nothing.
     """
     pod, metadata = _mapping(template, "spec"), _mapping(template, "metadata")
     mains, inits = _listed(pod, "containers"), _listed(pod, "initContainers")
     first = mains[0] if mains else {}
     notes: list[str] = []
     amounts = _Amounts(_mapping(pod, "resources"), is_counted)
-    main = _container(first, metadata, notes, amounts.of(first, "containers[0]", Resources()))
+    main = _container(first, metadata, notes, amounts.of(first, "containers[0]", default))
     before = [
         _container(one, metadata, notes, amounts.of(one, f"initContainers[{place}]", Resources(0)), init=True)
         for place, one in enumerate(inits)

@@ -61,7 +61,7 @@ class JobQueued(Struct, frozen=True):
 
 
 class JobWaiting(Struct, frozen=True):
-    """The reason why a Queued job cannot be placed has changed."""
+    """The reason why a Queued job, or a pod of a Running one, cannot be placed has changed."""
 
     reason: str
 

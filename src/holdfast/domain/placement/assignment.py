@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.devices import WHOLE_M, Device, GpuSelector
 from holdfast.domain.record import Struct
+from holdfast.domain.terms.resources import ONE_POD
 from holdfast.domain.units import format_amount
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Resources, Run
 
+POD_IN_WORDS = "1 pod"
 _Place = tuple[str, str]
 """A place's key: (executor, node)."""
 
@@ -188,6 +190,11 @@ def _some(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_MOST_NAMED])
     left = len(names) - _MOST_NAMED
     return f"{shown} and {left} more" if left > 0 else shown
+
+
+def named_in_words(name: str, amount: int) -> str:
+    """Write how much a run asks for of a resource with a name: ``1 licence/matlab``, ``1 pod``."""
+    return POD_IN_WORDS if ((name, amount),) == ONE_POD.named else f"{format_amount(amount)} {name}"
 
 
 def gpus_in_words(request: Resources) -> str:

@@ -10,14 +10,17 @@ from holdfast.domain.containers import UNKNOWN, Capability, EngineInfo
 from holdfast.domain.devices import ANY, Device, GpuSelector
 from holdfast.domain.job import UNLIMITED, Resources
 from holdfast.domain.placement.assignment import (
+    POD_IN_WORDS,
     DeviceLedger,
     DeviceShortage,
     all_free,
     all_well,
     gpus_in_words,
+    named_in_words,
     runs_with_devices,
 )
 from holdfast.domain.record import Struct, evolve, field
+from holdfast.domain.terms.resources import PODS
 from holdfast.domain.units import format_amount, format_cpu, format_memory
 
 if TYPE_CHECKING:
@@ -216,7 +219,8 @@ def _why_not(
         return _nobody_admits(shape, places)
     short = _shortest(shape.request, [place.capacity for place in admitted])
     if short:
-        return f"needs {short[0]}, the largest node has {short[1]}: no node could ever take it"
+        larger = f", the largest node has {short[1]}" if short[1] else ""
+        return f"needs {short[0]}{larger}: no node could ever take it"
     if shape.wants_gpus and (short_of := _short_of_devices(shape, admitted, free, devices, users or {})):
         return short_of
     if not ever_fits(shape, places):
@@ -227,8 +231,12 @@ def _why_not(
 def _short_now(shape: Shape, places: Sequence[Place], free: Mapping[PlaceKey, Resources], devices: Free | None) -> str:
     """Say what is short while others have it."""
     short = _shortest(shape.request, [free[place.key] for place in places if place.key in free])
+    if short and short[0] == POD_IN_WORDS:
+        most = max(place.capacity.amount_of(PODS) for place in places)
+        return f"no node has room for one more pod: each takes {format_amount(most)} at most"
     if short:
-        return f"needs {short[0]}, the largest free node has {short[1]}"
+        larger = f"the largest free node has {short[1]}" if short[1] else "no node has all of that free"
+        return f"needs {short[0]}, {larger}"
     ranks = sum(_ranks_at(place, shape, free[place.key], devices) for place in places if place.key in free)
     return f"needs {_amount(shape)}, the free nodes hold {ranks} of {shape.gang}"
 
@@ -269,13 +277,13 @@ def _amount(shape: Shape) -> str:
     parts = [f"{format_cpu(request.cpu_m)} cpu"] if request.cpu_m else []
     parts += [f"{format_memory(request.memory)} memory"] if request.memory else []
     parts += [f"{gpus_in_words(request)}{shape.gpus}"] if shape.wants_gpus else []
-    parts += [f"{format_amount(amount)} {name}" for name, amount in request.named]
+    parts += [named_in_words(name, amount) for name, amount in request.named]
     each = " and ".join(parts) or "a place"
     return f"{shape.gang} x ({each})" if shape.gang > 1 else each
 
 
 def _shortest(request: Resources, offers: Sequence[Resources]) -> tuple[str, str] | None:
-    """Name the first dimension in which no offer is large enough, with the largest offer."""
+    """Name the first dimension in which no offer is large enough, and the largest offer; or else all of them."""
     most_cpu = max((offer.cpu_m for offer in offers), default=0)
     if request.cpu_m > most_cpu:
         return f"{format_cpu(request.cpu_m)} cpu", format_cpu(max(0, most_cpu))
@@ -288,9 +296,9 @@ def _shortest(request: Resources, offers: Sequence[Resources]) -> tuple[str, str
     for name, amount in request.named:
         most = max((offer.amount_of(name) for offer in offers), default=0)
         if amount > most:
-            return f"{format_amount(amount)} {name}", format_amount(max(0, most))
+            return named_in_words(name, amount), format_amount(max(0, most))
     if not any(request.fits(offer) for offer in offers):
-        return _amount(Shape(request)), "never all of that at once"
+        return _amount(Shape(request)), ""
     return None
 
 

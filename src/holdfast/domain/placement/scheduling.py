@@ -13,7 +13,7 @@ import heapq
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from holdfast.domain.job import Queue, Resources
-from holdfast.domain.placement.assignment import choose, take
+from holdfast.domain.placement.assignment import choose, named_in_words, take
 from holdfast.domain.placement.fit import (
     Place,
     PlaceKey,
@@ -28,6 +28,7 @@ from holdfast.domain.placement.fit import (
 )
 from holdfast.domain.placement.quota import limit_reached, whole
 from holdfast.domain.record import Struct, field
+from holdfast.domain.terms.resources import PODS
 from holdfast.domain.units import format_amount
 
 if TYPE_CHECKING:
@@ -249,12 +250,13 @@ class Round(Struct, gc=True):
 
     def _share(self, queue: str) -> tuple[float, str]:
         """Dominant share of the capacity, by weight; ties by name."""
-        total = self.total
+        total, pods = self.total, self.total.amount_of(PODS)
         used = self.usage.setdefault(queue, Usage()).resources
         shares = (
             used.cpu_m / total.cpu_m if total.cpu_m else 0.0,
             used.memory / total.memory if total.memory else 0.0,
             (used.gpu + used.share_m / 1000) / total.gpu if total.gpu else 0.0,
+            used.amount_of(PODS) / pods if pods else 0.0,
         )
         weight = self.queues[queue].weight if queue in self.queues else 1.0
         return max(shares) / weight, queue
@@ -322,7 +324,7 @@ class Round(Struct, gc=True):
         for name, amount in shape.request.named:
             need, free = amount * shape.gang, self.cluster.get(name)
             if free is not None and need > free:
-                return f"needs {format_amount(need)} {name}, {format_amount(max(0, free))} of the cluster's are free"
+                return f"needs {named_in_words(name, need)}, {format_amount(max(0, free))} of the cluster's are free"
         return ""
 
     def _take_of_the_cluster(self, shape: Shape) -> None:
@@ -373,11 +375,12 @@ class Round(Struct, gc=True):
         return self.by_user.setdefault((queue, user), Usage())
 
     def _maybe_reserve(self, shape: Shape, head: Waiting) -> None:
-        """Keep nodes free for the first job in order that waited too long; later ones cannot use them."""
+        """Keep free on its nodes what the first job needs that waited too long; later ones can use what is left."""
         starving = self.now - head.since >= self.limits.reserve_after_s
         if self._reserved or not starving or fit_alone(shape, self.places) is None:
             return
         self._reserved = True
         roomiest = sorted(self.places, key=lambda place: self.free.get(place.key, Resources(0)), reverse=True)
-        for key in set(fit_alone(shape, roomiest) or ()):
-            self.free.pop(key, None)
+        for key in fit_alone(shape, roomiest) or ():
+            if key in self.free:
+                self.free[key] = self.free[key].beside(shape.request)

@@ -38,7 +38,22 @@ class Resources(Struct, frozen=True, order=True):
 
     def amount_of(self, name: str) -> int:
         """Return how much there is of what is counted by a name, in thousandths."""
-        return next((amount for each, amount in self.named if each == name), 0)
+        for each, amount in self.named:
+            if each == name:
+                return amount
+        return 0
+
+    def beside(self, request: Resources) -> Resources:
+        """Return what is left beside a request; nothing of GPUs if it wants any, as they may not be alike."""
+        gpus = request.gpu or request.share_m
+        left = ((name, amount - request.amount_of(name)) for name, amount in self.named)
+        return Resources(
+            max(0, self.cpu_m - request.cpu_m),
+            max(0, self.memory - request.memory),
+            0 if gpus else self.gpu,
+            0 if gpus else self.share_m,
+            tuple([(name, amount) for name, amount in left if amount > 0]),
+        )
 
     def __add__(self, other: Resources) -> Resources:
         """Sum, per dimension."""
@@ -62,11 +77,28 @@ class Resources(Struct, frozen=True, order=True):
 
 
 def _sum(one: Amounts, other: Amounts, sign: int) -> Amounts:
+    if len(one) == len(other) == 1 and one[0][0] == other[0][0]:
+        # Most pods and nodes have nothing by name but the number of pods.
+        (name, before), (_, amount) = one[0], other[0]
+        after = before + sign * amount
+        return ((name, after),) if after else ()
     total = dict(one)
     for name, amount in other:
         total[name] = total.get(name, 0) + sign * amount
     return tuple(sorted((name, amount) for name, amount in total.items() if amount))
 
 
-UNLIMITED = Resources(10**12, 1 << 60, 10**9)
+PODS = "pods"
+"""Counts the pods of job sets and Kubernetes Jobs, whatever else they request: a node takes only so many at a time."""
+DEFAULT_MAX_PODS = 110
+"""What a node takes that does not say how many: the kubelet's ``maxPods``."""
+ONE_POD = Resources(0, named=((PODS, 1000),))
+UNLIMITED = Resources(10**12, 1 << 60, 10**9, named=((PODS, 10**12),))
 """What a place offers that takes whatever comes, because an engine behind it has a queue of its own."""
+
+
+def with_max_pods(capacity: Resources) -> Resources:
+    """Return a node's capacity with how many pods it takes, the default unless it says that itself."""
+    if any(name == PODS for name, _ in capacity.named):
+        return capacity
+    return capacity + Resources(0, named=((PODS, DEFAULT_MAX_PODS * 1000),))

@@ -16,7 +16,7 @@ from holdfast.errors import NotFound
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.hiding import unquoted, without_logs
 from holdfast.service.pausing import paused_lines
-from holdfast.service.summary import job_line
+from holdfast.service.summary import waiting_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -48,12 +48,13 @@ def explained(
 
 
 def _without_a_place(store: Store, set_id: str) -> Iterator[str]:
-    """Name the jobs that wait for a place, and what for; a set that stands still may do so only because of them."""
+    """Name the jobs that wait for a place, or whose pods do, and for what; nothing else may hold a set up."""
+    running = JobFilter(states=frozenset({JobState.RUNNING}), job_set=set_id, reasoned=True)
     queued = JobFilter(states=frozenset({JobState.QUEUED}), job_set=set_id)
-    waiting = store.jobs(queued, limit=MOST_NAMED + 1)
-    yield from (unquoted(f"{job_line(job)}.") for job in waiting[:MOST_NAMED])
+    waiting = [job for where in (running, queued) for job in store.jobs(where, limit=MOST_NAMED + 1)]
+    yield from (unquoted(waiting_line(store, job)) for job in waiting[:MOST_NAMED])
     if len(waiting) > MOST_NAMED:
-        yield "More of its jobs are queued."
+        yield "More of its jobs wait."
 
 
 def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tuple[Sequence[DecisionTrace], int]:

@@ -113,6 +113,7 @@ def mark_of(where: JobFilter) -> str:
         where.job_set,
         labels,
         where.quarantined,
+        where.reasoned,
         where.tasks,
         where.submitted_by,
         where.group,

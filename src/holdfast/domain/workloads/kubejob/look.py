@@ -44,6 +44,8 @@ class Stand(NamedTuple):
     job: Standing | None
     """``None`` while it is deleted."""
     live: Sequence[Run]
+    waits: bool
+    """Whether any of its pods waits for a place."""
     look_at: float | None
     """When to look again although nothing happens."""
 
@@ -199,7 +201,7 @@ class PodLook(Programs):
             found = standing(
                 self.record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at, parallelism=most
             )
-        return Stand(steps, found, live, look_at if look_at < inf else None)
+        return Stand(steps, found, live, waiting, look_at if look_at < inf else None)
 
     # what is asked from outside
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from holdfast.domain.containers import Capability, ContainerRole, Mount, Port, V
 from holdfast.domain.job import Resources
 from holdfast.domain.placement.fit import Shape
 from holdfast.domain.record import Struct, evolve, field
+from holdfast.domain.terms.resources import ONE_POD
 from holdfast.domain.workloads.watching import EarlyWarning, StallLimits
 
 if TYPE_CHECKING:
@@ -206,5 +208,10 @@ class PodPlan(Struct, frozen=True):
 
 
 def requested(job: Job, record: PodRecord) -> Resources:
-    """Return what a pod's next program asks for."""
-    return job.request if record.memory is None else evolve(job.request, memory=record.memory)
+    """Return what a pod's next program asks for, and that it is one of its node's pods."""
+    return _as_pod(job.request if record.memory is None else evolve(job.request, memory=record.memory))
+
+
+@lru_cache(maxsize=1024)
+def _as_pod(request: Resources) -> Resources:
+    return request + ONE_POD

@@ -142,6 +142,8 @@ def _why_failed(how: JobCondition | None, last: Failure | None, message: str, no
     return last or Failure(Cause.UNKNOWN, frozenset(), message=message, failed_at=now)
 
 
+PODS_WAIT = "pods wait: "
+"""How the reason of a Running job begins of whose pods some have no place."""
 NO_PODS = "its parallelism is 0, so it starts no pods"
 
 
@@ -221,6 +223,15 @@ def stands(job: Job, found: Standing, now: float) -> Job:
         return job
     queued_at = now if state is JobState.QUEUED and not stays else job.queued_at
     return evolve(job, state=state, reason=reason, retry_at=retry_at, queued_at=queued_at, updated_at=now)
+
+
+def awaiting_place(job: Job, reason: str, now: float) -> Job:
+    """Return a job with why it waits for a place, or while it runs why pods of it do; as it is, if that is known."""
+    if job.state is JobState.RUNNING and not job.cancel_requested:
+        reason = PODS_WAIT + reason
+    elif job.state is not JobState.QUEUED:
+        return job
+    return job if job.reason == reason else evolve(job, reason=reason, updated_at=now)
 
 
 def begun(job: Job, attempt: int, now: float) -> Job:

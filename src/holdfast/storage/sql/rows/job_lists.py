@@ -76,6 +76,8 @@ def _filtered(where: JobFilter) -> Select[Any]:
         query = query.where(jobs.c.id.in_(sorted(map(storable, where.ids))))
     if not where.tasks:
         query = query.where(or_(jobs.c.replicated_job.is_(None), jobs.c.replicated_job != ""))
+    if where.reasoned:
+        query = query.where(jobs.c.reason != "")
     if where.quarantined:
         query = query.where(tables.quarantine.c.id.is_not(None))
     for key, value in where.labels:
