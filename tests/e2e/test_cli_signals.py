@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import signal
 import socket
+import subprocess
+import termios
 import threading
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
@@ -12,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.e2e.server import HOLDFAST
 from tests.e2e.test_cli_shell import PATIENCE_S, Shell, served
 
 if TYPE_CHECKING:
@@ -69,7 +74,7 @@ class SlowAnswers:
             self.given.wait(PATIENCE_S)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("work", ["job", "array"])
 def test_a_signal_while_the_answer_to_the_submission_is_on_its_way_cancels_what_was_submitted(
     served: Shell, number: signal.Signals, code: int, work: str
@@ -91,3 +96,23 @@ def test_a_signal_while_the_answer_to_the_submission_is_on_its_way_cancels_what_
             process.communicate(timeout=PATIENCE_S)
             assert process.returncode == code
     assert served.run("get", work, name, "-o", "json").json["state"] == "Cancelled"
+
+
+def test_a_terminal_that_is_closed_cancels_the_job_of_its_run(served: Shell) -> None:
+    terminal, inside = os.openpty()
+    program = "echo tick; sleep 1000"
+    with subprocess.Popen(
+        [*HOLDFAST, "run", "--name", "hung-up", "--", "sh", "-c", program],
+        env={**os.environ, "HOLDFAST_DATA": str(served.folder / "data")},
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - nothing else makes it its terminal
+    ) as process:
+        os.close(inside)
+        while b"tick" not in os.read(terminal, 1 << 16):
+            pass
+        os.close(terminal)
+        assert process.wait(PATIENCE_S) == 129
+    assert served.run("get", "job", "hung-up", "-o", "json").json["state"] == "Cancelled"

@@ -19,6 +19,7 @@ HELD = 75
 TIMED_OUT = 124
 NOT_EXECUTABLE = 126
 NO_SUCH_PROGRAM = 127
+HUNG_UP = 129
 INTERRUPTED = 130
 TERMINATED = 143
 _SIGNAL_BASE = 128
@@ -34,6 +35,7 @@ MEANINGS: dict[int, str] = {
     TIMED_OUT: "`wait`, `submit --wait`, `delete`: the time ran out first.",
     NOT_EXECUTABLE: "`run`: the program was found but could not be started.",
     NO_SUCH_PROGRAM: "`run`: the program was not found.",
+    HUNG_UP: "`run`: ended by SIGHUP, as when its terminal is closed, which cancels its job or array.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
     TERMINATED: "`run`: ended by SIGTERM, which cancels its job or array.",
 }

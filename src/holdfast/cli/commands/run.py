@@ -197,7 +197,7 @@ def run(options: RunOptions, cli: Cli) -> int:
 
 
 def _run_array(client: Client, manifest: dict[str, Any], cli: Cli, *, detach: bool) -> int:
-    """Submit an array and tell how far it is until it has ended; Ctrl-C and SIGTERM are as for a job."""
+    """Submit an array and tell how far it is until it has ended; Ctrl-C, SIGTERM and SIGHUP are as for a job."""
     if detach:
         cli.stdout.write(f"{client.submit_array(manifest).name}\n")
         cli.note_unserved()

@@ -1,11 +1,13 @@
 """What Ctrl-C means while a job or an array is followed: asked once, cancelled on the second, left on the third.
 
-SIGTERM, which nobody can answer, cancels at once, and leaves on the second: what stops ``run`` stops its work. Both are
-caught before the work is submitted: it is cancelled as soon as its name is known, which a lost answer would not tell.
+SIGTERM and SIGHUP, which nobody can answer, cancel at once, and leave on the second: what stops ``run`` stops its work.
+All are caught before the work is submitted: it is cancelled as soon as its name is known, which a lost answer would not
+tell. Under ``nohup``, which has SIGHUP ignored, that stays ignored.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING, Self
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     Handler = Callable[[int, FrameType | None], object] | int | None
 
 _ASK, _CANCEL = 1, 2
+_ENDS = {signal.SIGTERM: exit_codes.TERMINATED, signal.SIGHUP: exit_codes.HUNG_UP}
+"""By the signals that cancel at once, the exit code of the command."""
 
 
 class Interrupts:
@@ -30,15 +34,17 @@ class Interrupts:
         self._state = "is being submitted"
         self._pressed = 0
         self._cancelled = False
-        self._terminated = False
+        self._ended_by: signal.Signals | None = None
+        self._terminals: list[int] = []
         self._before: dict[signal.Signals, Handler] = {}
 
     def __enter__(self) -> Self:
-        """Catch Ctrl-C and SIGTERM from here on."""
-        self._before = {
-            signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: self._press()),
-            signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: self._terminate()),
-        }
+        """Catch Ctrl-C, SIGTERM and SIGHUP from here on."""
+        self._before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: self._press())}
+        self._terminals = [number for number in (1, 2) if os.isatty(number)]
+        for number in _ENDS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, lambda by, _: self._end(signal.Signals(by)))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -55,12 +61,12 @@ class Interrupts:
         """What the command ends with once the work was cancelled from here; ``None`` while it was not."""
         if not self._cancelled:
             return None
-        return exit_codes.TERMINATED if self._terminated else exit_codes.INTERRUPTED
+        return exit_codes.INTERRUPTED if self._ended_by is None else _ENDS[self._ended_by]
 
     @property
     def reason(self) -> str:
         """Why the work is cancelled."""
-        return "SIGTERM" if self._terminated else "Ctrl-C"
+        return "Ctrl-C" if self._ended_by is None else self._ended_by.name
 
     def wants_cancel(self) -> bool:
         """Whether the work is to be cancelled now; true once."""
@@ -78,9 +84,18 @@ class Interrupts:
         else:
             raise KeyboardInterrupt
 
-    def _terminate(self) -> None:
-        if self._terminated:
+    def _leave_terminal(self) -> None:
+        """Write nothing more to a terminal that is gone: the error would end the command before it has cancelled."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for number in self._terminals:
+            os.dup2(nowhere, number)
+        os.close(nowhere)
+
+    def _end(self, by: signal.Signals) -> None:
+        if by is signal.SIGHUP:
+            self._leave_terminal()
+        if self._ended_by is not None:
             raise KeyboardInterrupt
-        self._terminated = True
+        self._ended_by = by
         self._pressed = max(self._pressed, _CANCEL)
         self._say(f"cancelling {self._work}")
