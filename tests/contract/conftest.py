@@ -8,7 +8,6 @@ import pytest
 
 from holdfast.storage.sql import open_store
 from tests import databases
-from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,17 +22,6 @@ class Place(Protocol):
     def open(self) -> Store: ...
 
     def close(self) -> None: ...
-
-
-class MemoryPlace:
-    def __init__(self) -> None:
-        self._store = MemoryStore()
-
-    def open(self) -> Store:
-        return self._store
-
-    def close(self) -> None:
-        self._store.close()
 
 
 class SqlPlace:
@@ -54,14 +42,12 @@ class SqlPlace:
 
 
 def _make(kind: str, request: pytest.FixtureRequest, folder: Path) -> Place:
-    if kind == "memory":
-        return MemoryPlace()
     if kind == "postgresql":
         return SqlPlace(request.getfixturevalue("postgres_url"))
     return SqlPlace(f"sqlite:///{databases.migrated(folder / 'h.db')}")
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """An empty place of each kind."""
     made = _make(request.param, request, tmp_path)

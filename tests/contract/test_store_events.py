@@ -115,8 +115,7 @@ def test_a_controller_that_begins_is_told_of_the_nodes_that_were_lost(store: Sto
 
 
 def test_a_controller_that_begins_does_not_look_back_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("tools.memory_store", "holdfast.storage.sql"):
-        monkeypatch.setattr(f"{module}.logs.RECENT_EVENTS", 3)
+    monkeypatch.setattr("holdfast.storage.sql.logs.RECENT_EVENTS", 3)
     submit(store, job("a"))
     commit(store, ("a", JobWaiting("0")))
     for number in range(4):

@@ -17,13 +17,11 @@ from holdfast.domain.record import evolve
 from holdfast.ports.overview import FigureScope, Share
 from holdfast.ports.store import Changes, Submission
 from holdfast.service.overview.usage import Hours, usage, with_others_together
-from holdfast.storage.sql import open_store
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from holdfast.ports.store import Store
 
 SINCE, UNTIL = 1000.0, 5000.0
 USERS, QUEUES = ("ann", "ben", "cyd"), ("default", "gpu")
@@ -79,13 +77,12 @@ JOBS = st.builds(
 
 
 class Kept:
-    """Stores that get the same jobs, and what their runs had by the plainest reckoning there is."""
+    """A store, and what the runs of its jobs had by the plainest reckoning there is."""
 
-    def __init__(self, *stores: Store) -> None:
-        self.stores, self.numbers = stores, count()
+    def __init__(self) -> None:
+        self.store, self.numbers = MemoryStore(), count()
         self.had: list[tuple[Had, Hours, bool]] = []
-        for store in stores:
-            store.put_queue(Queue("gpu"))
+        self.store.put_queue(Queue("gpu"))
 
     def add(self, jobs: Iterable[Had]) -> None:
         for each in jobs:
@@ -106,9 +103,8 @@ class Kept:
                 run = self._run(key, number, one, had.request)
                 changes.runs[run.uid] = run
                 self._note(had, run, wasted=one.failed or ending is Ending.FAILED)
-        for store in self.stores:
-            store.submit(Submission([job], labels={} if had.kind == "task" or not labels else {key: labels}))
-            store.commit(changes)
+        self.store.submit(Submission([job], labels={} if had.kind == "task" or not labels else {key: labels}))
+        self.store.commit(changes)
 
     @staticmethod
     def _run(key: str, number: int, one: Ran, request: Resources) -> Run:
@@ -137,10 +133,8 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
-    store = open_store(tmp_path_factory.mktemp("report") / "holdfast.db")
-    yield Kept(MemoryStore(), store)
-    store.close()
+def kept() -> Kept:
+    return Kept()
 
 
 def total(hours: Iterable[Hours]) -> tuple[float, float, float]:
@@ -158,19 +152,18 @@ def test_a_report_adds_up_to_what_the_runs_had_by_whatever_it_is(
     every = total(hours for _, hours, _ in kept.had)
     wasted = total(hours for _, hours, was in kept.had if was)
     names = {Share.USER: "user", Share.QUEUE: "queue", Share.GROUP: "group", Share.LABEL: "team"}
-    for store in kept.stores:
-        for share, field in names.items():
-            found = usage(store, scope, share, "team")
-            assert total(one.had for one in found) == pytest.approx(every)
-            assert total(one.wasted for one in found) == pytest.approx(wasted)
-            assert sum(one.runs for one in found) == len(kept.had)
-            for one in found:
-                own = [(hours, was) for had, hours, was in kept.had if getattr(had, field) == one.name]
-                assert (one.runs, one.failed) == (len(own), sum(was for _, was in own))
-                assert total([one.had]) == pytest.approx(total(hours for hours, _ in own))
-        alone = with_others_together(usage(store, scope, Share.USER), user)
-        assert total(one.had for one in alone) == pytest.approx(every)
-        assert {one.name for one in alone} <= {user, "other users"}
-        known = [hours for had, hours, _ in kept.had if had.user == user or had.queue in queues]
-        narrowed = usage(store, FigureScope(SINCE, UNTIL, seen=seen), Share.QUEUE)
-        assert total(one.had for one in narrowed) == pytest.approx(total(known))
+    for share, field in names.items():
+        found = usage(kept.store, scope, share, "team")
+        assert total(one.had for one in found) == pytest.approx(every)
+        assert total(one.wasted for one in found) == pytest.approx(wasted)
+        assert sum(one.runs for one in found) == len(kept.had)
+        for one in found:
+            own = [(hours, was) for had, hours, was in kept.had if getattr(had, field) == one.name]
+            assert (one.runs, one.failed) == (len(own), sum(was for _, was in own))
+            assert total([one.had]) == pytest.approx(total(hours for hours, _ in own))
+    alone = with_others_together(usage(kept.store, scope, Share.USER), user)
+    assert total(one.had for one in alone) == pytest.approx(every)
+    assert {one.name for one in alone} <= {user, "other users"}
+    known = [hours for had, hours, _ in kept.had if had.user == user or had.queue in queues]
+    narrowed = usage(kept.store, FigureScope(SINCE, UNTIL, seen=seen), Share.QUEUE)
+    assert total(one.had for one in narrowed) == pytest.approx(total(known))

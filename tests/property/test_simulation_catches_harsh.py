@@ -15,7 +15,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang import conclude
 from holdfast.domain.workloads.gang.flight import Flight
 from holdfast.executor.executor import Executor
-from tools.memory_store.store import MemoryStore
+from holdfast.storage.sql.controller import SqlControllerStore
 from tools.simulate import controllers
 from tools.simulate.clocks import ProcessClock
 from tools.simulate.connections import Connection
@@ -65,8 +65,8 @@ def two_processes_are_one_owner(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_commit_does_not_ask_who_leads(patch: pytest.MonkeyPatch) -> None:
-    commit = MemoryStore.commit
-    patch.setattr(MemoryStore, "commit", lambda self, changes: commit(self, evolve(changes, epoch=None)))
+    commit = SqlControllerStore.commit
+    patch.setattr(SqlControllerStore, "commit", lambda self, changes: commit(self, evolve(changes, epoch=None)))
 
 
 def leases_are_counted_by_the_wall_clock(patch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.notifications import notification
 from holdfast.domain.record import evolve
 from holdfast.notify.courier import Courier
-from tools.memory_store.notifications import MemoryNotificationStore
+from holdfast.storage.sql.controller import SqlControllerStore
 from tools.simulate.run import simulate
 from tools.simulate.told_world import FIRST_TOLD, TOLD_EVERY
 
@@ -66,7 +66,8 @@ def what_is_begun_is_taken_for_delivered(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_to_be_told_is_not_committed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MemoryNotificationStore, "append_notifications", lambda _self, _new: None)
+    commit = SqlControllerStore.commit
+    patch.setattr(SqlControllerStore, "commit", lambda self, changes: commit(self, evolve(changes, notifications=[])))
 
 
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {

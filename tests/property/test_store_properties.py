@@ -1,10 +1,8 @@
-"""The stores mean the same: any sequence of operations has the same answers in memory and in SQL."""
+"""The databases mean the same: any sequence of operations has the same answers on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
-import tempfile
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import settings
@@ -23,7 +21,6 @@ from holdfast.errors import HoldfastError
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
-from tests import databases
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
@@ -114,19 +111,17 @@ def answer(operation: Callable[[Store], Any], store: Store) -> Any:  # noqa: ANN
 class Stores(RuleBasedStateMachine):
     """Does everything to both and compares every answer."""
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str) -> None:
         super().__init__()
-        self._folder = tempfile.TemporaryDirectory()
-        self._sql = open_store(url or databases.migrated(Path(self._folder.name) / "holdfast.db"))
+        self._server = open_store(url)
         self._memory = MemoryStore()
         self._now = 0.0
 
     def teardown(self) -> None:
-        self._sql.close()
-        self._folder.cleanup()
+        self._server.close()
 
     def both(self, operation: Callable[[Store], Any]) -> None:
-        assert answer(operation, self._sql) == answer(operation, self._memory)
+        assert answer(operation, self._server) == answer(operation, self._memory)
 
     @rule(
         jobs=st.lists(JOBS, max_size=3),
@@ -278,10 +273,6 @@ def all_stored(store: Store, job_id: str) -> list[object]:
         store.history(job_id),
         store.workloads_by_id(KubeJobRecord, [job_id]),
     ]
-
-
-TestStores = Stores.TestCase
-TestStores.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
 
 
 def test_postgresql_means_the_same(postgres_server: PostgresServer) -> None:

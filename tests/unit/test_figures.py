@@ -34,11 +34,11 @@ class Given(MemoryStore):
 
     def __init__(self, failures: Sequence[FailureFigures], wall_s: float = 100.0) -> None:
         super().__init__()
-        self._failures, self._wall_s = failures, wall_s
+        self._given, self._wall_s = failures, wall_s
 
     def failure_figures(self, scope: FigureScope) -> Sequence[FailureFigures]:
         del scope
-        return self._failures
+        return self._given
 
     def wall_time(self, scope: FigureScope) -> float:
         del scope

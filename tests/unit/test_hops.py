@@ -28,7 +28,7 @@ COUNTED = {
     "classify": "classify",
     "decide": "decide",
     "ControllerState.steps": "steps",
-    "MemoryStore.news": "news read",
+    "SqlControllerStore.news": "news read",
     "converge": "converge",
     "KubeJobs.reconcile": "reconcile of Jobs",
 }

@@ -130,7 +130,7 @@ def nodes() -> Iterator[IrisLab]:
     iris.use(
         NodeInfo("n1", Resources(4_900, 8 << 30, 2), labels={"zone": "a"}),
         NodeInfo("n0", Resources(2_000, 1 << 30, 0)),
-        NodeInfo("x", Resources(1 << 50, 1 << 70, 1 << 40)),
+        NodeInfo("x", Resources(1 << 50, (1 << 63) - 1, 1 << 40)),
     )
     iris.launch("/ann/a", resources={"cpu_millicores": 4_500})
     iris.pass_s(2.0)

@@ -16,7 +16,6 @@ from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
-from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun
@@ -135,8 +134,10 @@ def test_a_row_that_cannot_be_read_keeps_no_controller_from_starting(lab: Lab, s
     good = lab.submit(job_named("good"), exits(0, after_s=3.0))
     if state != "queued":
         lab.pass_s(2)
-    row = lab.store._table.by_id[bad]  # noqa: SLF001 - nobody writes such a row, so it is damaged where it lies
-    lab.store._table.by_id[bad] = evolve(row, spec='{"name": "bad", "colour": "red"}')  # noqa: SLF001
+    # Nobody writes such a row, so it is damaged where it lies.
+    with lab.store._database.writing() as connection:  # noqa: SLF001
+        unreadable = "UPDATE specs SET body = ? WHERE digest = (SELECT spec FROM jobs WHERE id = ?)"
+        connection.exec_driver_sql(unreadable, ('{"name": "bad", "colour": "red"}', bad))
     for _ in range(2):
         lab.restart_controller()
         lab.pass_s(1)

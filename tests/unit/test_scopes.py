@@ -11,13 +11,15 @@ from holdfast.domain.access.people import ROLES, Limit, Scope
 from holdfast.domain.access.places import WorkScope
 from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.audit import Subject
+from holdfast.domain.job import Queue
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import TABLE, WORK, Grants, Reach, Thing, decide, places_of, reach, sight_of
 from holdfast.domain.rights import submission_refusal as refused_submission
+from holdfast.ports.store import JobFilter, Submission
 from holdfast.service.access.scopes import read_scopes
 from holdfast.service.admission.records import new_job
 from tests.reading import read_job_mapping
-from tools.memory_store.jobs import is_seen
+from tools.memory_store import MemoryStore
 
 HERS = Thing(Subject.JOB, "gpu", "ann", 1001, "sweeps/7")
 
@@ -161,6 +163,9 @@ def test_a_refusal_names_the_right_the_scope_and_where_it_could_be() -> None:
 def test_whoever_sees_all_of_one_place_sees_others_work_there_alone() -> None:
     seen = Seen(everyones=True, places=(WorkScope(queue="gpu"),))
     job = new_job(read_job_mapping({"name": "one", "command": ["true"], "queue": "gpu"}), "j1", 1.0)
-    assert is_seen(job, seen)
-    assert not is_seen(evolve(job, queue="cpu"), seen)
-    assert not is_seen(job, evolve(seen, places=()))
+    store = MemoryStore()
+    for queue in ("cpu", "gpu"):
+        store.put_queue(Queue(queue))
+        store.submit(Submission([evolve(job, id=queue, queue=queue)]))
+    assert [one.id for one in store.jobs(JobFilter(seen=seen))] == ["gpu"]
+    assert store.jobs(JobFilter(seen=evolve(seen, places=()))) == []

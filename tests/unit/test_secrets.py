@@ -27,7 +27,7 @@ from holdfast.service.admission.secrets import SPARED_S, kept, sweep
 from holdfast.service.submit import Submitter
 from holdfast.storage.secrets import SecretFiles
 from tests.reading import read_job_mapping
-from tools.memory_store.store import MemoryStore
+from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -209,10 +209,11 @@ def test_a_retry_changes_what_is_asked_of_it_and_keeps_the_memory_that_grew(
 def test_what_cannot_be_retried_is_said_with_its_reason(
     store: MemoryStore, control: Control[Job], change: dict[str, object], message: str
 ) -> None:
-    job = evolve(store.job("job000001"), **change)  # type: ignore[arg-type]  # fields by name
-    store.commit(Changes(jobs={job.id: job}))
+    job = evolve(store.job("job000001"), id="job000002", **change)  # type: ignore[arg-type]  # fields by name
+    store.submit(Submission([job]))
+    store.commit(Changes(jobs={job.id: job}, handled=[one.id for one in store.requests(limit=9)]))
     with pytest.raises(Conflict, match=message) as refused:
-        control.ask(Act.RETRY, "train")
+        control.ask(Act.RETRY, job.id)
     assert refused.value.hint
     assert not _asked(store)
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast.app.upkeep import Forgetter
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
-from holdfast.domain.job import Job, JobState
+from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArrayState, Origin
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
@@ -132,7 +132,10 @@ def test_a_sweep_goes_in_bounded_steps_and_may_stop_after_any() -> None:
 
 def test_tasks_stay_until_the_array_that_reruns_them_has_ended() -> None:
     store = store_of([50.0, 50.0])
-    jobs = [Job(f"a1-sweep-{index}", f"sweep-{index}", "default", 0, NOW - 500, "{}") for index in range(2)]
+    jobs = [
+        Job(f"a1-sweep-{index}", f"sweep-{index}", "default", 0, NOW - 500, "{}", child=ChildOf("a1", "", index))
+        for index in range(2)
+    ]
     rerun = Array(id="a2", name="sweep-rerun-1", spec="{}", origins=(Origin("a1", "sweep"),))
     store.submit(Submission(jobs, also=[rerun]))
     ended = {job.id: evolve(store.job(job.id), state=JobState.FAILED, updated_at=NOW - 50) for job in jobs}

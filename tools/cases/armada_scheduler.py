@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from holdfast.api.armada.told import final_reason, run_error
-from holdfast.compiled.codec import dump_spec
+from holdfast.compiled.codec import dump_entry, dump_spec
 from holdfast.controller.policy_catalog import PolicyCatalog
 from holdfast.dialects.armada.configuration import read_configuration
 from holdfast.dialects.armada.items import CARDINALITY, GANG
@@ -118,7 +118,10 @@ def _compiled(case: Case, store: MemoryStore) -> PolicySet:
     """Compose the policies of the case's job, which the door reads; a queue may name some that are gone."""
     queue = case["policy"].get("queue") or {"name": "q"}
     name = str(queue.get("name", "q"))
-    store._queues[name] = Queue(name, retry_policies=tuple(queue.get("retryPolicies") or ()))  # noqa: SLF001 - past the rule that they exist
+    body = dump_entry(Queue(name, retry_policies=tuple(queue.get("retryPolicies") or ())))
+    store.put_queue(Queue(name))
+    with store._database.writing() as connection:  # noqa: SLF001 - past the rule that they exist
+        connection.exec_driver_sql("UPDATE queues SET body = ? WHERE name = ?", (body, name))
     job = case["policy"].get("job") or {}
     gang = job.get("gang") or {}
     annotations = {**(job.get("annotations") or {})}

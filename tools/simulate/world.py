@@ -378,7 +378,7 @@ class World:
         self._dependencies.check(changes)
         self._pods.check(changes)
         self.set_checks.check(changes)
-        self._cordons.check(changes, self._store.catalogue().cordons)
+        self._cordons.check(changes, self._store)
         self._places.check(changes)
 
     def _say_job(self, job: Job) -> None:

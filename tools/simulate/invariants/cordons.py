@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.job import Run
     from holdfast.domain.placement.cordon import Cordon
-    from holdfast.ports.store import Changes
+    from holdfast.ports.store import Changes, Store
     from tools.simulate.invariants.setrecord import SetRecord
 
 
@@ -29,13 +29,13 @@ class CordonChecks:
         before = self._closed
         self._closed = {name: each for name, each in cordons.items() if before is None or before.get(name) == each}
 
-    def check(self, changes: Changes, cordons: Mapping[str, Cordon]) -> None:
+    def check(self, changes: Changes, store: Store) -> None:
         """Check a commit that is part of the record already, and what is closed now."""
         closed, self._closed = self._closed or {}, None
         for uid, run in changes.runs.items():
             cordon = closed.get(run.node) if uid not in self._known else None
             self._known.add(uid)
-            if cordon is None or cordons.get(run.node) != cordon:
+            if cordon is None or store.catalogue().cordons.get(run.node) != cordon:
                 continue
             if cordon.drain or not self._stays(run):
                 refuse("closed-stays", f"{uid} is placed, and {cordon.in_words()} since {cordon.since:.3f}")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Text, and_, cast, func, insert, select, text, update
+from sqlalchemy import Text, and_, bindparam, cast, func, insert, select, text, union, union_all, update
 
 from holdfast.compiled.records import storable
 from holdfast.domain.job import JobState
@@ -68,15 +68,25 @@ _CURRENT_RUNS = RUNS.join(
 _STATES = sorted(state.value for state in JobState)
 _state = tables.jobs.c.state
 _BETWEEN = (and_(_state > one, _state < following) for one, following in pairwise(_STATES))
-_UNKNOWN_STATES = tuple(
+_UNKNOWN_STATES = union_all(
     # Range by range, which the index answers; else every job there ever was is looked at.
-    select(tables.jobs.c.id, _state).where(among)
-    for among in (_state < _STATES[0], *_BETWEEN, _state > _STATES[-1])
+    *(select(tables.jobs.c.id, _state).where(among) for among in (_state < _STATES[0], *_BETWEEN, _state > _STATES[-1]))
 )
-_HELD = select(declared.leadership.c.epoch, declared.leadership.c.owner, declared.leadership.c.expires_at)
+_HELD = select(
+    declared.leadership.c.epoch, declared.leadership.c.owner, declared.leadership.c.expires_at
+).with_for_update()
+_LED = update(declared.leadership)
 _EPOCH = select(declared.leadership.c.epoch).with_for_update(read=True)
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())::double precision")
 _NEWS = select(declared.settings.c.catalogue_version, select(tables.requests.c.id).exists())
+_REQUESTS = select(tables.requests).order_by(tables.requests.c.id).limit(bindparam("most"))
+_JOBS_BY_ID = JOBS.where(tables.jobs.c.id.in_(bindparam("ids", expanding=True)))
+_KNOWN = union(
+    *(
+        select(table.c.id).where(table.c.id.in_(bindparam("ids", expanding=True)))
+        for table in (tables.jobs, tables.workloads)
+    )
+)
 _NAMED = 10
 """How many owners of work are found where one is too many."""
 _earlier = tables.history.alias("earlier")
@@ -134,14 +144,14 @@ class SqlControllerStore(StorePart):
             Refused: Work here belongs to other accounts than the one that would run it.
         """
         with self._database.writing() as connection:
-            epoch, holder, expires_at = connection.execute(_HELD.with_for_update()).one()
+            epoch, holder, expires_at = connection.execute(_HELD).one()
             if not self._database.is_sqlite:
                 now = connection.execute(_CLOCK).scalar_one()  # after the wait for the row's lock
             require_free_lease(owner, heir_of=heir_of, holder=holder, left_s=expires_at - now)
             if runs_as is not None and holder != owner:
                 _settle_accounts(connection, runs_as.account)
             led: int = epoch + (holder != owner)
-            connection.execute(update(declared.leadership).values(epoch=led, owner=owner, expires_at=now + ttl_s))
+            connection.execute(_LED, {"epoch": led, "owner": owner, "expires_at": now + ttl_s})
             if place and holder != owner:
                 _come_to(connection, place, now)
         return led
@@ -153,23 +163,22 @@ class SqlControllerStore(StorePart):
 
     def news(self) -> News:
         with self._database.reading() as connection:
-            version, is_asked = connection.exec_driver_sql(self._news).one()
+            version, is_asked = self._database.only_row(connection, self._news)
         return News(version, is_asked=bool(is_asked))
 
     def catalogue_version(self) -> int:
         return self.news().catalogue_version
 
     def requests(self, *, limit: int) -> Sequence[Request]:
-        query = select(tables.requests).order_by(tables.requests.c.id).limit(limit)
         with self._database.reading() as connection:
-            return [*map(_read_request, connection.execute(query))]
+            return [*map(_read_request, connection.execute(_REQUESTS, {"most": limit}))]
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
         read = codec.Reader()
         found: dict[str, Job] = {}
         with self._database.reading() as connection:
             for ids in chunks(job_ids):
-                rows = connection.execute(JOBS.where(tables.jobs.c.id.in_(ids)))
+                rows = connection.execute(_JOBS_BY_ID, {"ids": ids})
                 found.update((job.id, job) for job in sound(rows, read.job, refuse))
         return sorted(found.values(), key=attrgetter("seq"))
 
@@ -199,7 +208,7 @@ class SqlControllerStore(StorePart):
         )
         with self._database.writing() as connection:
             if changes.epoch is not None:
-                newest = connection.exec_driver_sql(self._epoch).scalar_one()
+                [newest] = self._database.only_row(connection, self._epoch)
                 if newest != changes.epoch:
                     raise overtaken(changes.epoch, newest=newest)
             if changes.new_jobs:
@@ -210,7 +219,7 @@ class SqlControllerStore(StorePart):
                 batches.priorities.run(connection, [(priority, key) for key, priority in changes.priorities.items()])
             if batches.jobs.run(connection, jobs) != len(jobs):
                 raise unknown_job()
-            _require_known(connection, changes)
+            _require_known(connection, batches, changes)
             for batch, rows in work:
                 batch.run(connection, rows)
             if changes.notifications:
@@ -278,9 +287,8 @@ class _Loading:
         rows = self._connection.execute(_ACTIVE_JOBS, execution_options={"yield_per": _ROWS_AT_A_TIME})
         jobs = [*sound(rows, self._read.job, self._note)]
         jobs.sort(key=attrgetter("seq"))  # each state comes in order; sorting in the database copies every row
-        for query in _UNKNOWN_STATES:
-            for row in self._connection.execute(query):
-                self._note(row, Internal(f"the database holds a job that is {row.state!r}"))
+        for row in self._connection.execute(_UNKNOWN_STATES):
+            self._note(row, Internal(f"the database holds a job that is {row.state!r}"))
         return jobs
 
     def _last_runs(self, workloads: Iterable[Workload], known: Container[str]) -> list[Run]:
@@ -307,20 +315,18 @@ def _read_request(row: Row[*tuple[Any, ...]]) -> Request:
         return Request(RequestKind.SUBMIT, (), row.created_at, id=row.id)
 
 
-def _require_known(connection: Connection, changes: Changes) -> None:
+def _require_known(connection: Connection, batches: Batches, changes: Changes) -> None:
     """Refuse what belongs to nothing that exists; the jobs this commit changes are checked anyway."""
     checked = changes.jobs.keys() | {job_id for job_id, _ in changes.attempts}
-    jobs, workloads = select(tables.jobs.c.id), select(tables.workloads.c.id)
     unchecked = set()
     for _, entity, _ in changes.history:
         unchecked.add(entity.partition("/")[0])
     if not unchecked <= checked:
         for ids in chunks([*unchecked - checked]):
-            if len(connection.execute(jobs.where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
+            if len(batches.known_jobs.rows(connection, ids)) != len(ids):
                 raise unknown_job()
     if changes.workloads.keys() <= checked:
         return
     for ids in chunks([*changes.workloads.keys() - checked]):
-        query = jobs.where(tables.jobs.c.id.in_(ids)).union(workloads.where(tables.workloads.c.id.in_(ids)))
-        if len(connection.execute(query).all()) != len(ids):
+        if len(connection.execute(_KNOWN, {"ids": ids}).all()) != len(ids):
             raise unknown_workload()

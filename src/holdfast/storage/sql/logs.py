@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import bindparam, func, insert, select, text
 
 from holdfast.compiled.records import dump_json, load_json, read_record, record_of, storable
 from holdfast.domain.access import Principal
@@ -44,6 +44,13 @@ _NOBODYS = (None, None, None)
 _OF_SETS: Mapping[str, type[SetDecision | SetEvent]] = {"decision": SetDecision, "event": SetEvent}
 _KIND_OF = {kind: name for name, kind in _OF_SETS.items()}
 _ACTED = BY_KIND[OperatorActed].name
+_EVENTS = tables.events
+_LAST = select(func.max(_EVENTS.c.seq)).scalar_subquery()
+_RECENT_LOSSES = (
+    select(_EVENTS)
+    .where(_EVENTS.c.type == BY_KIND[NodeLost].name, _EVENTS.c.seq > _LAST - bindparam("newest"))
+    .order_by(_EVENTS.c.seq)
+)
 _LOCK = text("SELECT pg_advisory_xact_lock(1076755031)")
 """Any number but the migrations', as long as every version of Holdfast takes the same one."""
 
@@ -104,10 +111,7 @@ def _page(
 
 def recent_losses(connection: Connection) -> list[StoredEvent]:
     """Read the events of lost nodes among the newest, in order."""
-    table = tables.events
-    last = select(func.max(table.c.seq)).scalar_subquery()
-    query = select(table).where(table.c.type == BY_KIND[NodeLost].name, table.c.seq > last - RECENT_EVENTS)
-    return [*sound(connection.execute(query.order_by(table.c.seq)), _event)]
+    return [*sound(connection.execute(_RECENT_LOSSES, {"newest": RECENT_EVENTS}), _event)]
 
 
 def append_events(connection: Connection, batches: Batches, records: Iterable[EventRecord]) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sqlalchemy import and_, func, literal, or_, select
+from sqlalchemy import Text, and_, bindparam, func, literal, or_, select
 
 from holdfast.compiled.records import dump_json, storable
 from holdfast.domain.job import JOB_TERMINAL, JobState
@@ -59,6 +59,15 @@ _GOING_ON = _IN_ORDER.join(tables.jobs, tables.jobs.c.id == _TABLE.c.id, isouter
 )
 
 
+_JOB = bindparam("of_job", type_=Text())
+_ATTEMPTS_OF = ATTEMPTS.where(tables.attempts.c.job_id == _JOB)
+_JOB_OF = JOBS.where(tables.jobs.c.id == _JOB)
+_RUNS_OF = RUNS.where(tables.runs.c.job_id == _JOB)
+_RUN = select(tables.runs).where(tables.runs.c.uid == bindparam("of_uid", type_=Text()))
+_NODES = select(tables.nodes).order_by(tables.nodes.c.executor, tables.nodes.c.name)
+_QUARANTINED = select(tables.quarantine)
+
+
 def history_of(job_id: str | ColumnElement[str]) -> ColumnElement[bool]:
     """Match the history of a job's attempts, whose ids begin with the job's and a slash."""
     history, job = tables.history, literal(job_id) if isinstance(job_id, str) else job_id
@@ -68,7 +77,7 @@ def history_of(job_id: str | ColumnElement[str]) -> ColumnElement[bool]:
 
 def read_quarantined(connection: Connection) -> dict[str, Quarantined]:
     """Read which workloads are quarantined."""
-    return {row.id: Quarantined(*row) for row in connection.execute(select(tables.quarantine))}
+    return {row.id: Quarantined(*row) for row in connection.execute(_QUARANTINED)}
 
 
 def chunks(ids: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -110,7 +119,8 @@ class SqlQueryStore(StorePart):
         jobs, wanted = tables.jobs, storable(reference)
         known = JOBS if seen is None else JOBS.where(seen_by(seen))
         with self._database.reading() as connection:
-            row = connection.execute(known.where(jobs.c.id == wanted)).first()
+            query = _JOB_OF if seen is None else known.where(jobs.c.id == wanted)
+            row = connection.execute(query, {"of_job": wanted} if seen is None else {}).first()
             if row is None:
                 newest = known.where(jobs.c.name == wanted).order_by(jobs.c.seq.desc()).limit(1)
                 row = connection.execute(newest).first()
@@ -158,17 +168,15 @@ class SqlQueryStore(StorePart):
 
     def attempts(self, job_id: str) -> Sequence[Attempt]:
         read = codec.Reader()
-        return [*sound(self._rows(ATTEMPTS.where(tables.attempts.c.job_id == job_id)), read.attempt)]
+        return [*sound(self._rows(_ATTEMPTS_OF, of_job=job_id), read.attempt)]
 
     def runs(self, job_id: str) -> Sequence[Run]:
         read = codec.Reader()
-        return [*sound(self._rows(RUNS.where(tables.runs.c.job_id == job_id)), read.run)]
+        return [*sound(self._rows(_RUNS_OF, of_job=job_id), read.run)]
 
     def run(self, uid: str) -> Run | None:
         read = codec.Reader()
-        return next(
-            iter(sound(self._rows(select(tables.runs).where(tables.runs.c.uid == storable(uid))), read.run)), None
-        )
+        return next(iter(sound(self._rows(_RUN, of_uid=storable(uid)), read.run)), None)
 
     def history(self, job_id: str) -> Sequence[HistoryRow]:
         read = codec.Reader()
@@ -177,8 +185,7 @@ class SqlQueryStore(StorePart):
 
     def nodes(self) -> Sequence[Node]:
         read = codec.Reader()
-        table = tables.nodes
-        return [*sound(self._rows(select(table).order_by(table.c.executor, table.c.name)), read.node)]
+        return [*sound(self._rows(_NODES), read.node)]
 
     def running(self) -> Iterable[Run]:
         read = codec.Reader()
@@ -267,9 +274,9 @@ class SqlQueryStore(StorePart):
         query = JOBS.where(tables.jobs.c.set_id == owner).order_by(tables.jobs.c.seq)
         return [*sound(self._rows(query), read.job, refuse)]
 
-    def _rows(self, query: Select[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
+    def _rows(self, query: Select[Any], **values: str) -> Sequence[Row[*tuple[Any, ...]]]:
         with self._database.reading() as connection:
-            return connection.execute(query).all()
+            return connection.execute(query, values).all()
 
 
 def _find_by_prefix(connection: Connection, known: Select[Any], prefix: str) -> Row[*tuple[Any, ...]] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, exists, func, insert, select, update
+from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
 from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
 from holdfast.domain import audit
@@ -40,6 +40,15 @@ if TYPE_CHECKING:
     from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.ports.catalogue import Catalogue
+
+
+_LOCK = select(declared.settings.c.id).with_for_update()
+_VERSION = declared.settings.c.catalogue_version
+_MOVE_VERSION = update(declared.settings).values({_VERSION: _VERSION + 1})
+_REVISION = select(declared.policy_revisions.c.body).where(
+    declared.policy_revisions.c.name == bindparam("of_policy"),
+    declared.policy_revisions.c.revision == bindparam("number"),
+)
 
 
 class SqlCatalogueStore(StorePart):
@@ -78,10 +87,8 @@ class SqlCatalogueStore(StorePart):
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
-        table = declared.policy_revisions
-        query = select(table.c.body).where(table.c.name == name, table.c.revision == revision)
         with self._database.reading() as connection:
-            body = connection.execute(query).scalar()
+            body = connection.execute(_REVISION, {"of_policy": name, "number": revision}).scalar()
         if body is None:
             raise presence.no_such(rules.REVISION, f"{name}@{revision}")
         return load_entry(RetryPolicy, body)
@@ -250,7 +257,7 @@ class SqlCatalogueStore(StorePart):
     def _editing(self) -> Iterator[tuple[Connection, Catalogue]]:
         """Open a transaction with the catalogue, which no other edit can change meanwhile."""
         with self._database.writing() as connection:
-            connection.execute(select(declared.settings.c.id).with_for_update())
+            connection.execute(_LOCK)
             yield connection, read_catalogue(connection)
 
 
@@ -275,5 +282,4 @@ def _delete(connection: Connection, table: Table, name: str) -> None:
 
 
 def _move_version(connection: Connection) -> None:
-    version = declared.settings.c.catalogue_version
-    connection.execute(update(declared.settings).values({version: version + 1}))
+    connection.execute(_MOVE_VERSION)

@@ -30,17 +30,34 @@ if TYPE_CHECKING:
     from holdfast.compiled.codec import E
 
 SETTINGS = "settings"
-_POLICIES = select(
-    declared.policies.c.name,
-    declared.policies.c.revision,
-    declared.policy_revisions.c.body,
-    declared.policies.c.submitted_by,
-).join(declared.policy_revisions)
+# Statements that are built once keep their cache key, which costs SQLAlchemy as much as SQLite's work on a few rows.
+_SETTINGS = select(declared.settings.c.catalogue_version, declared.settings.c.body, declared.settings.c.paused)
+_PAUSED = select(declared.settings.c.paused)
+_POLICIES = (
+    select(
+        declared.policies.c.name,
+        declared.policies.c.revision,
+        declared.policy_revisions.c.body,
+        declared.policies.c.submitted_by,
+    )
+    .join(declared.policy_revisions)
+    .order_by(declared.policies.c.name)
+)
+_QUEUES, _CATEGORIES, _CORDONS, _TOKENS, _NOTIFIERS = (
+    select(table).order_by(table.c.name)
+    for table in (
+        declared.queues,
+        declared.categories,
+        declared.cordons,
+        declared.api_tokens,
+        declared.notifiers,
+    )
+)
 
 
 def read_pause(connection: Connection) -> Pause | None:
     """Read why nothing is started, if so."""
-    return _pause(connection.execute(select(declared.settings.c.paused)).scalar(), _EntryReader())
+    return _pause(connection.execute(_PAUSED).scalar(), _EntryReader())
 
 
 class _EntryReader:
@@ -68,28 +85,27 @@ def _policy_instead(name: str, revision: int) -> RetryPolicy:
 def read_catalogue(connection: Connection) -> Catalogue:
     """Read all of it."""
     read = _EntryReader()
-    row = declared.settings.c
-    version, body, pause = connection.execute(select(row.catalogue_version, row.body, row.paused)).one()
+    version, body, pause = connection.execute(_SETTINGS).one()
     set_ = OperatorSettings()
     if body is not None:
         set_ = read.entry(OperatorSettings, body, SETTINGS, set_)
     policies = {
         name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision), whose)
-        for name, revision, text, whose in connection.execute(_POLICIES.order_by(declared.policies.c.name))
+        for name, revision, text, whose in connection.execute(_POLICIES)
     }
     queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
-    for name, text, whose in connection.execute(select(declared.queues).order_by(declared.queues.c.name)):
+    for name, text, whose in connection.execute(_QUEUES):
         instead = Queue(name, paused=True, permissions=NOBODY)
         queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", instead, whose)
     categories = [
         read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()), whose)
-        for name, text, whose in connection.execute(select(declared.categories))
+        for name, text, whose in connection.execute(_CATEGORIES)
     ]
     categories.sort(key=attrgetter("precedence", "name"))
     notifiers = _notifiers(connection, read)
     cordons = {
         name: read.entry(Cordon, text, f"cordon {name}", Cordon(name, 0.0))
-        for name, text in connection.execute(select(declared.cordons).order_by(declared.cordons.c.name))
+        for name, text in connection.execute(_CORDONS)
     }
     own = (set_.settings, set_.default_policy)
     settings, default_policy = own if set_.configured is None else set_.configured.over(*own)
@@ -119,7 +135,7 @@ def _pause(text: str | None, read: _EntryReader) -> Pause | None:
 
 def _tokens(connection: Connection, read: _EntryReader) -> dict[str, ApiToken]:
     """Read the tokens; one that cannot be read opens nothing."""
-    rows = connection.execute(select(declared.api_tokens).order_by(declared.api_tokens.c.name))
+    rows = connection.execute(_TOKENS)
     instead = ApiToken("", "", "", "", None, Role.VIEWER, revoked_at=0.0)
     return {name: read.entry(ApiToken, text, f"token {name}", evolve(instead, name=name)) for name, text in rows}
 
@@ -127,7 +143,7 @@ def _tokens(connection: Connection, read: _EntryReader) -> dict[str, ApiToken]:
 def _notifiers(connection: Connection, read: _EntryReader) -> dict[str, Notifier]:
     """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
     found = {}
-    for name, text, whose in connection.execute(select(declared.notifiers).order_by(declared.notifiers.c.name)):
+    for name, text, whose in connection.execute(_NOTIFIERS):
         what = f"{presence.NOTIFIER} {name}"
         notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK), whose)
         if what not in read.unreadable:
