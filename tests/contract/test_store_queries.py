@@ -155,8 +155,8 @@ def test_lists_go_on_after_the_last_job_seen(store: Store) -> None:
 
 def test_states_are_asked_for_and_counted(store: Store) -> None:
     _, second, _ = submit(store, "j1", "j2", "j3")
-    store.commit(changes_of(evolve(second, state=JobState.HELD)))
-    assert store.job_states(["j2", "j9", "j1"]) == {"j1": JobState.QUEUED, "j2": JobState.HELD}
+    store.commit(changes_of(evolve(second, state=JobState.HELD, started_at=2.0)))
+    assert store.job_states(["j2", "j9", "j1"]) == {"j1": (JobState.QUEUED, False), "j2": (JobState.HELD, True)}
     assert store.count_by_state() == {"Queued": 2, "Held": 1}
 
 

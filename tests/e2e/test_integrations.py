@@ -75,6 +75,19 @@ def test_joblib_raises_what_a_call_raised_and_stops_the_rest(client: holdfast.Cl
     assert ended.not_done == set()
 
 
+@pytest.mark.slow
+def test_a_program_in_which_a_call_of_joblib_fails_ends(tmp_path: Path) -> None:
+    program = (
+        "import joblib, time\nfrom holdfast.integrations.joblib import register\nregister()\n"
+        "joblib.Parallel(n_jobs=2, backend='holdfast')(joblib.delayed(time.sleep)(s) for s in (600, -1))\n"
+    )
+    environ = {**os.environ, "HOLDFAST_DATA": str(tmp_path / "data"), "HOLDFAST_CPUS": "2"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert ended.stderr.rstrip().endswith("ValueError: sleep length must be non-negative")
+
+
 def test_joblib_retries_by_policy(client: holdfast.Client) -> None:
     joblib_backend.register()
 

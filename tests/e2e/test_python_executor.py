@@ -17,7 +17,6 @@ import pytest
 
 import holdfast
 from holdfast.errors import InvalidRequest, Unavailable
-from holdfast.sdk.futures import Pump
 from tests.e2e.server import wait_until
 
 if TYPE_CHECKING:
@@ -264,22 +263,6 @@ def test_a_program_ends_when_what_it_submitted_is_over(tmp_path: Path, end: str)
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
-
-
-def test_a_future_that_is_cancelled_as_its_job_ends_takes_no_other_along(
-    client: holdfast.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with holdfast.Executor(client) as executor:
-        with monkeypatch.context() as patch:
-            patch.setattr(Pump, "_look", lambda _self: False)  # nobody has looked yet
-            late = executor.submit(abs, -1)
-            job = late.job(60)
-            wait_until(lambda: job.state == "Succeeded", "a job that has ended")
-            assert late.cancel()
-            other = executor.submit(abs, -2)
-            other.job(60)
-        assert other.result(60) == 2
-        assert executor.submit(abs, -3).result(60) == 3
 
 
 def test_packed_calls_share_jobs_and_each_has_its_own_result(client: holdfast.Client) -> None:

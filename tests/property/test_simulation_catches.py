@@ -12,6 +12,7 @@ from holdfast.controller.controller import Controller
 from holdfast.controller.observations import Observations
 from holdfast.controller.reconcile import Requests
 from holdfast.controller.state import ControllerState
+from holdfast.controller.workloads import gangs
 from holdfast.domain.event_mapping import Outbox
 from holdfast.domain.job import Job, Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
@@ -22,6 +23,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads import retry
 from holdfast.domain.workloads.gang import conclude as concluding
 from holdfast.domain.workloads.gang import reconcile as gang
+from holdfast.domain.workloads.gang.reconcile import Intervention
 from holdfast.executor.executor import Executor
 from holdfast.ports.engine import RunPhase
 from holdfast.ports.requests import RequestKind
@@ -197,6 +199,10 @@ def an_event_is_left_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Outbox, "job_changed", lambda *_: None)
 
 
+def what_has_started_is_cancelled_as_if_it_had_not(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(gangs._ASKED, RequestKind.CANCEL_UNLESS_STARTED, Intervention.CANCEL)
+
+
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "the decision ignores the rule's limit": (limits_are_ignored, {"limits-hold", "explained"}),
     "the decision ignores the global cap": (the_global_cap_is_ignored, {"limits-hold"}),
@@ -225,6 +231,10 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
     "a restart forgets what runs": (
         a_restart_forgets_what_runs,
         {*BESIDE, "capacity-adds-up", "stored-last", "all-ends"},
+    ),
+    "what has started is cancelled as if it had not": (
+        what_has_started_is_cancelled_as_if_it_had_not,
+        {"started-goes-on"},
     ),
     "an event is left out": (an_event_is_left_out, {"replay"}),
 }

@@ -259,6 +259,34 @@ def test_what_a_user_asks_is_done_where_it_applies(
     assert result.state.cancel_requested is (seen.asked is Intervention.CANCEL)
 
 
+STARTED = NOW - 55
+
+
+@pytest.mark.parametrize(
+    ("job", "seen", "cancelled"),
+    [
+        (job_in(JobState.QUEUED), Observed(), True),
+        (job_in(JobState.QUEUED), Observed(waiting=WAITING), True),
+        (job_in(JobState.WAITING), Observed(), True),
+        (job_in(JobState.HELD), Observed(), True),
+        (job_in(JobState.BACKOFF, retry_at=NOW + 9, reason="found no place within 1m"), Observed(), True),
+        (job_in(JobState.RUNNING, started_at=NOW), Observed(RUNNING), False),
+        (job_in(JobState.RUNNING, started_at=STARTED), Observed(STOPPING), False),
+        (job_in(JobState.BACKOFF, retry_at=NOW + 9, started_at=STARTED), Observed(), False),
+        (job_in(JobState.QUEUED, started_at=STARTED), Observed(waiting=WAITING), False),
+        (job_in(JobState.HELD, started_at=STARTED), Observed(), False),
+    ],
+)
+def test_a_job_is_cancelled_unless_it_has_started_only_before_its_first_attempt(
+    job: Job, seen: Observed, *, cancelled: bool
+) -> None:
+    result = settle(PLAIN, job, seen._replace(asked=Intervention.CANCEL_UNLESS_STARTED, reason="not needed"), NOW)
+    if cancelled:
+        assert (result.state.state, result.state.reason) == (JobState.CANCELLED, "not needed")
+    else:
+        assert (result.state, result.orders, result.decisions) == (job, (), ())
+
+
 JOBS = st.builds(
     job_in,
     st.sampled_from([JobState.QUEUED, JobState.BACKOFF, JobState.HELD, JobState.RUNNING]),

@@ -57,4 +57,4 @@ def test_a_replacement_that_is_stored_ends_the_job_and_its_children(iris: IrisLa
     assert iris.id_of(OLD) != before
     iris.pass_s(60.0)
     assert iris.state(OLD) == "SUCCEEDED"
-    assert {str(one) for one in iris.store.job_states([before, child]).values()} == {"Cancelled"}
+    assert {str(one.state) for one in iris.store.job_states([before, child]).values()} == {"Cancelled"}

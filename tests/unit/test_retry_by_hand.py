@@ -96,6 +96,25 @@ def test_a_job_in_back_off_is_retried_now(lab: Lab) -> None:
     assert lab.job(job).attempt == 2
 
 
+def test_a_retried_job_has_started_if_it_only_waited_and_not_if_it_had_ended(lab: Lab) -> None:
+    waits = lab.submit(job_named("waits", retrying(3, delay_s=1000.0)), _by_attempt)
+    ended = lab.submit(job_named("ended"), _by_attempt)
+    lab.pass_s(5)
+    before = lab.job(waits)
+    for job in (waits, ended):
+        retry(lab, job)
+        lab.ask(RequestKind.CANCEL_UNLESS_STARTED, job)
+    lab.tick()
+    assert (before.state, lab.job(waits).state, lab.job(ended).state) == (
+        JobState.BACKOFF,
+        JobState.RUNNING,
+        JobState.CANCELLED,
+    )
+    assert (lab.job(waits).started_at, lab.job(ended).started_at) == (before.started_at, None)
+    for job in (waits, ended):
+        assert rebuilt(lab, job) == evolve(lab.job(job), spec="", seq=0)
+
+
 def test_a_job_that_runs_is_not_retried(lab: Lab) -> None:
     job = lab.submit(job_named("train"), exits(0, after_s=50.0))
     lab.pass_s(3)

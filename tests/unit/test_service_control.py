@@ -77,6 +77,18 @@ def test_a_job_that_has_not_ended_can_be_cancelled(store: MemoryStore, control: 
     )
 
 
+@pytest.mark.parametrize("state", [*WAITING, JobState.RUNNING, JobState.HELD])
+def test_the_controller_is_asked_to_cancel_unless_a_job_has_started_if_it_had_not_yet(
+    store: MemoryStore, control: Control[Job], state: JobState
+) -> None:
+    control.ask(Act.CANCEL, "train", what={"unless_started": True})
+    assert _asked(store) == [RequestKind.CANCEL_UNLESS_STARTED]
+    started = evolve(store.job("job000001"), state=state, started_at=2.0)
+    store.commit(Changes(jobs={started.id: started}))
+    with pytest.raises(Conflict, match="has started: it is not cancelled"):
+        control.ask(Act.CANCEL, "train", what={"unless_started": True})
+
+
 @pytest.mark.parametrize("state", ENDED)
 def test_a_job_that_has_ended_cannot_be_cancelled(store: MemoryStore, control: Control[Job], state: JobState) -> None:
     _put(store, state)

@@ -45,6 +45,6 @@ def test_the_last_full_page_says_that_nothing_follows(jobs: JobOperations) -> No
 
 
 def test_states_leave_out_what_is_unknown_and_are_bounded(jobs: JobOperations) -> None:
-    assert jobs.states(ADMIN, ["job000002", "nope"]) == {"job000002": JobState.QUEUED}
+    assert jobs.states(ADMIN, ["job000002", "nope"]) == {"job000002": (JobState.QUEUED, False)}
     with pytest.raises(InvalidRequest):
         jobs.states(ADMIN, ["x"] * (MOST_STATES + 1))

@@ -32,7 +32,7 @@ from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec, K
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 from holdfast.errors import Problem
 from holdfast.wire.base import timestamp
-from holdfast.wire.pods import PodsView
+from holdfast.wire.jobs import PodsView
 from holdfast.wire.render_events import event_view
 from holdfast.wire.render_jobs import job_summary
 from holdfast.wire.render_jobsets import child_view, log_entry, set_applied, set_summary, set_view

@@ -14,6 +14,7 @@ from holdfast.domain.record import evolve
 from holdfast.errors import Unavailable
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Submission
+from tools.simulate.invariants.record import UNLESS_STARTED
 from tools.simulate.policies import (
     FIRST_UNTRIED,
     POLICIES,
@@ -183,10 +184,11 @@ class People:
         if kind is RequestKind.RELEASE:
             self._record.released.add(job_id)
         self._trace.say(f"asked to {kind} {job_id}")
-        self._store().append(Request(kind, (job_id,), self._agenda.now(), actor="ann", reason="as you like it"))
+        reason = UNLESS_STARTED if kind is RequestKind.CANCEL_UNLESS_STARTED else "as you like it"
+        self._store().append(Request(kind, (job_id,), self._agenda.now(), actor="ann", reason=reason))
 
     def _cancel(self) -> None:
-        self._ask_about_any(RequestKind.CANCEL)
+        self._ask_about_any(self._chance.choice((RequestKind.CANCEL, RequestKind.CANCEL_UNLESS_STARTED)))
 
     def _hold(self) -> None:
         self._ask_about_any(RequestKind.HOLD)

@@ -32,6 +32,7 @@ INVARIANTS: dict[str, str] = {
     "stops-together": "When a gang is to stop, all of its ranks are told so at once.",
     "asked-for": "An attempt follows another only if that one's decision, or a person, said so; numbers have no gap.",
     "cancelled-stays": "A job whose cancellation was accepted is never retried: it ends cancelled, or well.",
+    "started-goes-on": "A job that is to be cancelled unless it has started is not, once it has ever had a place.",
     "capacity-adds-up": (
         "What is charged is what unfinished runs ask for, by place and by queue, and no place is overbooked."
     ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
+from holdfast.wire.attachments import BlobKept
 from holdfast.wire.base import API
-from holdfast.wire.jobs import BlobKept
 
 if TYPE_CHECKING:
     from holdfast.client.connection import Connection

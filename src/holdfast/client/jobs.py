@@ -157,12 +157,17 @@ class JobCalls:
 
     def states(self, job_ids: Sequence[str]) -> dict[str, str]:
         """Read the states of many jobs; unknown ids are left out."""
-        states: dict[str, str] = {}
+        return self.job_states(job_ids).states
+
+    def job_states(self, job_ids: Sequence[str]) -> JobStates:
+        """Read the states of many jobs, and which of them have started; unknown ids are left out."""
+        states, started = dict[str, str](), list[str]()
         for start in range(0, len(job_ids), MOST_STATES):
             body = {"ids": list(job_ids[start : start + MOST_STATES])}
             found = self._connection.call(JobStates, "POST", f"{API}/jobs/states", repeatable=True, json=body)
             states.update(found.states)
-        return states
+            started += found.started
+        return JobStates(states=states, started=started)
 
     def attempts(self, reference: str) -> list[AttemptView]:
         """List a job's attempts, by number."""
@@ -213,9 +218,17 @@ class JobCalls:
         params |= {"since": since.isoformat() if since is not None else None, "timestamps": timestamps or None}
         return self._connection.get(_job_path(reference, "/logs"), LogChunk, params)
 
-    def cancel(self, reference: str, *, reason: str = "") -> JobSummary:
-        """Ask for a job to be cancelled."""
-        return self._control(reference, "cancel", reason, repeatable=True)
+    def cancel(self, reference: str, *, reason: str = "", unless_started: bool = False) -> JobSummary:
+        """Ask for a job to be cancelled; with ``unless_started`` it is left alone once an attempt has begun.
+
+        Whether it was is seen soon after: it is ``Cancelled``, or ``started_at`` is set.
+
+        Raises:
+            Conflict: It has ended, or started and is to be left alone then.
+        """
+        body = _cancellation(reason, unless_started=unless_started)
+        path = _job_path(reference, "/cancel")
+        return self._connection.call(JobSummary, "POST", path, repeatable=True, json=body)
 
     def hold(self, reference: str, *, reason: str = "") -> JobSummary:
         """Ask for a waiting job to be held until it is released."""
@@ -240,19 +253,19 @@ class JobCalls:
         page = self._connection.call(JobPage, "POST", path, repeatable=False, json={"reason": reason})
         return list(page.items)
 
-    def cancel_many(self, ids: Sequence[str], *, reason: str = "") -> list[str]:
-        """Ask for jobs to be cancelled, all or none; returns the ids of those that had not ended, and are of no set."""
-        return self._ask_many("cancel", ids, reason)
+    def cancel_many(self, ids: Sequence[str], *, reason: str = "", unless_started: bool = False) -> list[str]:
+        """Ask for up to 10,000 jobs to be cancelled, all or none; returns those that had not ended, and are of no set.
+
+        With ``unless_started`` those are left alone of which an attempt has begun when the server acts on it;
+        ``job_states`` says which these are.
+        """
+        body = {"ids": list(ids), **_cancellation(reason, unless_started=unless_started)}
+        return list(self._connection.call(AskedJobs, "POST", f"{API}/jobs/cancel", repeatable=True, json=body).ids)
 
     def preempt_many(self, ids: Sequence[str], *, reason: str = "") -> list[str]:
         """Ask for the places of jobs, of all or none; returns the ids of those that run."""
-        return self._ask_many("preempt", ids, reason)
-
-    def _ask_many(self, verb: str, ids: Sequence[str], reason: str) -> list[str]:
         body = {"ids": list(ids), "reason": reason}
-        repeatable = verb == "cancel"
-        found = self._connection.call(AskedJobs, "POST", f"{API}/jobs/{verb}", repeatable=repeatable, json=body)
-        return list(found.ids)
+        return list(self._connection.call(AskedJobs, "POST", f"{API}/jobs/preempt", repeatable=False, json=body).ids)
 
     def reprioritize(self, reference: str, priority: int) -> JobSummary:
         """Ask for another priority of a job; higher ones go first."""
@@ -291,6 +304,11 @@ def _filters(wanted: JobsWanted) -> dict[str, Any]:
         "user": wanted.get("user"),
         "group": wanted.get("group"),
     }
+
+
+def _cancellation(reason: str, *, unless_started: bool) -> dict[str, Any]:
+    """Say how to cancel; the condition only where there is one, which not every server knows."""
+    return {"reason": reason, **({"unless_started": True} if unless_started else {})}
 
 
 def _lenient(*, lenient: bool) -> dict[str, str]:

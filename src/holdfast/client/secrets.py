@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from holdfast.errors import Refused
+from holdfast.wire.attachments import SecretKept
 from holdfast.wire.base import API
-from holdfast.wire.jobs import SecretKept
 
 if TYPE_CHECKING:
     from holdfast.client.connection import Connection

@@ -133,11 +133,12 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
         return out.result()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Cancel what is not over, also what runs."""
+        """Cancel what is not over, also what runs, and wait for its end: whoever runs it may be closed next."""
         with self._turn:
             self._waiting.clear()
         if self._executor is not None:
             self._executor.abort()
+            self._executor.shutdown()
             self._executor = None
         if ensure_ready:
             self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)

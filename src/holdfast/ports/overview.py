@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.domain.record import Struct, field
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 MOST_RANKS = 4
 """Of a gang, whose runs are of interest in a list."""
+
+
+class StateOfJob(NamedTuple):
+    """How far a job is."""
+
+    state: JobState
+    has_started: bool
+    """Whether an attempt at it has begun."""
 
 
 class Latest(Struct, frozen=True):

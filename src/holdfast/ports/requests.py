@@ -15,6 +15,8 @@ class RequestKind(StrEnum):
     UPDATE = "update"
     """Make one what ``payload`` says (``compiled.codec.SetChange``, already checked)."""
     CANCEL = "cancel"
+    CANCEL_UNLESS_STARTED = "cancel-unless-started"
+    """Cancel jobs of which no attempt has begun; the others are left alone."""
     HOLD = "hold"
     """Stop and keep it; ``payload`` is as for ``UPDATE`` where its manifest says so."""
     RELEASE = "release"
@@ -34,6 +36,7 @@ class RequestKind(StrEnum):
     """Give them away again."""
 
 
+CANCELS = frozenset({RequestKind.CANCEL, RequestKind.CANCEL_UNLESS_STARTED})
 OF_DEVICES = frozenset({RequestKind.CORDON, RequestKind.UNCORDON})
 """What is not about workloads."""
 

@@ -16,7 +16,7 @@ from holdfast.ports.endpoints import EndpointStore
 from holdfast.ports.events import AuditStore, EventStore
 from holdfast.ports.names import NameStore
 from holdfast.ports.notifications import NotificationStore
-from holdfast.ports.overview import OverviewStore
+from holdfast.ports.overview import OverviewStore, StateOfJob
 from holdfast.ports.retention import RetentionStore
 from holdfast.ports.workloads import Left, Rerun, W, WorkloadQueries
 
@@ -352,7 +352,7 @@ class QueryStore(Protocol):
     def listed(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Listed:
         """List jobs as ``jobs`` does, with what is quarantined of them: what is asked most often costs one question."""
 
-    def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
+    def job_states(self, job_ids: Sequence[str]) -> Mapping[str, StateOfJob]:
         """Return the states of those jobs, cheaply; unknown ids are left out."""
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import weakref
+from collections import deque
 from concurrent.futures import Executor as StandardExecutor
 from functools import partial
 from itertools import chain, islice
@@ -10,8 +12,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast.sdk.calls.worker import each
 from holdfast.sdk.client import Client
-from holdfast.sdk.futures import JobFuture, Pump
+from holdfast.sdk.futures import JobFuture
 from holdfast.sdk.manifest import manifest_of, name_of
+from holdfast.sdk.pump import Pump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -81,10 +84,24 @@ class Executor(StandardExecutor):
         if chunksize < 1:
             msg = "chunksize must be at least 1"
             raise ValueError(msg)
+        until = None if timeout is None else time.monotonic() + timeout
+        items = zip(*iterables, strict=False)
         if chunksize == 1:
-            return super().map(fn, *iterables, timeout=timeout)
-        parts = _parts(zip(*iterables, strict=False), chunksize)
-        return chain.from_iterable(super().map(partial(each, fn), parts, timeout=timeout))
+            return self._results([self.submit(fn, *item) for item in items], until)
+        parts = [self.submit(partial(each, fn), part) for part in _parts(items, chunksize)]
+        lists = self._results(parts, until)
+        return chain.from_iterable(lists)
+
+    def _results(self, futures: list[JobFuture[T]], until: float | None) -> Iterator[T]:
+        """Return results in order; after one that fails or is late, the other calls are cancelled, all at once."""
+        left = deque(futures)
+        try:
+            while left:
+                result = left[0].result(None if until is None else until - time.monotonic())
+                left.popleft()
+                yield result
+        finally:
+            self._pump.cancel(left)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its parent
         """Take no more calls; the jobs there are go on.

@@ -85,9 +85,13 @@ class Job(Generic[T_co]):
         """Explain why it is where it is."""
         return self._api.why(self.id, attempt=attempt)
 
-    def cancel(self, reason: str = "") -> None:
-        """Ask for it to be cancelled, also while it runs."""
-        self._api.cancel(self.id, reason=reason)
+    def cancel(self, reason: str = "", *, unless_started: bool = False) -> None:
+        """Ask for it to be cancelled, also while it runs; with ``unless_started`` only if no attempt has begun by then.
+
+        Raises:
+            Conflict: It has ended, or has started and is to be left alone then.
+        """
+        self._api.cancel(self.id, reason=reason, unless_started=unless_started)
 
     def reprioritize(self, priority: int) -> None:
         """Ask for another priority, by which it waits from now on; higher ones go first."""

@@ -123,8 +123,9 @@ class PackedExecutor(StandardExecutor):
         """
         with self._turn:
             self._stopping = True
-            for future in self._loose if cancel_futures else ():
-                future.cancel()
+            loose = [*self._loose] if cancel_futures else []
+        for future in loose:
+            future.cancel()
         self._flush()
         self._executor.shutdown(wait=wait, cancel_futures=cancel_futures)
 

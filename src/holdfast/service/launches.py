@@ -244,12 +244,12 @@ class Launches:
         found: list[WrittenJob | HoldfastError] = []
         for one in launched:
             parent = known.get(one.external.parent)
-            state = None if parent is None else states.get(parent.job_id)
-            if parent is None or state is None:
+            of_parent = None if parent is None else states.get(parent.job_id)
+            if parent is None or of_parent is None:
                 found.append(one.written)
-            elif state in JOB_TERMINAL:
+            elif of_parent.state in JOB_TERMINAL:
                 name = one.external.parent.partition("/")[2]
-                told = f"its parent, job {name!r}, has ended ({state}): it has no children any more"
+                told = f"its parent, job {name!r}, has ended ({of_parent.state}): it has no children any more"
                 found.append(Conflict(told))
             else:
                 found.append(evolve(one.written, parent=parent.job_id))

@@ -194,10 +194,11 @@ def _of_tasks(store: Store, array: Array | None, indexes: Sequence[int]) -> dict
     made = set(load_array(array.spec).indexes_at(0, array.state.made))
     found = dict[int, AwaitedState]()
     for index, key in ids.items():
-        state = states.get(key)
-        if state is None:
+        known = states.get(key)
+        if known is None:
             found[index] = GONE if index in made else AwaitedState(CANCELLED if over else "")
         else:
+            state = known.state
             found[index] = AwaitedState(state.value if state in JOB_TERMINAL else "", state is not JobState.CANCELLED)
     return found
 
@@ -236,7 +237,7 @@ def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: TaskChoice) -> 
             raise NotFound(msg, hint=f"it has {format_indexes(every[:MOST_LISTED])}{_more(every)}")
         every = [index for index in every if index in wanted.indexes]
     ids = {index: task_id(array.id, array.name, index) for index in every}
-    states = store.job_states([*ids.values()])
+    states = {key: known.state for key, known in store.job_states([*ids.values()]).items()}
     over = bool(array.state.stopping or array.ended or array.deleting)
     to_come = set() if over else set(spec.indexes_at(array.state.made, spec.total))
     known = {index: states.get(ids[index]) for index in every}

@@ -54,6 +54,7 @@ _CLOCKS_DIFFER_S = 3600.0
 _ACTS = {
     RequestKind.UPDATE: Act.UPDATE,
     RequestKind.CANCEL: Act.CANCEL,
+    RequestKind.CANCEL_UNLESS_STARTED: Act.CANCEL,
     RequestKind.HOLD: Act.HOLD,
     RequestKind.RELEASE: Act.RELEASE,
     RequestKind.RESTART: Act.RESTART,

@@ -7,8 +7,40 @@ from pydantic import Field
 
 from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.decisions import DecisionView
-from holdfast.wire.pods import PodsView
 from holdfast.wire.problems import ProblemDetails, ProblemEntry
+
+
+class ConditionView(Response):
+    """One condition of a job or a job set; reasons and messages are Kubernetes' own, word for word."""
+
+    type: str
+    """``Complete``, ``Failed``, ``FailureTarget``, ``Suspended``, ...; of a set ``Completed``, ``RestartingJobSet``."""
+    status: bool
+    reason: str
+    message: str
+    since: Timestamp
+
+
+class PodsView(Response):
+    """The pods of one job in its current attempt."""
+
+    parallelism: int | None = None
+    """How many may run at once."""
+    completions: int | None = None
+    """How many must succeed; absent: a work queue, over when one has succeeded and all have ended."""
+    active: int = 0
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    terminating: int = 0
+    """Being stopped."""
+    restarts: int = 0
+    """How often programs were restarted in pods that have not ended."""
+    completed_indexes: str = ""
+    """Completion indexes as Kubernetes writes them: ``0-2,5``."""
+    failed_indexes: str = ""
+    suspended: bool = False
+    conditions: list[ConditionView] = Field(default_factory=list)
 
 
 class ResourcesView(Response):
@@ -291,6 +323,13 @@ class Reason(Body):
     reason: str = Field(default="", max_length=1000)
 
 
+class CancelRequest(Reason):
+    """How a user cancels a job."""
+
+    unless_started: bool = False
+    """Leave it alone if an attempt at it has begun."""
+
+
 class RetryRequest(Reason):
     """How a user retries a job."""
 
@@ -330,11 +369,15 @@ class ManyJobs(Reason):
     ids: list[str] = Field(max_length=10_000)
 
 
+class CancelledJobs(ManyJobs, CancelRequest):
+    """Which jobs are to be cancelled, and why."""
+
+
 class AskedJobs(Response):
     """Of which of many jobs something was asked."""
 
     ids: list[str]
-    """The others have ended, are about to, or are not of a kind of which this is asked."""
+    """The others have ended, are about to, are not of a kind of which this is asked, or have started."""
 
 
 class StatesQuery(Body):
@@ -347,6 +390,8 @@ class JobStates(Response):
     """States by job id; unknown ids are left out."""
 
     states: dict[str, str]
+    started: list[str] = Field(default_factory=list)
+    """Ids of those of which an attempt has begun, and of an ended one since it was last retried by hand."""
 
 
 class LogChunk(Response):
@@ -363,32 +408,3 @@ class LogChunk(Response):
     """Nothing will ever follow ``next_offset``."""
     run: int = 1
     """Which of its rank's programs in the attempt printed ``text``, from 1; pods in place of each other share a log."""
-
-
-class BlobBody(Body):
-    """Something for the work directories of jobs that are about to be submitted."""
-
-    data: str
-    """The bytes, as base64."""
-    unpack: bool = False
-    """Whether it is a zip archive, and is to be refused unless it may be unpacked."""
-
-
-class BlobKept(Response):
-    """Where it is."""
-
-    blob: str
-    """Its SHA-256, for ``{path: PATH, blob: SHA}`` or ``{blob: SHA, unpack: true}`` in ``inputs`` of a manifest."""
-
-
-class SecretBody(Body):
-    """A secret for jobs that are about to be submitted."""
-
-    value: str
-
-
-class SecretKept(Response):
-    """Where a secret is."""
-
-    name: str
-    """For ``{secret: NAME}`` in ``env`` of a manifest."""

@@ -6,8 +6,7 @@ from pydantic import Field
 
 from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.decisions import ConsideredView, LimitView
-from holdfast.wire.jobs import DependencyView
-from holdfast.wire.pods import ConditionView, PodsView
+from holdfast.wire.jobs import ConditionView, DependencyView, PodsView
 from holdfast.wire.problems import ProblemEntry, UnreadableView
 
 

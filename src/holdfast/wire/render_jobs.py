@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from holdfast.errors import Problem
     from holdfast.ports.overview import Latest
     from holdfast.wire.decisions import DecisionView
-    from holdfast.wire.pods import PodsView
+    from holdfast.wire.jobs import PodsView
 
 _AFTER = '"after":'
 """In the text of a specification that waits for something, which few do."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.workloads.kubejob.indexes import format_indexes
 from holdfast.wire.base import timestamp
-from holdfast.wire.pods import ConditionView, PodsView
+from holdfast.wire.jobs import ConditionView, PodsView
 
 if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import SetCondition

@@ -16,6 +16,7 @@ from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.gang.policies import first_policies
+from tools.simulate.invariants.record import UNLESS_STARTED
 from tools.simulate.invariants.watching import WatchChecks
 from tools.simulate.promises import refuse
 
@@ -102,6 +103,10 @@ class CommitChecks:
     def _job(self, job: Job) -> None:
         if job.cancel_requested and job.state not in _AFTER_CANCEL:
             refuse("cancelled-stays", f"job {job.id} is {job.state} after its cancellation: {job.reason}")
+        if job.state is JobState.CANCELLED and job.reason == UNLESS_STARTED:
+            runs = [uid for uid, run in self._record.runs.items() if run.job_id == job.id]
+            if runs or job.started_at is not None:
+                refuse("started-goes-on", f"job {job.id} had started, with {runs}, and is cancelled {job.reason}")
         if job.state is JobState.SUCCEEDED and job.id not in self._record.pods:
             self._truly_succeeded(job)
         rebuilt = rebuild(self._record.events[job.id])

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _ALL_EVENTS = 1_000_000
 
+UNLESS_STARTED = "unless it has started"
+"""The reason of whoever asks for a job to be cancelled on that condition."""
+
 
 class Record:
     """A plain fold of all submissions and commits."""

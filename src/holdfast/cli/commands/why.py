@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from holdfast.client import Client
     from holdfast.wire.arrays import ArrayWhy
     from holdfast.wire.decisions import Why
+    from holdfast.wire.jobs import PodsView
     from holdfast.wire.jobsets import JobSetDecisionTrace, JobSetWhy
-    from holdfast.wire.pods import PodsView
     from holdfast.wire.workloads import WorkloadWhy
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.cli.render.words import Table
-    from holdfast.wire.pods import ConditionView, PodsView
+    from holdfast.wire.jobs import ConditionView, PodsView
 
 
 def pod_counts(pods: PodsView) -> str:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _ASKED = {
     RequestKind.CANCEL: Intervention.CANCEL,
+    RequestKind.CANCEL_UNLESS_STARTED: Intervention.CANCEL_UNLESS_STARTED,
     RequestKind.HOLD: Intervention.HOLD,
     RequestKind.RELEASE: Intervention.RELEASE,
     RequestKind.RETRY: Intervention.RETRY,
@@ -189,7 +190,8 @@ class Gangs:
             job = self._with_spec(job, request.payload)
         if asked is Intervention.RETRY and job.terminal:
             job = self._as_new(job)
-        reason = request.cancel_reason if asked is Intervention.CANCEL else request.reason
+        cancels = asked in {Intervention.CANCEL, Intervention.CANCEL_UNLESS_STARTED}
+        reason = request.cancel_reason if cancels else request.reason
         if asked is Intervention.PREEMPT:
             if not self._runs_on(key, request.payload):
                 return

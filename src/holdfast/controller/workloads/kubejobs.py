@@ -118,7 +118,9 @@ class KubeJobs:
         match request.kind:
             case RequestKind.CANCEL | RequestKind.HOLD if job.cancel_requested:
                 pass
-            case RequestKind.CANCEL:
+            case RequestKind.CANCEL_UNLESS_STARTED if job.started_at is not None:
+                pass
+            case RequestKind.CANCEL | RequestKind.CANCEL_UNLESS_STARTED:
                 running = job.state is JobState.RUNNING
                 self._state.put_job(evolve(job, cancel_requested=running, reason=request.cancel_reason, updated_at=now))
                 self.delete(job.id, now)

@@ -163,8 +163,8 @@ class Owners(Generic[R, S]):
                 self.cancel(work, request.cancel_reason, now)
             case RequestKind.DELETE:
                 self.delete(work, now)
-            case RequestKind.SUBMIT | RequestKind.RETRY | RequestKind.PREEMPT:
-                pass  # finding it has taken it in; its jobs are retried and preempted, not it
+            case RequestKind.SUBMIT | RequestKind.RETRY | RequestKind.PREEMPT | RequestKind.CANCEL_UNLESS_STARTED:
+                pass  # finding it has taken it in; the others are asked of its jobs, not of it
             case RequestKind.REPRIORITIZE | RequestKind.CORDON | RequestKind.UNCORDON:
                 pass
             case _:

@@ -145,7 +145,7 @@ def _retried_by_hand(job: Job, at: float, event: JobRetried) -> Job:
         reason=event.reason,
         retry_at=None,
         queued_at=at,
-        started_at=None,
+        started_at=None if job.terminal else job.started_at,
         ended_at=None,
         cancel_requested=False,
         request=evolve(job.request, **changed),

@@ -9,7 +9,7 @@ from holdfast.domain.access.group import BELOW
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.record import Struct, evolve
-from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.requests import CANCELS, Request, RequestKind
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.naming import not_found
@@ -35,15 +35,19 @@ class JobBatches(Struct, frozen=True):
     backend: Backend
 
     @asks(Right.CANCEL, Subject.JOB)
-    def cancel(self, caller: Caller, where: JobFilter, reason: str = "") -> Sequence[Job]:
+    def cancel(
+        self, caller: Caller, where: JobFilter, reason: str = "", *, unless_started: bool = False
+    ) -> Sequence[Job]:
         """Ask for jobs to be cancelled, but those of job sets, which only end with their set; returns the jobs.
 
-        Those go first whose group is below those of others: what a job made ends before it.
+        Those go first whose group is below those of others: what a job made ends before it. With ``unless_started``
+        those are left alone that have started by the time the controller acts on it.
 
         Raises:
             Forbidden: One of them is not for the caller to cancel.
         """
-        return self._ask(RequestKind.CANCEL, Right.CANCEL, caller, where, reason)
+        kind = RequestKind.CANCEL_UNLESS_STARTED if unless_started else RequestKind.CANCEL
+        return self._ask(kind, Right.CANCEL, caller, where, reason)
 
     @asks(Right.CANCEL, Subject.JOB)
     def cancel_family(self, caller: Caller, job: Job, where: JobFilter, reason: str) -> Sequence[Job]:
@@ -130,8 +134,10 @@ class JobBatches(Struct, frozen=True):
         store, seeing = self.backend.store, self.backend.seeing(caller)
         where = evolve(seeing.listed(where), states=where.states or ACTIVE)
         meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
-        if kind is not RequestKind.CANCEL:
+        if kind not in CANCELS:
             return meant
+        if kind is RequestKind.CANCEL_UNLESS_STARTED:
+            meant = [job for job in meant if job.started_at is None]
         return sorted((job for job in meant if job.of_set is None), key=_depth, reverse=True)
 
     def _send(

@@ -15,6 +15,7 @@ from holdfast.domain.job import JOB_TERMINAL, Job, JobState
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.gang.conclude import retried as retried_by_hand
 from holdfast.errors import InvalidRequest, NotFound, Problem, UnreadableSpec
+from holdfast.ports.overview import StateOfJob
 from holdfast.ports.store import JobFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.admission.dependencies import about_to_be_retried
@@ -89,8 +90,8 @@ class JobOperations(Steers[Job], frozen=True):
         return self.backend.seeing(caller).latest(jobs, self.backend.store.latest_of([job.id for job in jobs]))
 
     @asks(Right.WATCH, Subject.JOB)
-    def states(self, caller: Caller, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """Return the states of jobs by id; unknown ones are left out.
+    def states(self, caller: Caller, ids: Sequence[str]) -> Mapping[str, StateOfJob]:
+        """Return the states of jobs by id; unknown ones are left out, and one about to be retried is queued again.
 
         Raises:
             InvalidRequest: There are too many.
@@ -98,14 +99,16 @@ class JobOperations(Steers[Job], frozen=True):
         if len(ids) > MOST_STATES:
             msg = "too many ids"
             raise InvalidRequest(msg, problems=[Problem("ids", f"has {len(ids)}; at most {MOST_STATES}")])
-        states = self.backend.store.job_states(ids)
-        retried = about_to_be_retried(self.backend.store) if JOB_TERMINAL.intersection(states.values()) else frozenset()
-        found = {key: JobState.QUEUED if key in retried else state for key, state in states.items()}
+        found = dict(self.backend.store.job_states(ids))
+        if any(one.state in JOB_TERMINAL for one in found.values()):
+            for key in about_to_be_retried(self.backend.store).intersection(found):
+                has_started = found[key].has_started and found[key].state not in JOB_TERMINAL
+                found[key] = StateOfJob(JobState.QUEUED, has_started)
         seen = self.backend.seeing(caller).known()
         if seen is None:
             return found
         known = {job.id for job in self.backend.store.jobs(JobFilter(ids=frozenset(found), seen=seen))}
-        return {key: state for key, state in found.items() if key in known}
+        return {key: one for key, one in found.items() if key in known}
 
     @asks(Right.WATCH, Subject.JOB)
     def load(self, caller: Caller) -> Mapping[tuple[str, JobState], int]:

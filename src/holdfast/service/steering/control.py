@@ -17,7 +17,7 @@ from holdfast.compiled.codec import dump_spec
 from holdfast.domain.audit import Act
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import Internal, Unavailable, VersionConflict
-from holdfast.ports.requests import Request, RequestKind
+from holdfast.ports.requests import CANCELS, Request, RequestKind
 from holdfast.service.refusals import audited
 from holdfast.service.turns import in_order
 
@@ -59,6 +59,11 @@ class Steering(ABC, Generic[W]):
         Raises:
             Conflict: Its state does not allow it.
         """
+
+    def request_kind(self, act: Act, what: Mapping[str, Any]) -> RequestKind:
+        """Return what the controller is asked for; ``what`` is as in ``allow``."""
+        del what
+        return _KINDS.get(act) or RequestKind(act.value)
 
     def accepted(self, row: W, request: Request) -> W:
         """Return what is answered once something is asked of it."""
@@ -149,7 +154,7 @@ class Control(Struct, Generic[W], frozen=True):
         if payload is None:
             return row
         version = getattr(row, "version", None)
-        kind = _KINDS.get(act) or RequestKind(act.value)
+        kind = self.rules.request_kind(act, what)
         return self.rules.accepted(row, self.send(kind, (row.id,), reason, by=by, payload=payload, version=version))
 
     def send(
@@ -169,7 +174,7 @@ class Control(Struct, Generic[W], frozen=True):
             self.store.append(request, by=by, version=version)
         except Unavailable:
             # The very work that fills the disk must be possible to cancel.
-            if kind is not RequestKind.CANCEL or not self.make_room():
+            if kind not in CANCELS or not self.make_room():
                 raise
             self.store.append(request, by=by, version=version)
         return request

@@ -44,11 +44,20 @@ class JobSteering(Steering[Job]):
         """Say whether one may be."""
         return _ALLOWED[act](control, row, **what)
 
+    def request_kind(self, act: Act, what: Mapping[str, Any]) -> RequestKind:
+        """Return what the controller is asked for: whether a job has started, it alone knows."""
+        if act is Act.CANCEL and what.get("unless_started"):
+            return RequestKind.CANCEL_UNLESS_STARTED
+        return super().request_kind(act, what)
+
 
 JOBS = JobSteering()
 
 
-def _cancel(control: Control[Job], job: Job) -> str | None:
+def _cancel(control: Control[Job], job: Job, *, unless_started: bool = False) -> str | None:
+    if unless_started and job.started_at is not None:
+        msg = f"job {job.name!r} ({job.id}) has started: it is not cancelled"
+        raise Conflict(msg, hint=f"cancel it all the same: holdfast cancel {job.id}")
     if job.state is JobState.CANCELLED or job.cancel_requested:
         return None
     if not _is_stray(control.store, job):

@@ -17,6 +17,7 @@ from holdfast.domain.job import JOB_TERMINAL, JobState
 from holdfast.domain.lifecycle import EntityKind
 from holdfast.domain.workloads.base import Owner, Quarantined, Workload
 from holdfast.ports.names import ListedName, NamedJob
+from holdfast.ports.overview import StateOfJob
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Listed
 from holdfast.ports.workloads import EVERY, AskedOf, Unreadable, leave_out
@@ -149,13 +150,13 @@ class SqlQueryStore(StorePart):
         read = codec.Reader()
         return Listed([left_of_job(read, row) for row in rows], known)
 
-    def job_states(self, job_ids: Sequence[str]) -> Mapping[str, JobState]:
-        query = select(tables.jobs.c.id, tables.jobs.c.state)
-        found: dict[str, JobState] = {}
+    def job_states(self, job_ids: Sequence[str]) -> Mapping[str, StateOfJob]:
+        jobs, found = tables.jobs.c, dict[str, StateOfJob]()
+        query = select(jobs.id, jobs.state, jobs.started_at.is_not(None))
         with self._database.reading() as connection:
             for ids in chunks([*map(storable, job_ids)]):
-                rows = connection.execute(query.where(tables.jobs.c.id.in_(ids)))
-                found.update((job_id, state_left(state)) for job_id, state in rows)
+                rows = connection.execute(query.where(jobs.id.in_(ids)))
+                found.update((job_id, StateOfJob(state_left(state), bool(started))) for job_id, state, started in rows)
         return found
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:

@@ -37,6 +37,8 @@ from holdfast.wire.jobs import (
     AskedJobs,
     AttemptPage,
     AttemptView,
+    CancelledJobs,
+    CancelRequest,
     HistoryPage,
     JobPage,
     JobStates,
@@ -151,8 +153,9 @@ def _in_full(
 @_JOBS.add("POST", "/jobs/states", JobStates, 413, summary="Read the states of many jobs")
 def job_states(backend: Backend, by: Caller, query: StatesQuery) -> JobStates:
     """Read states by id; unknown ids are left out."""
-    states = JobOperations(backend).states(by, query.ids)
-    return JobStates(states={job_id: str(state) for job_id, state in states.items()})
+    found = JobOperations(backend).states(by, query.ids)
+    states = {job_id: str(one.state) for job_id, one in found.items()}
+    return JobStates(states=states, started=[job_id for job_id, one in found.items() if one.has_started])
 
 
 @_JOBS.add("GET", "/jobs/{ref}", JobView, 404, summary="Read a job")
@@ -239,9 +242,14 @@ def _text(reason: Reason | None) -> str:
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/cancel", JobSummary, 404, 409, 413, summary="Cancel a job", status=202)
-def cancel(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
-    """Ask for a job to be cancelled; its runs are stopped, and it is never retried."""
-    return job_summary(JobOperations(backend).ask(by, Act.CANCEL, ref, _text(reason)))
+def cancel(backend: Backend, by: Caller, ref: Ref, asked: CancelRequest | None = None) -> JobSummary:
+    """Ask for a job to be cancelled; its runs are stopped, and it is never retried.
+
+    With `unless_started` it is left alone once an attempt has begun, also while it waits for the next one. What came of
+    it is seen soon after: it is `Cancelled`, or `started_at` is set.
+    """
+    what = {"unless_started": asked is not None and asked.unless_started}
+    return job_summary(JobOperations(backend).ask(by, Act.CANCEL, ref, _text(asked), what=what))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/hold", JobSummary, 404, 409, 413, summary="Hold a waiting job", status=202)
@@ -287,10 +295,15 @@ def reprioritize(backend: Backend, by: Caller, ref: Ref, asked: NewPriority) -> 
 
 
 @_CONTROL.add("POST", "/jobs/cancel", AskedJobs, 413, 422, summary="Cancel many jobs", status=202)
-def cancel_many(backend: Backend, by: Caller, asked: ManyJobs) -> AskedJobs:
-    """Ask for jobs with these ids to be cancelled: all, or none; those of job sets end with their set alone."""
+def cancel_many(backend: Backend, by: Caller, asked: CancelledJobs) -> AskedJobs:
+    """Ask for jobs with these ids to be cancelled: all, or none; those of job sets end with their set alone.
+
+    With `unless_started` those are left alone of which an attempt has begun when this is acted on; `/jobs/states` says
+    which these are.
+    """
     where = JobOperations(backend).meant(by, JobQuery(ids=asked.ids))
-    return AskedJobs(ids=[job.id for job in JobBatches(backend).cancel(by, where, asked.reason)])
+    found = JobBatches(backend).cancel(by, where, asked.reason, unless_started=asked.unless_started)
+    return AskedJobs(ids=[job.id for job in found])
 
 
 @_CONTROL.add("POST", "/jobs/preempt", AskedJobs, 413, 422, summary="Preempt many jobs", status=202)

@@ -283,12 +283,12 @@ def retried_when_ready(
 def retried(job: Job, reason: str, now: float) -> Job:
     """Have a job that has ended or waits make another attempt, which counts against no limit.
 
-    Of one that has ended it is as if no node had been tried; one that waits only waits no longer.
+    Of one that has ended it is as if it had never started and no node had been tried; one that waits only waits no
+    longer.
     """
     if job.terminal:
-        job = evolve(job, avoid_nodes=(), tried=())
-    job = queued(job, now)
-    return evolve(job, reason=reason or "retried by hand", started_at=None, ended_at=None, cancel_requested=False)
+        job = evolve(job, avoid_nodes=(), tried=(), started_at=None, ended_at=None, cancel_requested=False)
+    return evolve(queued(job, now), reason=reason or "retried by hand")
 
 
 def queued(job: Job, now: float) -> Job:

@@ -56,6 +56,8 @@ class Intervention(StrEnum):
     """What a user or an operator requests for a job."""
 
     CANCEL = "cancel"
+    CANCEL_UNLESS_STARTED = "cancel-unless-started"
+    """Dropped once an attempt has begun, also while the job waits for the next one."""
     HOLD = "hold"
     RELEASE = "release"
     RETRY = "retry"
@@ -272,7 +274,9 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Intervention, now: fl
     """Do what a user asks, where it applies."""
     orders: tuple[StopAttempt, ...] = ()
     match asked:
-        case Intervention.CANCEL:
+        case Intervention.CANCEL_UNLESS_STARTED if job.started_at is not None:
+            pass
+        case Intervention.CANCEL | Intervention.CANCEL_UNLESS_STARTED:
             if seen.attempt is None:
                 ended = _closed(job, seen.waiting, CANCEL_JOB, seen.reason, now)
                 return Result(state=cancelled_while_pending(job, seen.reason, now), decisions=ended)
