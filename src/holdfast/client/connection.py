@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -80,45 +79,22 @@ class Connection(Protocol):
         """Ask a server that is ``known`` again for ``patience_s``, for what may be asked twice, and say so."""
         del say  # without a server nobody is silent
 
-    def get(
-        self,
-        path: str,
-        answer: type[M],
-        params: Mapping[str, Any] | None = None,
-        *,
-        otherwise: Mapping[str, str | None] = MappingProxyType({}),
-    ) -> M:
+    def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
         """Read something.
 
         Args:
             path: The address, its places filled in.
             answer: What is expected.
             params: Of the query.
-            otherwise: By parameter what to ask of an older server that refuses it; ``None`` leaves it out.
         """
-        while True:
-            try:
-                return self.call(answer, "GET", path, params=params)
-            except InvalidRequest as error:
-                less = _less(error, params or {}, otherwise)
-                if less is None:
-                    raise
-                params = less
+        return self.call(answer, "GET", path, params=params)
 
-    def pages(
-        self,
-        path: str,
-        answer: type[M],
-        where: Mapping[str, Any],
-        limit: int | None = None,
-        *,
-        otherwise: Mapping[str, str | None] = MappingProxyType({}),
-    ) -> Iterator[M]:
+    def pages(self, path: str, answer: type[M], where: Mapping[str, Any], limit: int | None = None) -> Iterator[M]:
         """Read a list page by page; without a limit, all of it. See ``get``."""
         left, cursor = limit, None
         while left is None or left > 0:
             size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            page: Any = self.get(path, answer, {**where, "limit": size, "cursor": cursor}, otherwise=otherwise)
+            page: Any = self.get(path, answer, {**where, "limit": size, "cursor": cursor})
             yield page
             left, cursor = (None if left is None else left - len(page.items)), page.next_cursor
             if cursor is None:
@@ -297,16 +273,6 @@ class ServerConnection(Connection):
     def _unreachable(self, error: Exception) -> Unavailable:
         why = str(error) or type(error).__name__
         return Unavailable(f"Holdfast cannot be reached at {self.address}: {why}", hint="start it with: holdfast up")
-
-
-def _less(
-    error: InvalidRequest, params: Mapping[str, Any], otherwise: Mapping[str, str | None]
-) -> dict[str, Any] | None:
-    """Return a query without what was refused, if all of that can be done without."""
-    refused = {problem.path.removeprefix("query.") for problem in error.problems}
-    if refused and all(name in otherwise and params.get(name) != otherwise[name] for name in refused):
-        return {**params, **{name: otherwise[name] for name in refused}}
-    return None
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:

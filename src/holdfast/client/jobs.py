@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from holdfast.client.connection import Connection
 
 MOST_STATES = 10_000
-_OF_OLDER = MappingProxyType({"tasks": None, "fields": "full"})
-"""What a server is asked that has no arrays, and so no tasks to leave out, or only knows all of a job or the least."""
 
 
 def _job_path(reference: str, rest: str = "") -> str:
@@ -152,7 +149,7 @@ class JobCalls:
                 yield job
 
     def _pages(self, filters: Mapping[str, Any], limit: int | None) -> Iterator[JobSummary]:
-        for page in self._connection.pages(f"{API}/jobs", JobPage, filters, limit, otherwise=_OF_OLDER):
+        for page in self._connection.pages(f"{API}/jobs", JobPage, filters, limit):
             yield from page.items
 
     def states(self, job_ids: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
 
 from holdfast.client.connection import new_key
-from holdfast.errors import NotFound
 from holdfast.wire.base import API
 from holdfast.wire.workloads import WorkloadPage, WorkloadView, WorkloadWhy
 
@@ -46,17 +45,13 @@ def listed(
 ) -> Iterator[Any]:
     """List workloads by name; ``unreadable`` is called with each that the list leaves out, because it is damaged."""
     labels = label_params(wanted.get("labels"))
-    where = {"state": list(wanted.get("states", ())) or None, "label": labels}
+    where: dict[str, Any] = {"state": list(wanted.get("states", ())) or None, "label": labels}
+    where |= {"user": wanted.get("user"), "group": wanted.get("group")}
     page: Any
-    try:
-        for page in connection.pages(
-            path, answer, {**where, "user": wanted.get("user"), "group": wanted.get("group")}, limit
-        ):
-            for one in page.unreadable:
-                unreadable(one)
-            yield from page.items
-    except NotFound:  # the address itself: of an older server, which can have none
-        return
+    for page in connection.pages(path, answer, where, limit):
+        for one in page.unreadable:
+            unreadable(one)
+        yield from page.items
 
 
 class WorkloadCalls:

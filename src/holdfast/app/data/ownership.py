@@ -35,7 +35,7 @@ class Identity(Struct, frozen=True):
     word: str
     """No other directory has it, except copies."""
     path: str = ""
-    """Where it was when an owner last looked; an earlier version wrote the word alone."""
+    """Where it was when an owner last looked."""
     device: int = 0
     inode: int = 0
 
@@ -46,13 +46,11 @@ class Identity(Struct, frozen=True):
 
     def is_same_place(self, other: Identity) -> bool:
         """Whether both are one directory, which may have been renamed, or put back where it was."""
-        return self.path in {"", other.path} or (self.device, self.inode) == (other.device, other.inode)
+        return self.path == other.path or (self.device, self.inode) == (other.device, other.inode)
 
 
 def _read_identity(text: str) -> Identity | None:
     """Read what ``identity`` holds."""
-    if not text.startswith("{"):
-        return Identity(text.strip()) if text.strip() else None
     with suppress(ValueError, TypeError):
         return Identity(**json.loads(text))
     return None

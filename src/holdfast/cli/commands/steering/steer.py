@@ -16,7 +16,7 @@ from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
 from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
 from holdfast.domain.terms.kinds import ARRAY, JOB
-from holdfast.errors import Conflict, Forbidden, HoldfastError, InvalidRequest, NotFound
+from holdfast.errors import Conflict, Forbidden, HoldfastError, NotFound
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -209,8 +209,8 @@ def ask_together(
 ) -> tuple[list[Selected], list[Selected]]:
     """Ask something of all jobs that were chosen by one request; returns what is to be asked alone, and what was asked.
 
-    Alone are arrays, jobs of sets, jobs that a person named, and all where the server takes no request for many or the
-    caller may not do it to one of them: each is refused with its own words then, and the others are not.
+    Alone are arrays, jobs of sets, jobs that a person named, and all where the caller may not do it to one of them:
+    then only that one is refused, with its own words.
     """
     many = [one for one in found if one.is_chosen and not one.of_set]
     if len(many) <= 1:
@@ -219,7 +219,7 @@ def ask_together(
     for start in range(0, len(many), _AT_ONCE):
         try:
             done |= {*ask([one.id for one in many[start : start + _AT_ONCE]])}
-        except (Forbidden, InvalidRequest):  # an older server knows no such call
+        except Forbidden:
             break
     return [one for one in found if one.id not in done], [one for one in many if one.id in done]
 
