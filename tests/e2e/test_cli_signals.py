@@ -20,7 +20,7 @@ from tests.e2e.server import HOLDFAST
 from tests.e2e.test_cli_shell import PATIENCE_S, Shell, served
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["served"]
 
@@ -72,6 +72,14 @@ class SlowAnswers:
         if submits.is_set():
             self.answered.set()
             self.given.wait(PATIENCE_S)
+
+
+@pytest.fixture(autouse=True)
+def _hangups() -> Iterator[None]:
+    """Have commands begin with SIGHUP as it usually is, also where these tests run under ``nohup``."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])

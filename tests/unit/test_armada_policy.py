@@ -186,7 +186,7 @@ def test_a_typo_in_a_file_names_the_field_and_its_line() -> None:
 
 def test_a_file_of_another_kind_is_refused() -> None:
     with pytest.raises(InvalidManifest, match="kind must be RetryPolicy"):
-        read_manifests("apiVersion: armadaproject.io/v1beta1\nkind: Queue\nname: q1\n")
+        read_manifests("apiVersion: armadaproject.io/v1beta1\nkind: Executor\nname: e1\n")
 
 
 @pytest.mark.parametrize(("index", "name"), [(0, "armada-j1-0"), (1, "armada-j1-0-1")])
