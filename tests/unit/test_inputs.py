@@ -103,7 +103,9 @@ def test_links_and_special_files_are_refused(kind: int) -> None:
     assert (problem.path, "is a link or a special file" in problem.message) == ("z['x']", True)
 
 
-@pytest.mark.parametrize("names", [["a", "a"], ["a", "a/b"], ["a/b", "a"], ["a/b", "a/b/c"], ["a", "a/"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "names", [["a", "a"], ["a", "a/b"], ["a/b", "a"], ["a/b", "a/b/c"], ["a", "a/"], ["a", "a/b/"]], ids=" ".join
+)
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_what_is_there_twice_or_both_a_file_and_a_folder_is_refused(names: list[str]) -> None:
     problems = archive_problems(archive([(name, b"x" if not name.endswith("/") else b"") for name in names]), "z")
