@@ -290,7 +290,7 @@ def test_each_way_of_not_starting_has_its_reason(
         (b"#!/no/such/python -u\nx", "the interpreter '/no/such/python' that {} names in its #! line does not exist"),
         (b"#! \t./gone\n", "the interpreter './gone' that {} names in its #! line does not exist"),
         (b"#!/no/such/\xff\n", "the interpreter '/no/such/\\\\xff' that {} names in its #! line does not exist"),
-        (b"#!/bin/sh\r\necho\r\n", "its lines end as on Windows; convert it: sed -i 's/\\r$//' ./script"),
+        (b"#!/bin/sh\r\necho\r\n", "its lines end as on Windows; convert it: sed -i 's/\\r$//' {}"),
         (b"#!/etc/passwd\n", "the interpreter '/etc/passwd' that {} names in its #! line cannot be executed"),
         (b"#!./second\n", "the interpreter '/no/such' that './second' names in its #! line does not exist"),
         (b"echo hello\n", "it does not begin with a #! line, such as #!/bin/sh"),

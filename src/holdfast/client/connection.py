@@ -306,16 +306,17 @@ def _not_utf_8(value: object, path: str = "") -> Iterator[str]:
     if isinstance(value, Mapping):
         for name, part in value.items():
             where = f"{path}.{name}" if path else str(name)
-            yield from () if _is_utf_8(str(name)) else (where,)
+            yield from () if is_utf_8(str(name)) else (where,)
             yield from _not_utf_8(part, where)
     elif isinstance(value, list | tuple):
         for place, part in enumerate(value):
             yield from _not_utf_8(part, f"{path}[{place}]")
-    elif isinstance(value, str) and not _is_utf_8(value):
+    elif isinstance(value, str) and not is_utf_8(value):
         yield path
 
 
-def _is_utf_8(text: str) -> bool:
+def is_utf_8(text: str) -> bool:
+    """Whether it can be sent: an argument, a variable or a path may hold any bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -223,7 +223,7 @@ class JobCalls:
         Raises:
             Conflict: It has ended, or started and is to be left alone then.
         """
-        body = _cancellation(reason, unless_started=unless_started)
+        body = {"reason": reason, "unless_started": unless_started}
         path = _job_path(reference, "/cancel")
         return self._connection.call(JobSummary, "POST", path, repeatable=True, json=body)
 
@@ -256,7 +256,7 @@ class JobCalls:
         With ``unless_started`` those are left alone of which an attempt has begun when the server acts on it;
         ``job_states`` says which these are.
         """
-        body = {"ids": list(ids), **_cancellation(reason, unless_started=unless_started)}
+        body = {"ids": list(ids), "reason": reason, "unless_started": unless_started}
         return list(self._connection.call(AskedJobs, "POST", f"{API}/jobs/cancel", repeatable=True, json=body).ids)
 
     def preempt_many(self, ids: Sequence[str], *, reason: str = "") -> list[str]:
@@ -301,11 +301,6 @@ def _filters(wanted: JobsWanted) -> dict[str, Any]:
         "user": wanted.get("user"),
         "group": wanted.get("group"),
     }
-
-
-def _cancellation(reason: str, *, unless_started: bool) -> dict[str, Any]:
-    """Say how to cancel; the condition only where there is one, which not every server knows."""
-    return {"reason": reason, **({"unless_started": True} if unless_started else {})}
 
 
 def _lenient(*, lenient: bool) -> dict[str, str]:

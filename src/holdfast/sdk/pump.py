@@ -208,10 +208,10 @@ class Pump:
     def _submit(self, futures: Sequence[JobFuture[Any]]) -> None:
         """Submit all in one request; sent again after a lost answer it has the same key, so that none comes twice."""
         manifests = [future.manifest for future in futures]
-        found = self._client.api.submit_bulk(manifests, atomic=False, key=self._key).items
+        items = self._client.api.submit_bulk(manifests, atomic=False, key=self._key).items
         accepted: dict[str, JobFuture[Any]] = {}
         refused: list[tuple[JobFuture[Any], Exception]] = []
-        for future, item in zip(futures, found, strict=True):
+        for future, item in zip(futures, items, strict=True):
             if item.id is None:
                 refused.append((future, of_details(item.error) if item.error else Internal()))
                 continue
@@ -226,8 +226,8 @@ class Pump:
 
     def _ask_to_cancel(self) -> bool:
         """Ask for all jobs that are to be cancelled, at once; returns whether there are any."""
-        asked = [*self._to_cancel]
-        ids = [future.job().id for future in asked if not future.over]
+        futures = [*self._to_cancel]
+        ids = [future.job().id for future in futures if not future.over]
         reason = "its executor was aborted" if self._aborted else "its future was cancelled"
         try:
             for start in range(0, len(ids), MOST_STATES):
@@ -237,10 +237,10 @@ class Pump:
             raise
         except HoldfastError as error:
             _log.warning("calls cannot be cancelled: %s", error)
-            for future in asked:
+            for future in futures:
                 future.to_cancel = False
         with self._changed:
-            del self._to_cancel[: len(asked)]
+            del self._to_cancel[: len(futures)]
         self._tell()
         return bool(ids)
 
@@ -248,11 +248,11 @@ class Pump:
         """Have futures begin, and complete those of jobs that have ended; returns whether there were any."""
         if not self._waiting:
             return False
-        found = self._client.api.job_states(list(self._waiting))
-        started, ended = {*found.started}, dict[str, str]()
+        answer = self._client.api.job_states(list(self._waiting))
+        started, ended = {*answer.started}, dict[str, str]()
         self._undecided = False
         for job_id, future in [*self._waiting.items()]:
-            state = found.states.get(job_id, GONE)
+            state = answer.states.get(job_id, GONE)
             if job_id in started or state == "Running":
                 future.begin()
             elif future.to_cancel and not (state == "Cancelled" and future.withdraw()):

@@ -160,33 +160,33 @@ class _JobSetReader:
 
     def _read_acts(self) -> dict[str, list[OperatorActed]]:
         """Read what was asked of each job until now; what is asked later is told as it comes."""
-        caller, after, found = self._asked.caller, 0, dict[str, list[OperatorActed]]()
+        caller, after, acts = self._asked.caller, 0, dict[str, list[OperatorActed]]()
         where = self._log.filter(caller, queue=self._queue, group=self._group, types=[_ACTED])
         while True:
             part = self._log.part(caller, where, after=after, limit=LARGEST_PART)
             for stored in part.events:
                 acted = stored.event
                 if stored.job_id is not None and isinstance(acted, OperatorActed) and acted.action in REQUESTED:
-                    found.setdefault(stored.job_id, []).append(acted)
+                    acts.setdefault(stored.job_id, []).append(acted)
             if not part.full:
-                return found
+                return acts
             after = part.next_after
 
 
 def _remembered(job: Job, latest: Latest | None, acts: Sequence[OperatorActed]) -> Remembered:
     """Return what the events of a job have told by now."""
-    found = Remembered(namespace=str(armada.written_of(job.spec).get("namespace") or NAMESPACE))
+    remembered = Remembered(namespace=str(armada.written_of(job.spec).get("namespace") or NAMESPACE))
     attempt = None if latest is None else latest.attempt
     for run in () if latest is None else latest.runs[-1:]:
-        found = evolve(found, executor=run.executor, node=run.node, run=run.uid.removeprefix(job.id))
+        remembered = evolve(remembered, executor=run.executor, node=run.node, run=run.uid.removeprefix(job.id))
     for record in attempt_ended(attempt) if attempt is not None and attempt.ending is not None else ():
         if isinstance(record.event, AttemptEnded):
-            found = evolve(found, ended=record.event)
+            remembered = evolve(remembered, ended=record.event)
         elif isinstance(record.event, FailureDecided):
-            found = evolve(found, decided=record.event)
+            remembered = evolve(remembered, decided=record.event)
     for acted in acts:
-        found = found.after(acted)
-    return found
+        remembered = remembered.after(acted)
+    return remembered
 
 
 def fill_job(message: submit.Job, job: Job, group: str) -> None:

@@ -77,11 +77,11 @@ class Remembered(Struct, frozen=True):
     reason: str = ""
     reprioritized_by: str = ""
 
-    def after(self, asked: OperatorActed) -> Remembered:
+    def after(self, act: OperatorActed) -> Remembered:
         """Return it with who asked for the job's end, its place or another priority, and why."""
-        if asked.action == Act.REPRIORITIZE:
-            return evolve(self, reprioritized_by=asked.actor)
-        return evolve(self, requestor=asked.actor, reason=asked.detail)
+        if act.action == Act.REPRIORITIZE:
+            return evolve(self, reprioritized_by=act.actor)
+        return evolve(self, requestor=act.actor, reason=act.detail)
 
     def preempted(self, attempt: int) -> bool:
         """Whether the place of an attempt was taken."""
@@ -108,8 +108,8 @@ class Translator(Struct, gc=True):
 
     def keep(self, job_id: str, remembered: Remembered) -> Remembered:
         """Remember something of a job; many jobs have the same, and what follows the same jobs shares their ids."""
-        found = self.known[intern(job_id)] = _shared(remembered)
-        return found
+        self.known[intern(job_id)] = shared = _shared(remembered)
+        return shared
 
     def messages(self, stored: StoredEvent) -> Iterator[Message]:
         """Return what an event is to Armada's users; often nothing."""
@@ -179,10 +179,8 @@ class Translator(Struct, gc=True):
                 assert_never(happened)
 
     def _of(self, job_id: str) -> Remembered:
-        found = self.known.get(job_id)
-        if found is None:
-            found = self.keep(job_id, self.recall(job_id))
-        return found
+        remembered = self.known.get(job_id)
+        return self.keep(job_id, self.recall(job_id)) if remembered is None else remembered
 
     def _note(self, stored: StoredEvent, of: Remembered, **changes: Any) -> Remembered:  # noqa: ANN401 - of its fields
         return self.keep(stored.job_id or "", evolve(of, **changes))

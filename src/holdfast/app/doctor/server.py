@@ -58,18 +58,18 @@ def server(settings: Settings) -> Finding:
 def catalogue(settings: Settings) -> Finding:
     """Look whether policies, categories, queues and settings name what does not exist, or are dubious otherwise."""
     try:
-        found = whereabouts.find(settings)
-        if found is None:
+        place = whereabouts.find(settings)
+        if place is None:
             return ok("is looked at while a server runs")
-        with Client(found.url, found.token) as client:
+        with Client(place.url, place.token) as client:
             warnings = list(_catalogue_warnings(client))
     except HoldfastError as error:
         return warn(f"cannot be looked at: {error.message}", "see what is said of the server")
     if not warnings:
         return ok("nothing names what does not exist")
     more = len(warnings) - _MOST_WARNINGS
-    told = [*warnings[:_MOST_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
-    return warn("; ".join(told), "correct the manifest, then holdfast apply -f FILE")
+    lines = [*warnings[:_MOST_WARNINGS], *([f"and {more} more"] if more > 0 else [])]
+    return warn("; ".join(lines), "correct the manifest, then holdfast apply -f FILE")
 
 
 def _catalogue_warnings(client: Client) -> Iterator[str]:

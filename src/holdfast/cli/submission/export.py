@@ -32,25 +32,27 @@ def exported(chosen: str | None, cli: Cli, flags: Flags) -> dict[str, str]:
         cli: Has the caller's environment.
         flags: Told of a name that is not set.
     """
-    found = {name: value for name, value in cli.environ.items() if not name.startswith(_OURS)}
+    from holdfast.client.connection import is_utf_8
+
+    variables = {name: value for name, value in cli.environ.items() if not name.startswith(_OURS)}
     if chosen == NONE:
         return {}
     if chosen == ALL:
-        chosen_here = {name: value for name, value in found.items() if name not in _OF_THE_SHELL}
+        selected = {name: value for name, value in variables.items() if name not in _OF_THE_SHELL}
     else:
         patterns = USUAL if chosen is None else flags.names([chosen])
         for pattern in patterns:
-            if chosen is not None and "*" not in pattern and pattern not in found:
+            if chosen is not None and "*" not in pattern and pattern not in variables:
                 hint = f"{ALL}, {NONE}, or names and patterns separated by commas, such as PATH,CUDA_*"
                 flags.wrong("--export", f"{pattern!r} is not set here", hint=hint)
-            elif chosen is not None and not _is_utf_8(found.get(pattern, "")):
+            elif chosen is not None and not is_utf_8(variables.get(pattern, "")):
                 flags.wrong("--export", f"the value of {pattern!r} is not UTF-8 text")
-        chosen_here = {
-            name: value for name, value in found.items() if any(fnmatchcase(name, each) for each in patterns)
+        selected = {
+            name: value for name, value in variables.items() if any(fnmatchcase(name, each) for each in patterns)
         }
-    exported = {name: value for name, value in chosen_here.items() if _is_utf_8(name + value)}
-    if len(exported) < len(chosen_here):
-        left_out = ", ".join(sorted(chosen_here.keys() - exported.keys()))
+    exported = {name: value for name, value in selected.items() if is_utf_8(name + value)}
+    if len(exported) < len(selected):
+        left_out = ", ".join(sorted(selected.keys() - exported.keys()))
         cli.say(f"warning: these variables are not UTF-8 text and are not exported: {left_out}")
     return exported
 
@@ -91,12 +93,3 @@ def _carrying(manifest: Manifest, env: Mapping[str, str], cwd: str) -> Manifest:
 def _has_a_folder(spec: Mapping[str, object]) -> bool:
     """Whether its runs are in a folder that it names, or need the one that each has of its own."""
     return spec.get("workingDir") is not None or bool(spec.get("inputs")) or spec.get("keepWorkDirectory") is False
-
-
-def _is_utf_8(text: str) -> bool:
-    """Whether it can be sent: a variable may hold any bytes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

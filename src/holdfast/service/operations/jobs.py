@@ -99,16 +99,16 @@ class JobOperations(Steers[Job], frozen=True):
         if len(ids) > MOST_STATES:
             msg = "too many ids"
             raise InvalidRequest(msg, problems=[Problem("ids", f"has {len(ids)}; at most {MOST_STATES}")])
-        found = dict(self.backend.store.job_states(ids))
-        if any(one.state in JOB_TERMINAL for one in found.values()):
-            for key in about_to_be_retried(self.backend.store).intersection(found):
-                has_started = found[key].has_started and found[key].state not in JOB_TERMINAL
-                found[key] = StateOfJob(JobState.QUEUED, has_started)
+        states = dict(self.backend.store.job_states(ids))
+        if any(job.state in JOB_TERMINAL for job in states.values()):
+            for key in about_to_be_retried(self.backend.store).intersection(states):
+                has_started = states[key].has_started and states[key].state not in JOB_TERMINAL
+                states[key] = StateOfJob(JobState.QUEUED, has_started)
         seen = self.backend.seeing(caller).known()
         if seen is None:
-            return found
-        known = {job.id for job in self.backend.store.jobs(JobFilter(ids=frozenset(found), seen=seen))}
-        return {key: one for key, one in found.items() if key in known}
+            return states
+        visible = {job.id for job in self.backend.store.jobs(JobFilter(ids=frozenset(states), seen=seen))}
+        return {key: state for key, state in states.items() if key in visible}
 
     @asks(Right.WATCH, Subject.JOB)
     def load(self, caller: Caller) -> Mapping[tuple[str, JobState], int]:

@@ -151,13 +151,13 @@ class SqlQueryStore(StorePart):
         return Listed([left_of_job(read, row) for row in rows], known)
 
     def job_states(self, job_ids: Sequence[str]) -> Mapping[str, StateOfJob]:
-        jobs, found = tables.jobs.c, dict[str, StateOfJob]()
+        jobs, states = tables.jobs.c, dict[str, StateOfJob]()
         query = select(jobs.id, jobs.state, jobs.started_at.is_not(None))
         with self._database.reading() as connection:
             for ids in chunks([*map(storable, job_ids)]):
                 rows = connection.execute(query.where(jobs.id.in_(ids)))
-                found.update((job_id, StateOfJob(state_left(state), bool(started))) for job_id, state, started in rows)
-        return found
+                states.update((job_id, StateOfJob(state_left(state), bool(started))) for job_id, state, started in rows)
+        return states
 
     def count_by_state(self, owner: str | None = None) -> Mapping[str, int]:
         query = select(tables.jobs.c.state, func.count()).group_by(tables.jobs.c.state)

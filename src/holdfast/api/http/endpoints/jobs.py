@@ -153,9 +153,11 @@ def _in_full(
 @_JOBS.add("POST", "/jobs/states", JobStates, 413, summary="Read the states of many jobs")
 def job_states(backend: Backend, by: Caller, query: StatesQuery) -> JobStates:
     """Read states by id; unknown ids are left out."""
-    found = JobOperations(backend).states(by, query.ids)
-    states = {job_id: str(one.state) for job_id, one in found.items()}
-    return JobStates(states=states, started=[job_id for job_id, one in found.items() if one.has_started])
+    states = JobOperations(backend).states(by, query.ids)
+    return JobStates(
+        states={job_id: str(job.state) for job_id, job in states.items()},
+        started=[job_id for job_id, job in states.items() if job.has_started],
+    )
 
 
 @_JOBS.add("GET", "/jobs/{ref}", JobView, 404, summary="Read a job")
@@ -302,8 +304,8 @@ def cancel_many(backend: Backend, by: Caller, asked: CancelledJobs) -> AskedJobs
     which these are.
     """
     where = JobOperations(backend).meant(by, JobQuery(ids=asked.ids))
-    found = JobBatches(backend).cancel(by, where, asked.reason, unless_started=asked.unless_started)
-    return AskedJobs(ids=[job.id for job in found])
+    jobs = JobBatches(backend).cancel(by, where, asked.reason, unless_started=asked.unless_started)
+    return AskedJobs(ids=[job.id for job in jobs])
 
 
 @_CONTROL.add("POST", "/jobs/preempt", AskedJobs, 413, 422, summary="Preempt many jobs", status=202)

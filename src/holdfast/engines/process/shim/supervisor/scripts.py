@@ -25,16 +25,16 @@ def trouble(number: int, path: str, directory: str) -> str:
         return _unknown_form(_head(Path(directory, path)))
     if number not in {errno.ENOENT, errno.EACCES}:
         return ""
-    script, there = path, Path(directory, path)
+    script, file = path, Path(directory, path)
     for _ in range(_DEEPEST):
-        head = _head(there) if _can_be_executed(there) else b""
+        head = _head(file) if _can_be_executed(file) else b""
         if head.startswith(_ELF) and number == errno.ENOENT:
             return f"{_shown(script)} is there, but not the loader that it was built for"
         interpreter = _interpreter(head)
         if not interpreter:
             break
-        there = Path(directory, interpreter)
-        if not _can_be_executed(there):
+        file = Path(directory, interpreter)
+        if not _can_be_executed(file):
             return _no_interpreter(script, interpreter, is_there=number == errno.EACCES)
         script = interpreter
     return ""
@@ -47,7 +47,7 @@ def _can_be_executed(path: Path) -> bool:
 def _no_interpreter(script: str, interpreter: str, *, is_there: bool) -> str:
     named = f"the interpreter {_shown(interpreter)} that {_shown(script)} names in its #! line"
     if interpreter.endswith("\r"):
-        return f"{named} does not exist: its lines end as on Windows; convert it: sed -i 's/\\r$//' {script}"
+        return f"{named} does not exist: its lines end as on Windows; convert it: sed -i 's/\\r$//' {_shown(script)}"
     return f"{named} {'cannot be executed' if is_there else 'does not exist'}"
 
 
