@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 HEAD = "0045"
 """The newest step in ``versions``, or where they begin."""
-BASE = "0038"
+BASE = "0045"
 """Where the steps begin: a database of this schema opens as it is."""
-LAST_BEFORE = "021e3af42ce65c084d1706e6b8b88798757e581b"
+LAST_BEFORE = "cbbfa3fa9c7ec7b7d8f8843c56b4c47d000902f0"
 """The commit of Holdfast that brings older ones to ``BASE``."""
 _MOST_TRIES = 6
 """How often a database that another process is upgrading is tried; each waits for as long as any writer does."""

@@ -59,6 +59,26 @@ CREATE TABLE public.discards (
     place text NOT NULL COLLATE pg_catalog."C",
     job_id text NOT NULL COLLATE pg_catalog."C"
 );
+CREATE TABLE public.endpoints (
+    seq bigint NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    system text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    address text NOT NULL,
+    job_id text NOT NULL COLLATE pg_catalog."C",
+    job_name text NOT NULL,
+    attempt integer NOT NULL,
+    rank integer NOT NULL,
+    metadata text NOT NULL,
+    until double precision
+);
+CREATE SEQUENCE public.endpoints_seq_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+ALTER SEQUENCE public.endpoints_seq_seq OWNED BY public.endpoints.seq;
 CREATE TABLE public.events (
     seq bigint NOT NULL,
     job_id text COLLATE pg_catalog."C",
@@ -155,6 +175,9 @@ CREATE TABLE public.jobs (
     submitter_uid bigint,
     group_name text COLLATE pg_catalog."C",
     kind text DEFAULT 'gang'::text NOT NULL,
+    avoid_nodes text,
+    tried text,
+    parent text COLLATE pg_catalog."C",
     CONSTRAINT ck_jobs_counts CHECK (((attempt >= 0) AND (retries >= 0))),
     CONSTRAINT ck_jobs_gang CHECK ((gang >= 1))
 );
@@ -170,7 +193,14 @@ CREATE TABLE public.leadership (
     epoch bigint NOT NULL,
     owner text NOT NULL,
     expires_at double precision NOT NULL,
+    as_submitters boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_leadership_one_row CHECK ((id = 1))
+);
+CREATE TABLE public.names (
+    name text NOT NULL COLLATE pg_catalog."C",
+    job_id text NOT NULL COLLATE pg_catalog."C",
+    digest bytea NOT NULL,
+    taken_at double precision NOT NULL
 );
 CREATE TABLE public.nodes (
     executor text NOT NULL COLLATE pg_catalog."C",
@@ -284,6 +314,8 @@ CREATE TABLE public.runs (
     named text,
     devices text,
     interrupted text,
+    token_digest text,
+    ports text,
     CONSTRAINT ck_runs_place CHECK (((attempt >= 1) AND (dispatch >= 0) AND (rank >= 0)))
 );
 CREATE TABLE public.set_log (
@@ -332,13 +364,14 @@ CREATE TABLE public.workloads (
     CONSTRAINT ck_workloads_generation CHECK ((generation >= 1))
 );
 ALTER TABLE ONLY public.audit ALTER COLUMN seq SET DEFAULT nextval('public.audit_seq_seq'::regclass);
+ALTER TABLE ONLY public.endpoints ALTER COLUMN seq SET DEFAULT nextval('public.endpoints_seq_seq'::regclass);
 ALTER TABLE ONLY public.events ALTER COLUMN seq SET DEFAULT nextval('public.events_seq_seq'::regclass);
 ALTER TABLE ONLY public.intake ALTER COLUMN seq SET DEFAULT nextval('public.intake_seq_seq'::regclass);
 ALTER TABLE ONLY public.jobs ALTER COLUMN seq SET DEFAULT nextval('public.jobs_seq_seq'::regclass);
 ALTER TABLE ONLY public.notifications ALTER COLUMN seq SET DEFAULT nextval('public.notifications_seq_seq'::regclass);
 ALTER TABLE ONLY public.requests ALTER COLUMN id SET DEFAULT nextval('public.requests_id_seq'::regclass);
 ALTER TABLE ONLY public.set_log ALTER COLUMN seq SET DEFAULT nextval('public.set_log_seq_seq'::regclass);
-INSERT INTO public.alembic_version VALUES ('0038');
+INSERT INTO public.alembic_version VALUES ('0045');
 INSERT INTO public.api_tokens VALUES ('ci', '{"version":1,"spec":{"created_at":1795675726.5114794,"created_by":"root","digest":"2de3dec218da75f0d6558f1629a1aafd26f4dd32bd785bf46286a4e64086421c","id":"6ac2ee2ddf2a","name":"ci","role":"admin","scopes":[{"kind":"job","rights":["submit"]}],"uid":0,"user":"root"}}');
 INSERT INTO public.attempts VALUES ('01m8b9spt1bkwhtnqfyrpxenej', 1, 'TERMINATED', 1795675708.33652, 0, 1, 1795675708.225666, 1795675708.3268645, 1795675708.3271513, 1000, 0, 0, 'Succeeded', NULL, NULL, NULL, '', NULL);
 INSERT INTO public.attempts VALUES ('01m8b9sqqh9kxe5g0xpbg50e29', 1, 'ERROR', 1795675709.199636, 0, 1, 1795675709.1698256, 1795675709.1965826, 1795675709.1967127, 1000, 0, 0, 'Failed', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":3,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.00013017654418945312,"failed_at":1795675709.1967127}', '{"action":"Retry","code":"retry","reason":"matched rule: Retry","policy":"infra","rule":"exit-3-c1f5d0f8","rule_index":0,"policy_revision":1,"counter":"infra/exit-3-c1f5d0f8","delay_s":1.0,"limits":[{"name":"globalMaxRetries","used":0,"limit":null},{"name":"infra/exit-3-c1f5d0f8","used":0,"limit":3}]}', 1795675710.1967127, '', NULL);
@@ -554,42 +587,42 @@ INSERT INTO public.job_labels VALUES ('01m8b9t35zy58h8j155re6nr9s', 'jobset.sigs
 INSERT INTO public.job_labels VALUES ('01m8b9t35ztzcbka01zjn5jxth', 'jobset.sigs.k8s.io/replicatedjob-name', 'w');
 INSERT INTO public.job_labels VALUES ('01m8b9t35zy58h8j155re6nr9s', 'jobset.sigs.k8s.io/replicatedjob-name', 'w');
 INSERT INTO public.job_labels VALUES ('01m8b9sqqh9kxe5g0xpbg50e29', 'team', 'nlp');
-INSERT INTO public.jobs VALUES (1, '01m8b9spt1bkwhtnqfyrpxenej', 'good', 'default', 0, 1795675708.225666, '\x662264831b1d494b9c1777108db728dd516bbe4a9021fd5b', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675708.225666, NULL, 1795675708.33652, 1795675708.2399714, 1795675708.3271513, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang');
-INSERT INTO public.jobs VALUES (2, '01m8b9sqqh9kxe5g0xpbg50e29', 'bad', 'default', 0, 1795675709.1698256, '\x724608f5a2ba7880f7b440e9b15a9557ed8ccfc7fda01748', 1, 1000, 0, 0, 'Failed', 'exit code 3; 3 of 3 retries are used (infra/exit-3-c1f5d0f8)', 4, 1795675716.244094, NULL, 1795675716.2593849, 1795675709.178742, 1795675716.2543306, '{"infra/exit-3-c1f5d0f8":3}', 3, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, 'flows/7', 'gang');
-INSERT INTO public.jobs VALUES (3, '01m8b9t04153wzj044p748hp23-sweep-0', 'sweep-0', 'gpu', 0, 1795675717.7986085, '\x5922ca2fc0fe4a3aac063cf2fe5022abe1d8107534e395ff', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675717.7986085, NULL, 1795675717.8885517, 1795675717.8573928, 1795675717.8879766, '{}', 0, NULL, false, '01m8b9t04153wzj044p748hp23', '', 0, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang');
-INSERT INTO public.jobs VALUES (4, '01m8b9t04153wzj044p748hp23-sweep-1', 'sweep-1', 'gpu', 0, 1795675717.7986085, '\x7ffd4aef171a936502bd2de0be74831c883a438dbb291f69', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675717.7986085, NULL, 1795675717.920005, 1795675717.8573928, 1795675717.9188461, '{}', 0, NULL, false, '01m8b9t04153wzj044p748hp23', '', 1, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang');
-INSERT INTO public.jobs VALUES (5, '01m8b9t04153wzj044p748hp23-sweep-2', 'sweep-2', 'gpu', 0, 1795675717.7986085, '\x9d7142c7bba261594585ba24c54464c1a66583806f038667', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675717.7986085, NULL, 1795675717.8958838, 1795675717.8885517, 1795675717.8955238, '{}', 0, NULL, false, '01m8b9t04153wzj044p748hp23', '', 2, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang');
-INSERT INTO public.jobs VALUES (6, '01m8b9t1j2t4y7z155je8vajw5', 'pair', 'gpu', 0, 1795675719.2346616, '\x48e715881d00576571a26d1f0d9e013b2e344a5ee00961d6', 2, 1000, 0, 0, 'Succeeded', '', 1, 1795675719.2346616, NULL, 1795675719.3004262, 1795675719.242331, 1795675719.2910686, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang');
-INSERT INTO public.jobs VALUES (7, '01m8b9t35ztzcbka01zjn5jxth', 'train-w-0', 'default', 0, 1795675720.8954077, '\x457158cf6dae0fe01b4359a881d9b58a08070afc1178ccda', 1, 1000, 0, 0, 'Failed', 'BackoffLimitExceeded: Job has reached the specified backoff limit', 2, 1795675721.038188, NULL, 1795675721.082489, 1795675720.9379146, 1795675721.082489, '{}', 0, NULL, false, '01m8b9t35z3yza7b5fg4pnma73', 'w', 0, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'kubejob');
-INSERT INTO public.jobs VALUES (8, '01m8b9t35zy58h8j155re6nr9s', 'train-w-1', 'default', 0, 1795675720.8954077, '\x457158cf6dae0fe01b4359a881d9b58a08070afc1178ccda', 1, 1000, 0, 0, 'Failed', 'BackoffLimitExceeded: Job has reached the specified backoff limit', 2, 1795675720.9904919, NULL, 1795675721.082489, 1795675720.9379146, 1795675721.082489, '{}', 0, NULL, false, '01m8b9t35z3yza7b5fg4pnma73', 'w', 1, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'kubejob');
-INSERT INTO public.jobs VALUES (9, '01m8b9t38n795j15nk23ceh499', 'pods', 'default', 0, 1795675720.9817016, '\x2772d757cce8d371345abce227e4b6e1bb4c54c291434c5a', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675720.9817016, NULL, 1795675721.120423, 1795675721.082489, 1795675721.120423, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'kubejob');
-INSERT INTO public.jobs VALUES (10, '01m8b9t4ky24w5pxhpcb1tgm9x', 'long', 'default', 0, 1795675722.3663669, '\xd532ddb49776bc4e5d50da48938c9ec367ff48768404028b', 1, 1000, 0, 0, 'Running', '', 1, 1795675722.3663669, NULL, 1795675722.3926215, 1795675722.3926215, NULL, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang');
-INSERT INTO public.jobs VALUES (11, '01m8b9t5qk8jb2vyn8s1bgwtm9', 'after', 'default', 0, 1795675723.5073042, '\xe6c9e3e93d567d6bf8ec3b2e6e70e48cf9b6bd521b93a034', 1, 1000, 0, 0, 'Waiting', 'waits for job long to succeed', 0, 1795675723.5073042, NULL, 1795675723.5073042, NULL, NULL, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang');
-INSERT INTO public.jobs VALUES (12, '01m8b9t6qx5qsxe26jnn06d764', 'held', 'default', 0, 1795675724.541863, '\x2979f1bb957108472285acb41e4ef7347967113d3b814ce6', 1, 1000, 0, 0, 'Held', 'held by a user', 0, 1795675724.541863, NULL, 1795675725.440757, NULL, NULL, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang');
-INSERT INTO public.leadership VALUES (1, 1, 'the holdfast on vm, data directory /srv/holdfast/data (46bc3415), process 14701-6541c4d7', 1795675736.0430956);
+INSERT INTO public.jobs VALUES (1, '01m8b9spt1bkwhtnqfyrpxenej', 'good', 'default', 0, 1795675708.225666, '\x662264831b1d494b9c1777108db728dd516bbe4a9021fd5b', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675708.225666, NULL, 1795675708.33652, 1795675708.2399714, 1795675708.3271513, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (2, '01m8b9sqqh9kxe5g0xpbg50e29', 'bad', 'default', 0, 1795675709.1698256, '\x724608f5a2ba7880f7b440e9b15a9557ed8ccfc7fda01748', 1, 1000, 0, 0, 'Failed', 'exit code 3; 3 of 3 retries are used (infra/exit-3-c1f5d0f8)', 4, 1795675716.244094, NULL, 1795675716.2593849, 1795675709.178742, 1795675716.2543306, '{"infra/exit-3-c1f5d0f8":3}', 3, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, 'flows/7', 'gang', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (3, '01m8b9t04153wzj044p748hp23-sweep-0', 'sweep-0', 'gpu', 0, 1795675717.7986085, '\x5922ca2fc0fe4a3aac063cf2fe5022abe1d8107534e395ff', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675717.7986085, NULL, 1795675717.8885517, 1795675717.8573928, 1795675717.8879766, '{}', 0, NULL, false, '01m8b9t04153wzj044p748hp23', '', 0, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (4, '01m8b9t04153wzj044p748hp23-sweep-1', 'sweep-1', 'gpu', 0, 1795675717.7986085, '\x7ffd4aef171a936502bd2de0be74831c883a438dbb291f69', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675717.7986085, NULL, 1795675717.920005, 1795675717.8573928, 1795675717.9188461, '{}', 0, NULL, false, '01m8b9t04153wzj044p748hp23', '', 1, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (5, '01m8b9t04153wzj044p748hp23-sweep-2', 'sweep-2', 'gpu', 0, 1795675717.7986085, '\x9d7142c7bba261594585ba24c54464c1a66583806f038667', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675717.7986085, NULL, 1795675717.8958838, 1795675717.8885517, 1795675717.8955238, '{}', 0, NULL, false, '01m8b9t04153wzj044p748hp23', '', 2, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (6, '01m8b9t1j2t4y7z155je8vajw5', 'pair', 'gpu', 0, 1795675719.2346616, '\x48e715881d00576571a26d1f0d9e013b2e344a5ee00961d6', 2, 1000, 0, 0, 'Succeeded', '', 1, 1795675719.2346616, NULL, 1795675719.3004262, 1795675719.242331, 1795675719.2910686, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (7, '01m8b9t35ztzcbka01zjn5jxth', 'train-w-0', 'default', 0, 1795675720.8954077, '\x457158cf6dae0fe01b4359a881d9b58a08070afc1178ccda', 1, 1000, 0, 0, 'Failed', 'BackoffLimitExceeded: Job has reached the specified backoff limit', 2, 1795675721.038188, NULL, 1795675721.082489, 1795675720.9379146, 1795675721.082489, '{}', 0, NULL, false, '01m8b9t35z3yza7b5fg4pnma73', 'w', 0, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'kubejob', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (8, '01m8b9t35zy58h8j155re6nr9s', 'train-w-1', 'default', 0, 1795675720.8954077, '\x457158cf6dae0fe01b4359a881d9b58a08070afc1178ccda', 1, 1000, 0, 0, 'Failed', 'BackoffLimitExceeded: Job has reached the specified backoff limit', 2, 1795675720.9904919, NULL, 1795675721.082489, 1795675720.9379146, 1795675721.082489, '{}', 0, NULL, false, '01m8b9t35z3yza7b5fg4pnma73', 'w', 1, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'kubejob', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (9, '01m8b9t38n795j15nk23ceh499', 'pods', 'default', 0, 1795675720.9817016, '\x2772d757cce8d371345abce227e4b6e1bb4c54c291434c5a', 1, 1000, 0, 0, 'Succeeded', '', 1, 1795675720.9817016, NULL, 1795675721.120423, 1795675721.082489, 1795675721.120423, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'kubejob', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (10, '01m8b9t4ky24w5pxhpcb1tgm9x', 'long', 'default', 0, 1795675722.3663669, '\xd532ddb49776bc4e5d50da48938c9ec367ff48768404028b', 1, 1000, 0, 0, 'Running', '', 1, 1795675722.3663669, NULL, 1795675722.3926215, 1795675722.3926215, NULL, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (11, '01m8b9t5qk8jb2vyn8s1bgwtm9', 'after', 'default', 0, 1795675723.5073042, '\xe6c9e3e93d567d6bf8ec3b2e6e70e48cf9b6bd521b93a034', 1, 1000, 0, 0, 'Waiting', 'waits for job long to succeed', 0, 1795675723.5073042, NULL, 1795675723.5073042, NULL, NULL, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang', NULL, NULL, NULL);
+INSERT INTO public.jobs VALUES (12, '01m8b9t6qx5qsxe26jnn06d764', 'held', 'default', 0, 1795675724.541863, '\x2979f1bb957108472285acb41e4ef7347967113d3b814ce6', 1, 1000, 0, 0, 'Held', 'held by a user', 0, 1795675724.541863, NULL, 1795675725.440757, NULL, NULL, '{}', 0, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'root', 0, NULL, 'gang', NULL, NULL, NULL);
+INSERT INTO public.leadership VALUES (1, 1, 'the holdfast on vm, data directory /srv/holdfast/data (46bc3415), process 14701-6541c4d7', 1795675736.0430956, false);
 INSERT INTO public.nodes VALUES ('local', 'vm', 2000, 25276514304, 0, '{"kubernetes.io/hostname":"vm","holdfast.dev/memory":"cgroup-v1","holdfast.dev/pids":"cgroup-v1","holdfast.dev/containment":"cgroup-v1"}', 1795675735.4883564, 'process', '', NULL, '[]', NULL);
 INSERT INTO public.notifications VALUES (1, 'msg_079a224e80eba2b4ef06a2f4', 'pager', '01m8b9sqqh9kxe5g0xpbg50e29', 1795675716.2593849, '{"event":"job.failed","kind":"job","id":"01m8b9sqqh9kxe5g0xpbg50e29","name":"bad","at":1795675716.2593849,"state":"Failed","queue":"default","submitted_by":"root","reason":"exit code 3; 3 of 3 retries are used (infra/exit-3-c1f5d0f8)","cause":"kernel_nonzero_exit","failure":"exit code 3","exit_code":3,"attempts":4,"nodes":["vm"],"started_at":1795675709.178742,"submitted_at":1795675709.1698256,"complete":true}', 'Delivered', 1, 1795675716.2593849, 1795675716.2593849, 1795675716.3047044, '');
 INSERT INTO public.notifiers VALUES ('pager', '{"version":1,"spec":{"command":["/usr/bin/true"],"medium":"command","name":"pager"}}', 'root');
 INSERT INTO public.policies VALUES ('infra', 1, 'root');
 INSERT INTO public.policy_revisions VALUES ('infra', 1, '{"version":1,"spec":{"name":"infra","retry_limit":3,"rules":[{"action":"Retry","exit_codes":{"operator":"In","values":[3]},"name":"exit-3-c1f5d0f8"}]}}');
 INSERT INTO public.queues VALUES ('gpu', '{"version":1,"spec":{"name":"gpu","retry_policies":["infra"],"weight":2.0}}', 'root');
-INSERT INTO public.runs VALUES ('01m8b9spt1bkwhtnqfyrpxenej-1-0-1', '01m8b9spt1bkwhtnqfyrpxenej', 1, 1, 0, 'TERMINATED', 1795675708.33652, 'local', 'vm', 1000, 0, 0, 1795675708.3268645, 1795675708.3271513, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675708.3268645,"ended_at":1795675708.3271513,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-1-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 1, 1, 0, 'ERROR', 1795675709.199636, 'local', 'vm', 1000, 0, 0, 1795675709.1965826, 1795675709.1967127, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675709.1965826,"ended_at":1795675709.1967127,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-2-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 2, 1, 0, 'ERROR', 1795675710.216798, 'local', 'vm', 1000, 0, 0, 1795675710.2154353, 1795675710.2158844, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675710.2154353,"ended_at":1795675710.2158844,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-3-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 3, 1, 0, 'ERROR', 1795675712.2317524, 'local', 'vm', 1000, 0, 0, 1795675712.2297423, 1795675712.2298756, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675712.2297423,"ended_at":1795675712.2298756,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-4-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 4, 1, 0, 'ERROR', 1795675716.2593849, 'local', 'vm', 1000, 0, 0, 1795675716.2541876, 1795675716.2543306, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675716.2541876,"ended_at":1795675716.2543306,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t04153wzj044p748hp23-sweep-0-1-0-1', '01m8b9t04153wzj044p748hp23-sweep-0', 1, 1, 0, 'TERMINATED', 1795675717.8885517, 'local', 'vm', 1000, 0, 0, 1795675717.8869576, 1795675717.8879766, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675717.8869576,"ended_at":1795675717.8879766,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t04153wzj044p748hp23-sweep-1-1-0-1', '01m8b9t04153wzj044p748hp23-sweep-1', 1, 1, 0, 'TERMINATED', 1795675717.920005, 'local', 'vm', 1000, 0, 0, 1795675717.914394, 1795675717.9188461, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675717.914394,"ended_at":1795675717.9188461,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t04153wzj044p748hp23-sweep-2-1-0-1', '01m8b9t04153wzj044p748hp23-sweep-2', 1, 1, 0, 'TERMINATED', 1795675717.8958838, 'local', 'vm', 1000, 0, 0, 1795675717.8947496, 1795675717.8955238, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675717.8947496,"ended_at":1795675717.8955238,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t1j2t4y7z155je8vajw5-1-0-1', '01m8b9t1j2t4y7z155je8vajw5', 1, 1, 0, 'TERMINATED', 1795675719.3004262, 'local', 'vm', 1000, 0, 0, 1795675719.2908795, 1795675719.2910686, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675719.2908795,"ended_at":1795675719.2910686,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t1j2t4y7z155je8vajw5-1-1-1', '01m8b9t1j2t4y7z155je8vajw5', 1, 1, 1, 'TERMINATED', 1795675719.2872803, 'local', 'vm', 1000, 0, 0, 1795675719.2835822, 1795675719.2837336, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675719.2835822,"ended_at":1795675719.2837336,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t35ztzcbka01zjn5jxth-1-0-1', '01m8b9t35ztzcbka01zjn5jxth', 1, 1, 0, 'ERROR', 1795675721.038188, 'local', 'vm', 1000, 0, 0, 1795675720.9880745, 1795675720.9900143, '{"containers":[{"exit_code":1,"reason":"Error"}],"conditions":[],"started_at":1795675720.9880745,"ended_at":1795675720.9900143,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t35zy58h8j155re6nr9s-1-0-1', '01m8b9t35zy58h8j155re6nr9s', 1, 1, 0, 'ERROR', 1795675720.9904919, 'local', 'vm', 1000, 0, 0, 1795675720.9881191, 1795675720.9891794, '{"containers":[{"exit_code":1,"reason":"Error"}],"conditions":[],"started_at":1795675720.9881191,"ended_at":1795675720.9891794,"node":"vm","executor":"local"}', '', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":1,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.0010602474212646484,"failed_at":1795675720.9891794}', '{"action":"Fail","code":"fail_policy_limit","reason":"Job has reached the specified backoff limit","delay_s":0.0,"limits":[{"name":"backoffLimit","used":0,"limit":0}]}', 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t35zy58h8j155re6nr9s-2-0-1', '01m8b9t35zy58h8j155re6nr9s', 2, 1, 0, 'ERROR', 1795675721.082489, 'local', 'vm', 1000, 0, 0, 1795675721.0467904, 1795675721.0473123, '{"containers":[{"exit_code":1,"reason":"Error"}],"conditions":[],"started_at":1795675721.0467904,"ended_at":1795675721.0473123,"node":"vm","executor":"local"}', '', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":1,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.0005218982696533203,"failed_at":1795675721.0473123}', '{"action":"Fail","code":"fail_policy_limit","reason":"Job has reached the specified backoff limit","delay_s":0.0,"limits":[{"name":"backoffLimit","used":0,"limit":0}]}', 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t35ztzcbka01zjn5jxth-2-0-1', '01m8b9t35ztzcbka01zjn5jxth', 2, 1, 0, 'ERROR', 1795675721.082489, 'local', 'vm', 1000, 0, 0, 1795675721.0688252, 1795675721.0710285, '{"containers":[{"exit_code":1,"reason":"Error"}],"conditions":[],"started_at":1795675721.0688252,"ended_at":1795675721.0710285,"node":"vm","executor":"local"}', '', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":1,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.002203226089477539,"failed_at":1795675721.0710285}', '{"action":"Fail","code":"fail_policy_limit","reason":"Job has reached the specified backoff limit","delay_s":0.0,"limits":[{"name":"backoffLimit","used":0,"limit":0}]}', 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t38n795j15nk23ceh499-1-0-1', '01m8b9t38n795j15nk23ceh499', 1, 1, 0, 'TERMINATED', 1795675721.120423, 'local', 'vm', 1000, 0, 0, 1795675721.1104443, 1795675721.1122587, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675721.1104443,"ended_at":1795675721.1122587,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t38n795j15nk23ceh499-1-1-2', '01m8b9t38n795j15nk23ceh499', 1, 2, 1, 'TERMINATED', 1795675721.120423, 'local', 'vm', 1000, 0, 0, 1795675721.1115246, 1795675721.1116502, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675721.1115246,"ended_at":1795675721.1116502,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL);
-INSERT INTO public.runs VALUES ('01m8b9t4ky24w5pxhpcb1tgm9x-1-0-1', '01m8b9t4ky24w5pxhpcb1tgm9x', 1, 1, 0, 'RUNNING', 1795675722.4324465, 'local', 'vm', 1000, 0, 0, 1795675722.4112837, NULL, NULL, '', NULL, NULL, 1, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9spt1bkwhtnqfyrpxenej-1-0-1', '01m8b9spt1bkwhtnqfyrpxenej', 1, 1, 0, 'TERMINATED', 1795675708.33652, 'local', 'vm', 1000, 0, 0, 1795675708.3268645, 1795675708.3271513, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675708.3268645,"ended_at":1795675708.3271513,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-1-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 1, 1, 0, 'ERROR', 1795675709.199636, 'local', 'vm', 1000, 0, 0, 1795675709.1965826, 1795675709.1967127, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675709.1965826,"ended_at":1795675709.1967127,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-2-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 2, 1, 0, 'ERROR', 1795675710.216798, 'local', 'vm', 1000, 0, 0, 1795675710.2154353, 1795675710.2158844, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675710.2154353,"ended_at":1795675710.2158844,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-3-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 3, 1, 0, 'ERROR', 1795675712.2317524, 'local', 'vm', 1000, 0, 0, 1795675712.2297423, 1795675712.2298756, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675712.2297423,"ended_at":1795675712.2298756,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-4-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 4, 1, 0, 'ERROR', 1795675716.2593849, 'local', 'vm', 1000, 0, 0, 1795675716.2541876, 1795675716.2543306, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675716.2541876,"ended_at":1795675716.2543306,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t04153wzj044p748hp23-sweep-0-1-0-1', '01m8b9t04153wzj044p748hp23-sweep-0', 1, 1, 0, 'TERMINATED', 1795675717.8885517, 'local', 'vm', 1000, 0, 0, 1795675717.8869576, 1795675717.8879766, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675717.8869576,"ended_at":1795675717.8879766,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t04153wzj044p748hp23-sweep-1-1-0-1', '01m8b9t04153wzj044p748hp23-sweep-1', 1, 1, 0, 'TERMINATED', 1795675717.920005, 'local', 'vm', 1000, 0, 0, 1795675717.914394, 1795675717.9188461, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675717.914394,"ended_at":1795675717.9188461,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t04153wzj044p748hp23-sweep-2-1-0-1', '01m8b9t04153wzj044p748hp23-sweep-2', 1, 1, 0, 'TERMINATED', 1795675717.8958838, 'local', 'vm', 1000, 0, 0, 1795675717.8947496, 1795675717.8955238, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675717.8947496,"ended_at":1795675717.8955238,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t1j2t4y7z155je8vajw5-1-0-1', '01m8b9t1j2t4y7z155je8vajw5', 1, 1, 0, 'TERMINATED', 1795675719.3004262, 'local', 'vm', 1000, 0, 0, 1795675719.2908795, 1795675719.2910686, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675719.2908795,"ended_at":1795675719.2910686,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t1j2t4y7z155je8vajw5-1-1-1', '01m8b9t1j2t4y7z155je8vajw5', 1, 1, 1, 'TERMINATED', 1795675719.2872803, 'local', 'vm', 1000, 0, 0, 1795675719.2835822, 1795675719.2837336, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675719.2835822,"ended_at":1795675719.2837336,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t35ztzcbka01zjn5jxth-1-0-1', '01m8b9t35ztzcbka01zjn5jxth', 1, 1, 0, 'ERROR', 1795675721.038188, 'local', 'vm', 1000, 0, 0, 1795675720.9880745, 1795675720.9900143, '{"containers":[{"exit_code":1,"reason":"Error"}],"conditions":[],"started_at":1795675720.9880745,"ended_at":1795675720.9900143,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t35zy58h8j155re6nr9s-1-0-1', '01m8b9t35zy58h8j155re6nr9s', 1, 1, 0, 'ERROR', 1795675720.9904919, 'local', 'vm', 1000, 0, 0, 1795675720.9881191, 1795675720.9891794, '{"containers":[{"exit_code":1,"reason":"Error"}],"conditions":[],"started_at":1795675720.9881191,"ended_at":1795675720.9891794,"node":"vm","executor":"local"}', '', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":1,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.0010602474212646484,"failed_at":1795675720.9891794}', '{"action":"Fail","code":"fail_policy_limit","reason":"Job has reached the specified backoff limit","delay_s":0.0,"limits":[{"name":"backoffLimit","used":0,"limit":0}]}', 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t35zy58h8j155re6nr9s-2-0-1', '01m8b9t35zy58h8j155re6nr9s', 2, 1, 0, 'ERROR', 1795675721.082489, 'local', 'vm', 1000, 0, 0, 1795675721.0467904, 1795675721.0473123, '{"containers":[{"exit_code":1,"reason":"Error"}],"conditions":[],"started_at":1795675721.0467904,"ended_at":1795675721.0473123,"node":"vm","executor":"local"}', '', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":1,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.0005218982696533203,"failed_at":1795675721.0473123}', '{"action":"Fail","code":"fail_policy_limit","reason":"Job has reached the specified backoff limit","delay_s":0.0,"limits":[{"name":"backoffLimit","used":0,"limit":0}]}', 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t35ztzcbka01zjn5jxth-2-0-1', '01m8b9t35ztzcbka01zjn5jxth', 2, 1, 0, 'ERROR', 1795675721.082489, 'local', 'vm', 1000, 0, 0, 1795675721.0688252, 1795675721.0710285, '{"containers":[{"exit_code":1,"reason":"Error"}],"conditions":[],"started_at":1795675721.0688252,"ended_at":1795675721.0710285,"node":"vm","executor":"local"}', '', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":1,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.002203226089477539,"failed_at":1795675721.0710285}', '{"action":"Fail","code":"fail_policy_limit","reason":"Job has reached the specified backoff limit","delay_s":0.0,"limits":[{"name":"backoffLimit","used":0,"limit":0}]}', 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t38n795j15nk23ceh499-1-0-1', '01m8b9t38n795j15nk23ceh499', 1, 1, 0, 'TERMINATED', 1795675721.120423, 'local', 'vm', 1000, 0, 0, 1795675721.1104443, 1795675721.1122587, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675721.1104443,"ended_at":1795675721.1122587,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t38n795j15nk23ceh499-1-1-2', '01m8b9t38n795j15nk23ceh499', 1, 2, 1, 'TERMINATED', 1795675721.120423, 'local', 'vm', 1000, 0, 0, 1795675721.1115246, 1795675721.1116502, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675721.1115246,"ended_at":1795675721.1116502,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO public.runs VALUES ('01m8b9t4ky24w5pxhpcb1tgm9x-1-0-1', '01m8b9t4ky24w5pxhpcb1tgm9x', 1, 1, 0, 'RUNNING', 1795675722.4324465, 'local', 'vm', 1000, 0, 0, 1795675722.4112837, NULL, NULL, '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
 INSERT INTO public.set_log VALUES (1, '01m8b9t35z3yza7b5fg4pnma73', 1795675720.9904919, 'decision', '{"job":"train-w-1","attempt":[0,0],"action":"RestartJobSet","granted":true,"reason":"RestartJobSetFailurePolicyAction","message":"applying RestartJobSet failure policy action (first failed job: train-w-1)","limits":[{"name":"maxRestarts","used":0,"limit":1}],"delay_s":0.0}');
 INSERT INTO public.set_log VALUES (2, '01m8b9t35z3yza7b5fg4pnma73', 1795675720.9904919, 'event', '{"type":"Warning","reason":"RestartJobSetFailurePolicyAction","message":"applying RestartJobSet failure policy action (first failed job: train-w-1)"}');
 INSERT INTO public.set_log VALUES (3, '01m8b9t35z3yza7b5fg4pnma73', 1795675720.9904919, 'event', '{"type":"Warning","reason":"DefaultFailurePolicy","message":"applying RestartJobSet failure policy action (first failed job: train-w-1)"}');
@@ -614,6 +647,7 @@ INSERT INTO public.workloads VALUES ('01m8b9t35ztzcbka01zjn5jxth', 'kubejob', '0
 INSERT INTO public.workloads VALUES ('01m8b9t35zy58h8j155re6nr9s', 'kubejob', '01m8b9t35z3yza7b5fg4pnma73', NULL, 1, '', '', false, NULL, 1, 1795675720.8954077, 0, '{"version":1,"restart":1,"parallelism":1,"completions":1,"state":{"started_at":1795675720.9904919,"failed":1,"counted":["train-w-1-0-1"],"conditions":[{"type":"FailureTarget","status":true,"reason":"BackoffLimitExceeded","message":"Job has reached the specified backoff limit","since":1795675721.082489},{"type":"Failed","status":true,"reason":"BackoffLimitExceeded","message":"Job has reached the specified backoff limit","since":1795675721.082489}],"backoff":{"failures":1,"last_failure_at":1795675721.0473123},"finished_at":1795675721.082489}}', '', NULL, NULL, '');
 INSERT INTO public.workloads VALUES ('01m8b9t38n795j15nk23ceh499', 'kubejob', NULL, NULL, 1, '', '', false, NULL, 1, 1795675720.9817016, 0, '{"version":1,"state":{"started_at":1795675721.0234852,"succeeded":2,"counted":["pods-1-2","pods-0-1"],"conditions":[{"type":"SuccessCriteriaMet","status":true,"reason":"CompletionsReached","message":"Reached expected number of succeeded pods","since":1795675721.120423},{"type":"Complete","status":true,"reason":"CompletionsReached","message":"Reached expected number of succeeded pods","since":1795675721.120423}],"finished_at":1795675721.120423}}', '', NULL, NULL, '');
 SELECT pg_catalog.setval('public.audit_seq_seq', 15, true);
+SELECT pg_catalog.setval('public.endpoints_seq_seq', 1, false);
 SELECT pg_catalog.setval('public.events_seq_seq', 93, true);
 SELECT pg_catalog.setval('public.intake_seq_seq', 1, true);
 SELECT pg_catalog.setval('public.jobs_seq_seq', 12, true);
@@ -634,6 +668,8 @@ ALTER TABLE ONLY public.cordons
     ADD CONSTRAINT pk_cordons PRIMARY KEY (name);
 ALTER TABLE ONLY public.discards
     ADD CONSTRAINT pk_discards PRIMARY KEY (place, job_id);
+ALTER TABLE ONLY public.endpoints
+    ADD CONSTRAINT pk_endpoints PRIMARY KEY (seq);
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT pk_events PRIMARY KEY (seq);
 ALTER TABLE ONLY public.history
@@ -648,6 +684,8 @@ ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT pk_jobs PRIMARY KEY (seq);
 ALTER TABLE ONLY public.leadership
     ADD CONSTRAINT pk_leadership PRIMARY KEY (id);
+ALTER TABLE ONLY public.names
+    ADD CONSTRAINT pk_names PRIMARY KEY (name);
 ALTER TABLE ONLY public.nodes
     ADD CONSTRAINT pk_nodes PRIMARY KEY (executor, name);
 ALTER TABLE ONLY public.notifications
@@ -678,6 +716,8 @@ ALTER TABLE ONLY public.specs
     ADD CONSTRAINT pk_specs PRIMARY KEY (digest);
 ALTER TABLE ONLY public.workloads
     ADD CONSTRAINT pk_workloads PRIMARY KEY (id);
+ALTER TABLE ONLY public.endpoints
+    ADD CONSTRAINT uq_endpoints_id UNIQUE (id);
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT uq_events_job_id_job_seq UNIQUE (job_id, job_seq);
 ALTER TABLE ONLY public.jobs
@@ -687,6 +727,8 @@ ALTER TABLE ONLY public.notifications
 ALTER TABLE ONLY public.workloads
     ADD CONSTRAINT uq_workloads_kind_name UNIQUE (kind, name);
 CREATE INDEX ix_attempts_active ON public.attempts USING btree (job_id) WHERE ((status <> 'CANCELLED'::text) AND (status <> 'ERROR'::text) AND (status <> 'TERMINATED'::text));
+CREATE INDEX ix_endpoints_job_id ON public.endpoints USING btree (job_id);
+CREATE INDEX ix_endpoints_system_name ON public.endpoints USING btree (system, name);
 CREATE INDEX ix_events_group_name_seq ON public.events USING btree (group_name, seq) WHERE (group_name IS NOT NULL);
 CREATE INDEX ix_intake_queue_submitted_by ON public.intake USING btree (queue, submitted_by);
 CREATE INDEX ix_job_labels_key_value ON public.job_labels USING btree (key, value);
@@ -697,6 +739,7 @@ CREATE INDEX ix_jobs_spec ON public.jobs USING btree (spec);
 CREATE INDEX ix_jobs_state_seq ON public.jobs USING btree (state, seq);
 CREATE INDEX ix_jobs_submitted_by_seq ON public.jobs USING btree (submitted_by, seq);
 CREATE INDEX ix_jobs_waiting ON public.jobs USING btree (queue, submitted_by) WHERE ((state <> 'Cancelled'::text) AND (state <> 'Failed'::text) AND (state <> 'Running'::text) AND (state <> 'Succeeded'::text));
+CREATE INDEX ix_names_job_id ON public.names USING btree (job_id);
 CREATE INDEX ix_notifications_about ON public.notifications USING btree (about);
 CREATE INDEX ix_notifications_settled ON public.notifications USING btree (settled_at) WHERE (settled_at IS NOT NULL);
 CREATE INDEX ix_notifications_waiting ON public.notifications USING btree (next_at) WHERE (state = 'Waiting'::text);
@@ -707,12 +750,16 @@ CREATE INDEX ix_set_log_set_id_seq ON public.set_log USING btree (set_id, seq);
 CREATE INDEX ix_workloads_expiring ON public.workloads USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 ALTER TABLE ONLY public.attempts
     ADD CONSTRAINT fk_attempts_job_id FOREIGN KEY (job_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.endpoints
+    ADD CONSTRAINT fk_endpoints_job_id FOREIGN KEY (job_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT fk_events_job_id FOREIGN KEY (job_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.job_labels
     ADD CONSTRAINT fk_job_labels_job_id FOREIGN KEY (job_id) REFERENCES public.jobs(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.jobs
     ADD CONSTRAINT fk_jobs_spec FOREIGN KEY (spec) REFERENCES public.specs(digest);
+ALTER TABLE ONLY public.names
+    ADD CONSTRAINT fk_names_job_id FOREIGN KEY (job_id) REFERENCES public.jobs(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.policies
     ADD CONSTRAINT fk_policies_name_revision FOREIGN KEY (name, revision) REFERENCES public.policy_revisions(name, revision);
 ALTER TABLE ONLY public.reruns
