@@ -122,10 +122,10 @@ def test_every_metric_is_documented() -> None:
 @pytest.mark.parametrize(
     ("enum", "name"),
     [
-        (JobState, "lifecycle.md"),
-        (AttemptStatus, "lifecycle.md"),
-        (RunStatus, "lifecycle.md"),
-        (Outcome, "lifecycle.md"),
+        (JobState, "how-it-works.md"),
+        (AttemptStatus, "how-it-works.md"),
+        (RunStatus, "how-it-works.md"),
+        (Outcome, "how-it-works.md"),
         (FailureCondition, "classification.md"),
         (Cause, "classification.md"),
         (EndedBy, "classification.md"),
@@ -174,7 +174,7 @@ def test_every_word_of_the_vocabulary_says_what_it_means(enum: type[StrEnum]) ->
 
 
 def test_every_handler_promotion_and_transition_is_in_the_lifecycle_page() -> None:
-    text = page("lifecycle.md")
+    text = page("how-it-works.md")
     promotions = (*lifecycle.PROMOTIONS, *lifecycle.GANG_PROMOTIONS)
     names = [row.name for row in lifecycle.HANDLERS] + [row.name for row in promotions]
     names += [row.name for row in lifecycle.ATTEMPTS.requests] + [END_PODS.name, *(row.name for row in PODS.promotions)]
