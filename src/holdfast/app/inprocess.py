@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import logging
 import secrets
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from holdfast.api.http.endpoints.endpoint import Param, Reply, near
+from holdfast.api.http.endpoints.endpoint import Reply, near
 from holdfast.client.client import Client
 from holdfast.client.connection import Connection, written
 from holdfast.client.transport import HttpResponse
-from holdfast.domain.audit import Caller
 from holdfast.errors import HoldfastError, Internal, NotFound
 from holdfast.service.manifests.text import Format, Text
-from holdfast.service.operations.backend import Backend
 from holdfast.wire.problems import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from holdfast.api.http.endpoints.endpoint import Endpoint
+    from holdfast.api.http.endpoints.endpoint import Endpoint, Parameter
     from holdfast.domain.access import Principal
+    from holdfast.service.operations.backend import Backend
 
 _ID_BYTES = 8
 _ABSENT = object()
@@ -67,14 +66,14 @@ class _InProcess(Connection):
         if method != "GET":
             self._before_writing()
         endpoint, places = _found(method, path)
-        sent = {
+        parts = {
             "path": places,
             "query": request.get("params") or {},
             "header": request.get("headers") or {},
             "body": request.get("json"),
         }
         try:
-            found = endpoint.call(**self._arguments(endpoint, sent))
+            found = endpoint.call(**self._arguments(endpoint, parts))
         except HoldfastError:
             raise
         except Exception as error:
@@ -88,43 +87,31 @@ class _InProcess(Connection):
     def close(self) -> None:
         """Let go of nothing: the store is closed by whoever opened it."""
 
-    def _arguments(self, endpoint: Endpoint, sent: Mapping[str, Any]) -> dict[str, Any]:
-        hints = get_type_hints(endpoint.call, include_extras=True)
-        hints.pop("return")
+    def _arguments(self, endpoint: Endpoint, parts: Mapping[str, Any]) -> dict[str, Any]:
         wrong: list[Any] = []
-        values = {name: self._value(name, hint, sent, wrong) for name, hint in hints.items()}
+        values = {parameter.name: self._value(parameter, parts, wrong) for parameter in endpoint.parameters}
         if wrong:
             raise invalid(wrong)
         return {name: value for name, value in values.items() if value is not _ABSENT}
 
-    def _value(self, name: str, hint: Any, sent: Mapping[str, Any], wrong: list[Any]) -> object:  # noqa: ANN401 - a type
+    def _value(self, parameter: Parameter, parts: Mapping[str, Any], wrong: list[Any]) -> object:
         """Return the value of a parameter; what is wrong with it is added to ``wrong``."""
-        if hint is Backend:
+        source, key = parameter.source, parameter.key
+        if source == "backend":
             return self._backend
-        if hint is Caller:
+        if source == "caller":
             request_id = secrets.token_hex(_ID_BYTES)
             return self._backend.caller(self._principal, origin="in-process", request_id=request_id)
-        if hint is Text:
-            return Text.of(written(sent["body"]), Format.JSON)
-        asked = next((one for one in get_args(hint) if isinstance(one, Param)), None)
-        place, key = _place(name, hint, asked, sent["path"])
-        value = sent[place] if key is None else sent[place].get(key)
+        if source == "text":
+            return Text.of(written(parts["body"]), Format.JSON)
+        value, place = (parts[source], (source,)) if source == "body" else (parts[source].get(key), (source, key))
         if value is None:
             return _ABSENT
         try:
-            return TypeAdapter(Annotated[hint, Field(**asked.limits)] if asked else hint).validate_python(value)
+            return TypeAdapter(Annotated[parameter.type, Field(**parameter.limits)]).validate_python(value)
         except ValidationError as error:
-            wrong += [{**one, "loc": (place, *([key] if key else []), *one["loc"])} for one in error.errors()]
+            wrong += [{**problem, "loc": (*place, *problem["loc"])} for problem in error.errors()]
             return _ABSENT
-
-
-def _place(name: str, hint: Any, asked: Param | None, places: Mapping[str, str]) -> tuple[str, str | None]:  # noqa: ANN401 - a type
-    """Say in which part of a request a parameter is, and under which name."""
-    if asked is not None and asked.header:
-        return "header", asked.header
-    if any(hasattr(one, "model_validate") for one in (hint, *get_args(hint))):
-        return "body", None
-    return ("path" if name in places else "query"), name
 
 
 def _found(method: str, path: str) -> tuple[Endpoint, dict[str, str]]:

@@ -10,16 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from holdfast.domain.access.group import BELOW, LONGEST
+from holdfast.domain.audit import Caller
 from holdfast.domain.terms.kinds import KINDS
+from holdfast.service.manifests.text import Text
+from holdfast.service.operations.backend import Backend
 from holdfast.wire.base import API
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from holdfast.domain.audit import Caller
     from holdfast.wire.base import Response
     from holdfast.wire.catalogue import CategoryView, PolicyView, QueueView
     from holdfast.wire.notifications import NotifierView
@@ -80,6 +82,18 @@ class Param:
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
+class Parameter(NamedTuple):
+    """One parameter of an endpoint, for whoever calls it."""
+
+    name: str
+    source: Literal["backend", "caller", "text", "body", "path", "query", "header"]
+    """Who answers, who calls, the body as it is written, or a part of the request."""
+    key: str
+    """What it is called in that part."""
+    type: Any
+    limits: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Takes:
     """The text an endpoint is sent: a manifest, or with ``many`` several."""
@@ -115,6 +129,27 @@ class Endpoint:
     created: tuple[type[Response], str] | None = None
     """What it answers with 201 at times, and when."""
     takes: Takes | None = None
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """What the function takes, and from where."""
+        hints = get_type_hints(self.call, include_extras=True)
+        hints.pop("return", None)
+        return [self._parameter(name, hint) for name, hint in hints.items()]
+
+    def _parameter(self, name: str, hint: Any) -> Parameter:  # noqa: ANN401 - a type
+        param = next((part for part in get_args(hint) if isinstance(part, Param)), Param())
+        plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+        if plain in _OF_TYPE:
+            return Parameter(name, _OF_TYPE[plain], name, plain, {})
+        if any(hasattr(part, "model_validate") for part in (plain, *get_args(plain))):
+            return Parameter(name, "body", name, plain, {})
+        if param.header:
+            return Parameter(name, "header", param.header, plain, param.limits)
+        return Parameter(name, "path" if f"{{{name}}}" in self.path else "query", name, plain, param.limits)
+
+
+_OF_TYPE: dict[Any, Literal["backend", "caller", "text"]] = {Backend: "backend", Caller: "caller", Text: "text"}
 
 
 class Endpoints(list[Endpoint]):

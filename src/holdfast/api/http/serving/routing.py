@@ -5,15 +5,14 @@ The framework checks parameters and describes them in the OpenAPI document, as t
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, FastAPI, Header, Path, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from holdfast.api.http.endpoints import events
-from holdfast.api.http.endpoints.endpoint import Endpoint, Param, Reply, groups
+from holdfast.api.http.endpoints.endpoint import Endpoint, Parameter, Reply, groups
 from holdfast.api.http.serving.gates import PEER, PRINCIPAL
 from holdfast.api.http.serving.memory import require_memory
 from holdfast.api.http.serving.streams import EventStream
@@ -81,45 +80,32 @@ def _add(router: APIRouter, endpoint: Endpoint) -> None:
 
 def _served(endpoint: Endpoint) -> Callable[..., Response]:
     """Make the function the framework calls: with the parameters of the endpoint, as the framework knows them."""
-    given = tuple((name, _FOUND[hint]) for name, hint in _hints(endpoint).items() if hint in _FOUND)
+    # These are found in the thread that serves; as dependencies each would take a thread of its own.
+    from_request = [(one.name, _FROM_REQUEST[one.source]) for one in endpoint.parameters if one.source in _FROM_REQUEST]
 
     def serve(request: Request, **values: Any) -> Response:  # noqa: ANN401 - of each parameter's own type
-        found = {name: find(request) for name, find in given}
-        return _written(endpoint, endpoint.call(**values, **found))
+        return _written(endpoint, endpoint.call(**values, **{name: read(request) for name, read in from_request}))
 
     serve.__signature__ = _signature(endpoint)  # type: ignore[attr-defined]  # the framework reads it
     return serve
 
 
-def _hints(endpoint: Endpoint) -> dict[str, Any]:
-    return get_type_hints(endpoint.call, include_extras=True)
-
-
 def _signature(endpoint: Endpoint) -> inspect.Signature:
-    hints = _hints(endpoint)
+    declared = inspect.signature(endpoint.call).parameters
     parameters = [
-        one.replace(
-            kind=inspect.Parameter.KEYWORD_ONLY, annotation=_parameter(endpoint, name, hints[name], one.default)
-        )
-        for name, one in inspect.signature(endpoint.call).parameters.items()
-        if hints[name] not in _FOUND
+        declared[parameter.name].replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_annotation(parameter))
+        for parameter in endpoint.parameters
+        if parameter.source not in _FROM_REQUEST
     ]
     return inspect.Signature([_REQUEST, *parameters])
 
 
-def _parameter(endpoint: Endpoint, name: str, hint: Any, default: object) -> Any:  # noqa: ANN401 - types
-    if hint is Text:
-        return Annotated[hint, Depends(_read_text)]
-    asked = next((one for one in get_args(hint) if isinstance(one, Param)), Param())
-    inner = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    if f"{{{name}}}" in endpoint.path:
-        return Annotated[inner, Path(**asked.limits)]
-    if any(isinstance(one, type) and issubclass(one, BaseModel) for one in (inner, *get_args(inner))):
-        return Annotated[inner, Body()]
-    if asked.header:
-        return Annotated[inner, Header(alias=asked.header.lower(), **asked.limits)]
-    del default
-    return Annotated[inner, Query(**asked.limits)]
+def _annotation(parameter: Parameter) -> Any:  # noqa: ANN401 - a type
+    """Say where a parameter comes from as the framework is told."""
+    if parameter.source == "text":
+        return Annotated[parameter.type, Depends(_read_text)]
+    alias = {"alias": parameter.key.lower()} if parameter.source == "header" else {}
+    return Annotated[parameter.type, _PARTS[parameter.source](**parameter.limits, **alias)]
 
 
 def _backend(request: Request) -> Backend:
@@ -142,8 +128,8 @@ async def _read_text(request: Request) -> Text:
 
 
 _REQUEST = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY, annotation=Request)
-_FOUND: Mapping[Any, Callable[[Request], Any]] = {Backend: _backend, Caller: _caller}
-"""What endpoints are given that is no parameter; found in the thread that serves, not in one of its own each."""
+_FROM_REQUEST: Mapping[str, Callable[[Request], Any]] = {"backend": _backend, "caller": _caller}
+_PARTS: Mapping[str, Callable[..., Any]] = {"body": Body, "path": Path, "query": Query, "header": Header}
 
 
 def _written(endpoint: Endpoint, found: Any) -> Response:  # noqa: ANN401 - whatever it answers
