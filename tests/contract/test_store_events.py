@@ -13,10 +13,8 @@ from holdfast.domain.access.group import Grouped
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.category import CategoryRule, FailureCategory
 from holdfast.domain.events import (
+    ENTRY_EVENTS,
     AttemptEnded,
-    CategoryCreated,
-    CategoryDeleted,
-    CategoryUpdated,
     Event,
     EventRecord,
     FailureDecided,
@@ -27,12 +25,6 @@ from holdfast.domain.events import (
     JobWaiting,
     NodeLost,
     OperatorActed,
-    PolicyCreated,
-    PolicyDeleted,
-    PolicyUpdated,
-    QueueCreated,
-    QueueDeleted,
-    QueueUpdated,
     SettingsUpdated,
     StoredEvent,
 )
@@ -202,17 +194,17 @@ def test_an_edit_is_an_event_and_an_entry_of_the_audit_log(store: Store) -> None
     store.delete_category("net", by=ANN)
     happened = [event for _, _, event in told(store)]
     assert [event for event in happened if not isinstance(event, OperatorActed)] == [
-        PolicyCreated("infra", 1),
-        PolicyUpdated("infra", 2),
-        QueueCreated("gpu"),
-        QueueUpdated("gpu"),
-        CategoryCreated("net"),
-        CategoryUpdated("net"),
+        ENTRY_EVENTS[Subject.POLICY]["created"]("infra", 1),
+        ENTRY_EVENTS[Subject.POLICY]["updated"]("infra", 2),
+        ENTRY_EVENTS[Subject.QUEUE]["created"]("gpu"),
+        ENTRY_EVENTS[Subject.QUEUE]["updated"]("gpu"),
+        ENTRY_EVENTS[Subject.CATEGORY]["created"]("net"),
+        ENTRY_EVENTS[Subject.CATEGORY]["updated"]("net"),
         SettingsUpdated(3, "infra"),
         SettingsUpdated(),
-        PolicyDeleted("infra", 2),
-        QueueDeleted("gpu"),
-        CategoryDeleted("net"),
+        ENTRY_EVENTS[Subject.POLICY]["deleted"]("infra", 2),
+        ENTRY_EVENTS[Subject.QUEUE]["deleted"]("gpu"),
+        ENTRY_EVENTS[Subject.CATEGORY]["deleted"]("net"),
     ]
     acted = [event for event in happened if isinstance(event, OperatorActed)]
     entries = [stored.entry for stored in store.audit(limit=100)]

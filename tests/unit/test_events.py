@@ -12,9 +12,11 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.events import (
     BY_NAME,
+    ENTRY_EVENTS,
     REGISTRY,
     AttemptEnded,
     AttemptStatusChanged,
+    EntryEvent,
     Event,
     EventRecord,
     FailureDecided,
@@ -31,7 +33,6 @@ from holdfast.domain.events import (
     JobWaiting,
     NodeLost,
     OperatorActed,
-    PolicyCreated,
     StoredEvent,
 )
 from holdfast.domain.events.rebuild import rebuild
@@ -40,6 +41,7 @@ from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
 from holdfast.domain.record import evolve
+from holdfast.domain.terms import entries
 from holdfast.errors import InvalidRequest
 from holdfast.service.operations.events import EventLog
 from holdfast.wire.render_events import event_view, outside
@@ -201,8 +203,10 @@ def test_an_end_without_failure_decides_nothing() -> None:
 
 
 def test_the_registry_holds_every_event_of_the_union_once() -> None:
-    assert {entry.kind for entry in REGISTRY} == set(get_args(Event))
-    assert len(BY_NAME) == len(REGISTRY) == len(get_args(Event))
+    of_entries = [kind for events in ENTRY_EVENTS.values() for kind in events.values()]
+    kinds = [*of_entries, *(kind for kind in get_args(Event) if kind is not EntryEvent)]
+    assert {entry.kind for entry in REGISTRY} == set(kinds)
+    assert len(BY_NAME) == len(REGISTRY) == len(kinds)
 
 
 @pytest.mark.parametrize("entry", REGISTRY, ids=lambda entry: entry.name)
@@ -222,7 +226,8 @@ def test_times_on_the_wire_are_times_and_the_subject_is_an_address() -> None:
     retry = StoredEvent(1, "j1", 4, 0.0, JobRetryScheduled(1, "r", retry_at=2.0))
     assert event_view(retry).data["retry_at"] == "1970-01-01T00:00:02.000Z"
     assert event_view(retry).subject == "jobs/j1"
-    assert event_view(StoredEvent(1, None, None, 0.0, PolicyCreated("infra", 1))).subject == "retry-policies/infra"
+    created = ENTRY_EVENTS[entries.POLICY.subject]["created"]("infra", 1)
+    assert event_view(StoredEvent(1, None, None, 0.0, created)).subject == "retry-policies/infra"
     acted = OperatorActed("ann", "cancel", "job", "j1")
     assert event_view(StoredEvent(1, None, None, 0.0, acted)).subject == "jobs/j1"
     lost = NodeLost("local", ("n0",), 1)

@@ -108,7 +108,8 @@ class _InProcess(Connection):
         if value is None:
             return _ABSENT
         try:
-            return TypeAdapter(Annotated[parameter.type, Field(**parameter.limits)]).validate_python(value)
+            bounded: Any = Annotated[parameter.type, Field(**parameter.limits)]
+            return TypeAdapter[object](bounded).validate_python(value)
         except ValidationError as error:
             wrong += [{**problem, "loc": (*place, *problem["loc"])} for problem in error.errors()]
             return _ABSENT

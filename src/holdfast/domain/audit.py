@@ -10,32 +10,20 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.events import (
-    CategoryCreated,
-    CategoryDeleted,
-    CategoryUpdated,
+    ENTRY_EVENTS,
     EventRecord,
     NodeCordoned,
     NodeUncordoned,
-    NotifierCreated,
-    NotifierDeleted,
-    NotifierUpdated,
     OperatorActed,
-    PolicyCreated,
-    PolicyDeleted,
-    PolicyUpdated,
-    QueueCreated,
-    QueueDeleted,
-    QueueUpdated,
     SchedulingPaused,
     SchedulingResumed,
     SettingsUpdated,
 )
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms import entries
 from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, SubjectName, info_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from holdfast.domain.access import Principal
     from holdfast.domain.access.grants import Access
     from holdfast.domain.events import CatalogueEvent
@@ -95,11 +83,11 @@ class Subject:
     JOB = JOB.subject
     JOB_SET = JOB_SET.subject
     ARRAY = ARRAY.subject
-    POLICY = SubjectName("retry-policy")
-    QUEUE = SubjectName("queue")
-    CATEGORY = SubjectName("failure-category")
+    POLICY = entries.POLICY.subject
+    QUEUE = entries.QUEUE.subject
+    CATEGORY = entries.CATEGORY.subject
     NODE = SubjectName("node")
-    NOTIFIER = SubjectName("notifier")
+    NOTIFIER = entries.NOTIFIER.subject
     NOTIFICATION = SubjectName("notification")
     SETTINGS = SubjectName("settings")
     SCHEDULING = SubjectName("scheduling")
@@ -151,12 +139,7 @@ class StoredAuditEntry(NamedTuple):
     entry: AuditEntry
 
 
-_EVENTS: Mapping[SubjectName, Mapping[Act, Callable[..., CatalogueEvent]]] = {
-    Subject.QUEUE: {Act.CREATE: QueueCreated, Act.UPDATE: QueueUpdated, Act.DELETE: QueueDeleted},
-    Subject.CATEGORY: {Act.CREATE: CategoryCreated, Act.UPDATE: CategoryUpdated, Act.DELETE: CategoryDeleted},
-    Subject.NOTIFIER: {Act.CREATE: NotifierCreated, Act.UPDATE: NotifierUpdated, Act.DELETE: NotifierDeleted},
-    Subject.POLICY: {Act.CREATE: PolicyCreated, Act.UPDATE: PolicyUpdated, Act.DELETE: PolicyDeleted},
-}
+_HAPPENED = {Act.CREATE: "created", Act.UPDATE: "updated", Act.DELETE: "deleted"}
 
 
 class AuditedChange(Struct, frozen=True):
@@ -168,7 +151,7 @@ class AuditedChange(Struct, frozen=True):
 
 def on_entry(by: Caller | None, act: Act, kind: SubjectName, name: str, *revision: int) -> AuditedChange | None:
     """Describe the creation, update or deletion of an entry of the catalogue; of a policy with its revision."""
-    return _audited(by, act, kind, name, event=_EVENTS[kind][act](name, *revision))
+    return _audited(by, act, kind, name, event=ENTRY_EVENTS[kind][_HAPPENED[act]](name, *revision))
 
 
 def on_token(by: Caller | None, act: Act, name: str, detail: str) -> AuditedChange | None:

@@ -15,6 +15,7 @@ from holdfast.domain.access.job_tokens import BELOW_IT, OF_ITSELF
 from holdfast.domain.access.people import ROLES, Role
 from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct, field
+from holdfast.domain.terms.entries import ENTRIES
 from holdfast.domain.terms.kinds import KINDS, SubjectName
 
 if TYPE_CHECKING:
@@ -56,12 +57,9 @@ _OWN_READ = {Right.WATCH: (_OWN, _OWN, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _AL
 _READ_BY_OPERATORS = {Right.WATCH: (_NO, _NO, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _ALL, _ALL)}
 TABLE: dict[SubjectName, Mapping[Right, tuple[Reach, Reach, Reach, Reach]]] = {
     **dict.fromkeys(WORK, _OF_WORK),
-    Subject.QUEUE: _READ_BY_ALL,
-    Subject.POLICY: _READ_BY_ALL,
-    Subject.CATEGORY: _READ_BY_ALL,
+    **{subject: _READ_BY_OPERATORS if info.private else _READ_BY_ALL for subject, info in ENTRIES.items()},
     Subject.NODE: _READ_BY_ALL,
     Subject.DEVICE: _READ_BY_ALL,
-    Subject.NOTIFIER: _READ_BY_OPERATORS,
     Subject.NOTIFICATION: _OWN_READ,
     Subject.SETTINGS: {Right.WATCH: (_ALL, _ALL, _ALL, _ALL), Right.CHANGE: (_NO, _NO, _NO, _ALL)},
     Subject.AUDIT: {Right.WATCH: (_NO, _NO, _ALL, _ALL)},

@@ -15,6 +15,7 @@ from holdfast.domain.events import (
     NodeUncordoned,
     OperatorActed,
 )
+from holdfast.domain.terms.entries import ENTRIES
 from holdfast.domain.terms.kinds import KINDS
 from holdfast.wire.base import timestamp
 from holdfast.wire.events import AuditView, EventView
@@ -27,15 +28,11 @@ if TYPE_CHECKING:
 
 _COLLECTIONS: dict[str, str] = {
     **{kind.subject: kind.plural for kind in KINDS.values()},
-    Subject.POLICY: "retry-policies",
-    Subject.QUEUE: "queues",
-    Subject.CATEGORY: "failure-categories",
+    **{subject: info.plural for subject, info in ENTRIES.items()},
     Subject.DEVICE: "devices",
 }
 _OF_FAMILY = {
-    "policy": _COLLECTIONS[Subject.POLICY],
-    "queue": _COLLECTIONS[Subject.QUEUE],
-    "category": _COLLECTIONS[Subject.CATEGORY],
+    **{info.family: info.plural for info in ENTRIES.values()},
     **{kind.name: kind.plural for kind in KINDS.values()},
 }
 

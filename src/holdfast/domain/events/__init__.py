@@ -44,20 +44,11 @@ from holdfast.domain.events.jobsets import (
 )
 from holdfast.domain.events.notifications import NotificationDead, NotificationDelivered, NotificationEvent
 from holdfast.domain.events.operators import (
+    ENTRY_EVENTS,
     CatalogueEvent,
-    CategoryCreated,
-    CategoryDeleted,
-    CategoryUpdated,
-    NotifierCreated,
-    NotifierDeleted,
-    NotifierUpdated,
+    EntryEvent,
     OperatorActed,
-    PolicyCreated,
-    PolicyDeleted,
-    PolicyUpdated,
-    QueueCreated,
-    QueueDeleted,
-    QueueUpdated,
+    RevisionEvent,
     SchedulingPaused,
     SchedulingResumed,
     SettingsUpdated,
@@ -73,6 +64,7 @@ from holdfast.domain.events.places import (
     PlaceEvent,
 )
 from holdfast.domain.events.workloads import WorkloadEvent, WorkloadQuarantined, WorkloadReleased
+from holdfast.domain.terms.entries import ENTRIES
 
 if TYPE_CHECKING:
     from holdfast.domain.workloads.base import Workload
@@ -80,6 +72,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BY_KIND",
     "BY_NAME",
+    "ENTRY_EVENTS",
     "REGISTRY",
     "ArrayDeleted",
     "ArrayEnded",
@@ -87,11 +80,9 @@ __all__ = [
     "AttemptProgressed",
     "AttemptStatusChanged",
     "CatalogueEvent",
-    "CategoryCreated",
-    "CategoryDeleted",
-    "CategoryUpdated",
     "DeviceCordoned",
     "DeviceUncordoned",
+    "EntryEvent",
     "Event",
     "EventRecord",
     "FailureDecided",
@@ -125,17 +116,9 @@ __all__ = [
     "NodeUncordoned",
     "NotificationDead",
     "NotificationDelivered",
-    "NotifierCreated",
-    "NotifierDeleted",
-    "NotifierUpdated",
     "OperatorActed",
     "Place",
-    "PolicyCreated",
-    "PolicyDeleted",
-    "PolicyUpdated",
-    "QueueCreated",
-    "QueueDeleted",
-    "QueueUpdated",
+    "RevisionEvent",
     "SchedulingPaused",
     "SchedulingResumed",
     "SettingsUpdated",
@@ -191,18 +174,11 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("attempt.status_changed", 1, AttemptStatusChanged),
     EventType("attempt.ended", 1, AttemptEnded),
     EventType("failure.decided", 1, FailureDecided),
-    EventType("policy.created", 1, PolicyCreated),
-    EventType("policy.updated", 1, PolicyUpdated),
-    EventType("policy.deleted", 1, PolicyDeleted),
-    EventType("queue.created", 1, QueueCreated),
-    EventType("queue.updated", 1, QueueUpdated),
-    EventType("queue.deleted", 1, QueueDeleted),
-    EventType("category.created", 1, CategoryCreated),
-    EventType("category.updated", 1, CategoryUpdated),
-    EventType("category.deleted", 1, CategoryDeleted),
-    EventType("notifier.created", 1, NotifierCreated),
-    EventType("notifier.updated", 1, NotifierUpdated),
-    EventType("notifier.deleted", 1, NotifierDeleted),
+    *(
+        EventType(f"{ENTRIES[subject].family}.{act}", 1, kind)
+        for subject, events in ENTRY_EVENTS.items()
+        for act, kind in events.items()
+    ),
     EventType("settings.updated", 1, SettingsUpdated),
     EventType("jobset.created", 1, JobSetCreated),
     EventType("jobset.changed", 1, JobSetChanged),
@@ -229,7 +205,7 @@ REGISTRY: tuple[EventType, ...] = (
     EventType("scheduling.resumed", 1, SchedulingResumed),
     EventType("job.reprioritized", 1, JobReprioritized),
 )
-"""Every event there is; names are stored, so a line is never changed, only added."""
+"""Every event there is; names are stored, so none is ever changed, only added."""
 BY_NAME = {entry.name: entry for entry in REGISTRY}
 BY_KIND: dict[type[Event], EventType] = {entry.kind: entry for entry in REGISTRY}
 

@@ -2,83 +2,39 @@
 
 from __future__ import annotations
 
+from types import new_class
+from typing import TYPE_CHECKING, Any
+
 from holdfast.domain.record import Struct
+from holdfast.domain.terms.entries import ENTRIES
+
+if TYPE_CHECKING:
+    from holdfast.domain.terms.entries import EntryInfo
 
 
-class PolicyCreated(Struct, frozen=True):
-    """A retry policy was created."""
+class EntryEvent(Struct, frozen=True):
+    """Something that operators write was created, updated or deleted."""
 
     name: str
+
+
+class RevisionEvent(EntryEvent, frozen=True):
+    """The same, of something that has revisions; a deleted one has its last."""
+
     revision: int
 
 
-class PolicyUpdated(Struct, frozen=True):
-    """A retry policy has a new revision; it applies to failures judged from now on."""
-
-    name: str
-    revision: int
-
-
-class PolicyDeleted(Struct, frozen=True):
-    """A retry policy was deleted."""
-
-    name: str
-    revision: int
-    """The last revision."""
+def _event_of(info: EntryInfo, act: str) -> type[Any]:
+    base, article = RevisionEvent if info.versioned else EntryEvent, "An" if info.noun[0] in "aeiou" else "A"
+    members = {"__doc__": f"{article} {info.noun} was {act}."}
+    return new_class(f"{info.family.title()}{act.title()}", (base,), {"frozen": True}, lambda own: own.update(members))
 
 
-class QueueCreated(Struct, frozen=True):
-    """A queue was created."""
-
-    name: str
-
-
-class QueueUpdated(Struct, frozen=True):
-    """A queue was changed."""
-
-    name: str
-
-
-class QueueDeleted(Struct, frozen=True):
-    """A queue was deleted."""
-
-    name: str
-
-
-class CategoryCreated(Struct, frozen=True):
-    """A failure category was created."""
-
-    name: str
-
-
-class CategoryUpdated(Struct, frozen=True):
-    """A failure category was changed."""
-
-    name: str
-
-
-class CategoryDeleted(Struct, frozen=True):
-    """A failure category was deleted."""
-
-    name: str
-
-
-class NotifierCreated(Struct, frozen=True):
-    """A notifier was created."""
-
-    name: str
-
-
-class NotifierUpdated(Struct, frozen=True):
-    """A notifier was changed."""
-
-    name: str
-
-
-class NotifierDeleted(Struct, frozen=True):
-    """A notifier was deleted."""
-
-    name: str
+ENTRY_EVENTS = {
+    subject: {act: _event_of(info, act) for act in ("created", "updated", "deleted")}
+    for subject, info in ENTRIES.items()
+}
+"""The events of each kind of entry, by what happened."""
 
 
 class SettingsUpdated(Struct, frozen=True):
@@ -113,20 +69,4 @@ class OperatorActed(Struct, frozen=True):
     """Why, or how much."""
 
 
-CatalogueEvent = (
-    PolicyCreated
-    | PolicyUpdated
-    | PolicyDeleted
-    | QueueCreated
-    | QueueUpdated
-    | QueueDeleted
-    | CategoryCreated
-    | CategoryUpdated
-    | CategoryDeleted
-    | NotifierCreated
-    | NotifierUpdated
-    | NotifierDeleted
-    | SettingsUpdated
-    | SchedulingPaused
-    | SchedulingResumed
-)
+CatalogueEvent = EntryEvent | SettingsUpdated | SchedulingPaused | SchedulingResumed
