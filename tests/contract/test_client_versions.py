@@ -11,11 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from holdfast.cli.commands.update import sent_back
 from holdfast.client import Client
 from holdfast.errors import Internal, InvalidRequest, NotFound
 from holdfast.wire.base import REVISION, REVISION_HEADER
-from holdfast.wire.catalogue import SettingsView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +35,6 @@ def old(path: str, query: dict[str, list[str]]) -> tuple[int, object]:
     message = "is not a query parameter of this address"
     unknown = [{"path": f"query.{name}", "message": message, "allowed": ["limit"]} for name in query]
     return problem(422, "invalid_request", "The request is not valid.", *unknown)
-
-
-def test_settings_that_an_older_server_does_not_know_are_not_sent_back_to_it() -> None:
-    said = {"globalMaxRetries": 3, "defaultBackoff": {"initialDelay": "1s"}, "handlerLimits": {}, "resources": {}}
-    assert sent_back(SettingsView.model_validate({**said, "othersSee": "details"})) == said
 
 
 @contextmanager

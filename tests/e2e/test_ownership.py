@@ -191,10 +191,8 @@ def test_up_where_nothing_can_be_written_is_an_error_in_words(tmp_path: Path, fa
     assert (said.code in {1, 5}, "Traceback" in said.err, "error: " in said.err) == (True, False, True), said.err
 
 
-def test_locks_of_an_older_version_that_others_may_open_are_made_private(machine: Machine) -> None:
+def test_files_of_the_data_directory_are_private_in_one_that_others_may_enter(machine: Machine) -> None:
     machine.data.mkdir(mode=0o755)
-    for name in ("lock", "identity"):
-        (machine.data / name).touch(mode=0o644)
     assert machine.run("run", "--", "true").code == 0
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in machine.data.iterdir() if path.is_file()}
     assert {modes[name] for name in ("lock", "identity", "holdfast.db", "holdfast.db.lock")} == {0o600}

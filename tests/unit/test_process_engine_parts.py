@@ -81,7 +81,15 @@ def test_a_report_becomes_an_observation() -> None:
         "reason": "OOMKilled",
     }
     outcome = {**facts, "conditions": ["OOMKilled"], "note": "too much", "log_tail": ["a", "b"], "peak_memory": 7}
-    report = {"uid": "u", "node": "here", "phase": "finished", "started_at": 2.0, "progress": "p", "outcome": outcome}
+    report: dict[str, object] = {
+        "uid": "u",
+        "node": "here",
+        "phase": "finished",
+        "ports": [],
+        "started_at": 2.0,
+        "progress": "p",
+        "outcome": outcome,
+    }
     seen = observation(report)
     assert (seen.phase, seen.started_at, seen.progress) == (RunPhase.FINISHED, 2.0, "p")
     assert seen.outcome is not None
@@ -92,7 +100,15 @@ def test_a_report_becomes_an_observation() -> None:
 
 def test_a_run_stopped_before_it_started_has_no_container() -> None:
     outcome = {"started": False, "ended_at": 5.0, "ended_by": "user", "note": "stopped before it started"}
-    report = {"uid": "u", "node": "", "phase": "finished", "started_at": None, "progress": "", "outcome": outcome}
+    report: dict[str, object] = {
+        "uid": "u",
+        "node": "",
+        "phase": "finished",
+        "ports": [],
+        "started_at": None,
+        "progress": "",
+        "outcome": outcome,
+    }
     seen = observation(report).outcome
     assert seen is not None
     assert (seen.containers, seen.node, seen.started) == ((), None, False)

@@ -1,1 +1,1 @@
-"""Adapters of the ``Store`` port: ``memory`` for tests and simulations, ``sql`` for everything durable."""
+"""What is stored: ``sql`` is the ``Store`` port; blobs and secrets are files beside it."""

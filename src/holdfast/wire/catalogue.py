@@ -184,8 +184,8 @@ class VersionView(Response):
 
     version: str
     api: str = "v1"
-    revision: int = 0
-    """Of the API; 0: older than the first that is counted."""
+    revision: int
+    """Of the API."""
 
 
 class MeView(Response):

@@ -12,9 +12,6 @@ from holdfast.app.data.trust import open_trusted
 if TYPE_CHECKING:
     from pathlib import Path
 
-_PRIVATE = 0o600
-_OTHERS = 0o077
-
 
 class PrivateLock:
     """A locked file that nobody else of the machine can open: whoever can open it can keep us out."""
@@ -31,9 +28,6 @@ class PrivateLock:
         fd = open_trusted(path, os.O_RDWR | os.O_CREAT, folder=folder)
         self._file = os.fdopen(fd, "r+")
         try:
-            found = os.fstat(fd)
-            if found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
-                os.fchmod(fd, _PRIVATE)  # an earlier version left it open to all
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not self.is_in_place():
                 raise BlockingIOError  # noqa: TRY301 - replaced in between, so somebody is at it

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.cli.nouns import NounName
     from holdfast.client import Client
-    from holdfast.wire.catalogue import SettingsView
 
 _OF_SETTINGS = (
     "--global-max-retries",
@@ -38,8 +37,8 @@ _OF_SETTINGS = (
     "--others-see",
 )
 _SIGHTS = ("nothing", "existence", "details", "everything")
-_STAYS = frozenset({"access", "othersSee", "warnings"})
-"""What a server keeps as it is if nothing is said of it, and an older one does not know; or what it only says."""
+_KEPT = frozenset({"access", "othersSee", "warnings"})
+"""Fields of the settings that are not sent back: the server keeps the first two, and only answers the third."""
 _UPDATED = (Noun.QUEUE, Noun.RETRY_POLICY, Noun.SETTINGS)
 
 
@@ -176,9 +175,8 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
     with_limits({}, options.handler_limit, flags)
     flags.finish()
     with cli.connect() as client:
-        settings = client.settings()
-        before = plain(settings)
-        changed = sent_back(settings) | changes
+        before = plain(client.settings())
+        changed = {name: value for name, value in before.items() if name not in _KEPT} | changes
         changed["handlerLimits"] = with_limits(before["handlerLimits"], options.handler_limit, Flags())
         changed["resources"] = {**before["resources"], **resources}
         told = {name: int(each) if each.isdecimal() else each for name, each in defaults.items()}
@@ -192,12 +190,6 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         tell_warnings(put.warnings, None, cli)
         cli.output().table(*settings_table(put))
     return exit_codes.OK
-
-
-def sent_back(settings: SettingsView) -> dict[str, Any]:
-    """Return what a server said of its settings and does not keep by itself: of others an older one knows nothing."""
-    said = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return {name: value for name, value in said.items() if name not in _STAYS}
 
 
 def _rights(options: UpdateOptions, flags: Flags) -> tuple[dict[str, list[str]], dict[str, str]]:

@@ -97,17 +97,13 @@ def _secrets(job: JobView) -> str:
 
 
 def _place(job: JobView) -> tuple[str, str]:
-    """Name the kind of work that a job is part of, and say where it stands there."""
-    kind = JOB_SET.name if job.owner is None else job.owner.kind  # of an older server, which tells of job sets alone
-    title = KINDS[kind].noun.capitalize() if kind in KINDS else "Part of"
+    """Return the kind of workload that a job is part of, and the job's place in it."""
+    owner = job.owner
+    if owner is None:
+        return "Part of", ""
+    title = KINDS[owner.kind].noun.capitalize() if owner.kind in KINDS else "Part of"
+    name = owner.name or job.labels.get(_SET_LABEL, owner.id)
     if job.array is not None:
-        return title, f"{_name(job, job.array)}, index {job.array_index}"
-    if job.job_set is None:
-        return title, ""
-    group = "replicatedJob " if kind == JOB_SET.name else ""
-    return title, f"{_name(job, job.job_set)}, {group}{job.replicated_job}, index {job.job_index}"
-
-
-def _name(job: JobView, owner: str) -> str:
-    """Return the name of what a job is part of, or its id where its row tells no name."""
-    return (job.owner.name if job.owner is not None else "") or job.labels.get(_SET_LABEL, owner)
+        return title, f"{name}, index {job.array_index}"
+    group = "replicatedJob " if owner.kind == JOB_SET.name else ""
+    return title, f"{name}, {group}{job.replicated_job}, index {job.job_index}"

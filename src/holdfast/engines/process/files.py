@@ -360,7 +360,7 @@ def observation(report: Mapping[str, Any]) -> Observation:
         outcome=None if facts is None else _outcome(report, facts),
         progress=report["progress"],
         ready=report["phase"] == RunPhase.RUNNING,
-        ports=tuple(report.get("ports", ())),  # a shim of before an upgrade, which goes on, tells none
+        ports=tuple(report["ports"]),
     )
 
 
