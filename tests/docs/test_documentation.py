@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from holdfast.wire.problems import ProblemDetails, details_of, read_problem
 from tests.reading import read_all, read_manifests
 from tools.docs import pages
 from tools.docs.blocks import BLOCKS
+from tools.docs.commands import options
 from tools.docs.http import application
 from tools.docs.source import member_docs
 
@@ -103,9 +103,20 @@ def test_every_setting_is_documented(name: str) -> None:
 def test_every_command_and_option_is_documented(command: Command[Any]) -> None:
     reference = page("cli.md").partition(f"### holdfast {command.name}\n")[2]
     section = reference.partition("\n### ")[0]
-    options = [field.name for field in fields(command.options)]
     assert section
-    assert section.count("\n| `") == len(options)
+    assert [spelling for spelling, _ in options(command) if spelling not in section] == []
+
+
+def test_a_command_that_shares_an_option_gives_it_the_meaning_of_the_list() -> None:
+    common = page("cli.md").partition("## Shared options\n")[2].partition("\n## ")[0]
+    meanings = dict(re.findall(r"^- (`.+?`): (.+)$", common, re.MULTILINE))
+    assert len(meanings) > 20
+    for command in commands():
+        section = page("cli.md").partition(f"### holdfast {command.name}\n")[2].partition("\n### ")[0]
+        named = section.partition("- [Shared](#shared-options): ")[2].partition("\n")[0].split("`, `")
+        assert {name.strip("`"): meanings[f"`{name.strip('`')}`"] for name in named if name} == {
+            spelling.strip("`"): meaning for spelling, meaning in options(command) if meanings.get(spelling) == meaning
+        }
 
 
 @pytest.mark.parametrize("code", sorted(exit_codes.MEANINGS))

@@ -55,6 +55,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "endpoints": http.endpoints,
     "metrics": http.metrics,
     "commands": commands.reference,
+    "shared-options": commands.shared_options,
     "exit-codes": commands.exit_code_table,
     "nouns": commands.nouns,
     "settings": configuration.settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -15,35 +16,61 @@ if TYPE_CHECKING:
 
     from holdfast.cli.command import Command
 
+_EXAMPLES = 3
+"""Of each command; its help has all of them."""
+
 
 def reference() -> str:
-    """Write every command, by section, with its help, options and examples."""
+    """Write every command, by section, with its help, options and examples; shared options only by their names."""
     return "\n\n".join(_sections())
 
 
+def shared_options() -> str:
+    """List the options that mean the same for several commands."""
+    return "\n".join(f"- {spelling}: {meaning}" for spelling, meaning in sorted(_shared()))
+
+
+def options(command: Command[Any]) -> list[tuple[str, str]]:
+    """Return how each option of a command is written, and what it means."""
+    return list(_options(command))
+
+
+def _shared() -> set[tuple[str, str]]:
+    counts = Counter(option for command in commands() for option in _options(command) if option[0].startswith("`-"))
+    meanings: dict[str, str] = {}
+    for (spelling, meaning), count in counts.most_common():
+        if count > 1:
+            meanings.setdefault(spelling, meaning)
+    return set(meanings.items())
+
+
 def _sections() -> Iterator[str]:
+    shared = _shared()
     for section in dict.fromkeys(command.section for command in commands()):
         yield f"## {section}"
         for command in commands():
             if command.section == section:
-                yield _command(command)
+                yield _command(command, shared)
 
 
-def _command(command: Command[Any]) -> str:
+def _command(command: Command[Any], shared: set[tuple[str, str]]) -> str:
     parts = [f"### holdfast {command.name}", command.help]
-    if rows := list(_options(command)):
-        parts.append(table(["Option", "Meaning"], rows))
+    own = [f"- {spelling}: {meaning}" for spelling, meaning in _options(command) if (spelling, meaning) not in shared]
+    if also := [spelling for spelling, meaning in _options(command) if (spelling, meaning) in shared]:
+        own.append(f"- [Shared](#shared-options): {', '.join(also)}")
+    if own:
+        parts.append("\n".join(own))
     if command.examples:
-        parts.append("\n".join(["```text", *command.examples, "```"]))
+        parts.append("\n".join(["```text", *command.examples[:_EXAMPLES], "```"]))
     return "\n\n".join(parts)
 
 
-def _options(command: Command[Any]) -> Iterator[list[str]]:
+def _options(command: Command[Any]) -> Iterator[tuple[str, str]]:
     hints = get_type_hints(command.options, include_extras=True)
     for field in fields(command.options):
         info = hints[field.name].__metadata__[0]
         is_flag = hints[field.name].__origin__ is bool
-        yield [_spelling(field.name, info, is_flag=is_flag), info.help or ""]
+        yield _spelling(field.name, info, is_flag=is_flag), info.help or ""
 
 
 def _spelling(name: str, info: Any, *, is_flag: bool) -> str:  # noqa: ANN401 - Typer's description of an option
