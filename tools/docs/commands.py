@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from holdfast.cli.command import Command
 
-_EXAMPLES = 3
+_EXAMPLES = 2
 """Of each command; its help has all of them."""
 
 
@@ -33,6 +34,11 @@ def shared_options() -> str:
 def options(command: Command[Any]) -> list[tuple[str, str]]:
     """Return how each option of a command is written, and what it means."""
     return list(_options(command))
+
+
+def _name(spelling: str) -> str:
+    """Return an option's long name alone."""
+    return f"`{re.split('[ ,`]', spelling)[1]}`"
 
 
 def _shared() -> set[tuple[str, str]]:
@@ -57,7 +63,7 @@ def _command(command: Command[Any], shared: set[tuple[str, str]]) -> str:
     parts = [f"### holdfast {command.name}", command.help]
     own = [f"- {spelling}: {meaning}" for spelling, meaning in _options(command) if (spelling, meaning) not in shared]
     if also := [spelling for spelling, meaning in _options(command) if (spelling, meaning) in shared]:
-        own.append(f"- [Shared](#shared-options): {', '.join(also)}")
+        own.append(f"- [Shared](#shared-options): {', '.join(map(_name, also))}")
     if own:
         parts.append("\n".join(own))
     if command.examples:
