@@ -62,7 +62,7 @@ def test_a_queue_a_submission_and_a_watch_go_as_its_users_know_them(door: DoorSe
     assert failed["podName"] == f"armada-{bad}-0"
     log = door.run("logs", good).stdout
     assert log.split(maxsplit=2) == [good, "ml", "sweep one/7\n"], "what Armada tells each program"
-    assert door.json("get", "jobs", "--group", "sweep one/7")["items"][0]["submittedBy"] == "ann"
+    assert door.json("get", "jobs", "--group", "sweep one/7")["items"][0]["submitted_by"] == "ann"
 
 
 def test_a_failure_that_a_policy_retries_is_told_once_each_and_says_when_it_is_final(door: DoorServer) -> None:

@@ -35,7 +35,7 @@ def _lists_by_user(shell: Shell) -> None:
     for kind, mine in (("jobs", "one"), ("arrays", "sweep"), ("jobsets", "set")):
         for words in (("--mine",), ("-u", name), ("--user", name)):
             found = json.loads(shell.run("get", kind, *words, "-o", "json").out)["items"]
-            assert {one["submittedBy"] for one in found} == {name}
+            assert {one["submitted_by"] for one in found} == {name}
             assert mine in {one["name"] for one in found}
         assert json.loads(shell.run("get", kind, "-u", "nobody-else", "-o", "json").out) == {"items": []}
         columns, *rows = shell.run("get", kind, "-o", "wide").out.splitlines()
@@ -44,7 +44,7 @@ def _lists_by_user(shell: Shell) -> None:
     assert "sweep" in shell.run("get", "jobs", "--mine").out, "arrays are shown among jobs"
     assert "sweep" not in shell.run("get", "jobs", "-u", "nobody-else").out
     assert f"Submitted by: {name}" in shell.run("describe", "one").out
-    assert f"{name}" in shell.run("get", "jobs", "-o", "custom-columns=USER:.submittedBy").out
+    assert f"{name}" in shell.run("get", "jobs", "-o", "custom-columns=USER:.submitted_by").out
 
 
 @pytest.mark.slow

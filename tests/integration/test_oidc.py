@@ -129,7 +129,7 @@ def test_who_shows_a_token_is_its_bearer_with_the_roles_that_the_settings_give(l
     lab.clock.time += 1
     job = {"name": "train", "command": ["true"]}
     made = lab.http.post("/api/v1/jobs", headers={"Authorization": f"Bearer {token}"}, json=job)
-    assert (made.status_code, made.json()["submittedBy"]) == (201, "oidc:ann")
+    assert (made.status_code, made.json()["submitted_by"]) == (201, "oidc:ann")
     assert [one["actor"] for one in lab.ask(OWN, "/api/v1/audit").json()["items"]][-1] == "oidc:ann"
     assert lab.ask(KEY.token(lab.clock), "/api/v1/jobs").status_code == 403, "without the group"
     assert lab.issuer.read_times == 1

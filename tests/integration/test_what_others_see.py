@@ -168,7 +168,7 @@ def test_nobody_changes_what_somebody_else_runs_by_writing_it_anew(stage: Stage)
     assert stage.ben.put("/api/v1/jobsets/zqset", json=document).status_code in {403, 409}
     held = {**KUBE, "spec": {**KUBE["spec"], "suspend": True}}
     applied = stage.ben.put("/api/v1/jobs/zqkube", json=held)
-    assert applied.json()["submittedBy"] == BEN.name, "a job of one's own, though its name is the same"
+    assert applied.json()["submitted_by"] == BEN.name, "a job of one's own, though its name is the same"
     stage.lab.pass_s(3.0)
     assert stage.owner.get("/api/v1/jobsets/zqset").json()["resource_version"] == before["resource_version"]
     assert stage.owner.get(f"/api/v1/jobs/{stage.kube_id}").json()["state"] == "Running"
@@ -180,7 +180,7 @@ def test_an_idempotency_key_of_somebody_else_means_nothing(stage: Stage) -> None
     key, job = {"Idempotency-Key": "zqkeyed"}, {**JOB, "name": "keyed"}
     hers, his = (stage.done(by.post("/api/v1/jobs", json=job, headers=key)) for by in (stage.her, stage.ben))
     assert his["id"] != hers["id"]
-    assert his["submittedBy"] == BEN.name
+    assert his["submitted_by"] == BEN.name
     assert stage.done(stage.her.post("/api/v1/jobs", json=job, headers=key))["id"] == hers["id"]
     other = stage.ben.post("/api/v1/jobs", json={"command": ["false"]}, headers=key)
     assert other.status_code == 409

@@ -46,6 +46,6 @@ def test_what_somebody_wrote_stays_theirs_when_another_changes_it(people: People
         *(one for one in lab.notifiers() if one.name == "one"),
     ]
     assert len(listed) == len(SPECS)
-    shown = [one.model_dump(by_alias=True)["submittedBy"] for one in (*made, *changed, *read, *listed)]
+    shown = [one.model_dump(by_alias=True)["submitted_by"] for one in (*made, *changed, *read, *listed)]
     assert shown == ["ops"] * 4 * len(SPECS)
     assert lab.queue("default").submitted_by == ""

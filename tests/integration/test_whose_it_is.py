@@ -60,7 +60,7 @@ def test_what_somebody_submits_is_theirs_in_every_answer_and_stays_so_when_other
 ) -> None:
     ann, ben = known_as(ANN), known_as(BEN)
     job = ann.submit(JOB)
-    assert job.model_dump(by_alias=True)["submittedBy"] == "ann"
+    assert job.model_dump(by_alias=True)["submitted_by"] == "ann"
     ann.submit_bulk([{**JOB, "name": "one"}, {**ARRAY, "name": "among"}])
     assert ann.submit_array(ARRAY).submitted_by == "ann"
     assert ann.create_job_set(manifest("set", replicatedJobs=[group("w", 2)])).submitted_by == "ann"
@@ -132,7 +132,7 @@ def test_events_say_whose_it_is(lab: SetLab, known_as: Callable[[Principal], Cli
     ann.submit_array(ARRAY)
     lab.pass_s(3.0)
     told = [*ann.events(types=["job.submitted", "jobset.created"])]
-    assert [one.data["submittedBy"] for one in told] == ["ann"] * 5, "a job, a set, its job, and two tasks"
+    assert [one.data["submitted_by"] for one in told] == ["ann"] * 5, "a job, a set, its job, and two tasks"
     again = rebuild(one for one in lab.store.events(limit=100) if one.job_id == job.id)
     assert again is not None
     assert again.submitted_by == "ann"

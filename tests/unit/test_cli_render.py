@@ -207,14 +207,14 @@ def test_lines_within_a_cell_become_one() -> None:
     assert plain_table(("MESSAGE",), [("two\nlines",)])[1] == "two lines"
 
 
-ML = {"name": "ml", "submittedBy": "", "spec": {}, "warnings": []}
+ML = {"name": "ml", "submitted_by": "", "spec": {}, "warnings": []}
 
 
 @pytest.mark.parametrize(
     ("form", "text"),
     [
         ("name", "ml\n"),
-        ("yaml", "items:\n- name: ml\n  submittedBy: ''\n  spec: {}\n  warnings: []\n"),
+        ("yaml", "items:\n- name: ml\n  submitted_by: ''\n  spec: {}\n  warnings: []\n"),
         (
             "json",
             json.dumps({"items": [ML]}, indent=2) + "\n",

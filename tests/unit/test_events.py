@@ -44,7 +44,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.terms import entries
 from holdfast.errors import InvalidRequest
 from holdfast.service.operations.events import EventLog
-from holdfast.wire.render_events import event_view, outside
+from holdfast.wire.render_events import event_view
 from tests.unit.conftest import exits, job_named
 from tools.memory_store import MemoryStore
 
@@ -219,7 +219,7 @@ def test_every_event_has_a_form_on_the_wire(entry: EventType) -> None:
     view = event_view(StoredEvent(7, job_id, 3 if job_id else None, 1.5, kind(**needed)))
     assert (view.id, view.time, view.type) == ("7", "1970-01-01T00:00:01.500Z", f"dev.holdfast.{entry.name}.v1")
     assert view.subject
-    assert set(view.data) == {*map(outside, entry.fields)}
+    assert set(view.data) == {*entry.fields}
 
 
 def test_times_on_the_wire_are_times_and_the_subject_is_an_address() -> None:

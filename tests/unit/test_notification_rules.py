@@ -139,7 +139,7 @@ def test_whose_it_is_is_told_of_jobs_arrays_and_job_sets() -> None:
         of_owner(job_set, wanted, 5.0),
     ):
         assert [dict(facts(one.report))["user"] for one in told] == ["ann"]
-        assert [payload(one.report)["data"]["submittedBy"] for one in told] == ["ann"]
+        assert [payload(one.report)["data"]["submitted_by"] for one in told] == ["ann"]
 
 
 def test_an_array_is_told_once_with_what_its_tasks_failed_of() -> None:

@@ -6,7 +6,6 @@ import inspect
 
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.events import REGISTRY
-from holdfast.wire.render_events import outside
 from tools.docs.source import enum_table, markdown, member_docs, table
 
 
@@ -15,7 +14,7 @@ def registry() -> str:
     rows = []
     for entry in REGISTRY:
         docs = member_docs(entry.kind)
-        fields = [f"`{outside(name)}`{f' ({_note(docs[name])})' if docs.get(name) else ''}" for name in entry.fields]
+        fields = [f"`{name}`{f' ({_note(docs[name])})' if docs.get(name) else ''}" for name in entry.fields]
         meaning = markdown(inspect.getdoc(entry.kind) or "")
         rows.append([f"`{entry.name}`", entry.version, meaning, ", ".join(fields)])
     return table(["Type", "Version", "Meaning", "Fields of `data`"], rows)

@@ -60,7 +60,7 @@ class ArrayView(Response):
     indices: str | None = None
     """Of a rerun, which tasks these are, such as ``3,7-9``."""
     labels: dict[str, str] = Field(default_factory=dict)
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Whose it is: who submitted it, whoever reruns it; empty where nobody is known."""
     group: str = ""
     created_at: Timestamp

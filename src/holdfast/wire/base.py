@@ -1,5 +1,6 @@
 """What all wire models share: strictness, and how times, sizes and shares are written.
 
+Fields are named in snake_case; a ``spec`` and the settings, which are sent as manifests are, have the names of those.
 Times are ISO 8601 in UTC with milliseconds and ``Z``; durations are seconds in fields ending in ``_s``.
 """
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 API = "/api/v1"
 """Where every versioned address begins."""
-REVISION = 26
+REVISION = 1
 """How often the API has changed; raised with each change, so that of two programs it can be said which is older."""
 REVISION_HEADER = "Holdfast-Revision"
 """Says in every request and every answer which revision its sender knows."""

@@ -17,7 +17,7 @@ class PolicyView(Response):
 
     name: str
     revision: int
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Who first wrote it; empty where nobody is known."""
     spec: dict[str, Any]
     """As in a manifest of kind RetryPolicy."""
@@ -29,7 +29,7 @@ class QueueView(Response):
     """A queue."""
 
     name: str
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Who first wrote it; empty where nobody is known."""
     spec: dict[str, Any]
     """As in a manifest of kind Queue."""
@@ -41,7 +41,7 @@ class CategoryView(Response):
     """A failure category."""
 
     name: str
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Who first wrote it; empty where nobody is known."""
     spec: dict[str, Any]
     """As in a manifest of kind FailureCategory."""
@@ -52,7 +52,7 @@ class CategoryView(Response):
 
 
 class SettingsView(Response):
-    """What the operator sets for everyone; field names are those of manifests."""
+    """What the operator sets for everyone; it is sent back as it is read, so its fields are named as in manifests."""
 
     global_max_retries: int | None = Field(default=None, alias="globalMaxRetries")
     """Cap on retries granted to one job; 0 is the kill switch, null is no cap."""
@@ -85,8 +85,8 @@ class ConfigurationView(Response):
     """Whether it said something else before."""
     enabled: bool | None = None
     """Whether retry policies apply to the jobs of its door; null where it says nothing of retries."""
-    global_max_retries: int | None = Field(default=None, alias="globalMaxRetries")
-    default_policy_name: str | None = Field(default=None, alias="defaultPolicyName")
+    global_max_retries: int | None = None
+    default_policy_name: str | None = None
     categories: list[str] = Field(default_factory=list)
     """Names of its failure categories, in their order."""
     warnings: list[ProblemEntry] = Field(default_factory=list)

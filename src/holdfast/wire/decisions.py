@@ -83,7 +83,7 @@ class Why(Response):
     """Its id."""
     name: str
     state: str
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Whose it is."""
     attempt: int | None = None
     """The attempt explained; absent while there is none."""

@@ -185,7 +185,7 @@ class JobSummary(Response):
     """Its index in that."""
     depends_on: list[DependencyView] = Field(default_factory=list)
     """What had to happen before it could start, or still has to."""
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Whose it is: who submitted it, whoever retries or changes it; empty where nobody is known."""
     group: str = ""
     """What it is part of in the words of its user."""

@@ -54,7 +54,7 @@ class JobSetSummary(Response):
     ended_at: Timestamp | None = None
     depends_on: list[DependencyView] = Field(default_factory=list)
     """What has to happen before it has any job."""
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     group: str = ""
     """Whose it is: who submitted it, whoever changes or restarts it; empty where nobody is known."""
 
@@ -231,7 +231,7 @@ class JobSetWhy(Response):
     id: str
     name: str
     state: str
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Whose it is."""
     headline: str
     conditions: list[ConditionView] = Field(default_factory=list)

@@ -11,7 +11,7 @@ class NotifierView(Response):
     """A notifier."""
 
     name: str
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Who first wrote it; empty where nobody is known."""
     spec: dict[str, Any]
     """As in a manifest of kind Notifier; secrets are named, never shown."""

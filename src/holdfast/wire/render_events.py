@@ -47,13 +47,8 @@ def event_view(stored: StoredEvent) -> EventView:
         subject=_subject(stored),
         jobsequence=stored.job_seq,
         group=stored.group,
-        data={outside(name): _value(name, getattr(stored.event, name)) for name in kind.fields},
+        data={name: _value(name, getattr(stored.event, name)) for name in kind.fields},
     )
-
-
-def outside(name: str) -> str:
-    """Return what a field of an event is called outside."""
-    return "submittedBy" if name == "submitted_by" else name
 
 
 def _subject(stored: StoredEvent) -> str:

@@ -170,7 +170,7 @@ def _header(job: Job) -> dict[str, Any]:
         "array": None if at is None or not of_array else at.set_id,
         "array_index": None if at is None or not of_array else at.index,
         "depends_on": () if _AFTER not in job.spec else _awaited(job),
-        "submittedBy": job.submitted_by,
+        "submitted_by": job.submitted_by,
         "group": job.group,
         "parent": job.parent or None,
     }
@@ -373,7 +373,7 @@ def why_view(found: Explanation[Job]) -> Why:
         job=job.id,
         name=job.name,
         state=str(job.state),
-        submittedBy=job.submitted_by,
+        submitted_by=job.submitted_by,
         attempt=attempt.number if attempt else None,
         headline=found.headline,
         summary=list(found.summary),

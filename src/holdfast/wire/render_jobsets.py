@@ -202,7 +202,7 @@ def set_why(found: Explanation[JobSet], spec: JobSetSpec) -> JobSetWhy:
         id=found.of.id,
         name=found.of.name,
         state=found.of.phase(spec),
-        submittedBy=found.of.submitted_by,
+        submitted_by=found.of.submitted_by,
         headline=found.headline,
         conditions=[condition_view(one) for one in found.of.state.conditions],
         summary=list(found.summary),

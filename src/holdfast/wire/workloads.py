@@ -17,7 +17,7 @@ class WorkloadView(Response):
     """One of those of its kind."""
     reason: str = ""
     queue: str = ""
-    submitted_by: str = Field(default="", alias="submittedBy")
+    submitted_by: str = ""
     """Whose it is."""
     group: str = ""
     created_at: Timestamp

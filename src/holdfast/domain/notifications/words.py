@@ -86,7 +86,7 @@ def payload(report: OutcomeReport) -> dict[str, Any]:
         "id": report.id,
         "name": report.name,
         "queue": report.queue,
-        "submittedBy": report.submitted_by,
+        "submitted_by": report.submitted_by,
         "state": report.state,
         "summary": subject(report),
         "reason": report.reason,

@@ -72,7 +72,7 @@ _ALL_SETTINGS = Takes(
 def _policy_view(policies: Policies, by: Caller, policy: RetryPolicy, submitters: Mapping[str, str]) -> PolicyView:
     return PolicyView(
         name=policy.name,
-        submittedBy=submitters.get(policy.name, ""),
+        submitted_by=submitters.get(policy.name, ""),
         revision=policy.revision,
         spec=spec_of(policy),
         warnings=list(map(problem_entry, policies.warnings(by, policy))),
@@ -138,7 +138,7 @@ def _queue_view(backend: Backend, by: Caller, queue: Queue, submitters: Mapping[
     warnings = queues.warnings(by, queue, backend.nodes, backend.is_group)
     return QueueView(
         name=queue.name,
-        submittedBy=(queues.submitters(by) if submitters is None else submitters).get(queue.name, ""),
+        submitted_by=(queues.submitters(by) if submitters is None else submitters).get(queue.name, ""),
         spec=spec_of(queue),
         warnings=list(map(problem_entry, warnings)),
     )
@@ -184,7 +184,7 @@ def delete_queue(backend: Backend, by: Caller, name: Name) -> None:
 def _category_view(category: FailureCategory, submitters: Mapping[str, str]) -> CategoryView:
     return CategoryView(
         name=category.name,
-        submittedBy=submitters.get(category.name, ""),
+        submitted_by=submitters.get(category.name, ""),
         spec=spec_of(category),
         built_in=category in BUILT_IN,
         warnings=list(map(problem_entry, warnings_of(category))),
@@ -284,8 +284,8 @@ def reload_settings(backend: Backend, by: Caller) -> ConfigurationView:
         file=found.file,
         changed=changed,
         enabled=None if told is None else told.enabled,
-        globalMaxRetries=None if told is None else told.global_max_retries,
-        defaultPolicyName=None if told is None else told.default_policy,
+        global_max_retries=None if told is None else told.global_max_retries,
+        default_policy_name=None if told is None else told.default_policy,
         categories=[one.name for one in found.categories],
         warnings=list(map(problem_entry, operations.warnings(by, Access(), backend.is_group))),
     )

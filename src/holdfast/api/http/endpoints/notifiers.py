@@ -43,7 +43,7 @@ def _notifiers(backend: Backend) -> Notifiers:
 
 def _view(backend: Backend, by: Caller, notifier: Notifier) -> NotifierView:
     submitter = Notifiers(backend.store).submitters(by).get(notifier.name, "")
-    return NotifierView(name=notifier.name, submittedBy=submitter, spec=spec_of(notifier))
+    return NotifierView(name=notifier.name, submitted_by=submitter, spec=spec_of(notifier))
 
 
 @_NOTIFIERS.add("GET", "/notifiers", NotifierPage, summary="List notifiers")
