@@ -20,7 +20,7 @@ from holdfast.domain.placement.fit import Capacity
 from holdfast.domain.placement.scheduling import Round
 from holdfast.domain.policy import decide
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads import retry
+from holdfast.domain.workloads import judge
 from holdfast.domain.workloads.gang import conclude as concluding
 from holdfast.domain.workloads.gang import reconcile as gang
 from holdfast.domain.workloads.gang.reconcile import Intervention
@@ -55,21 +55,22 @@ def limits_are_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_global_cap_is_ignored(patch: pytest.MonkeyPatch) -> None:
-    judge = decide.decide
+    capped = decide.decide
 
     def uncapped(policies: Any, failure: Any, history: Any, settings: Any, **rest: Any) -> Any:
-        return judge(policies, failure, history, evolve(settings, global_max_retries=None), **rest)
+        return capped(policies, failure, history, evolve(settings, global_max_retries=None), **rest)
 
-    patch.setattr(retry, "decide", uncapped)
+    patch.setattr(judge, "decide", uncapped)
 
 
 def counters_are_not_stored(patch: pytest.MonkeyPatch) -> None:
-    after = concluding._after
+    fail = concluding.fail
 
-    def forgetful(job: Job, *rest: Any, **times: Any) -> Job:
-        return evolve(after(job, *rest, **times), counters=job.counters)
+    def forgetful(spec: Any, job: Job, *rest: Any) -> Any:
+        result = fail(spec, job, *rest)
+        return evolve(result, state=evolve(result.state, counters=job.counters))
 
-    patch.setattr(concluding, "_after", forgetful)
+    patch.setattr(concluding, "fail", forgetful)
 
 
 def a_refused_commit_is_published(patch: pytest.MonkeyPatch) -> None:
@@ -196,7 +197,7 @@ def a_restart_forgets_what_runs(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_event_is_left_out(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Outbox, "job_changed", lambda *_: None)
+    patch.setattr(Outbox, "job_changed", lambda *_, **__: None)
 
 
 def what_has_started_is_cancelled_as_if_it_had_not(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from holdfast.controller import placement
 from holdfast.domain import shortage
 from holdfast.domain.placement.scheduling import Round
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads import retry
+from holdfast.domain.workloads import judge
 from holdfast.domain.workloads.gang import policies
 from tools.simulate.faults.places import FIRST_WITH_PLACES, PLACES_EVERY
 from tools.simulate.run import simulate
@@ -26,12 +26,12 @@ FIRST = {"nobody asks what must not run twice": 261}
 
 
 def policies_are_asked_about_a_shortage(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(retry, "met", lambda _: None)
+    patch.setattr(judge, "met", lambda _: None)
 
 
 def a_shortage_is_charged_to_a_rule(patch: pytest.MonkeyPatch) -> None:
     uncounted = shortage.uncounted
-    patch.setattr(retry, "uncounted", lambda *known: evolve(uncounted(*known), counter="mine"))
+    patch.setattr(judge, "uncounted", lambda *known: evolve(uncounted(*known), counter="mine"))
 
 
 def a_short_node_gets_all_there_is(patch: pytest.MonkeyPatch) -> None:

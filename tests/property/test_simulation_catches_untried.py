@@ -9,8 +9,7 @@ import pytest
 from holdfast.controller import hopeless
 from holdfast.domain.placement.fit import Place
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads import retry
-from holdfast.domain.workloads.gang import conclude
+from holdfast.domain.workloads import judge
 from tools.simulate.policies import FIRST_UNTRIED, UNTRIED_EVERY
 from tools.simulate.run import simulate
 
@@ -32,11 +31,11 @@ def a_retry_is_placed_anywhere(patch: pytest.MonkeyPatch) -> None:
 
 
 def only_the_last_node_is_remembered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclude, "and_tried", lambda _, *nodes: tuple(dict.fromkeys(filter(None, nodes))))
+    patch.setattr(judge, "and_tried", lambda _, *nodes: tuple(dict.fromkeys(filter(None, nodes))))
 
 
 def a_retry_waits_for_an_untried_node_that_will_never_be(patch: pytest.MonkeyPatch) -> None:
-    for module in (retry, hopeless):
+    for module in (judge, hopeless):
         patch.setattr(module, "nothing_untried", lambda *_: False)
 
 

@@ -26,7 +26,7 @@ from holdfast.domain.lifecycle import (
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings, Rule
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.gang.conclude import Judgement, Over, conclude
+from holdfast.domain.workloads.gang.conclude import Over, conclude
 from holdfast.domain.workloads.gang.reconcile import (
     HELD_BY_USER,
     ExpireAttempt,
@@ -36,7 +36,7 @@ from holdfast.domain.workloads.gang.reconcile import (
     StopAttempt,
     settle,
 )
-from holdfast.domain.workloads.retry import Ruleset
+from holdfast.domain.workloads.judge import Judgement, Ruleset
 from tests.unit.conftest import job_named, retrying
 
 if TYPE_CHECKING:

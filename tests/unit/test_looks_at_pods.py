@@ -12,21 +12,20 @@ from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.job import Attempt, Job, Resources, Run
 from holdfast.domain.lifecycle import Interruption, RunStatus
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.model import RetrySettings
+from holdfast.domain.policy.model import LimitUse, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
+from holdfast.domain.workloads.judge import Judgement, Ruleset
 from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.model import KubeJobSpec, KubeJobState, RestartPolicy
 from holdfast.domain.workloads.kubejob.pods import (
     Barrier,
-    DecisionInputs,
     LivePod,
     PodFacts,
     TimeLimits,
 )
 from holdfast.domain.workloads.kubejob.program import PodPlan, Program
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
-from holdfast.domain.workloads.retry import Ruleset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +65,7 @@ def looking(
         patience=TimeLimits(30.0, 60.0),
         since=lambda at: at,
         fresh_uid=lambda rank: f"j-1-{rank}-{next(numbers)}",
-        judging=lambda _: DecisionInputs(Ruleset(PolicySet.compile(()), NO_CATEGORIES, RetrySettings())),
+        judging=lambda _: Judgement(Ruleset(PolicySet.compile(()), NO_CATEGORIES, RetrySettings())),
         useless=lambda _: useless,
     )
     pods = [LivePod(PodRecord(f"p{run.rank}", run.rank, run=run.uid), run) for run in runs]
@@ -98,6 +97,16 @@ def test_a_program_that_starts_again_in_its_pod_waits_first_and_its_job_sees_no_
     assert ([*look.orders.note], look.orders.forget) == (["j-1-0-1"], ["j-1-0-1"])
     assert (look.pods["p0"].record.restarts, look.pods["p0"].record.due) == (1, NOW + 10.0)
     assert look.record.state.failed == 0
+
+
+def test_a_program_that_may_not_start_again_in_its_pod_says_which_limit_that_was() -> None:
+    spec = KubeJobSpec(restart_policy=RestartPolicy.ON_FAILURE)
+    look = looking([a_run("j-1-0-1", RunStatus.ERROR, CRASHED)], spec=spec)
+    disabled = Ruleset(PolicySet.compile(()), NO_CATEGORIES, RetrySettings(global_max_retries=0))
+    look.facts = evolve(look.facts, cap=0, judging=lambda _: Judgement(disabled))
+    look.look()
+    decision = look.orders.note["j-1-0-1"].decision
+    assert (look.pods, decision and decision.limits) == ({}, (LimitUse("globalMaxRetries", 0, 0),))
 
 
 def test_a_pod_keeps_its_place_at_the_barrier_while_the_others_are_stopped_and_starts_there_behind_it() -> None:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.classify import NO_CATEGORIES, classify
 from holdfast.domain.containers import Capability, ContainerRole, EngineInfo, Volume
-from holdfast.domain.failure import ContainerResult, RunOutcome
-from holdfast.domain.job import JobState, Resources
-from holdfast.domain.placement.fit import Shape
-from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.model import Backoff, DecisionCode, LimitUse, RetrySettings
+from holdfast.domain.job import JobState
+from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.workloads.array.model import ArraySpec, Indexes
 from holdfast.domain.workloads.children import child_of
 from holdfast.domain.workloads.dependencies import Dependency, DependencyKind, kept_waiting
 from holdfast.domain.workloads.jobset.model import ReplicatedJob
-from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec, KubeJobState, RestartPolicy
+from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobSpec, KubeJobState
 from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
-from holdfast.domain.workloads.kubejob.restarts import RestartContext, after_failure
-from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
-from holdfast.domain.workloads.retry import Ruleset
+from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.requests import RequestKind
 from tests.unit.conftest import exits, job_named
@@ -53,22 +47,6 @@ def test_a_running_job_that_is_to_end_says_since_when(lab: SetLab) -> None:
     lab.pass_s(3)
     job = lab.store.job(batch.id)
     assert (job.state, job.cancel_requested, job.updated_at) == (JobState.RUNNING, True, lab.clock.now() - 3.0)
-
-
-def test_a_program_that_may_not_start_again_in_its_pod_says_which_limit_that_was() -> None:
-    outcome = RunOutcome(containers=(ContainerResult(3),))
-    context = RestartContext(
-        job_id="j",
-        ruleset=Ruleset(PolicySet.compile(()), NO_CATEGORIES, RetrySettings(global_max_retries=0)),
-        has_policies=False,
-        restart_policy=RestartPolicy.ON_FAILURE,
-        backoff=Backoff(),
-        in_place=None,
-        shape=Shape(Resources(1000)),
-        now=1.0,
-    )
-    found = after_failure(PodRecord("pi-0", 0, 0), outcome, classify(outcome), context)
-    assert (found.record, found.decision and found.decision.limits) == (None, (LimitUse("globalMaxRetries", 0, 0),))
 
 
 def test_an_index_that_a_rule_has_fail_is_decided_to_have_failed_by_that_rule(lab: SetLab) -> None:

@@ -13,8 +13,8 @@ from holdfast.domain.job import Attempt, Job, JobState, Resources
 from holdfast.domain.lifecycle import Outcome, Step
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
-from holdfast.domain.workloads.gang.conclude import Judgement, Over, fail
-from holdfast.domain.workloads.retry import Ruleset
+from holdfast.domain.workloads.gang.conclude import Over, fail
+from holdfast.domain.workloads.judge import Judgement, Ruleset
 from holdfast.engines.simulated.life import SimulatedRun
 from tests.unit.conftest import NOW, exits, job_named, retrying
 

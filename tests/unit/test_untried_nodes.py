@@ -16,7 +16,7 @@ from holdfast.domain.placement.fit import Place, Shape, why_not
 from holdfast.domain.policy.model import Action, AntiAffinity, Backoff, Mutation, RetryPolicy, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import Event, JobSet
-from holdfast.domain.workloads.retry import nothing_untried
+from holdfast.domain.workloads.judge import nothing_untried
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind

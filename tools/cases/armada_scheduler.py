@@ -22,7 +22,7 @@ from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import DecisionCode, RetryHistory
 from holdfast.domain.units import parse_memory
-from holdfast.domain.workloads.retry import Ruleset, decide_retry
+from holdfast.domain.workloads.judge import Judgement, Ruleset, decide_retry
 from tools.cases.armada_facts import failure_of
 from tools.cases.armada_input import read_case_policies
 from tools.cases.results import Mismatch, Skip, differences
@@ -111,7 +111,8 @@ def _decided(case: Case, failure: Failure | None) -> Decision:
     history, settings = _history(case, policies), store.catalogue().settings
     if failure is None:
         return decide(policies, failure, history, settings)
-    return decide_retry(failure, history, Ruleset(policies, NO_CATEGORIES, settings, _places(case)), Shape())
+    ruleset = Ruleset(policies, NO_CATEGORIES, settings, _places(case))
+    return decide_retry(failure, history, Judgement(ruleset), Shape())
 
 
 def _compiled(case: Case, store: MemoryStore) -> PolicySet:

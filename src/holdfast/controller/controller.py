@@ -187,6 +187,7 @@ class Controller:
                 self._catalog,
                 self._observations.losses,
                 self.shortages,
+                self.state.capacity.places,
                 self._dice.draw,
                 self._away.places,
             ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.placement.fit import ever_fits, on_nodes, why_not
 from holdfast.domain.record import Struct, evolve
-from holdfast.domain.workloads.retry import nothing_untried
+from holdfast.domain.workloads.judge import nothing_untried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence

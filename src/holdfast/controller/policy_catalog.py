@@ -17,16 +17,16 @@ from holdfast.domain.lifecycle.engine import resolve_options
 from holdfast.domain.policy.builtin import unknown_end
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.workloads.gang.policies import compiled_for, first_policies
-from holdfast.domain.workloads.retry import Ruleset
+from holdfast.domain.workloads.judge import Judgement, Ruleset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from holdfast.controller.nodes.losses import Losses
     from holdfast.controller.nodes.shortages import Shortages
-    from holdfast.domain.job import Job
+    from holdfast.domain.job import Job, Run
     from holdfast.domain.lifecycle.engine import HandlerLimits
-    from holdfast.domain.placement.fit import Place
+    from holdfast.domain.placement.fit import Place, PlaceKey
     from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import ControllerStore
 
@@ -120,23 +120,34 @@ class PolicyCatalog:
 
 @dataclass(frozen=True, slots=True)
 class PolicyJudge:
-    """What a judgement needs besides the facts of the attempt."""
+    """Finds out by what a failure is judged: policies, nodes, losses and shortages, all as they are now."""
 
     catalog: PolicyCatalog
     losses: Losses
     shortages: Shortages
+    places: Mapping[PlaceKey, Place]
     draw: Callable[[], float]
     away: Callable[[float], Sequence[Place]]
     """Which nodes are gone and may come back."""
 
-    def ruleset(self, job: Job, spec: JobSpec, places: Sequence[Place], now: float) -> Ruleset:
-        """Return what is in force for a job now."""
-        return self._ruleset(self.catalog.compiled(job, spec), places, now)
+    def of_gang(self, job: Job, spec: JobSpec, runs: Sequence[Run], now: float) -> Judgement:
+        """Return by what the failure of a gang's runs is judged."""
+        return self._judgement(self.catalog.compiled(job, spec), job.id, runs, now)
 
-    def named(self, names: tuple[str, ...], places: Iterable[Place], now: float) -> Ruleset:
-        """Return named policies alone."""
-        return self._ruleset(self.catalog.named(names), tuple(places) if names else (), now)
+    def of_pod(self, policies: tuple[str, ...], run: Run, now: float) -> Judgement:
+        """Return by what a pod's failed program is judged, which named policies may restart."""
+        if policies:
+            return self._judgement(self.catalog.named(policies), run.job_id, (run,), now)
+        # Kubernetes' own rules draw nothing, let nothing grow and suspect nobody.
+        ruleset = Ruleset(self.catalog.named(()), self.catalog.categories, self.catalog.catalogue.settings)
+        return Judgement(ruleset, refusals=self._refusals((run,)))
 
-    def _ruleset(self, policies: PolicySet, places: Sequence[Place], now: float) -> Ruleset:
-        catalog = self.catalog
-        return Ruleset(policies, catalog.categories, catalog.catalogue.settings, places, partial(self.away, now))
+    def _judgement(self, policies: PolicySet, job_id: str, runs: Sequence[Run], now: float) -> Judgement:
+        catalog, places = self.catalog, tuple(self.places.values())
+        away = partial(self.away, now)
+        ruleset = Ruleset(policies, catalog.categories, catalog.catalogue.settings, places, away)
+        suspicion = self.losses.suspicion(job_id, runs) if self.losses.known else None
+        return Judgement(ruleset, self.draw(), suspicion, self._refusals(runs))
+
+    def _refusals(self, runs: Sequence[Run]) -> int:
+        return self.shortages.refusals(runs) if self.shortages.refused else 0

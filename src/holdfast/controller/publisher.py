@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from holdfast.controller.active import Active
     from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.job import Resources, Run
+    from holdfast.domain.job import Job, Resources, Run
     from holdfast.domain.workloads.kubejob.program import ContainerSpec, Program
+    from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.domain.workloads.spec import JobSpec
 
 _PREPARES = frozenset({RunStatus.PREPARING, RunStatus.PULLING, RunStatus.PREPARED})
 _RUNS = frozenset({RunStatus.CREATING, RunStatus.RUNNING})
@@ -88,41 +90,65 @@ class Publisher:
 
 
 def _order(active: Active, run: Run, now: float) -> RunOrder:
-    """Write out everything an engine needs to start a run.
+    """Write out everything an engine needs to start a run of a gang.
 
     Its deadline is the attempt's or what is left of the job's, whichever is less: an engine enforces it even while
     there is no controller to stop the run.
     """
     job, spec = active.job, active.spec
-    return RunOrder(
-        uid=run.uid,
-        job_id=job.id,
-        job_name=job.name,
-        attempt=active.attempt.number,
-        rank=run.rank,
-        size=job.gang,
-        containers=_containers(active, run),
-        resources=run.request,
-        node=run.node,
+    return evolve(
+        write_order(job, run, spec, _containers(active, run), size=job.gang, avoids=job),
         deadline_s=sooner(spec.deadline_s, spec.total_deadline_s, since=job.ready_at or job.submitted_at, now=now),
         grace_s=spec.grace_s,
-        stall=spec.stall,
-        warning=spec.warning,
         checkpointed_exit_code=spec.checkpointed_exit_code,
         inputs=spec.inputs,
         preparation=spec.prepare,
         keeps_work=spec.keeps_work,
         identity=bool(spec.identity),
         ports=spec.ports,
-        gpus=run.devices,
-        node_selector=spec.node_selector,
-        avoid_node=job.avoid_node,
-        avoid_nodes=job.avoid_nodes,
         separate_logs=spec.logs is Streams.SEPARATE,
+        checkpoints_of=spec.checkpoints_of,
+    )
+
+
+def write_order(
+    job: Job,
+    run: Run,
+    program: JobSpec | Program,
+    containers: tuple[Container, ...],
+    *,
+    size: int,
+    avoids: Job | PodRecord | None,
+) -> RunOrder:
+    """Write what every order says, whatever the kind of work.
+
+    Args:
+        job: Its job.
+        run: The run.
+        program: What it runs, which says what is watched during it and which nodes will do.
+        containers: What is started.
+        size: How many runs there are in all.
+        avoids: The unit that restarts with it, which says where it is kept away from.
+    """
+    return RunOrder(
+        uid=run.uid,
+        job_id=job.id,
+        job_name=job.name,
+        attempt=run.attempt,
+        rank=run.rank,
+        size=size,
+        containers=containers,
+        resources=run.request,
+        node=run.node,
+        stall=program.stall,
+        warning=program.warning,
+        gpus=run.devices,
+        node_selector=program.node_selector,
+        avoid_node=None if avoids is None else avoids.avoid_node,
+        avoid_nodes=() if avoids is None else avoids.avoid_nodes,
         queue=job.queue,
         submitted_by=job.submitted_by,
         submitter_uid=job.submitter_uid,
-        checkpoints_of=spec.checkpoints_of,
     )
 
 

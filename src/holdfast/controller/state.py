@@ -125,14 +125,14 @@ class ControllerState:
         self.admit(job)
         self.kinds[job.kind].admit(job)
 
-    def put_job(self, job: Job) -> None:
-        """Change a job."""
+    def put_job(self, job: Job, ended: Attempt | None = None) -> None:
+        """Change a job; ``ended`` is the attempt whose end changes it, if one does."""
         changes = self.changes
         before = self.jobs.get(job.id, job)
         changes.jobs[job.id] = job
         if job.priority != before.priority:
             changes.priorities[job.id] = job.priority
-        self.outbox.job_changed(changes.events, before, job, changes.notifications)
+        self.outbox.job_changed(changes.events, before, job, changes.notifications, ended=ended)
         active = self.active.get(job.id) or self.unplaced.get(job.id)
         if active is not None:
             active.job = job

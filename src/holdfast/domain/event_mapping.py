@@ -291,36 +291,47 @@ class Outbox:
         self.queue_notify: Mapping[str, tuple[Notify, ...]] = {}
         """Who is told of the jobs in each queue that says so."""
         self._numbers = count()
-        self._ended: dict[str, Attempt] = {}
-        """Attempts that ended and whose job has not moved on yet, by job id; both happen in one step."""
         self._moves: dict[str, int] = {}
         """The number of the last status event of each attempt in flight, by job id."""
 
     def attempt_moved(self, events: dict[int, EventRecord], attempt: Attempt) -> None:
-        """Note an attempt's new status, replacing one of the same tick; the job of one that is over moves on next."""
+        """Note an attempt's new status, replacing one of the same tick."""
         events.pop(self._moves.pop(attempt.job_id, -1), None)
         if attempt.status in SHOWN_STATUSES:
             self._moves[attempt.job_id] = number = next(self._numbers)
             event = AttemptStatusChanged(attempt.number, attempt.status.value)
             events[number] = EventRecord(attempt.job_id, attempt.status_since, event)
         elif attempt.status in ATTEMPT_TERMINAL:
-            self._ended[attempt.job_id] = attempt
             for record in attempt_ended(attempt):
                 self.emit(events, record)
 
     def job_changed(
-        self, events: dict[int, EventRecord], before: Job, after: Job, told: list[Notification] | None = None
+        self,
+        events: dict[int, EventRecord],
+        before: Job,
+        after: Job,
+        notifications: list[Notification] | None = None,
+        *,
+        ended: Attempt | None = None,
     ) -> None:
-        """Note a change of a job, and in ``told``, where its specification can be read, what people are told of it."""
-        event = event_of(before, after, ended := self._ended.pop(after.id, None))
+        """Note a change of a job.
+
+        Args:
+            events: Of this commit.
+            before: The job as it was.
+            after: The job as it is now.
+            notifications: Of this commit; ``None`` tells nobody, as of a job whose specification cannot be read.
+            ended: The attempt whose end changed it, if one did.
+        """
+        event = event_of(before, after, ended)
         if before.priority != after.priority:  # which changes nothing else
             event = JobReprioritized(after.attempt, after.priority, before.priority)
         if event is not None:
             self.emit(events, EventRecord(after.id, after.updated_at, event))
-        if told is not None and after.child is None:
-            wanted = self._load_spec(after.spec).notify + self.queue_notify.get(after.queue, ())
-            if wanted:
-                told += of_job(before, after, ended, wanted)
+        if notifications is not None and after.child is None:
+            notify = self._load_spec(after.spec).notify + self.queue_notify.get(after.queue, ())
+            if notify:
+                notifications += of_job(before, after, ended, notify)
 
     def emit(self, events: dict[int, EventRecord], *records: EventRecord) -> None:
         """Note events, in order."""

@@ -16,7 +16,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.children import HELD_WITH_OWNER
 from holdfast.domain.workloads.gang import reconcile as gang
-from holdfast.domain.workloads.gang.conclude import Judgement, next_due, shape_of
+from holdfast.domain.workloads.gang.conclude import next_due, shape_of
 from holdfast.domain.workloads.gang.flight import AttemptContext, Flight
 from holdfast.domain.workloads.gang.reconcile import Intervention, Observed
 from holdfast.ports.requests import Request, RequestKind
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from holdfast.controller.kind import ForEach, Pace, Taking
     from holdfast.controller.policy_catalog import PolicyJudge
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.job import Run
+    from holdfast.domain.job import Attempt
     from holdfast.domain.placement.fit import PlaceKey
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.children import CreateChild
     from holdfast.domain.workloads.gang.reconcile import Look
-    from holdfast.domain.workloads.spec import JobSpec
     from holdfast.ports.store import ControllerStore, Snapshot
 
 _log = logging.getLogger(__name__)
@@ -81,7 +80,7 @@ class Gangs:
         self._groups: BoundedCache[GroupKey] = BoundedCache(_MOST_GROUPS)
         limits = judging.catalog.handler_limits
         self._around = AttemptContext(
-            alive, state.nodes.engines, self._judge, limits, state.since, lease_s or 0.0, state.token_digest
+            alive, state.nodes.engines, judging.of_gang, limits, state.since, lease_s or 0.0, state.token_digest
         )
         self.changed: Callable[[Job], None] = lambda _: None
         """Called with a job that has an owner and may look different to it."""
@@ -250,17 +249,10 @@ class Gangs:
         if waits and look.job is not job and (look.job.terminal or look.job.ready_at is not None):
             state.waits.leave(key, spec.after)
 
-    def _judge(self, job: Job, spec: JobSpec, runs: Sequence[Run], now: float) -> Judgement:
-        """Find out by what the failure of a job's runs is judged."""
-        judging = self._judging
-        ruleset = judging.ruleset(job, spec, list(self._state.capacity.places.values()), now)
-        suspicion = judging.losses.suspicion(job.id, runs) if judging.losses.known else None
-        refusals = judging.shortages.refusals(runs) if judging.shortages.refused else 0
-        return Judgement(ruleset, judging.draw(), suspicion, refusals)
-
     def _carry_out(self, job: Job, active: Active | None, look: Look, now: float) -> None:
         """Store what becomes of a job and its attempt, and have it looked at when time moves it on."""
-        state, flight = self._state, look.flight
+        state, flight, over = self._state, look.flight, None
+        # The end of an attempt is told before what it means for the job, and so is that it lost its places.
         at_last = bool(look.ended) or (flight is not None and flight.orders.withdraw)
         if not at_last:
             self._put_job(job, look.job)
@@ -268,18 +260,20 @@ class Gangs:
             if flight.raised is not None:
                 _log.error("moving an attempt at %s on raised", job.id, exc_info=flight.raised)
             state.carry_out(active, flight.orders)
-        for ended, step in look.ended:
-            kept = ended.dispatch > 0 or ended.decision is not None  # else it never was more than its history
-            state.steps(active or state.waiting_attempt(job), ((step, ended),), kept=kept)
+        for attempt, step in look.ended:
+            # Of one that was never placed and about which nothing was decided there is only its history.
+            kept = attempt.dispatch > 0 or attempt.decision is not None
+            state.steps(active or state.waiting_attempt(job), ((step, attempt),), kept=kept)
+            over = attempt if kept else None
         if at_last:
-            self._put_job(job, look.job)
+            self._put_job(job, look.job, over)
         if flight is not None and job.id in state.active:
             state.queue.wake_at(GANG, job.id, flight.next_look(now, look.wake_at))
         elif look.job is job:
             state.queue.wake_at(GANG, job.id, look.wake_at)
 
-    def _put_job(self, before: Job, job: Job) -> None:
+    def _put_job(self, before: Job, job: Job, ended: Attempt | None = None) -> None:
         if job is not before:
-            self._state.put_job(job)
+            self._state.put_job(job, ended)
             if job.child is not None:
                 self.changed(job)

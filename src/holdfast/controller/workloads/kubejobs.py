@@ -234,12 +234,12 @@ class KubeJobs:
         self._put(work, evolve(work.record, parallelism=parallelism, completions=completions))
         self._state.queue.add(KUBEJOB, job_id)
 
-    def finish(self, job_id: str, otherwise: str, now: float) -> None:
-        """End for good a job whose attempt is over or never began."""
+    def finish(self, job_id: str, otherwise: str, now: float, *, ended: Attempt | None = None) -> None:
+        """End for good a job whose attempt is over, which is ``ended`` if that ends it, or never began."""
         job, work = self._state.jobs[job_id], self.jobs.pop(job_id)
         if after := self._awaited(job):
             self._state.waits.leave(job.id, after)
-        self._state.put_job(over(job, work.record, otherwise, now))
+        self._state.put_job(over(job, work.record, otherwise, now), ended)
         ttl_s = None if job.child is not None else self._plan(job).spec.ttl_s
         if ttl_s is not None:
             self._put(work, evolve(work.record, expires_at=now + ttl_s))
@@ -296,8 +296,7 @@ class KubeJobs:
             elif work.record.suspended and not work.pods:
                 self._release(work, active.job)
         elif not work.pods:
-            self._end(active, work, now)
-            self._gone(work, now)
+            self._gone(work, now, ended=self._end(active, work, now))
         if self._state.active.get(work.record.id) is active:
             self._stand(active, work, look, now)
             self.changed(active.job, work)
@@ -324,23 +323,23 @@ class KubeJobs:
         if moved is not job:
             self._state.put_job(moved)
 
-    def _end(self, active: Active, work: JobWork, now: float) -> None:
+    def _end(self, active: Active, work: JobWork, now: float) -> Attempt:
         step = last_step(work.record, active.attempt, work.last_failure, now, in_set=active.job.child is not None)
         self._state.steps(active, (step,))
+        return step[1]
 
     def _finished(self, active: Active, work: JobWork, now: float) -> None:
         """End the attempt of a job that is complete or has failed, and the job too if it has no set."""
-        job_id = active.attempt.job_id
-        self._end(active, work, now)
+        job_id, ended = active.attempt.job_id, self._end(active, work, now)
         self._state.queue.wake_at(KUBEJOB, job_id, None)
         self._release(work, active.job)
         if active.job.child is None:
-            self.finish(job_id, "", now)
+            self.finish(job_id, "", now, ended=ended)
             return
         self._stands(active.job, standing(work.record, in_set=True), now)
         self.changed(self._state.jobs[job_id], work)
 
-    def _gone(self, work: JobWork, now: float) -> None:
+    def _gone(self, work: JobWork, now: float, *, ended: Attempt | None = None) -> None:
         """Forget an attempt of which nothing is left."""
         job = self._state.jobs[work.record.id]
         self._release(work, job)
@@ -349,7 +348,7 @@ class KubeJobs:
         self._put(work, evolve(work.record, present=False, deleting_since=None, state=state, pods=()))
         if job.child is None:
             self._put(work, evolve(work.record, state=KubeJobState()))
-            self.finish(job.id, job.reason or "cancelled", now)
+            self.finish(job.id, job.reason or "cancelled", now, ended=ended)
             return
         self._state.queue.defer(KUBEJOB, job.id)
         self.changed(job, work)

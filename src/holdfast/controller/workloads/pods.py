@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.controller.bounded_cache import BoundedCache
-from holdfast.controller.publisher import containers, sooner
+from holdfast.controller.publisher import containers, sooner, write_order
 from holdfast.controller.workloads.domains import Domains
 from holdfast.domain.job import JobState
 from holdfast.domain.placement.scheduling import GroupKey, Waiting
@@ -19,9 +19,8 @@ from holdfast.domain.workloads.jobset.children import plan_of, pod_environment
 from holdfast.domain.workloads.jobset.state import Event
 from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
-from holdfast.domain.workloads.kubejob.pods import Barrier, DecisionInputs, PodFacts, TimeLimits
+from holdfast.domain.workloads.kubejob.pods import Barrier, PodFacts, TimeLimits
 from holdfast.domain.workloads.kubejob.program import PodPlan
-from holdfast.ports.engine import RunOrder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.pods import LivePod
     from holdfast.domain.workloads.kubejob.program import Program
     from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.engine import RunOrder
 
 NO_BARRIER = Barrier()
 _BACKSTOP_S = 1.0
@@ -125,29 +125,14 @@ class Pods:
         if of_job is not None and started_at is not None:
             deadline_s = sooner(deadline_s, of_job + _BACKSTOP_S, since=started_at, now=now)
         pod = work.pods.get(work.pod_names.get(run.uid, ""))
-        return RunOrder(
-            uid=run.uid,
-            job_id=job.id,
-            job_name=job.name,
-            attempt=run.attempt,
-            rank=run.rank,
-            size=plan.spec.completions or plan.spec.parallelism,
-            containers=containers(program, self._told(job, work, run), run.request),
-            resources=run.request,
-            node=run.node,
+        of_pod = containers(program, self._told(job, work, run), run.request)
+        size = plan.spec.completions or plan.spec.parallelism
+        return evolve(
+            write_order(job, run, program, of_pod, size=size, avoids=None if pod is None else pod.record),
             deadline_s=deadline_s,
             grace_s=program.grace_s if work.grace_s is None else work.grace_s,
-            stall=program.stall,
-            warning=program.warning,
             volumes=program.volumes,
             devices=program.devices,
-            gpus=run.devices,
-            node_selector=program.node_selector,
-            avoid_node=None if pod is None else pod.record.avoid_node,
-            avoid_nodes=() if pod is None else pod.record.avoid_nodes,
-            queue=job.queue,
-            submitted_by=job.submitted_by,
-            submitter_uid=job.submitter_uid,
             template=plan.template,
         )
 
@@ -180,7 +165,7 @@ class Pods:
             patience=patience,
             since=self._state.since,
             fresh_uid=active.fresh_uid,
-            judging=lambda run: self._judged(plan, run, now),
+            judging=lambda run: self._judging.of_pod(plan.policies, run, now),
             useless=self._useless,
             backoff=self._crash_backoff,
         )
@@ -195,14 +180,6 @@ class Pods:
         state = work.row.state
         uncounted = state.restarts - state.restarts_counted
         return Barrier(state.in_place_previous, state.in_place_current, uncounted)
-
-    def _judged(self, plan: PodPlan, run: Run, now: float) -> DecisionInputs:
-        judging = self._judging
-        ruleset = judging.named(plan.policies, self._state.capacity.places.values(), now)
-        refusals = judging.shortages.refusals([run])
-        if not plan.policies:
-            return DecisionInputs(ruleset, refusals=refusals)
-        return DecisionInputs(ruleset, judging.draw(), judging.losses.suspicion(run.job_id, [run]), refusals)
 
     def _useless(self, kept: Run) -> bool:
         """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""

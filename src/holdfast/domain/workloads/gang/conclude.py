@@ -12,11 +12,10 @@ from holdfast.domain.failure import Cause, Failure, in_words
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, AttemptStatus, Ending, Interruption, Step
 from holdfast.domain.placement.fit import Shape
-from holdfast.domain.policy.decide import and_tried, in_short
+from holdfast.domain.policy.decide import in_short
 from holdfast.domain.policy.decide import retry_at as due_at
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory
+from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.record import evolve
-from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.dependencies import kept_waiting, met_again, met_before
@@ -27,28 +26,15 @@ from holdfast.domain.workloads.gang.endings import (
     ended_by_total_deadline,
     never_started,
 )
-from holdfast.domain.workloads.retry import Ruleset, decide_retry, refused
+from holdfast.domain.workloads.judge import Judgement, Try, judge, refused, tried_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from holdfast.domain.failure import RunOutcome
     from holdfast.domain.job import Run
-    from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.workloads.dependencies import AwaitedState
     from holdfast.domain.workloads.spec import JobSpec
-
-
-class Judgement(NamedTuple):
-    """What a failure is judged by."""
-
-    ruleset: Ruleset
-    draw: float = 0.0
-    """In [0, 1), for random jitter."""
-    suspicion: Suspicion | None = None
-    """The evidence against the job, if it was lost with its place."""
-    refusals: int = 0
-    """How often in a row its node was short of something when it was to be started."""
 
 
 Judging: TypeAlias = "Callable[[Job, JobSpec, Sequence[Run], float], Judgement]"
@@ -143,15 +129,10 @@ def _interrupted(
 def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failure, now: float) -> Concluded:
     """Judge a failure and move the job on: retry, hold or give up."""
     attempt, total_s = over.attempt, spec.total_deadline_s
-    counters, memory = tuple(job.counters.items()), attempt.request.memory
-    tried = tried_by(job, over.runs, failure)
-    history = RetryHistory(job.id, attempt.number, counters, job.retries, memory, judged.refusals, tried)
+    decision, history = judge(failure, job, Try(job.id, attempt.number, shape_of(job, spec), over.runs), judged)
     if total_s is not None and ended_by_total_deadline(spec, failure, counted_from(job), now):
         failure = evolve(failure, message=f"total deadline of {format_duration(total_s)} is over")
         decision = Decision(Action.FAIL, DecisionCode.TOTAL_DEADLINE, failure.message)
-    else:
-        shape = shape_of(job, spec)
-        decision = decide_retry(failure, history, judged.ruleset, shape, draw=judged.draw, suspicion=judged.suspicion)
     due = None
     if decision.grants_retry:
         due = due_at(failure.failed_at, decision.delay_s, confirmed_stopped_at=now, grace_s=spec.grace_s)
@@ -171,7 +152,7 @@ def fail(spec: JobSpec, job: Job, over: Over, judged: Judgement, failure: Failur
         retry_at=due,
     )
     if due is not None or decision.action is Action.HOLD:
-        job = evolve(job, tried=tried)
+        job = evolve(job, **history._asdict())
     job = _after(job, decision, failure, ended_at=ended_at, now=now, due=due)
     return Result(state=job, decisions=(EndedAttempt(ended, over.step),))
 
@@ -184,10 +165,7 @@ def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, n
     if due is None:
         what = f"{what}; hint: {failure.hint}" if failure.hint else what
         return evolve(job, state=JobState.FAILED, reason=what, retry_at=None, ended_at=ended_at, updated_at=now)
-    waits, counters, counter = due > now, job.counters, decision.counter
-    avoids = job if decision.code is DecisionCode.SHORTAGE else decision  # it never ran where it was to run
-    if counter is not None:
-        counters = {**counters, counter: counters.get(counter, 0) + 1}
+    waits = due > now
     return evolve(
         job,
         state=JobState.BACKOFF if waits else JobState.QUEUED,
@@ -195,12 +173,8 @@ def _after(job: Job, decision: Decision, failure: Failure, *, ended_at: float, n
         retry_at=due if waits else None,
         queued_at=now,
         updated_at=now,
-        counters=counters,
-        retries=job.retries + (counter is not None),
+        retries=job.retries + (decision.counter is not None),
         request=job.request if decision.memory is None else evolve(job.request, memory=decision.memory),
-        avoid_node=avoids.avoid_node,
-        avoid_devices=avoids.avoid_devices,
-        avoid_nodes=avoids.avoid_nodes,
     )
 
 
@@ -294,17 +268,6 @@ def retried(job: Job, reason: str, now: float) -> Job:
 def queued(job: Job, now: float) -> Job:
     """Make a job pending again: its hold was lifted, or its retry is due."""
     return evolve(job, state=JobState.QUEUED, reason="", retry_at=None, queued_at=now, updated_at=now)
-
-
-def tried_by(job: Job, runs: Iterable[Run], failure: Failure | None) -> tuple[str, ...]:
-    """Add the nodes of an attempt to those on which a job was tried before.
-
-    They are those where a program of it began, or could not be started for another reason than a shortage there.
-    """
-    nodes = [run.node for run in runs if run.may_have_run]
-    if failure is not None and (failure.started or met(failure) is None):
-        nodes.append(failure.node or "")
-    return and_tried(job.tried, *nodes)
 
 
 def shape_of(job: Job, spec: JobSpec) -> Shape:

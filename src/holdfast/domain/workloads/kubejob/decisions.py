@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from holdfast.domain.policy.decide import SPENT, decide, in_short
 from holdfast.domain.policy.model import Considered, DecisionCode, RetryHistory, RetrySettings
 from holdfast.domain.record import evolve
+from holdfast.domain.workloads.judge import refused
 from holdfast.domain.workloads.kubejob.model import PodAction, PodDecision
 from holdfast.domain.workloads.kubejob.rulesets import BACKOFF, INDEX_BACKOFF, as_seen, of_job
 from holdfast.domain.workloads.kubejob.tally import remaining_s
-from holdfast.domain.workloads.retry import refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

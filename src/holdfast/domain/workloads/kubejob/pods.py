@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from holdfast.domain.classify import CompiledCategories
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job, Run
-    from holdfast.domain.policy.blame import Suspicion
     from holdfast.domain.policy.model import Decision
+    from holdfast.domain.workloads.judge import Judgement
     from holdfast.domain.workloads.kubejob.model import Pod
     from holdfast.domain.workloads.kubejob.program import PodPlan
     from holdfast.domain.workloads.kubejob.stored import PodRecord
-    from holdfast.domain.workloads.retry import Ruleset
 
 CRASH_BACKOFF = Backoff(initial_s=10.0, max_s=300.0, multiplier=2.0)
 """The kubelet's: 10 s doubling to five minutes."""
@@ -72,15 +71,6 @@ def told_in_place(pods: Mapping[str, LivePod]) -> tuple[int, ...]:
     return tuple(record.in_place for record in records if record.run or record.in_place)
 
 
-class DecisionInputs(NamedTuple):
-    """What a decision about one failed program depends on, besides its pod and its failure."""
-
-    ruleset: Ruleset
-    draw: float = 0.0
-    suspicion: Suspicion | None = None
-    refusals: int = 0
-
-
 class TimeLimits(NamedTuple):
     """How long a program may take to stop and to start before it is given up."""
 
@@ -106,8 +96,8 @@ class PodFacts(Struct, frozen=True, kw_only=True):
     """Returns a moment by this controller's clock, which may have been set back since."""
     fresh_uid: Callable[[int], str]
     """Returns a uid for a run of a rank that no run of the attempt had before."""
-    judging: Callable[[Run], DecisionInputs]
-    """Asked once about each program that failed, as the answer is dear."""
+    judging: Callable[[Run], Judgement]
+    """Finds out by what a failed program is judged; called once for each, because the answer is expensive."""
     useless: Callable[[Run], bool]
     """Whether a kept place is of no use: its node is drained or short, a device in trouble, or all is paused."""
     backoff: Backoff = CRASH_BACKOFF

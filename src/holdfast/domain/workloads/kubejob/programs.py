@@ -1,7 +1,17 @@
 """What has become of the programs of a job's pods, and which of them start again in their pod.
 
-Where all of a set restart in place, every pod waits at a barrier until the last has come to it, keeping its place
-meanwhile, and one that still runs a program of an earlier restart is stopped.
+A failed program starts again in its pod with its job set, by a policy, or as ``restartPolicy`` says. They are asked in
+this order; where none grants a retry the pod has failed, for its Job to judge. Nobody is asked about a program that
+could not be started because its node was short of something: it starts again.
+
+The restart barrier. Where all of a set restart in place, one failed program means that every program of the set is to
+start anew, and together: a rank that went on with peers of an older restart would hang or, worse, mix two computations.
+So each pod counts the restarts it has been through, and its set keeps two numbers, the restart that all pods have left
+behind and the one they may begin (``Barrier``). A pod whose program has ended raises its own count and waits; a program
+that still belongs to the restart left behind is stopped; and only when the last pod of the set has arrived does the set
+move the second number, which lets all of them start. Pods keep their places meanwhile, or a stranger's job could take
+one and the set would wait for ever. The counts are stored with the pods, so a controller that takes over finds the set
+at the barrier exactly as it was.
 """
 
 from __future__ import annotations
@@ -11,22 +21,24 @@ from typing import TYPE_CHECKING
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import EndedBy, in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
-from holdfast.domain.policy.model import Action
+from holdfast.domain.policy.model import Action, DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration
+from holdfast.domain.workloads.judge import Try, judge
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
 from holdfast.domain.workloads.kubejob.pods import Tell
-from holdfast.domain.workloads.kubejob.restarts import RestartContext, after_failure
+from holdfast.domain.workloads.kubejob.rulesets import MAX_RESTARTS, RESTART_POLICY, in_place, on_failure
 from holdfast.domain.workloads.orders import RunOrders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.domain.failure import Failure
+    from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.job import Run
     from holdfast.domain.policy.model import Decision
+    from holdfast.domain.workloads.judge import RetryVerdict, Ruleset
     from holdfast.domain.workloads.kubejob.pods import LivePod, PodFacts
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord, PodRecord
 
@@ -157,25 +169,86 @@ class Programs:
             self.put_run(name, run.entered(RunStatus.TERMINATING, self.now))
 
     def _ended(self, name: str, record: PodRecord, run: Run) -> None:
-        """Ask whether a failed program restarts in its pod, keep what was decided with it, and tell its job's set."""
+        """Judge a failed program, keep the decision with it, and have its pod wait for the next one if it restarts."""
         if run.outcome is None:
             return
         failure, plan = self.failure_of(name, run), self.facts.plan
-        found = after_failure(record, run.outcome, failure, self._context(record, run))
-        decision = found.decision
-        if decision is not None and failure.ended_by not in _STOPPED:
+        verdict = self._judge(record, run, run.outcome, failure)
+        if verdict is None:
+            return
+        decision, restarted = verdict.decision, self._restarted(record, verdict)
+        if failure.ended_by not in _STOPPED:
             self._tell(record, failure, decision)
             if plan.in_place and not decision.grants_retry:
                 reason = f"{in_words(failure)}; {decision.reason}"
                 self.record = evolve(self.record, failed_in_place=reason)
-            if found.record is None:
+            if restarted is None:
                 self.pods[name] = evolve(self.pods[name], declined=decision)
             else:
                 run = evolve(run, failure=failure, decision=decision)
                 self.orders.note[run.uid] = run
-        if found.record is not None:
-            self.change(name, evolve(found.record, waiting=True))
+        if restarted is not None:
+            self.change(name, evolve(restarted, waiting=True))
             self.await_next(name, run)
+
+    def _judge(self, record: PodRecord, run: Run, outcome: RunOutcome, failure: Failure) -> RetryVerdict | None:
+        """Judge a failed program by whoever may start it again; ``None`` where that is only its Job."""
+        facts, plan, most = self.facts, self.facts.plan, self._max_in_place
+        judgement = facts.judging(run)
+        rulesets = self._rulesets(outcome, judgement.ruleset)
+        if not rulesets and met(failure) is None:
+            return None
+        shape = plan.shape(facts.job, record, domain=self.record.domain)
+        reached = max(record.in_place, self._reached if plan.in_place else -1)
+        restarts = ((MAX_RESTARTS, min(reached, most)),)
+        failed = Try(facts.job.id, 1 + record.restarts, shape, (run,), restarts)
+        verdict = judge(failure, record, failed, judgement, rulesets)
+        if plan.in_place and verdict.decision.code is DecisionCode.POLICY_LIMIT:
+            reason = f"all {most} restarts in place of its job set are used ({MAX_RESTARTS})"
+            verdict = verdict._replace(decision=evolve(verdict.decision, reason=reason))
+        return verdict
+
+    def _rulesets(self, outcome: RunOutcome, ruleset: Ruleset) -> tuple[Ruleset, ...]:
+        """List who may start a program again, in the order in which they are asked."""
+        plan = self.facts.plan
+        if plan.in_place:
+            # A set's own limit counts its restarts; the operator's cap counts retries.
+            uncapped = evolve(ruleset.settings, global_max_retries=None)
+            return (evolve(ruleset, policies=in_place(self._max_in_place), settings=uncapped, any_cause=True),)
+        asked: tuple[Ruleset, ...] = (ruleset,) if plan.policies else ()
+        if plan.spec.restart_policy is RestartPolicy.ON_FAILURE and not is_disruption(outcome):
+            asked += (evolve(ruleset, policies=on_failure(self.facts.backoff), any_cause=True),)
+        return asked
+
+    @property
+    def _reached(self) -> int:
+        """Which restart in place all pods of the set have left behind."""
+        previous = self.facts.barrier.previous
+        return -1 if previous is None else previous
+
+    @property
+    def _max_in_place(self) -> int:
+        """The last restart in place its set may make: its ``maxRestarts``, and restarts that do not count."""
+        return self.facts.plan.max_restarts + self.facts.barrier.uncounted
+
+    def _restarted(self, record: PodRecord, verdict: RetryVerdict) -> PodRecord | None:
+        """Return a pod as it waits for its next program; ``None`` if it has failed."""
+        decision, history = verdict
+        due = self.now + decision.delay_s
+        if decision.code is DecisionCode.SHORTAGE:
+            return evolve(record, due=due if decision.delay_s else None)
+        record = evolve(record, tried=history.tried)
+        if self.facts.plan.in_place:
+            # Also beyond its limit: its set sees that this is one restart too many, and fails.
+            return evolve(record, in_place=max(record.in_place, self._reached) + 1, due=None)
+        record = evolve(record, restarts=record.restarts + 1)
+        if decision.action is Action.HOLD:
+            return evolve(record, due=None, held=decision.reason)
+        if not decision.grants_retry:
+            return None
+        if decision.policy == RESTART_POLICY:
+            return evolve(record, due=due, avoid_nodes=())
+        return evolve(record, due=due, memory=decision.memory or record.memory, **history._asdict())
 
     def await_next(self, name: str, run: Run) -> None:
         """Let a pod wait for its next program; in place, it keeps its place until it leaves the barrier."""
@@ -195,25 +268,6 @@ class Programs:
         if pod.last is not None:
             record = evolve(pod.record, waiting=False)
             self.pods[name] = evolve(pod, record=record, run=pod.last, last=None, shown=None)
-
-    def _context(self, record: PodRecord, run: Run) -> RestartContext:
-        facts, plan, barrier = self.facts, self.facts.plan, self.facts.barrier
-        judging = facts.judging(run)
-        reached = -1 if barrier.previous is None else barrier.previous
-        return RestartContext(
-            job_id=facts.job.id,
-            ruleset=judging.ruleset,
-            has_policies=bool(plan.policies),
-            restart_policy=plan.spec.restart_policy,
-            backoff=facts.backoff,
-            in_place=reached if plan.in_place else None,
-            max_in_place=plan.max_restarts + barrier.uncounted,
-            shape=plan.shape(facts.job, record, domain=self.record.domain),
-            now=self.now,
-            draw=judging.draw,
-            suspicion=judging.suspicion,
-            refusals=judging.refusals,
-        )
 
     def _tell(self, record: PodRecord, failure: Failure, decision: Decision) -> None:
         """Say in the log of the job's set what its rules do not see."""
