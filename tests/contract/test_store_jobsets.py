@@ -15,12 +15,12 @@ from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import (
-    Event,
     GroupStatus,
     JobSet,
     JobSetState,
     SetCondition,
     SetDecision,
+    SetEvent,
     SetLogEntry,
     Streak,
     Terminal,
@@ -127,7 +127,7 @@ POD_JOB = KubeJobRecord(
 )
 
 
-def log(what: SetDecision | Event = DECISION, set_id: str = "s1", at: float = 7.5) -> SetLogEntry:
+def log(what: SetDecision | SetEvent = DECISION, set_id: str = "s1", at: float = 7.5) -> SetLogEntry:
     return SetLogEntry(set_id=set_id, at=at, what=what)
 
 
@@ -254,7 +254,7 @@ def test_every_field_of_a_set_is_kept_but_its_name(store: Store) -> None:
 def test_a_log_is_kept_in_order_and_read_page_by_page(store: Store) -> None:
     store.submit(submission())
     store.submit(submission("s2"))
-    event = Event("Warning", "Exceeded", "broken \udcff ☃")
+    event = SetEvent("Warning", "Exceeded", "broken \udcff ☃")
     bare = SetDecision(job="j", attempt=(0, 0), action=None, granted=False, reason="r", message="m")
     store.commit(Changes(set_log=[log(DECISION), log(event), log(event, "s2")]))
     store.commit(Changes(set_log=[log(bare, at=8.5)]))

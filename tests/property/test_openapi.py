@@ -33,12 +33,12 @@ from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUs
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.jobset.state import (
-    Event,
     GroupStatus,
     JobSet,
     JobSetState,
     SetCondition,
     SetDecision,
+    SetEvent,
     SetLogEntry,
 )
 from holdfast.domain.workloads.kubejob.model import JobCondition, KubeJobState
@@ -147,7 +147,7 @@ def _add_set(store: MemoryStore) -> None:
             workloads={"0": evolve(row, state=state), job.id: KubeJobRecord(job.id, state=pods)},
             set_log=[
                 SetLogEntry(set_id="0", at=2.0, what=decided),
-                SetLogEntry(set_id="0", at=2.0, what=Event("Normal", "why", "what")),
+                SetLogEntry(set_id="0", at=2.0, what=SetEvent("Normal", "why", "what")),
             ],
         )
     )

@@ -15,7 +15,7 @@ from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Queue, Re
 from holdfast.domain.lifecycle import AttemptStatus, EntityKind, HistoryRow, Outcome, RunStatus, SubStep, attempt_id
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.jobset.state import Event, JobSet, JobSetState, SetLogEntry
+from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetEvent, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError
 from holdfast.ports.requests import Request, RequestKind
@@ -79,7 +79,7 @@ JOB_SETS = of(
     deleting=st.booleans(),
     state=of(JobSetState, restarts=st.integers(0, 2)),
 )
-LOGGED = of(SetLogEntry, set_id=SETS, at=st.just(1.0), what=of(Event, st.just("Normal"), JOB_NAMES, JOB_NAMES))
+LOGGED = of(SetLogEntry, set_id=SETS, at=st.just(1.0), what=of(SetEvent, st.just("Normal"), JOB_NAMES, JOB_NAMES))
 POD_JOBS = of(KubeJobRecord, id=IDS, restart=st.integers(0, 2))
 
 

@@ -12,7 +12,7 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.dependencies import Condition, Dependency, DependencyKind, OnUnmet
-from holdfast.domain.workloads.jobset.state import Event, JobSet
+from holdfast.domain.workloads.jobset.state import JobSet, SetEvent
 from holdfast.errors import Conflict, InvalidManifest
 from holdfast.ports.engine import NodeInfo
 from holdfast.ports.requests import RequestKind
@@ -157,7 +157,7 @@ def test_one_whose_condition_can_never_hold_is_suspended_or_runs_where_it_asks_f
     assert lab.shown() == ("Suspended", "job bad did not succeed: it failed: exit code 1; no retry policy applies")
     assert lab.headline().startswith("Job set train is suspended: job bad did not succeed")
     told = [entry.what for entry in lab.store.set_log(lab.set().id)]
-    assert [one.reason for one in told if isinstance(one, Event)].count("DependencyNeverSatisfied") == 1
+    assert [one.reason for one in told if isinstance(one, SetEvent)].count("DependencyNeverSatisfied") == 1
     lab.ask_set(RequestKind.RELEASE, set_id)
     lab.go_on(20, restarts=restarts)
     assert (lab.set().ended, lab.set().state.unmet, len(lab.orders)) == ("Completed", "", 3)

@@ -33,12 +33,12 @@ from holdfast.domain.record import evolve
 from holdfast.domain.shortage import Short, Shortage
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.jobset.state import (
-    Event,
     GroupStatus,
     JobSet,
     JobSetState,
     SetCondition,
     SetDecision,
+    SetEvent,
     SetLogEntry,
     Streak,
     Terminal,
@@ -97,7 +97,7 @@ DECISIONS = st.builds(
 COUNTS = st.integers(0, 9)
 BY_NAME = st.dictionaries(TEXTS, COUNTS, max_size=2)
 BY_INDEX = st.dictionaries(TEXTS, st.dictionaries(COUNTS, COUNTS, max_size=2), max_size=2)
-EVENTS = st.builds(Event, TEXTS, TEXTS, TEXTS)
+EVENTS = st.builds(SetEvent, TEXTS, TEXTS, TEXTS)
 SET_DECISIONS = st.builds(
     SetDecision,
     job=TEXTS,
@@ -177,7 +177,7 @@ def test_decisions_come_back_the_same(decision: Decision) -> None:
 
 
 @given(SET_DECISIONS | EVENTS)
-def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | Event) -> None:
+def test_what_is_logged_of_a_set_comes_back_the_same(what: SetDecision | SetEvent) -> None:
     entry = SetLogEntry(set_id="s", at=1.0, what=what)
     assert logs.read_set_log((0, *logs.set_log_row(entry))) == entry
 
@@ -256,7 +256,7 @@ JOB_SET = JobSet(
     group="g/1",
     queue="gpu",
 )  # fmt: skip
-LOGGED = SetLogEntry(set_id="s", at=1.0, what=Event("Normal", "r", "m"), seq=2)
+LOGGED = SetLogEntry(set_id="s", at=1.0, what=SetEvent("Normal", "r", "m"), seq=2)
 POD_STATE = KubeJobState(
     started_at=1.5, active=1, ready=2, terminating=3, succeeded=4, failed=5, ignored=6, counted=frozenset({"a", "b"}),
     completed_indexes=frozenset({0, 1, 2, 9}), failed_indexes=frozenset({4}), index_failures={4: (1, 2, 3.5)},

@@ -15,7 +15,7 @@ from holdfast.domain.job import JobState, Resources
 from holdfast.domain.placement.fit import Place, Shape, why_not
 from holdfast.domain.policy.model import Action, AntiAffinity, Backoff, Mutation, RetryPolicy, Rule
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.jobset.state import Event, JobSet
+from holdfast.domain.workloads.jobset.state import JobSet, SetEvent
 from holdfast.domain.workloads.judge import nothing_untried
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo
@@ -342,7 +342,7 @@ def gave_up(lab: SetLab, set_id: str) -> str:
     (told,) = [
         each.what.message
         for each in lab.store.set_log(set_id)
-        if isinstance(each.what, Event) and each.what.reason == "RetryPolicyGaveUp"
+        if isinstance(each.what, SetEvent) and each.what.reason == "RetryPolicyGaveUp"
     ]
     return told
 

@@ -19,12 +19,12 @@ from holdfast.domain.workloads.jobset.model import (
     ReplicatedJob,
 )
 from holdfast.domain.workloads.jobset.state import (
-    Event,
     GroupStatus,
     JobSet,
     JobSetState,
     SetCondition,
     SetDecision,
+    SetEvent,
     SetLogEntry,
     Terminal,
 )
@@ -184,7 +184,7 @@ def test_the_log_tells_decisions_from_events() -> None:
     assert (decided.decision.attempt, decided.decision.action, decided.decision.rule) == (4, "RestartJob", "flaky")
     assert decided.decision.limits[0].model_dump() == {"name": "maxRestarts", "used": 3, "limit": 6}
     assert decided.decision.considered[0].because == "the reason is ExitCode3"
-    noted = log_entry(SetLogEntry(set_id="s1", at=8.0, what=Event("Warning", "Why", "what"), seq=5))
+    noted = log_entry(SetLogEntry(set_id="s1", at=8.0, what=SetEvent("Warning", "Why", "what"), seq=5))
     assert (noted.type, noted.reason, noted.message, noted.decision) == ("Warning", "Why", "what", None)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.children import Order
     from holdfast.domain.workloads.jobset.model import JobSetSpec
     from holdfast.domain.workloads.jobset.reconcile import InPlace
-    from holdfast.domain.workloads.jobset.state import Event, GroupStatus, SetDecision
+    from holdfast.domain.workloads.jobset.state import GroupStatus, SetDecision, SetEvent
 
 NOW = 1_000_000.0
 _SHORT_NAME = re.compile(r"(.+)/(\d+)")
@@ -60,7 +60,7 @@ class World:
     """How often each job was deleted and created again."""
     deleted: set[str] = field(default_factory=set)
     forgotten: bool = False
-    events: list[Event] = field(default_factory=list)
+    events: list[SetEvent] = field(default_factory=list)
     decisions: list[SetDecision] = field(default_factory=list)
     last_failure: str = ""
     """Why the last job failed, and its message."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Quarantined, Workload
-    from holdfast.domain.workloads.jobset.state import Event, JobSet, SetDecision
+    from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, SetEvent
     from holdfast.domain.workloads.orders import RunOrders
     from holdfast.domain.workloads.spec import JobSpec
 
@@ -266,7 +266,7 @@ class ControllerState:
         if key in self.waits.awaited:
             self.waits.heed(key, what)
 
-    def log_of_set(self, row: JobSet, what: Sequence[SetDecision | Event], now: float) -> None:
+    def log_of_set(self, row: JobSet, what: Sequence[SetDecision | SetEvent], now: float) -> None:
         """Append to the log of a job set, and to the events."""
         self.changes.set_log += [SetLogEntry(set_id=row.id, at=now, what=each) for each in what]
         self.outbox.emit(self.changes.events, *[logged(row, each, now) for each in what])

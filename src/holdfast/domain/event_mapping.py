@@ -35,7 +35,7 @@ from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus, Ending
 from holdfast.domain.notifications.notification import of_job
 from holdfast.domain.terms.workload_kinds import KUBEJOB
-from holdfast.domain.workloads.jobset.state import Event
+from holdfast.domain.workloads.jobset.state import SetEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,9 +57,9 @@ MOVES_TOLD = SHOWN_STATUSES | ATTEMPT_TERMINAL
 _NOWHERE = ChildOf("", "", 0)
 
 
-def logged(row: JobSet, what: SetDecision | Event, now: float) -> EventRecord:
+def logged(row: JobSet, what: SetDecision | SetEvent, now: float) -> EventRecord:
     """Return the event of what the log of a job set says."""
-    if isinstance(what, Event):
+    if isinstance(what, SetEvent):
         noted = JobSetNoted(row.id, row.name, what.type, what.reason, what.message)
         return EventRecord(None, now, noted, row.group, row)
     event = JobSetDecided(

@@ -15,7 +15,7 @@ from holdfast.domain.workloads.dependencies import OnUnmet, look
 from holdfast.domain.workloads.jobset.manual import restart_group, restart_job, restart_set
 from holdfast.domain.workloads.jobset.model import JobSetSpec, RestartStrategy
 from holdfast.domain.workloads.jobset.reconcile import InPlace, ReconcileInput, converge, expected_pods
-from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, Event, JobSet, Transition, failed
+from holdfast.domain.workloads.jobset.state import NEVER_SATISFIED, JobSet, SetEvent, Transition, failed
 from holdfast.domain.workloads.kubejob.pods import told_in_place
 from holdfast.errors import Conflict, NotFound
 
@@ -110,7 +110,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
             return Transition(state)
         if (suspended := suspending(work.row, suspend=True)) is not None:
             self.update(work, suspended, "suspended", now)
-        return Transition(evolve(state, unmet=found.reason), (Event("Warning", NEVER_SATISFIED, found.reason),))
+        return Transition(evolve(state, unmet=found.reason), (SetEvent("Warning", NEVER_SATISFIED, found.reason),))
 
     def _converge(self, work: SetWork, before: JobSetState, now: float) -> SetResult:
         """Apply the rules; a set's pods are told when the barrier of a restart in place has moved."""

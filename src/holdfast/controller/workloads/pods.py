@@ -16,7 +16,7 @@ from holdfast.domain.placement.scheduling import GroupKey, Waiting
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.children import CreateChild
 from holdfast.domain.workloads.jobset.children import plan_of, pod_environment
-from holdfast.domain.workloads.jobset.state import Event
+from holdfast.domain.workloads.jobset.state import SetEvent
 from holdfast.domain.workloads.kubejob.look import PodLook
 from holdfast.domain.workloads.kubejob.model import POD_BACKOFF
 from holdfast.domain.workloads.kubejob.pods import Barrier, PodFacts, TimeLimits
@@ -210,7 +210,7 @@ class Pods:
             self._ask_place(name, active, work, look, now)
         job_set = self._sets.get(active.job.child.set_id) if look.tell and active.job.child is not None else None
         if job_set is not None:
-            state.log_of_set(job_set.row, [Event(*told) for told in look.tell], now)
+            state.log_of_set(job_set.row, [SetEvent(*told) for told in look.tell], now)
         if orders.start or orders.forget:
             work.pod_names = {pod.run.uid: name for name, pod in look.pods.items() if pod.run is not None}
         work.pods, work.record = look.pods, look.record

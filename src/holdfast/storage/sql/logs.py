@@ -16,8 +16,7 @@ from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry
 from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, OperatorActed, StoredEvent
 from holdfast.domain.terms.kinds import SubjectName
-from holdfast.domain.workloads.jobset.state import Event as SetEvent
-from holdfast.domain.workloads.jobset.state import SetDecision, SetLogEntry
+from holdfast.domain.workloads.jobset.state import SetDecision, SetEvent, SetLogEntry
 from holdfast.errors import Internal
 from holdfast.ports.events import EVERYTHING
 from holdfast.ports.store import RECENT_EVENTS

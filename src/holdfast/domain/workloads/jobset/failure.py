@@ -18,8 +18,8 @@ from holdfast.domain.workloads.jobset.rules import explained, taken
 from holdfast.domain.workloads.jobset.state import (
     FAILED_JOBS,
     REACHED_MAX_RESTARTS,
-    Event,
     SetDecision,
+    SetEvent,
     Streak,
     Transition,
     backoff_keys,
@@ -174,7 +174,7 @@ class Judged(Struct, frozen=True):
 
     state: JobSetState
     decisions: tuple[SetDecision, ...]
-    events: tuple[Event, ...]
+    events: tuple[SetEvent, ...]
 
 
 def judge(
@@ -222,7 +222,7 @@ class _Judging:
         self._streaks = dict(state.streaks)
         self._restarted_groups: set[str] = set()
         self._decisions: list[SetDecision] = []
-        self._events: list[Event] = []
+        self._events: list[SetEvent] = []
         self._over: Transition | None = None
         """The set restarts or has ended: nothing further can be judged."""
 
@@ -240,7 +240,7 @@ class _Judging:
                 case SetAction.FAIL_JOB:
                     self._left_failed[one.child.name] = one.child.attempt
                     self._decide(one, reason, message)
-                    self._events.append(Event("Warning", reason, message))
+                    self._events.append(SetEvent("Warning", reason, message))
                 case (
                     SetAction.RESTART_JOB_SET
                     | SetAction.RESTART_JOB_SET_UNCOUNTED
@@ -278,7 +278,7 @@ class _Judging:
             return
         times = self._budget.grant(scope, rule.name, child, counted=counted)
         self._decide(one, reason, message, limits=limits, delay_s=self._delay(one, times))
-        self._events.append(Event("Warning", reason, message))
+        self._events.append(SetEvent("Warning", reason, message))
         if scope is RestartScope.SET:
             self._left_failed.clear()
             reason = "DefaultFailurePolicy" if one.index is None else f"FailurePolicy_{rule.name}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.model import job_name
-from holdfast.domain.workloads.jobset.state import Event, Transition, backoff_keys, restarting
+from holdfast.domain.workloads.jobset.state import SetEvent, Transition, backoff_keys, restarting
 from holdfast.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def restart_group(spec: JobSetSpec, state: JobSetState, group: str) -> Transitio
         streaks=_without(state.streaks, own),
         healthy_since=None,
     )
-    return Transition(new, (Event("Normal", REASON, f"a user restarts replicatedJob {group}"),))
+    return Transition(new, (SetEvent("Normal", REASON, f"a user restarts replicatedJob {group}"),))
 
 
 def restart_job(spec: JobSetSpec, state: JobSetState, group: str, index: int) -> Transition:
@@ -77,7 +77,7 @@ def restart_job(spec: JobSetSpec, state: JobSetState, group: str, index: int) ->
         streaks=_without(state.streaks, {key}),
         healthy_since=None,
     )
-    return Transition(new, (Event("Normal", REASON, f"a user restarts job {name}"),))
+    return Transition(new, (SetEvent("Normal", REASON, f"a user restarts job {name}"),))
 
 
 def _without(kept: Mapping[str, _T], keys: Container[str]) -> Mapping[str, _T]:

@@ -37,10 +37,10 @@ from holdfast.domain.workloads.jobset.state import (
     DEADLINE_EXCEEDED,
     FAILED_JOBS,
     REACHED_MAX_RESTARTS,
-    Event,
     GroupStatus,
     JobSetState,
     SetDecision,
+    SetEvent,
     Transition,
     completed,
     failed,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.model import FailurePolicy, JobSetSpec, ReplicatedJob
 
 
-SetResult: TypeAlias = "Result[JobSetState, Order, Event, SetDecision]"
+SetResult: TypeAlias = "Result[JobSetState, Order, SetEvent, SetDecision]"
 
 
 def started(group: ReplicatedJob, status: GroupStatus) -> bool:
@@ -182,7 +182,7 @@ def converge(spec: JobSetSpec, state: JobSetState, children: Sequence[Child], lo
     if spec.managed_by not in {None, CONTROLLER}:
         return last
     orders: dict[Order, None] = {}
-    events: list[Event] = []
+    events: list[SetEvent] = []
     decisions: list[SetDecision] = []
     for _ in range(_MOST_PASSES):
         before = last.state
@@ -218,7 +218,7 @@ class _Passing:
         groups = group_statuses(spec, self._jobs)
         self._state = evolve(state, groups=groups, started_at=started_at, not_before=pending)
         self._orders: list[Order] = []
-        self._events: list[Event] = []
+        self._events: list[SetEvent] = []
         self._decisions: tuple[SetDecision, ...] = ()
         self._due: list[float] = []
         self._expires_at: float | None = None

@@ -148,7 +148,7 @@ _BY_CONDITION = {
 """Conditions that stand for a state, the weightiest first."""
 
 
-class Event(Struct, frozen=True):
+class SetEvent(Struct, frozen=True):
     """An event for people to read."""
 
     type: str
@@ -255,7 +255,7 @@ class SetLogEntry(Struct, frozen=True, kw_only=True):
 
     set_id: str
     at: float
-    what: SetDecision | Event
+    what: SetDecision | SetEvent
     seq: int = 0
     """Given by the store; in order over all sets."""
 
@@ -273,7 +273,7 @@ class Transition(Struct, frozen=True):
     """A state after a condition changed, and the resulting events."""
 
     state: JobSetState
-    events: tuple[Event, ...] = ()
+    events: tuple[SetEvent, ...] = ()
 
     def then(self, condition: SetCondition, *, event_type: str = "Normal") -> Transition:
         """Set one more condition."""
@@ -293,7 +293,7 @@ def turn(state: JobSetState, condition: SetCondition, *, event_type: str = "Norm
         if not told:
             condition = evolve(condition, since=old.since)
         new = tuple(condition if one is old else one for one in state.conditions)
-    event = Event(event_type, condition.reason, condition.message)
+    event = SetEvent(event_type, condition.reason, condition.message)
     return Transition(evolve(state, conditions=new), (event,) if told else ())
 
 
