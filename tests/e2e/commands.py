@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
 PARENT = """
-import atexit, gc, importlib, json, os, pkgutil, signal, socket, sys, threading, time
+import atexit, gc, importlib, io, json, os, pkgutil, signal, socket, sys, threading, time
 import holdfast.api, holdfast.app, holdfast.cli.commands, holdfast.client
 from holdfast.cli.main import main
 
@@ -55,6 +56,9 @@ def command(calls):
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)
+    # Without a buffer a handler of a signal can write while a line is being written.
+    sys.stderr = io.TextIOWrapper(open(2, "wb", 0, closefd=False), errors="backslashreplace", write_through=True)
     os.environ.clear()
     os.environ.update(told["environ"])
     time.tzset()
@@ -123,6 +127,39 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
+class Piped(Forked):
+    """A forked command in a session of its own, whose output is read while it runs."""
+
+    def __init__(self, words: Sequence[str], environ: Mapping[str, str], *, folder: Path) -> None:
+        """Start it with nothing as its input."""
+        (out, out_end), (err, err_end) = os.pipe(), os.pipe()
+        self.stdout, self.stderr = (open(end, encoding="utf-8", errors="replace") for end in (out, err))  # noqa: PTH123, SIM115 - no path; closed with it
+        with Path(os.devnull).open("rb") as nothing, open(out_end, "wb") as to_out, open(err_end, "wb") as to_err:  # noqa: PTH123 - no paths
+            super().__init__(words, _call(words, environ, (nothing, to_out, to_err), folder=folder, apart=True))
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Read both streams to their end, and return what was left in them once it has ended."""
+        with ThreadPoolExecutor(2) as readers:
+            try:
+                out, err = readers.map(lambda stream: stream.read(), (self.stdout, self.stderr), timeout=timeout)
+            except TimeoutError:
+                self.kill()
+                raise
+        self.wait(timeout)
+        return out, err
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """Kill it, unless it has ended, and close the streams."""
+        self.kill()
+        self.wait()
+        self.stdout.close()
+        self.stderr.close()
+
+
 def can_be_forked(environ: Mapping[str, str]) -> bool:
     """Whether there is no variable that matters before a program's first line, beside those that all of us have."""
     early = [name for name in {*environ, *os.environ} if name.startswith(("LD_", "PYTHON"))]
@@ -138,6 +175,18 @@ def start(
     apart: bool = False,
 ) -> Forked:
     """Start a command with these words, an environment and three streams; in a session of its own if it is apart."""
+    return Forked(words, _call(words, environ, streams, folder=folder, apart=apart))
+
+
+def _call(
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    streams: Sequence[IO[bytes]],
+    *,
+    folder: Path | None = None,
+    apart: bool = False,
+) -> socket.socket:
+    """Have a command forked; its number, and later how it ended, arrive on the connection that is returned."""
     told = {"words": words, "environ": dict(environ), "folder": str(folder or Path.cwd()), "apart": apart}
     sent = json.dumps(told).encode()
     ours, theirs = socket.socketpair()
@@ -145,7 +194,7 @@ def start(
         socket.send_fds(_parent(), [b"."], [theirs.fileno()])
     socket.send_fds(ours, [b"%8d" % len(sent)], [stream.fileno() for stream in streams])
     ours.sendall(sent)
-    return Forked(words, ours)
+    return ours
 
 
 def run(

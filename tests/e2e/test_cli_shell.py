@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,8 +59,12 @@ class Shell:
         return {**os.environ, "HOLDFAST_DATA": str(self.folder / "data"), **self.environ}
 
     @contextmanager
-    def start(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+    def start(self, *words: str) -> Iterator[subprocess.Popen[str] | commands.Piped]:
         """Start a command; one that does not end by itself is killed with the test."""
+        if Server.forks and commands.can_be_forked(self._whole):
+            with closing(commands.Piped(words, self._whole, folder=self.folder)) as command:
+                yield command
+            return
         with subprocess.Popen(
             [*HOLDFAST, *words],
             cwd=self.folder,
@@ -83,7 +87,7 @@ class Shell:
             return Said(ended.returncode, ended.stdout, ended.stderr)
         with self.start(*words) as process:
             out, err = process.communicate(timeout=PATIENCE_S)
-            return Said(process.returncode, out, err)
+            return Said(process.wait(), out, err)
 
 
 @pytest.fixture

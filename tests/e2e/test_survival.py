@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from holdfast.client import Client
 
-pytestmark = pytest.mark.as_people_do  # servers that are killed
 GATE = 'echo "up $$"; while ! test -s "$1"; do sleep 0.02; done; exit $(cat "$1")'
 FAIL_ONCE = 'date +%s.%N; test "$HOLDFAST_ATTEMPT" -gt 1'
 SEEN_S = 0.5
@@ -109,6 +108,7 @@ def test_a_grace_ends_on_time_though_no_server_runs(server: Server, tmp_path: Pa
     assert seconds(run.ended_at) - seconds(run.started_at) < PATIENCE_S
 
 
+@pytest.mark.as_people_do  # a forked server starts within SEEN_S
 def test_what_succeeds_though_no_server_runs_took_no_longer_for_that(server: Server, tmp_path: Path) -> None:
     with server.start() as client:
         job = submit(client, GATE, str(tmp_path / "go"))
@@ -125,6 +125,7 @@ def test_what_succeeds_though_no_server_runs_took_no_longer_for_that(server: Ser
 
 
 @pytest.mark.slow
+@pytest.mark.as_people_do  # as above
 def test_a_total_deadline_is_kept_though_no_server_runs(server: Server, tmp_path: Path) -> None:
     with server.start() as client:
         job = submit(client, GATE, str(tmp_path / "never"), totalDeadline="6s", retry=backing_off("0s"))
