@@ -33,6 +33,7 @@ from holdfast.cli.main import main
 for package in (holdfast.api, holdfast.app, holdfast.cli.commands):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
+holdfast.api.http.serving.routing.routers()
 
 
 def command(calls):
