@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from holdfast.domain.event_mapping import attempt_ended, event_of
-from holdfast.domain.events import EventRecord
+from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id

@@ -10,7 +10,13 @@ import pytest
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, Caller, Subject
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.events import NodeCordoned, NodeUncordoned, OperatorActed, SchedulingPaused, SchedulingResumed
+from holdfast.domain.events.operators import (
+    NodeCordoned,
+    NodeUncordoned,
+    OperatorActed,
+    SchedulingPaused,
+    SchedulingResumed,
+)
 from holdfast.domain.job import Ceiling, Job, JobState, Queue, Resources
 from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.placement.pause import Pause

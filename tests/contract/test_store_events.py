@@ -12,22 +12,17 @@ from holdfast.domain.access import Principal
 from holdfast.domain.access.group import Grouped
 from holdfast.domain.audit import Act, AuditEntry, Caller, Subject
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.events import (
-    ENTRY_EVENTS,
+from holdfast.domain.events.jobs import (
     AttemptEnded,
-    Event,
-    EventRecord,
     FailureDecided,
     JobRetryScheduled,
     JobStarted,
     JobSubmitted,
     JobSucceeded,
     JobWaiting,
-    NodeLost,
-    OperatorActed,
-    SettingsUpdated,
-    StoredEvent,
 )
+from holdfast.domain.events.operators import ENTRY_EVENTS, NodeLost, OperatorActed, SettingsUpdated
+from holdfast.domain.events.registry import Event, EventRecord, StoredEvent
 from holdfast.domain.job import Job, Queue, Resources
 from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve

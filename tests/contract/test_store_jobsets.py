@@ -9,7 +9,9 @@ import pytest
 
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, Caller, Subject
-from holdfast.domain.events import EventRecord, JobQueued, JobSetCreated, JobSetDeleted, JobSubmitted
+from holdfast.domain.events.jobs import JobQueued, JobSubmitted
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import JobSetCreated, JobSetDeleted
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Run
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction

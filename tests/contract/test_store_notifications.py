@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Act, Caller
-from holdfast.domain.events import NotificationDead, NotificationDelivered
+from holdfast.domain.events.workloads import NotificationDead, NotificationDelivered
 from holdfast.domain.failure import Cause, Failure, FailureCondition
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Queue
 from holdfast.domain.lifecycle import AttemptStatus

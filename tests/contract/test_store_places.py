@@ -8,7 +8,9 @@ import pytest
 
 from holdfast.domain.access.grants import Seen
 from holdfast.domain.access.places import WorkScope
-from holdfast.domain.events import ArrayDeleted, EventRecord, NodeRecovered
+from holdfast.domain.events.operators import NodeRecovered
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import ArrayDeleted
 from holdfast.domain.job import JobState, Queue
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array, ArraySpec, Indexes

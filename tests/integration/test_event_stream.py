@@ -20,7 +20,8 @@ from holdfast.app.time import SortableIds, SystemClock
 from holdfast.client import Client
 from holdfast.client.events import messages
 from holdfast.domain.access import Principal
-from holdfast.domain.events import EventRecord, JobStarted, JobSucceeded
+from holdfast.domain.events.jobs import JobStarted, JobSucceeded
+from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.job import Job
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.errors import InvalidRequest, NotFound, Unauthenticated, Unavailable
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
     from holdfast.ports.store import Store
     from holdfast.service.listeners import Listeners
 

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from holdfast.domain.events import StoredEvent
 from holdfast.domain.events.rebuild import rebuild
+from holdfast.domain.events.registry import StoredEvent
 from holdfast.domain.failure import EndedBy, FailureCondition
 from holdfast.domain.job import Resources
 from holdfast.domain.policy.model import (
@@ -31,7 +31,7 @@ from tests.unit.conftest import Lab, ends_with, exits
 from tools.memory_store import MemoryStore
 
 if TYPE_CHECKING:
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
     from holdfast.ports.store import Changes
 
 ENDINGS = {
@@ -151,7 +151,7 @@ class EventsTellEverything(RuleBasedStateMachine):
     @invariant()
     def every_attempt_ends_once_and_every_failure_is_judged_once(self) -> None:
         told = [
-            (event.job_id, event.type.name, event.event.attempt)  # type: ignore[union-attr] # both have it
+            (event.job_id, event.type.name, event.event.attempt)  # type: ignore[attr-defined] # both have it
             for event in self.seen
             if event.type.name in {"attempt.ended", "failure.decided"}
         ]

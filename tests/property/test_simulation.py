@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.events import JobSetChanged, JobSetDeleted
+from holdfast.domain.events.workloads import JobSetChanged, JobSetDeleted
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import SetAction
 from tools.memory_store import MemoryStore

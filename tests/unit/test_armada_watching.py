@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.api.armada.told import Remembered, Translator
-from holdfast.domain.events import (
+from holdfast.domain.events.jobs import (
     AttemptEnded,
     FailureDecided,
     JobFailed,
     JobRetryScheduled,
     JobStarted,
     JobSubmitted,
-    StoredEvent,
 )
+from holdfast.domain.events.registry import StoredEvent
 from holdfast.domain.failure import FailureCondition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.api.armada._generated import event
-    from holdfast.domain.events import Event
+    from holdfast.domain.events.registry import Event
 
 SUBMITTED = JobSubmitted("a", "ml", 1)
 STARTED = JobStarted(1, 1, (("here", "node-1", 0),))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.compiled.codec import SetChange, dump_change, dump_spec
-from holdfast.domain.events import ArrayEnded
+from holdfast.domain.events.workloads import ArrayEnded
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import MOST_WAITING, Array, ArraySpec, Indexes

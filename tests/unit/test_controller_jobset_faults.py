@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.domain.event_mapping import event_of
-from holdfast.domain.events import JobQueued
+from holdfast.domain.events.jobs import JobQueued
 from holdfast.domain.job import Job, JobState, Queue, Resources
 from holdfast.domain.placement.fit import Place, Shape, Usage
 from holdfast.domain.placement.scheduling import GroupKey, PendingQueue, Round, Waiting

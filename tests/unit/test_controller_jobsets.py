@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.events import JobSetChanged
+from holdfast.domain.events.workloads import JobSetChanged
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision, Terminal
 from holdfast.ports.engine import NodeInfo

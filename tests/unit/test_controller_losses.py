@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.events import NodeLost
+from holdfast.domain.events.operators import NodeLost
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.policy.model import Action, Backoff, DecisionCode, RetryPolicy, Rule
 from holdfast.engines.simulated import SimulatedEngine

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.containers import Capability
-from holdfast.domain.events import JobSetEnded
+from holdfast.domain.events.workloads import JobSetEnded
 from holdfast.domain.failure import Cause, ContainerResult, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
 from holdfast.domain.lifecycle import RunStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.devices import Device
-from holdfast.domain.events import JobRetryScheduled
+from holdfast.domain.events.jobs import JobRetryScheduled
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.placement.fit import Place, Shape, without_hopeless_avoidance
 from holdfast.domain.policy.model import AntiAffinity, RetryPolicy

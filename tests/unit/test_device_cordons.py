@@ -10,7 +10,7 @@ from holdfast.domain.access import Principal, Role
 from holdfast.domain.audit import Caller
 from holdfast.domain.device_faults import shown_by
 from holdfast.domain.devices import Device
-from holdfast.domain.events import DeviceCordoned, DeviceUncordoned
+from holdfast.domain.events.operators import DeviceCordoned, DeviceUncordoned
 from holdfast.domain.failure import ContainerResult, LogMatch, RunOutcome
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.record import evolve

@@ -9,7 +9,8 @@ import pytest
 from holdfast.api.http.endpoints.endpoint import groups
 from holdfast.cli.nouns import OF_WORK, SINGULAR, find_noun
 from holdfast.domain.audit import Act
-from holdfast.domain.events import OperatorActed, StoredEvent
+from holdfast.domain.events.operators import OperatorActed
+from holdfast.domain.events.registry import StoredEvent
 from holdfast.domain.rights import WORK
 from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, KINDS, KindInfo
 from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, Indexes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.domain.events import NodeLost
+from holdfast.domain.events.operators import NodeLost
 from holdfast.domain.job import JobState
 from holdfast.domain.placement.pause import Pause
 from holdfast.domain.policy.model import Action, Rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.events import JobReprioritized
+from holdfast.domain.events.jobs import JobReprioritized
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.engines.simulated.life import SimulatedRun

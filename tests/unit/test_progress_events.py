@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.observations import PROGRESS_WRITTEN_EVERY_S
 from holdfast.controller.progress import PROGRESS_TOLD_EVERY_S, ProgressEvents
-from holdfast.domain.events import AttemptProgressed
+from holdfast.domain.events.jobs import AttemptProgressed
 from holdfast.domain.events.rebuild import rebuild
 from holdfast.domain.failure import ContainerResult, RunOutcome
 from holdfast.domain.job import ChildOf

@@ -13,7 +13,7 @@ import pytest
 from holdfast.controller import publisher
 from holdfast.controller.workloads import gangs
 from holdfast.domain.category import CategoryRule, FailureCategory
-from holdfast.domain.events import WorkloadQuarantined, WorkloadReleased
+from holdfast.domain.events.workloads import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.workloads.gang import reconcile as gang
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from holdfast.domain.events import Event
+    from holdfast.domain.events.registry import Event
     from tests.unit.conftest import Lab
 
 FOREVER = SimulatedRun(duration_s=1e9)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.devices import Device
-from holdfast.domain.events import JobRetryScheduled
+from holdfast.domain.events.jobs import JobRetryScheduled
 from holdfast.domain.failure import ContainerResult, EndedBy, FailureCondition, RunOutcome
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.placement.fit import Place, Shape, why_not

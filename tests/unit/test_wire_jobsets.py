@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast.cli.render.pods import pod_facts
-from holdfast.domain.events import JobSetCreated, StoredEvent
+from holdfast.domain.events.registry import StoredEvent
+from holdfast.domain.events.workloads import JobSetCreated
 from holdfast.domain.job import ChildOf, Job, JobState
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.domain.workloads.jobset.model import (

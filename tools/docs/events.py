@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 
 from holdfast.domain.audit import Act, Subject
-from holdfast.domain.events import REGISTRY
+from holdfast.domain.events.registry import BY_NAME
 from tools.docs.source import enum_table, markdown, member_docs, table
 
 
 def registry() -> str:
     """List every event with its meaning and its fields."""
     rows = []
-    for entry in REGISTRY:
+    for entry in BY_NAME.values():
         docs = member_docs(entry.kind)
         fields = [f"`{name}`{f' ({_note(docs[name])})' if docs.get(name) else ''}" for name in entry.fields]
         meaning = markdown(inspect.getdoc(entry.kind) or "")

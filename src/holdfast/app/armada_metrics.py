@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from holdfast.domain.events import (
+from holdfast.domain.events.jobs import (
     AttemptEnded,
     AttemptStatusChanged,
     JobCancelled,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from holdfast.domain.events import EventRecord
+    from holdfast.domain.events.registry import EventRecord
     from holdfast.domain.job import Attempt, Job
 
 M = TypeVar("M", Counter, Gauge, Histogram)

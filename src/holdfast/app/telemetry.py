@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from holdfast.app.armada_metrics import ArmadaMetrics
-from holdfast.domain.events import JobSetDecided, JobSetEnded
+from holdfast.domain.events.workloads import JobSetDecided, JobSetEnded
 from holdfast.domain.shortage import Shortage
 from holdfast.domain.workloads.jobset.state import JobSet
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from holdfast.controller.controller import Ticked
-    from holdfast.domain.events import Event
+    from holdfast.domain.events.registry import Event
     from holdfast.domain.job import Attempt
     from holdfast.domain.shortage import Short
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.domain.events import AttemptProgressed, EventRecord
+from holdfast.domain.events.jobs import AttemptProgressed
+from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.lifecycle import RUN_TERMINAL
 
 if TYPE_CHECKING:

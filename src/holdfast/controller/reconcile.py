@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.controller.readable import read_each, require_set
-from holdfast.domain.events import EventRecord, WorkloadQuarantined, WorkloadReleased
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import WorkloadQuarantined, WorkloadReleased
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, RunStatus
 from holdfast.domain.record import evolve

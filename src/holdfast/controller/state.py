@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from holdfast.controller.kind import ForEach, JobKind
-    from holdfast.domain.events import EventRecord
+    from holdfast.domain.events.registry import EventRecord
     from holdfast.domain.job import Attempt, Job, Node, Run
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.base import Quarantined, Workload

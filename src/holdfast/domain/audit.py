@@ -9,9 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.domain.events import (
+from holdfast.domain.events.operators import (
     ENTRY_EVENTS,
-    EventRecord,
     NodeCordoned,
     NodeUncordoned,
     OperatorActed,
@@ -19,6 +18,7 @@ from holdfast.domain.events import (
     SchedulingResumed,
     SettingsUpdated,
 )
+from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms import entries
 from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, SubjectName, info_of
@@ -26,7 +26,7 @@ from holdfast.domain.terms.kinds import ARRAY, JOB, JOB_SET, SubjectName, info_o
 if TYPE_CHECKING:
     from holdfast.domain.access import Principal
     from holdfast.domain.access.grants import Access
-    from holdfast.domain.events import CatalogueEvent
+    from holdfast.domain.events.registry import Event
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetrySettings
@@ -230,7 +230,7 @@ def _audited(
     subject: SubjectName,
     name: str,
     *,
-    event: CatalogueEvent | NodeCordoned | NodeUncordoned | None = None,
+    event: Event | NodeCordoned | NodeUncordoned | None = None,
     detail: str = "",
 ) -> AuditedChange | None:
     if by is None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
-from holdfast.domain.events import (
+from holdfast.domain.events.jobs import (
     AttemptEnded,
     AttemptStatusChanged,
-    EventRecord,
     FailureDecided,
     JobCancelled,
     JobCancelRequested,
@@ -24,13 +23,13 @@ from holdfast.domain.events import (
     JobRetried,
     JobRetryScheduled,
     JobSetAside,
-    JobSetDecided,
-    JobSetNoted,
     JobStarted,
     JobSubmitted,
     JobSucceeded,
     JobWaiting,
 )
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import JobSetDecided, JobSetNoted
 from holdfast.domain.job import ChildOf, JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, AttemptStatus, Ending
 from holdfast.domain.notifications.notification import of_job
@@ -40,7 +39,8 @@ from holdfast.domain.workloads.jobset.state import SetEvent
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from holdfast.domain.events import JobEvent, Place
+    from holdfast.domain.events.jobs import Place
+    from holdfast.domain.events.registry import Event
     from holdfast.domain.failure import Failure
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.notifications.notification import Notification
@@ -115,7 +115,7 @@ def started(job: Job, attempt: Attempt, runs: Sequence[Run]) -> EventRecord:
     return EventRecord(job.id, job.updated_at, JobStarted(attempt.number, attempt.dispatch, tuple(places)))
 
 
-def event_of(before: Job, after: Job, ended: Attempt | None = None) -> JobEvent | None:
+def event_of(before: Job, after: Job, ended: Attempt | None = None) -> Event | None:
     """Return the event of a job's change.
 
     Args:
@@ -140,7 +140,7 @@ def event_of(before: Job, after: Job, ended: Attempt | None = None) -> JobEvent 
             assert_never(after.state)
 
 
-def _runs_on(before: Job, after: Job) -> JobEvent | None:
+def _runs_on(before: Job, after: Job) -> Event | None:
     if after.cancel_requested:
         return JobCancelRequested(after.attempt, after.reason)
     if after.kind == KUBEJOB:
@@ -148,7 +148,7 @@ def _runs_on(before: Job, after: Job) -> JobEvent | None:
     return JobInterrupted(after.attempt, after.reason) if after.reason else None
 
 
-def _waits(before: Job, after: Job, ended: Attempt | None) -> JobEvent:
+def _waits(before: Job, after: Job, ended: Attempt | None) -> Event:
     if ended is not None and ended.decision is not None:
         decision = ended.decision
         return JobRetryScheduled(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.access.group import Grouped
     from holdfast.domain.audit import AuditEntry, StoredAuditEntry
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
 
 
 class EventFilter(Struct, frozen=True):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access.grants import Seen
     from holdfast.domain.access.group import Grouped
     from holdfast.domain.audit import Caller
-    from holdfast.domain.events import EventRecord, StoredEvent
+    from holdfast.domain.events.registry import EventRecord, StoredEvent
     from holdfast.domain.job import Attempt, Job, JobState, Node, Run
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.domain.notifications.notification import Notification

@@ -10,7 +10,8 @@ from holdfast.compiled.workloads import arrays_needed_by, needs_of
 from holdfast.domain.access.people import Role
 from holdfast.domain.audit import Act, on_device, on_job, on_submission, on_workload
 from holdfast.domain.event_mapping import submitted
-from holdfast.domain.events import EventRecord, JobSetCreated, NotificationDead, NotificationDelivered
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import JobSetCreated, NotificationDead, NotificationDelivered
 from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
 from holdfast.domain.suggestion import closest

@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.domain.audit import Subject
-from holdfast.domain.events import (
-    DeviceCordoned,
-    DeviceUncordoned,
-    NodeCordoned,
-    NodeLost,
-    NodeRecovered,
-    NodeShort,
-    NodeUncordoned,
+from holdfast.domain.events.operators import (
     OperatorActed,
 )
 from holdfast.domain.terms.entries import ENTRIES
@@ -23,17 +16,13 @@ from holdfast.wire.jobs import HistoryEntry, HistoryStep
 
 if TYPE_CHECKING:
     from holdfast.domain.audit import StoredAuditEntry
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
     from holdfast.domain.lifecycle import HistoryRow
 
 _COLLECTIONS: dict[str, str] = {
     **{kind.subject: kind.plural for kind in KINDS.values()},
     **{subject: info.plural for subject, info in ENTRIES.items()},
     Subject.DEVICE: "devices",
-}
-_OF_FAMILY = {
-    **{info.family: info.plural for info in ENTRIES.values()},
-    **{kind.name: kind.plural for kind in KINDS.values()},
 }
 
 
@@ -54,18 +43,10 @@ def event_view(stored: StoredEvent) -> EventView:
 def _subject(stored: StoredEvent) -> str:
     if stored.job_id is not None:
         return f"jobs/{stored.job_id}"
-    if isinstance(stored.event, NodeLost):
-        return f"executors/{stored.event.executor}"
-    if isinstance(stored.event, NodeCordoned | NodeUncordoned | NodeShort | NodeRecovered):
-        return f"nodes/{stored.event.node}"
-    if isinstance(stored.event, DeviceCordoned | DeviceUncordoned):
-        return f"devices/{stored.event.device}"
-    name = getattr(stored.event, "name", "")
-    if isinstance(stored.event, OperatorActed):
-        collection = _COLLECTIONS.get(stored.event.kind)
-    else:
-        collection = _OF_FAMILY.get(stored.type.name.partition(".")[0])
-    return f"{collection}/{name}" if collection else "settings"
+    event, about = stored.event, stored.type.about
+    if isinstance(event, OperatorActed):
+        about = _COLLECTIONS.get(event.kind, "")
+    return f"{about}/{getattr(event, stored.type.by)}" if about else "settings"
 
 
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any event

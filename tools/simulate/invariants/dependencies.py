@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
-from holdfast.domain.events import JobSetEnded
+from holdfast.domain.events.workloads import JobSetEnded
 from holdfast.domain.job import JobState
 from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.dependencies import Condition, DependencyKind, OnUnmet

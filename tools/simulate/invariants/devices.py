@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.devices import ANY, WHOLE_M
-from holdfast.domain.events import DeviceCordoned, DeviceUncordoned
+from holdfast.domain.events.operators import DeviceCordoned, DeviceUncordoned
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from holdfast.domain.placement.fit import Shape, on_nodes
 from tools.simulate.promises import refuse

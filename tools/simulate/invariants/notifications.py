@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_set_spec, load_spec
-from holdfast.domain.events import (
+from holdfast.domain.events.jobs import (
     AttemptEnded,
     JobCancelled,
     JobFailed,
     JobHeld,
     JobReprioritized,
-    JobSetEnded,
     JobSucceeded,
     JobWaiting,
 )
+from holdfast.domain.events.workloads import JobSetEnded
 from holdfast.domain.failure import Cause
 from holdfast.domain.notifier import Occasion
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
@@ -24,7 +24,7 @@ from tools.simulate.promises import refuse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from holdfast.domain.events import Event, EventRecord
+    from holdfast.domain.events.registry import Event, EventRecord
     from holdfast.domain.job import Job
     from holdfast.domain.notifications.notification import Notification, OutcomeReport
     from holdfast.ports.store import Changes, Store

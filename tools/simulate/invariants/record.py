@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.domain.event_mapping import submitted
-from holdfast.domain.events import EventRecord
+from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.lifecycle import RUN_TERMINAL
 from tools.simulate.clocks import A_MOMENT_S
 from tools.simulate.promises import refuse

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import load_set_spec
-from holdfast.domain.events import JobSetChanged
+from holdfast.domain.events.workloads import JobSetChanged
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, SetDecision
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from holdfast.domain.events import JobSetDecided
+from holdfast.domain.events.workloads import JobSetDecided
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, Ending
 from holdfast.domain.policy.model import SetAction
 from holdfast.domain.workloads.jobset.explain import explain

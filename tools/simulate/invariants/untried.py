@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from holdfast.domain.events import JobRetried
+from holdfast.domain.events.jobs import JobRetried
 from tools.simulate.promises import refuse
 
 if TYPE_CHECKING:

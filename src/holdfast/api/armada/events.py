@@ -14,7 +14,9 @@ from holdfast.api.armada.pods import NAMESPACE
 from holdfast.api.armada.refusals import ArmadaRefusal, refuse
 from holdfast.api.armada.told import REQUESTED, Remembered, Translator
 from holdfast.domain.event_mapping import attempt_ended
-from holdfast.domain.events import BY_KIND, AttemptEnded, FailureDecided, JobSubmitted, OperatorActed
+from holdfast.domain.events.jobs import AttemptEnded, FailureDecided, JobSubmitted
+from holdfast.domain.events.operators import OperatorActed
+from holdfast.domain.events.registry import BY_KIND
 from holdfast.domain.record import evolve
 from holdfast.errors import NotFound
 from holdfast.service.manifests import armada
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from holdfast.api.armada.calls import Following
     from holdfast.api.connect.calls import Rpc
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
     from holdfast.domain.job import Job
     from holdfast.ports.overview import Latest
 

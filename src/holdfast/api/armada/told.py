@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from holdfast.api.armada._generated import event
 from holdfast.api.armada.pods import NAMESPACE, pod_name
 from holdfast.domain.audit import Act
-from holdfast.domain.events import (
+from holdfast.domain.events.jobs import (
     AttemptEnded,
     AttemptStatusChanged,
     FailureDecided,
@@ -26,8 +26,8 @@ from holdfast.domain.events import (
     JobStarted,
     JobSubmitted,
     JobSucceeded,
-    OperatorActed,
 )
+from holdfast.domain.events.operators import OperatorActed
 from holdfast.domain.failure import LOST, FailureCondition
 from holdfast.domain.lifecycle import AttemptStatus
 from holdfast.domain.policy.model import DecisionCode
@@ -36,7 +36,7 @@ from holdfast.domain.record import Struct, evolve, field
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
 
     Message = event.EventMessage
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.device_faults import shown_by
 from holdfast.domain.devices import DeviceCordon
-from holdfast.domain.events import DeviceCordoned, DeviceUncordoned, EventRecord
+from holdfast.domain.events.operators import DeviceCordoned, DeviceUncordoned
+from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.record import evolve
 from holdfast.ports.requests import RequestKind
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.domain.events import EventRecord, NodeLost
+from holdfast.domain.events.operators import NodeLost
+from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.policy import blame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from holdfast.controller.state import ControllerState
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
     from holdfast.domain.job import Run
     from holdfast.domain.policy.blame import Loss, Suspicion
 

@@ -9,7 +9,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from holdfast.domain import shortage
-from holdfast.domain.events import EventRecord, NodeRecovered, NodeShort
+from holdfast.domain.events.operators import NodeRecovered, NodeShort
+from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 

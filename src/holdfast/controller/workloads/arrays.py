@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.compiled.codec import dump_spec, load_array
 from holdfast.controller.workloads.owners import OwnerRules, Owners
-from holdfast.domain.events import ArrayDeleted, ArrayEnded, EventRecord
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import ArrayDeleted, ArrayEnded
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.domain.workloads.array.model import Array, ArraySpec

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.compiled.codec import set_spec_of, suspending
 from holdfast.controller.workloads.owners import OwnerRules, Owners
-from holdfast.domain.events import EventRecord, JobSetChanged, JobSetDeleted, JobSetEnded
+from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.events.workloads import JobSetChanged, JobSetDeleted, JobSetEnded
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import KUBEJOB
 from holdfast.domain.workloads.base import Result
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.controller.workloads.kubejobs import KubeJobs
     from holdfast.controller.workloads.memory import JobWork, SetWork
     from holdfast.controller.workloads.pods import Pods
-    from holdfast.domain.events import JobSetEvent
+    from holdfast.domain.events.registry import Event
     from holdfast.domain.job import Job
     from holdfast.domain.notifications.notification import Notification
     from holdfast.domain.workloads.jobset.reconcile import SetResult
@@ -177,7 +178,7 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         else:
             self._emit(row, JobSetChanged(row.id, row.name, what), now)
 
-    def _emit(self, row: JobSet, event: JobSetEvent, now: float, told: Sequence[Notification] = ()) -> None:
+    def _emit(self, row: JobSet, event: Event, now: float, told: Sequence[Notification] = ()) -> None:
         self._state.emit(EventRecord(None, now, event, row.group, row), told)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.domain.record import Struct
+from holdfast.domain.events.registry import Event, event
 
 Place = tuple[str, str, int]
 """Executor, node, and how many consecutive ranks are there."""
@@ -10,7 +10,8 @@ LimitUsed = tuple[str, int, int | None]
 """A limit's name, how much of it is used, and the limit; ``None`` is unlimited."""
 
 
-class JobSubmitted(Struct, frozen=True):
+@event("job.submitted")
+class JobSubmitted(Event, frozen=True):
     """A job was accepted; it is Queued, unless something else must happen first."""
 
     name: str
@@ -40,7 +41,8 @@ class JobSubmitted(Struct, frozen=True):
     group: str = ""
 
 
-class JobSetAside(Struct, frozen=True):
+@event("job.set_aside")
+class JobSetAside(Event, frozen=True):
     """A job is not running for now: it waits for other work, for its job set, or for its pods' back-off."""
 
     attempt: int
@@ -50,7 +52,8 @@ class JobSetAside(Struct, frozen=True):
     """When its pods are due, while it is BackOff."""
 
 
-class JobQueued(Struct, frozen=True):
+@event("job.queued")
+class JobQueued(Event, frozen=True):
     """A job is pending: all it waited for has happened, its retry is due, or it lost its place before it started."""
 
     attempt: int
@@ -60,13 +63,15 @@ class JobQueued(Struct, frozen=True):
     """Nodes on which it was tried for the first time by an attempt that was stopped."""
 
 
-class JobWaiting(Struct, frozen=True):
+@event("job.waiting")
+class JobWaiting(Event, frozen=True):
     """The reason why a Queued job, or a pod of a Running one, cannot be placed has changed."""
 
     reason: str
 
 
-class JobStarted(Struct, frozen=True):
+@event("job.started")
+class JobStarted(Event, frozen=True):
     """An attempt was placed; the job is Running."""
 
     attempt: int
@@ -76,7 +81,8 @@ class JobStarted(Struct, frozen=True):
     """``[executor, node, ranks]``, in order of rank."""
 
 
-class JobRetryScheduled(Struct, frozen=True):
+@event("job.retry_scheduled")
+class JobRetryScheduled(Event, frozen=True):
     """A failed attempt will be followed by another; the job is BackOff until ``retry_at``, or Queued immediately."""
 
     attempt: int
@@ -101,7 +107,8 @@ class JobRetryScheduled(Struct, frozen=True):
     """Nodes on which it was tried for the first time by this attempt."""
 
 
-class JobHeld(Struct, frozen=True):
+@event("job.held")
+class JobHeld(Event, frozen=True):
     """A job is held until a user releases it."""
 
     attempt: int
@@ -113,13 +120,15 @@ class JobHeld(Struct, frozen=True):
     """Nodes on which it was tried for the first time by the attempt that ended."""
 
 
-class JobReleased(Struct, frozen=True):
+@event("job.released")
+class JobReleased(Event, frozen=True):
     """A user released a held job; it is Queued."""
 
     attempt: int
 
 
-class JobRetried(Struct, frozen=True):
+@event("job.retried")
+class JobRetried(Event, frozen=True):
     """A user requested another attempt, which no retry policy decided and no limit counts.
 
     The job is Queued, or Waiting for other work.
@@ -138,7 +147,8 @@ class JobRetried(Struct, frozen=True):
     """What it waits for first; empty if it is Queued."""
 
 
-class JobReprioritized(Struct, frozen=True):
+@event("job.reprioritized")
+class JobReprioritized(Event, frozen=True):
     """A job has another priority; it is what it was otherwise."""
 
     attempt: int
@@ -148,21 +158,24 @@ class JobReprioritized(Struct, frozen=True):
     before: int
 
 
-class JobCancelRequested(Struct, frozen=True):
+@event("job.cancel_requested")
+class JobCancelRequested(Event, frozen=True):
     """A user cancelled a Running job; it ends once its runs have stopped."""
 
     attempt: int
     reason: str
 
 
-class JobInterrupted(Struct, frozen=True):
+@event("job.interrupted")
+class JobInterrupted(Event, frozen=True):
     """A Running job is being stopped through no fault of its own: it is held or preempted, or its node is drained."""
 
     attempt: int
     reason: str
 
 
-class JobSucceeded(Struct, frozen=True):
+@event("job.succeeded")
+class JobSucceeded(Event, frozen=True):
     """Every run of the job's last attempt ended with code 0; final."""
 
     attempt: int
@@ -170,7 +183,8 @@ class JobSucceeded(Struct, frozen=True):
     """When the last of them ended; the event may come later, if nothing was running to notice."""
 
 
-class JobFailed(Struct, frozen=True):
+@event("job.failed")
+class JobFailed(Event, frozen=True):
     """A job failed and is not retried; final."""
 
     attempt: int
@@ -190,14 +204,16 @@ class JobFailed(Struct, frozen=True):
     """Always true: a failure that is retried is ``job.retry_scheduled``."""
 
 
-class JobCancelled(Struct, frozen=True):
+@event("job.cancelled")
+class JobCancelled(Event, frozen=True):
     """A user ended a job, or what it waited for can never happen; final."""
 
     attempt: int
     reason: str
 
 
-class AttemptStatusChanged(Struct, frozen=True):
+@event("attempt.status_changed")
+class AttemptStatusChanged(Event, frozen=True):
     """All of an attempt's programs are running (RUNNING), or those left are being stopped (TERMINATING).
 
     Written for statuses that last; one that lasts less than a controller tick is only in the job's history.
@@ -207,7 +223,8 @@ class AttemptStatusChanged(Struct, frozen=True):
     status: str
 
 
-class AttemptProgressed(Struct, frozen=True):
+@event("attempt.progressed")
+class AttemptProgressed(Event, frozen=True):
     """The progress of a running attempt, from the lowest rank that reports any; at most every 30 seconds.
 
     Written only when it has changed; never for the tasks of an array. After a server restart one may come earlier.
@@ -220,7 +237,8 @@ class AttemptProgressed(Struct, frozen=True):
     """The first 256 characters of what it last wrote to its progress file."""
 
 
-class AttemptEnded(Struct, frozen=True):
+@event("attempt.ended")
+class AttemptEnded(Event, frozen=True):
     """All runs of an attempt have stopped."""
 
     attempt: int
@@ -244,7 +262,8 @@ class AttemptEnded(Struct, frozen=True):
     """Name of the container whose exit code it is."""
 
 
-class FailureDecided(Struct, frozen=True):
+@event("failure.decided")
+class FailureDecided(Event, frozen=True):
     """A failure was judged."""
 
     attempt: int
@@ -258,23 +277,3 @@ class FailureDecided(Struct, frozen=True):
     retry_at: float | None = None
     limits: tuple[LimitUsed, ...] = ()
     """``[name, used, limit]`` of each limit checked; a limit of null is none."""
-
-
-JobEvent = (
-    JobSubmitted
-    | JobQueued
-    | JobSetAside
-    | JobWaiting
-    | JobStarted
-    | JobRetryScheduled
-    | JobHeld
-    | JobReleased
-    | JobRetried
-    | JobReprioritized
-    | JobCancelRequested
-    | JobInterrupted
-    | JobSucceeded
-    | JobFailed
-    | JobCancelled
-)
-AttemptEvent = AttemptStatusChanged | AttemptProgressed | AttemptEnded | FailureDecided

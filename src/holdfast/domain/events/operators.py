@@ -1,18 +1,18 @@
-"""The events of policies, queues, categories and settings, and of the audit log."""
+"""The events of what operators keep, of the audit log, and of the nodes and devices that jobs run on."""
 
 from __future__ import annotations
 
 from types import new_class
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.record import Struct
+from holdfast.domain.events.registry import Event, event
 from holdfast.domain.terms.entries import ENTRIES
 
 if TYPE_CHECKING:
     from holdfast.domain.terms.entries import EntryInfo
 
 
-class EntryEvent(Struct, frozen=True):
+class EntryEvent(Event, frozen=True):
     """Something that operators write was created, updated or deleted."""
 
     name: str
@@ -27,7 +27,9 @@ class RevisionEvent(EntryEvent, frozen=True):
 def _event_of(info: EntryInfo, act: str) -> type[Any]:
     base, article = RevisionEvent if info.versioned else EntryEvent, "An" if info.noun[0] in "aeiou" else "A"
     members = {"__doc__": f"{article} {info.noun} was {act}."}
-    return new_class(f"{info.family.title()}{act.title()}", (base,), {"frozen": True}, lambda own: own.update(members))
+    name = f"{info.family.title()}{act.title()}"
+    kind = new_class(name, (base,), {"frozen": True}, lambda own: own.update(members))
+    return event(f"{info.family}.{act}", about=info.plural)(kind)
 
 
 ENTRY_EVENTS = {
@@ -37,24 +39,28 @@ ENTRY_EVENTS = {
 """The events of each kind of entry, by what happened."""
 
 
-class SettingsUpdated(Struct, frozen=True):
+@event("settings.updated")
+class SettingsUpdated(Event, frozen=True):
     """The operator's settings were changed."""
 
     global_max_retries: int | None = None
     default_policy: str | None = None
 
 
-class SchedulingPaused(Struct, frozen=True):
+@event("scheduling.paused")
+class SchedulingPaused(Event, frozen=True):
     """Nothing is started until it is resumed, as after a restore; what runs continues."""
 
     reason: str
 
 
-class SchedulingResumed(Struct, frozen=True):
+@event("scheduling.resumed")
+class SchedulingResumed(Event, frozen=True):
     """What waits is started again."""
 
 
-class OperatorActed(Struct, frozen=True):
+@event("operator.acted")
+class OperatorActed(Event, frozen=True):
     """An action was written to the audit log."""
 
     actor: str
@@ -69,4 +75,76 @@ class OperatorActed(Struct, frozen=True):
     """Why, or how much."""
 
 
-CatalogueEvent = EntryEvent | SettingsUpdated | SchedulingPaused | SchedulingResumed
+@event("node.lost", about="executors", by="executor")
+class NodeLost(Event, frozen=True):
+    """Jobs were lost together with their nodes; a job that was running at loss after loss is suspected."""
+
+    executor: str
+    nodes: tuple[str, ...]
+    taken: int
+    """How many jobs were lost."""
+    longest_s: float = 0.0
+    """How long the longest-running of them had been there."""
+    jobs: tuple[tuple[str, float], ...] = ()
+    """`[job, seconds]`: how long each had been running there; if very many, only the latest."""
+
+
+@event("node.cordoned", about="nodes", by="node")
+class NodeCordoned(Event, frozen=True):
+    """An operator cordoned a node, or drained it: what runs there continues elsewhere."""
+
+    node: str
+    drain: bool = False
+    reason: str = ""
+
+
+@event("node.uncordoned", about="nodes", by="node")
+class NodeUncordoned(Event, frozen=True):
+    """An operator uncordoned a node."""
+
+    node: str
+
+
+@event("node.short", about="nodes", by="node")
+class NodeShort(Event, frozen=True):
+    """A node lacks what starting a program takes, or its machine runs out of it: it gets one job at a time, or none."""
+
+    executor: str
+    node: str
+    of: str
+    message: str
+    """Why the program could not be started, or what its machine had left."""
+
+
+@event("node.recovered", about="nodes", by="node")
+class NodeRecovered(Event, frozen=True):
+    """A node is no longer short of anything."""
+
+    executor: str
+    node: str
+    of: str
+    lasted_s: float
+
+
+@event("device.cordoned", about="devices", by="device")
+class DeviceCordoned(Event, frozen=True):
+    """A device is no longer given to any run."""
+
+    executor: str
+    node: str
+    device: str
+    reason: str
+    """The line that shows its fault, or the reason a user gave."""
+    job: str = ""
+    """The id of the job whose run printed that line."""
+    actor: str = ""
+    """Who requested it, if a user did."""
+
+
+@event("device.uncordoned", about="devices", by="device")
+class DeviceUncordoned(Event, frozen=True):
+    """A device can be given to runs again."""
+
+    executor: str
+    node: str
+    device: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.domain.events import (
+from holdfast.domain.events.jobs import (
     JobCancelled,
     JobCancelRequested,
     JobFailed,
@@ -31,7 +31,7 @@ from holdfast.domain.record import evolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from holdfast.domain.events import Event, EventRecord, StoredEvent
+    from holdfast.domain.events.registry import Event, EventRecord, StoredEvent
 
 
 def rebuild(events: Iterable[EventRecord | StoredEvent]) -> Job | None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.compiled.codec import dump_spec
-from holdfast.domain.events import AttemptProgressed
+from holdfast.domain.events.jobs import AttemptProgressed
 from holdfast.domain.job import Attempt
 from holdfast.domain.record import evolve
 from holdfast.domain.rights import ANOTHERS
@@ -17,7 +17,7 @@ from holdfast.domain.workloads.spec import JobSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from holdfast.domain.events import Event, StoredEvent
+    from holdfast.domain.events.registry import Event, StoredEvent
     from holdfast.domain.failure import Failure, RunOutcome
     from holdfast.domain.job import Job, Run
     from holdfast.domain.notifications.notification import OutcomeReport

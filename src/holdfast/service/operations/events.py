@@ -8,7 +8,8 @@ from holdfast.domain.access.grants import Right
 from holdfast.domain.access.group import Grouped
 from holdfast.domain.access.people import Role
 from holdfast.domain.audit import Act, AuditEntry, Subject
-from holdfast.domain.events import BY_NAME, OperatorActed
+from holdfast.domain.events.operators import OperatorActed
+from holdfast.domain.events.registry import BY_NAME
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import refusal_of
 from holdfast.domain.workloads.jobset.state import JobSet
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.domain.audit import Caller, StoredAuditEntry
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
     from holdfast.ports.events import AuditStore
     from holdfast.ports.store import Store
     from holdfast.service.access.book import AccessBook

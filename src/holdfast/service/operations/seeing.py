@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.access.places import WorkScope
     from holdfast.domain.audit import Caller
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
     from holdfast.domain.job import Job, Run
     from holdfast.domain.terms.kinds import SubjectName
     from holdfast.domain.workloads.jobset.state import JobSet

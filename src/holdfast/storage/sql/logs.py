@@ -14,7 +14,8 @@ from sqlalchemy import bindparam, func, insert, select, text
 from holdfast.compiled.records import dump_json, load_json, read_record, record_of, storable
 from holdfast.domain.access import Principal
 from holdfast.domain.audit import Act, AuditEntry, Caller, StoredAuditEntry
-from holdfast.domain.events import BY_KIND, BY_NAME, NodeLost, OperatorActed, StoredEvent
+from holdfast.domain.events.operators import NodeLost, OperatorActed
+from holdfast.domain.events.registry import BY_KIND, BY_NAME, StoredEvent
 from holdfast.domain.terms.kinds import SubjectName
 from holdfast.domain.workloads.jobset.state import SetDecision, SetEvent, SetLogEntry
 from holdfast.errors import Internal
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select
 
     from holdfast.domain.audit import AuditedChange
-    from holdfast.domain.events import Event, EventRecord
+    from holdfast.domain.events.registry import Event, EventRecord
     from holdfast.ports.events import EventFilter
     from holdfast.storage.sql.batch import Batches
     from holdfast.storage.sql.engine import Database

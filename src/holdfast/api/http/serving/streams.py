@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from holdfast.domain.access import Principal
-    from holdfast.domain.events import StoredEvent
+    from holdfast.domain.events.registry import StoredEvent
     from holdfast.service.listeners import Listeners
     from holdfast.service.operations.events import EventPart
 
