@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.app.loops import collector
+from holdfast.app.embedded import loading_records
 from holdfast.app.time import SortableIds, SystemDice
 from holdfast.compiled.codec import load_spec
 from holdfast.controller.controller import Controller, ControllerSettings
@@ -61,7 +61,7 @@ class Rig:
     def load(self) -> Controller:
         """Start the controller on what the store holds."""
         settings = ControllerSettings(executor_lease_s=None)
-        with collector.loading():
+        with loading_records():
             self.controller = Controller(
                 self.store,
                 clock=self.clock,

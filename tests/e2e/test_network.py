@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from holdfast.app.entrance import network
-from holdfast.app.entrance.tls import Certificates
+from holdfast.app.entrance.network import Certificates
 from holdfast.app.settings import Settings, read_settings
 from holdfast.errors import InvalidSetting, Refused
 from tests.e2e.server import PATIENCE_S, Server, wait_until

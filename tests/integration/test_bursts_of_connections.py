@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import uvicorn
 
-from holdfast.app.connections import Server, bounds, protocol
-from holdfast.app.doorway import CountedConnection, Doorway, Shares
-from holdfast.app.entrance.tls import Certificates
+from holdfast.app.connections import CountedConnection, Doorway, Server, Shares, bounds, protocol
+from holdfast.app.entrance.network import Certificates
 from tests.e2e.server import PATIENCE_S
 from tests.e2e.test_network import issue
 

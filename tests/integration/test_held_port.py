@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.app.data.datadir import DataDir
-from holdfast.app.entrance import of_jobs
+from holdfast.app.entrance import listening
 from holdfast.ports.engine import RunPhase
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ for option in (None, socket.SO_REUSEADDR, socket.SO_REUSEPORT):
 
 def held(new_machine: NewMachine, directory: DataDir, folder: Path) -> Machine:
     """Run a program under a shim that holds the port, without a server."""
-    machine = new_machine(folder, held_port=of_jobs.kept_port(directory))
+    machine = new_machine(folder, held_port=listening.kept_port(directory))
     order = machine.start("sleep", "1000")
     machine.until(order, lambda seen: seen.phase is RunPhase.RUNNING)
     return machine
@@ -52,8 +52,8 @@ def test_no_other_account_has_the_port_of_jobs_while_the_server_is_away(
     new_machine: NewMachine, tmp_path: Path, host: str
 ) -> None:
     directory = DataDir(tmp_path / "data")
-    of_jobs.listening(directory).close()
-    port = of_jobs.kept_port(directory)
+    listening.open_jobs_port(directory).close()
+    port = listening.kept_port(directory)
     held(new_machine, directory, tmp_path / "runs")
     words = [sys.executable, "-I", "-c", TAKES, str(port), host]
     attempts = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -67,10 +67,10 @@ def test_the_next_server_has_the_port_that_the_shim_holds_and_a_third_has_not(
     new_machine: NewMachine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = DataDir(tmp_path / "data")
-    of_jobs.listening(directory).close()
-    port = of_jobs.kept_port(directory)
+    listening.open_jobs_port(directory).close()
+    port = listening.kept_port(directory)
     machine = held(new_machine, directory, tmp_path / "runs")
-    with closing(of_jobs.listening(directory)) as server:
+    with closing(listening.open_jobs_port(directory)) as server:
         assert server.getsockname() == ("127.0.0.1", port)
         with closing(socket.create_connection(("127.0.0.1", port), 5)) as caller:
             connected, address = server.accept()
@@ -79,6 +79,6 @@ def test_the_next_server_has_the_port_that_the_shim_holds_and_a_third_has_not(
         machine.engine.close()
         machine.open()  # a server is told of while it listens, too
         assert caplog.messages == []
-        with closing(of_jobs.listening(directory)) as other:
+        with closing(listening.open_jobs_port(directory)) as other:
             assert other.getsockname()[1] != port
     assert [message.partition(":")[0] for message in caplog.messages] == [f"port {port} is taken"]

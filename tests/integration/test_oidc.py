@@ -20,8 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from holdfast.api.http.serving.app import create_app
 from holdfast.api.http.serving.gates import Entrance
-from holdfast.app.entrance.oidc.bearers import LONGEST_TOKEN, bearers
-from holdfast.app.entrance.oidc.keys import Keys, usable
+from holdfast.app.entrance.oidc import LONGEST_TOKEN, Keys, bearers, usable
 from holdfast.domain.access import Principal
 from holdfast.domain.access.claims import Trust
 from holdfast.errors import Unauthenticated

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.app.finding.reach import PREFIX
+from holdfast.app.reach import PREFIX
 from holdfast.app.settings import Settings, read_settings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.doctor import examine, limits, machine, place, server
+from holdfast.app.doctor import examine, machine, place, server
 from holdfast.app.doctor.finding import Finding, Verdict
 from holdfast.app.settings import Settings
 from holdfast.engines.process.shim import cgroups
@@ -121,10 +121,10 @@ def test_a_clock_before_the_newest_write_went_back(data: Path) -> None:
 
 def test_few_files_leave_few_connections(data: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert limits.open_files(Settings(data=data, connections=1)).verdict is OK
+    assert machine.open_files(Settings(data=data, connections=1)).verdict is OK
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
-        found = limits.open_files(Settings(data=data))
+        found = machine.open_files(Settings(data=data))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert found.verdict is WARN
@@ -134,9 +134,9 @@ def test_few_files_leave_few_connections(data: Path) -> None:
 def test_looking_for_control_groups_leaves_none_behind(data: Path) -> None:
     looked_for = cgroups.find(str(data), f"examined by {os.getpid()}", "auto")
     assert looked_for is None or all(Path(path).is_dir() for path in looked_for.paths)
-    found = limits.memory(Settings(data=data))
+    found = machine.memory(Settings(data=data))
     assert found.verdict is (WARN if looked_for is None else OK)
     if looked_for is not None:
         looked_for.close()
-        limits.processes(Settings(data=data))
+        machine.processes(Settings(data=data))
         assert [path for path in looked_for.paths if Path(path).exists()] == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.app.doorway import CountedConnection, Doorway, Listener, Shares
+from holdfast.app.connections import CountedConnection, Doorway, Listener, Shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

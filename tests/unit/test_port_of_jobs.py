@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from holdfast.app.data.datadir import DataDir
-from holdfast.app.entrance import of_jobs
+from holdfast.app.entrance import listening
 from holdfast.errors import Refused
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def listened(directory: DataDir) -> int:
-    with closing(of_jobs.listening(directory)) as made:
+    with closing(listening.open_jobs_port(directory)) as made:
         host, port = made.getsockname()
         assert host == "127.0.0.1"
         assert isinstance(port, int)
@@ -26,7 +26,7 @@ def listened(directory: DataDir) -> int:
 
 def test_the_next_server_has_the_same_port_and_another_directory_another(tmp_path: Path) -> None:
     first, second = DataDir(tmp_path / "a"), DataDir(tmp_path / "b")
-    with closing(of_jobs.listening(first)) as made:
+    with closing(listening.open_jobs_port(first)) as made:
         assert listened(second) != made.getsockname()[1]
     assert listened(first) == made_port(first)
     assert listened(first) == made_port(first)
@@ -64,4 +64,4 @@ def test_whoever_could_have_programs_sent_to_a_port_of_theirs_is_not_believed(tm
     listened(directory)
     (directory.path / "jobs-port").chmod(0o666)
     with pytest.raises(Refused, match="can be written by other users"):
-        of_jobs.listening(directory)
+        listening.open_jobs_port(directory)

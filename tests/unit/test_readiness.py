@@ -13,7 +13,7 @@ from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import Ownership
 from holdfast.app.embedded import Embedded
 from holdfast.app.leadership import Leadership, shared
-from holdfast.app.readiness import Readiness
+from holdfast.app.server import Readiness
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SystemClock
 from holdfast.controller.controller import ControllerSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.app.finding.reach import PREFIX
+from holdfast.app.reach import PREFIX
 from holdfast.app.settings import Settings
 from tools.docs.source import markdown, member_docs, table
 

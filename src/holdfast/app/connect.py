@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import whereabouts
 from holdfast.app.data.datadir import DataDir
-from holdfast.app.finding.reach import ServerReach, read_reach, without_token
+from holdfast.app.reach import ServerReach, read_reach, without_token
 from holdfast.app.whereabouts import Discovery
 from holdfast.client import Client
 from holdfast.errors import Conflict, InvalidSetting, Problem

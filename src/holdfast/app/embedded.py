@@ -6,6 +6,7 @@ controller's memory can no longer be trusted, it is dropped and rebuilt from the
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from holdfast.app import running, wiring
-from holdfast.app.loops import collector
 from holdfast.app.loops.configuring import Configuring
 from holdfast.app.loops.loop import Loop
 from holdfast.app.loops.sweeping import Sweeping
@@ -54,6 +54,8 @@ _AFTER_REFUSED_COMMIT_S = 0.2
 _STANDBY_S = 1.0
 TRY_EVERY_S = 0.25
 _DRIVING_S = 3600.0
+_YOUNG = 20_000
+"""New objects before the garbage collector looks; a tick with thousands of records makes that many."""
 _AWAY = "waiting for the database"
 _log = logging.getLogger(__name__)
 
@@ -240,7 +242,7 @@ class Embedded:
     def _loaded(self) -> Controller:
         # A commit whose answer was lost has ended once the lease is taken, so what is read is what there is.
         self._epoch = self._leadership.take()
-        with collector.loading():
+        with loading_records():
             return Controller(
                 self._store,
                 clock=self._clock,
@@ -382,3 +384,20 @@ def start_embedded(
 
 def _both(one: Callable[[], float], other: Callable[[], float]) -> float:
     return min(one(), other())
+
+
+@contextmanager
+def loading_records() -> Iterator[None]:
+    """Do not collect garbage while a store is read into memory, and leave alone afterwards what was read.
+
+    Otherwise a million waiting jobs would cost seconds at start-up and pauses afterwards.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(_YOUNG, 20, 50)
+        if was_enabled:
+            gc.enable()

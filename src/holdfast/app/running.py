@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import wiring
 from holdfast.app.data.ownership import Ownership
-from holdfast.app.data.secrets import secret_files
 from holdfast.app.data.token import kept_token
-from holdfast.app.entrance import of_jobs
 from holdfast.app.entrance.accounts import account
+from holdfast.app.entrance.listening import kept_port
 from holdfast.app.entrance.submitters import accounts_of
 from holdfast.app.leadership import ALONE, Leadership, Terms, place_of, process_at, shared
 from holdfast.app.time import SystemClock
@@ -124,8 +123,8 @@ def engine(
         log_limit=settings.log_limit,
         pids_limit=settings.pids_limit,
         lease_s=terms(settings, ownership).programs_s,
-        held_port=of_jobs.kept_port(directory),
-        secret=secret_files(settings, directory).value,
+        held_port=kept_port(directory),
+        secret=wiring.secret_files(settings, directory).value,
         blob=BlobFiles(directory.blobs).path,
         accounts=accounts_of(settings),
         identity=told,

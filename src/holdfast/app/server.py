@@ -28,7 +28,6 @@ from holdfast.app.entrance.doors import Opening, open_doors
 from holdfast.app.entrance.listening import listening
 from holdfast.app.entrance.pythons import Pythons
 from holdfast.app.loops.telling import sender
-from holdfast.app.readiness import Readiness
 from holdfast.app.settings import DEFAULT_PORT, read_settings
 from holdfast.app.telemetry import Telemetry
 from holdfast.app.time import SortableIds, SystemClock
@@ -37,16 +36,20 @@ from holdfast.domain.record import evolve
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.engines.process.places import CONTAINMENT_LABEL
+from holdfast.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fastapi import FastAPI
 
+    from holdfast.app.data.ownership import Ownership
     from holdfast.app.embedded import Embedded
     from holdfast.app.entrance.listening import Listening
-    from holdfast.app.entrance.tls import Certificates
+    from holdfast.app.entrance.network import Certificates
     from holdfast.app.settings import Settings
+    from holdfast.domain.audit import Caller
+    from holdfast.domain.configured import Configured
     from holdfast.ports.engine import NodeInfo
 
 _log = logging.getLogger(__name__)
@@ -54,6 +57,9 @@ _SHUTDOWN_S = 5
 """How long requests may take to end once the server is stopping."""
 
 Started: TypeAlias = "Callable[[str, Mapping[str, str]], None]"
+_START_AGAIN = (
+    "nothing sent here would be kept; stop this server (holdfast down), repair its data directory, and start it again"
+)
 
 
 def serve(
@@ -242,3 +248,38 @@ def _ended_by_sigterm() -> Iterator[None]:
 def _end(*_: object) -> NoReturn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: a second one must not cut the first one short
     raise _ToldToEnd
+
+
+class Readiness:
+    """Asks the parts of a server, which come to it one after the other; a reason nearer to the cause comes first."""
+
+    def __init__(self, telemetry: Telemetry, ownership: Ownership) -> None:
+        """Begin without loops, which is not ready."""
+        self.telemetry = telemetry
+        self._ownership = ownership
+        self._embedded: Embedded | None = None
+
+    def started(self, embedded: Embedded) -> None:
+        """Ask the loops, too."""
+        self._embedded = embedded
+
+    def ready(self) -> str | None:
+        """Say what keeps the server from working, if anything."""
+        loops = self._embedded.trouble() if self._embedded is not None else None
+        return self._ownership.trouble() or loops or self.telemetry.ready()
+
+    def written(self) -> None:
+        """Tell the loops that something may have been asked of them."""
+        if self._embedded is not None:
+            self._embedded.wake()
+
+    def reload(self, caller: Caller) -> tuple[Configured, bool] | None:
+        """Read the configuration file now; ``None`` if there is none. See ``Configuring.reload``."""
+        return None if self._embedded is None else self._embedded.reload(caller)
+
+    def refusal(self) -> Unavailable | None:
+        """Say why nothing may be taken in, if so: what is stored here would be lost, or is another's to store."""
+        trouble = self._ownership.trouble()
+        if trouble is not None:
+            return Unavailable(trouble, hint=_START_AGAIN)
+        return self._embedded.refusal() if self._embedded is not None else None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, InstanceOf, IPvAnyNetwork, SecretStr
 
-from holdfast.app.finding.reach import ServerReach, read, span
+from holdfast.app.reach import ServerReach, read, span
 from holdfast.dialects.native.offers import read_offer
 from holdfast.dialects.native.thresholds import read_reclaim, read_thresholds
 from holdfast.domain.placement.pressure import Threshold

@@ -13,7 +13,7 @@ from holdfast.client.unix import address_of
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:
-    from holdfast.app.finding.reach import ServerReach
+    from holdfast.app.reach import ServerReach
 
 SYSTEM_SOCKET = Path("/run/holdfast/holdfast.sock")
 """Where the server of a machine listens for all its users."""

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 from holdfast.app.data.datadir import DataDir
 from holdfast.app.data.ownership import require_database
-from holdfast.app.data.secrets import secret_files
 from holdfast.app.entrance.accounts import account, is_group, named
 from holdfast.app.time import SortableIds, SystemClock
 from holdfast.engines.process.client import require_compatible
 from holdfast.engines.process.files import ProcessLogs
 from holdfast.service.operations.backend import Backend
 from holdfast.storage.blobs import BlobFiles
+from holdfast.storage.secrets import SecretFiles
 from holdfast.storage.sql import open_store, upkeep
 
 if TYPE_CHECKING:
     from holdfast.app.settings import Settings
     from holdfast.ports.notifications import Sender
     from holdfast.ports.store import Store
-    from holdfast.storage.secrets import SecretFiles
 
 
 def data_dir(settings: Settings) -> DataDir:
@@ -71,6 +70,11 @@ def secrets(settings: Settings, directory: DataDir) -> SecretFiles | None:
     if settings.secrets is None and upkeep.file_of(database(settings, directory)) is None:
         return None
     return secret_files(settings, directory)
+
+
+def secret_files(settings: Settings, directory: DataDir) -> SecretFiles:
+    """Return the folder of secrets; where programs run as their submitters, the modes of its files count, too."""
+    return SecretFiles(settings.secrets or directory.secrets, by_accounts=settings.run_as == "submitter")
 
 
 def blobs(settings: Settings, directory: DataDir) -> BlobFiles | None:

@@ -64,8 +64,7 @@ class Cli:
     @staticmethod
     def is_unserved() -> bool:
         """Whether no server is named or runs here, which would do what is asked for."""
-        from holdfast.app import whereabouts
-        from holdfast.app.finding import reach
+        from holdfast.app import reach, whereabouts
 
         return whereabouts.find(reach.read_reach()) is None
 

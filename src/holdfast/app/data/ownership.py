@@ -7,15 +7,15 @@ directory was when its identity was written.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from holdfast.app.data.locks import PrivateLock, is_held, read_at_once
-from holdfast.app.data.trust import read_trusted, trusted_folder
+from holdfast.app.data.trust import open_trusted, read_trusted, trusted_folder
 from holdfast.domain.record import Struct, asdict, evolve
 from holdfast.engines.process.client import is_in_use
 from holdfast.errors import Conflict, DataDirLocked, Unavailable
@@ -276,3 +276,79 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 def _unusable(path: Path, error: OSError) -> Unavailable:
     return Unavailable(f"cannot use {path}: {error.strerror}", hint="is the disk full, read-only, or another user's?")
+
+
+class PrivateLock:
+    """A locked file that nobody else of the machine can open: whoever can open it can keep us out."""
+
+    def __init__(self, path: Path, *, folder: int | None = None) -> None:
+        """Take the lock without waiting; ``folder`` is the descriptor of its directory, where that was looked at.
+
+        Raises:
+            BlockingIOError: Somebody else has it.
+            Refused: It is another user's, or others can write it.
+            OSError: The file cannot be had.
+        """
+        self._path = path
+        fd = open_trusted(path, os.O_RDWR | os.O_CREAT, folder=folder)
+        self._file = os.fdopen(fd, "r+")
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not self.is_in_place():
+                raise BlockingIOError  # noqa: TRY301 - replaced in between, so somebody is at it
+        except BaseException:
+            self._file.close()
+            raise
+
+    def is_in_place(self) -> bool:
+        """Whether who opens the path finds this file."""
+        with suppress(OSError):
+            return os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
+        return False
+
+    def read(self) -> str:
+        """Return what is written in it."""
+        self._file.seek(0)
+        return self._file.read()
+
+    def write(self, text: str) -> None:
+        """Replace what is written in it.
+
+        Raises:
+            OSError: The disk is full, for example.
+        """
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(text)
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let go; double release is fine."""
+        with suppress(OSError):  # what could not be written before
+            self._file.close()
+
+
+def is_held(path: Path) -> bool:
+    """Tell whether a process holds a file; also of another owner of it, if we may read it."""
+    try:
+        with _opened_at_once(path) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def read_at_once(path: Path) -> str:
+    """Read what is written in a file of whoever, which may be a pipe by now.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with _opened_at_once(path) as file:
+        return file.read()
+
+
+def _opened_at_once(path: Path) -> IO[str]:
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), errors="replace")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from holdfast.app.data.datadir import DataDir
-    from holdfast.app.finding.reach import ServerReach
+    from holdfast.app.reach import ServerReach
 
 _TOKEN_BYTES = 32
 _PRIVATE = 0o600

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.app.doctor import limits, machine, place, server
+from holdfast.app.doctor import machine, place, server
 from holdfast.app.doctor.finding import Finding, Verdict
 from holdfast.app.settings import read_settings
 from holdfast.errors import HoldfastError
@@ -19,9 +19,9 @@ _CHECKS: tuple[tuple[str, Callable[[Settings], Finding]], ...] = (
     ("user", machine.user),
     ("clock", machine.clock),
     ("gpus", machine.gpus),
-    ("memory limits", limits.memory),
-    ("processes", limits.processes),
-    ("open files", limits.open_files),
+    ("memory limits", machine.memory),
+    ("processes", machine.processes),
+    ("open files", machine.open_files),
     ("data directory", place.directory),
     ("file system", place.file_system),
     ("disk", place.disk),

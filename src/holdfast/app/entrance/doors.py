@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from holdfast.api.http.serving.app import Probes
     from holdfast.api.http.serving.gates import Entrance
-    from holdfast.app.entrance.tls import Certificates
+    from holdfast.app.entrance.network import Certificates
     from holdfast.app.settings import Settings
     from holdfast.domain.audit import Caller
     from holdfast.service.operations.backend import Backend

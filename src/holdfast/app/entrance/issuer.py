@@ -1,18 +1,23 @@
-"""Which issuer of OpenID Connect tokens the settings trust, if they do."""
+"""Which issuer of OpenID Connect tokens the settings trust, if they do, and where it says that its keys are."""
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from holdfast.app.entrance import accounts
-from holdfast.app.entrance.oidc.discovery import is_safe, keys_of
 from holdfast.domain.access.claims import Trust
 from holdfast.errors import InvalidSetting, Problem, Unavailable
+from holdfast.notify.exchange import WebRequest, exchange
+from holdfast.notify.guard import Guard
+from holdfast.notify.trouble import Undelivered
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from holdfast.app.settings import Settings
     from holdfast.app.time import SystemClock
@@ -20,6 +25,14 @@ if TYPE_CHECKING:
 
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}:")
 _OTHERS = frozenset({"door:", "user:", "group:"})
+TIMEOUT_S = 5.0
+"""For each of the two answers."""
+_LARGEST = 512 * 1024
+_OK = 200
+_PATH = "/.well-known/openid-configuration"
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_ANYWHERE = Guard(tuple(map(ip_network, ("0.0.0.0/0", "::/0"))))
+"""The operator says which issuer, and it may be in the own network."""
 
 
 def trust_of(settings: Settings) -> Trust | None:
@@ -67,7 +80,7 @@ def issued(settings: Settings, clock: SystemClock) -> Callable[[str], Awaitable[
     if trust is None:
         return None
     try:
-        from holdfast.app.entrance.oidc.bearers import bearers
+        from holdfast.app.entrance.oidc import bearers
     except ImportError as error:
         msg = "tokens of an OpenID Connect issuer need a library that is not installed"
         raise Unavailable(msg, hint="pip install 'holdfast-scheduler[oidc]'") from error
@@ -78,3 +91,52 @@ def issued(settings: Settings, clock: SystemClock) -> Callable[[str], Awaitable[
 def _account(name: str, table: Mapping[str, str]) -> Principal | None:
     """Return the account that the settings name for somebody; nobody has one by a name of the issuer's alone."""
     return accounts.named(name, table) if name in table else None
+
+
+def is_safe(url: object) -> bool:
+    """Whether nobody on the way can change what a web server of that address says."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        host = parts.hostname if parts is not None else None
+    except ValueError:
+        return False
+    return (
+        parts is not None and bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK))
+    )
+
+
+def keys_of(issuer: str) -> Sequence[Any]:
+    """Return the keys of an issuer, as it writes them.
+
+    Raises:
+        Undelivered: It does not answer, or something else.
+    """
+    described = _read(issuer.rstrip("/") + _PATH)
+    if described.get("issuer") != issuer:
+        msg = f"it calls itself {described.get('issuer')!r}, and not {issuer!r}, to the letter"
+        raise Undelivered(msg)
+    place = described.get("jwks_uri")
+    if not is_safe(place):
+        msg = f"its keys are at {place!r}, which is no https:// address"
+        raise Undelivered(msg)
+    keys = _read(str(place)).get("keys")
+    if not isinstance(keys, list):
+        msg = f"there are no keys at {place}"
+        raise Undelivered(msg)
+    return keys
+
+
+def _read(url: str) -> dict[str, Any]:
+    request = WebRequest("GET", url, {"Accept": "application/json"})
+    status, said = exchange(_ANYWHERE, request, TIMEOUT_S, most=_LARGEST, reads=lambda status: status == _OK)
+    if status != _OK:
+        msg = f"{url} is answered with {status}"
+        raise Undelivered(msg)
+    try:
+        found = json.loads(said)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        msg = f"{url} is answered with something else than a JSON object of up to {_LARGEST} bytes"
+        raise Undelivered(msg)
+    return found

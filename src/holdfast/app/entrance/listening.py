@@ -1,23 +1,51 @@
-"""The sockets of a server: of its address, the Unix socket by which its own machine finds it, and the port of jobs."""
+"""The sockets of a server: of its address, the Unix socket by which its own machine finds it, and the port of jobs.
+
+A lock beside the Unix socket says who listens there, so that only a socket which nobody uses any more is replaced.
+
+Where others come in by TLS or from elsewhere, programs of jobs have a port of this machine alone, in clear. A program
+goes on when its server is restarted, and was told the port as it began. So the port is kept in the data directory, and
+the shim holds it as long as there is one: another account that had the port while the server is away would be shown the
+tokens of programs.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import logging
+import os
+import random
+import socket
+import stat
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from holdfast.app.entrance import network, of_jobs, unix_socket
-from holdfast.client.unix import address_of
+from holdfast.app.data.trust import open_trusted, trusted_folder
+from holdfast.app.entrance import network
+from holdfast.client.unix import address_of, connect
 from holdfast.domain.record import Struct
-from holdfast.errors import Unavailable
+from holdfast.errors import Refused, Unavailable
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable
-    from contextlib import ExitStack
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     import uvicorn
 
     from holdfast.app.data.datadir import DataDir
     from holdfast.app.settings import Settings
+
+_ELSEWHERE = "choose a socket in a folder of your own"
+_PROBE_S = 1.0
+_QUEUE = 128
+HOST = "127.0.0.1"
+_FILE = "jobs-port"
+_PORTS = range(20_000, 30_000)
+"""Below those that the kernel gives to whoever connects, so that none of them has it while the server is away."""
+_TRIES = 50
+_QUEUE = 128
+_ANSWER_S = 1.0
+_log = logging.getLogger(__name__)
 
 
 class Listening(Struct, frozen=True):
@@ -51,12 +79,12 @@ def listening(stack: ExitStack, config: uvicorn.Config, settings: Settings, dire
     if path is None:
         return Listening([bound], url, url, url, lambda: None)
     everybody = settings.run_as == "submitter" and settings.socket is not None
-    local = stack.enter_context(unix_socket.listening(path, everybody=everybody))
+    local = stack.enter_context(open_unix_socket(path, everybody=everybody))
     sockets = [bound, local.listener]
     if not (is_beyond or is_secure):
         return Listening(sockets, url, url, url, local.publish)
-    for_jobs = stack.enter_context(of_jobs.listening(directory))
-    jobs_url = f"http://{of_jobs.HOST}:{for_jobs.getsockname()[1]}"
+    for_jobs = stack.enter_context(open_jobs_port(directory))
+    jobs_url = f"http://{HOST}:{for_jobs.getsockname()[1]}"
     return Listening([*sockets, for_jobs], url, address_of(path), jobs_url, local.publish, for_jobs)
 
 
@@ -68,3 +96,178 @@ def _bound(config: uvicorn.Config) -> socket.socket:
         raise Unavailable(msg, hint="choose another with --port, or 0 for any free one") from error
     bound.listen(config.backlog)  # from when the address can be found, whoever comes waits instead of being refused
     return bound
+
+
+class UnixSocket:
+    """A socket that listens under another name until it is published."""
+
+    def __init__(self, listener: socket.socket, folder: int, name: str) -> None:
+        """Take over what ``open_unix_socket`` made."""
+        self.listener = listener
+        self._folder, self._name = folder, name
+        self._own = os.stat(_fresh(name), dir_fd=folder, follow_symlinks=False)
+
+    def publish(self) -> None:
+        """Give it its name, in place of one that nobody listens on any more."""
+        os.replace(_fresh(self._name), self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    def remove(self) -> None:
+        """Take the name away, unless another's is in its place."""
+        for name in (_fresh(self._name), self._name):
+            with suppress(OSError):
+                if os.path.samestat(self._own, os.stat(name, dir_fd=self._folder, follow_symlinks=False)):
+                    os.unlink(name, dir_fd=self._folder)
+
+
+@contextmanager
+def open_unix_socket(path: Path, *, everybody: bool = False) -> Iterator[UnixSocket]:
+    """Listen on a socket that only this account can use, or everybody, for as long as the context lasts.
+
+    Raises:
+        Refused: Something else is there, or others could replace it.
+        Unavailable: A server listens there, or none can.
+    """
+    path = path.absolute()
+    with ExitStack() as stack:
+        try:
+            made = _opened(stack, path, everybody=everybody)
+        except OSError as error:
+            message = f"cannot listen on {path}: {error.strerror or error}"
+            raise Unavailable(message, hint="choose another with --socket or HOLDFAST_SOCKET") from error
+        yield made
+
+
+def _opened(stack: ExitStack, path: Path, *, everybody: bool) -> UnixSocket:
+    path.parent.mkdir(mode=0o755 if everybody else 0o700, exist_ok=True)
+    folder = stack.enter_context(trusted_folder(path.parent, otherwise=_ELSEWHERE))
+    beside = path.with_name(f"{path.name}.lock")
+    lock = open_trusted(beside, os.O_RDWR | os.O_CREAT, folder=folder, otherwise=_ELSEWHERE)
+    stack.callback(os.close, lock)
+    _require_free(path, folder, lock)
+    listener = stack.enter_context(_listener(path.name, folder, 0o666 if everybody else 0o600))
+    made = UnixSocket(listener, folder, path.name)
+    stack.callback(made.remove)
+    return made
+
+
+def _require_free(path: Path, folder: int, lock: int) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise _taken(path) from error
+    try:
+        found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        message = f"{path} is there, and is no socket"
+        raise Refused(message, hint="choose another with --socket or HOLDFAST_SOCKET, or remove it")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_PROBE_S)
+        try:
+            connect(probe, str(path))
+        except ConnectionRefusedError:
+            return  # whoever listened is dead
+        except (TimeoutError, BlockingIOError):
+            pass  # it is too busy
+    raise _taken(path)
+
+
+def _taken(path: Path) -> Unavailable:
+    hint = "choose another with --socket or HOLDFAST_SOCKET, or stop that one: holdfast down"
+    return Unavailable(f"another server listens on {path}", hint=hint)
+
+
+@contextmanager
+def _listener(name: str, folder: int, mode: int) -> Iterator[socket.socket]:
+    """Bind by the folder's short name, as the whole may be longer than an address; only then others can connect."""
+    fresh = _fresh(name)
+    with suppress(FileNotFoundError):
+        os.unlink(fresh, dir_fd=folder)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(f"/proc/self/fd/{folder}/{fresh}")
+        os.chmod(fresh, mode, dir_fd=folder)  # nobody else can write in the folder, and nobody can connect yet
+        listener.listen(_QUEUE)
+        yield listener
+
+
+def _fresh(name: str) -> str:
+    return f"{name}.new"
+
+
+def open_jobs_port(directory: DataDir) -> socket.socket:
+    """Listen on the port that the last server of a data directory had, or on another where that is taken.
+
+    Raises:
+        Unavailable: None is free, or it cannot be kept.
+        Refused: The file in which it is kept is another user's, or others can write it.
+    """
+    path = directory.path / _FILE
+    try:
+        with trusted_folder(directory.path) as folder:
+            kept = _kept(path, folder)
+            made = _bound_for_jobs(kept)
+            _keep(path, folder, made.getsockname()[1])
+    except OSError as error:
+        msg = f"there is no port for programs of jobs, or {path} cannot be used: {error.strerror or error}"
+        raise Unavailable(msg) from error
+    if kept not in {None, made.getsockname()[1]}:
+        _log.warning("port %d is taken: programs of jobs that began before do not find this server", kept)
+    return made
+
+
+def kept_port(directory: DataDir) -> int:
+    """Return the port that the last server of a data directory had; 0 if there was none, or it cannot be known."""
+    try:
+        with trusted_folder(directory.path) as folder:
+            return _kept(directory.path / _FILE, folder) or 0
+    except (OSError, Refused):
+        return 0
+
+
+def _bound_for_jobs(kept: int | None) -> socket.socket:
+    if kept is not None and not _answers(kept):
+        with suppress(OSError):
+            return _listening(kept)
+    for port in random.sample(_PORTS, _TRIES):
+        with suppress(OSError):
+            socket.create_server((HOST, port)).close()  # which one that somebody holds refuses
+            return _listening(port)
+    return _listening(0)
+
+
+def _answers(port: int) -> bool:
+    """Whether somebody listens already, who may be another server of this account and would share the port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
+        made.settimeout(_ANSWER_S)
+        return made.connect_ex((HOST, port)) != errno.ECONNREFUSED
+
+
+def _listening(port: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # also where connections of the last server linger
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # also where the shim holds it
+        made.bind((HOST, port))
+        made.listen(_QUEUE)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _kept(path: Path, folder: int) -> int | None:
+    try:
+        with os.fdopen(open_trusted(path, os.O_RDONLY, folder=folder), errors="replace") as file:
+            port = int(file.read())
+    except (FileNotFoundError, ValueError):
+        return None
+    return port if port in _PORTS else None
+
+
+def _keep(path: Path, folder: int, port: int) -> None:
+    fresh = path.with_suffix(".new")
+    fd = open_trusted(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, folder=folder)
+    with os.fdopen(fd, "w") as file:
+        file.write(f"{port}\n")
+    os.replace(fresh.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -1,1 +1,0 @@
-"""By what a command finds its server."""
