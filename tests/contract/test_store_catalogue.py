@@ -235,12 +235,12 @@ EDITS: tuple[Callable[[Store], object], ...] = (
 
 def test_a_cordon_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audit_log(store: Store) -> None:
     by, version = Caller(Principal("ann"), 7.0), store.catalogue_version()
-    store.put_cordon(Cordon("n1", 5.0), by=by)
-    store.put_cordon(Cordon("n1", 6.0, drain=True, reason="a new kernel"), by=by)
-    store.put_cordon(Cordon("n1", 6.0, drain=True, reason="a new kernel"), by=by)
+    store.put_cordon(Cordon("n1", 5.0), caller=by)
+    store.put_cordon(Cordon("n1", 6.0, drain=True, reason="a new kernel"), caller=by)
+    store.put_cordon(Cordon("n1", 6.0, drain=True, reason="a new kernel"), caller=by)
     assert store.catalogue().cordons == {"n1": Cordon("n1", 6.0, drain=True, reason="a new kernel")}
-    store.delete_cordon("n1", by=by)
-    store.delete_cordon("n1", by=by)
+    store.delete_cordon("n1", caller=by)
+    store.delete_cordon("n1", caller=by)
     assert store.catalogue().cordons == {}
     assert store.catalogue_version() == version + 3
     told = [stored.event for stored in store.events(limit=20) if not isinstance(stored.event, OperatorActed)]
@@ -251,10 +251,10 @@ def test_a_cordon_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audi
 def test_a_pause_is_kept_until_it_is_lifted_and_told_in_the_events_and_the_audit_log(store: Store) -> None:
     by, version = Caller(Principal("ann"), 7.0), store.catalogue_version()
     assert (store.paused(), store.catalogue().paused) == (None, None)
-    store.put_pause(Pause(5.0, "restored"), by=by)
+    store.put_pause(Pause(5.0, "restored"), caller=by)
     store.put_settings(RetrySettings(1), None)
     assert store.paused() == store.catalogue().paused == Pause(5.0, "restored")
-    assert [store.delete_pause(by=by), store.delete_pause(by=by)] == [True, False]
+    assert [store.delete_pause(caller=by), store.delete_pause(caller=by)] == [True, False]
     assert store.catalogue().paused is None
     assert store.catalogue_version() == version + 3
     told = [stored.event for stored in store.events(limit=20) if not isinstance(stored.event, OperatorActed)]

@@ -176,17 +176,17 @@ def test_an_empty_log_begins_at_nothing(store: Store) -> None:
 
 def test_an_edit_is_an_event_and_an_entry_of_the_audit_log(store: Store) -> None:
     policy, category = RetryPolicy("infra"), FailureCategory("net", (CategoryRule(log="reset"),))
-    store.put_policy(policy, create=True, by=ANN)
-    store.put_policy(evolve(policy, default_action=Action.RETRY), by=ANN)
-    store.put_queue(Queue("gpu"), by=ANN)
-    store.put_queue(Queue("gpu", weight=2.0), by=ANN)
-    store.put_category(category, by=ANN)
-    store.put_category(evolve(category, hint="plug it in"), by=ANN)
-    store.put_settings(RetrySettings(global_max_retries=3), "infra", by=ANN)
-    store.put_settings(RetrySettings(), None, by=ANN)
-    store.delete_policy("infra", by=ANN)
-    store.delete_queue("gpu", by=ANN)
-    store.delete_category("net", by=ANN)
+    store.put_policy(policy, create=True, caller=ANN)
+    store.put_policy(evolve(policy, default_action=Action.RETRY), caller=ANN)
+    store.put_queue(Queue("gpu"), caller=ANN)
+    store.put_queue(Queue("gpu", weight=2.0), caller=ANN)
+    store.put_category(category, caller=ANN)
+    store.put_category(evolve(category, hint="plug it in"), caller=ANN)
+    store.put_settings(RetrySettings(global_max_retries=3), "infra", caller=ANN)
+    store.put_settings(RetrySettings(), None, caller=ANN)
+    store.delete_policy("infra", caller=ANN)
+    store.delete_queue("gpu", caller=ANN)
+    store.delete_category("net", caller=ANN)
     happened = [event for _, _, event in told(store)]
     assert [event for event in happened if not isinstance(event, OperatorActed)] == [
         ENTRY_EVENTS[Subject.POLICY]["created"]("infra", 1),
@@ -213,22 +213,22 @@ def test_an_edit_is_an_event_and_an_entry_of_the_audit_log(store: Store) -> None
 def test_an_edit_that_changes_nothing_or_is_refused_leaves_no_trace(store: Store) -> None:
     store.put_policy(RetryPolicy("infra"))
     store.put_queue(Queue("gpu", retry_policies=("infra",)))
-    store.put_policy(RetryPolicy("infra"), by=ANN)
-    store.put_queue(Queue("gpu", retry_policies=("infra",)), by=ANN)
-    store.put_settings(RetrySettings(), None, by=ANN)
+    store.put_policy(RetryPolicy("infra"), caller=ANN)
+    store.put_queue(Queue("gpu", retry_policies=("infra",)), caller=ANN)
+    store.put_settings(RetrySettings(), None, caller=ANN)
     with pytest.raises(AlreadyExists):
-        store.put_queue(Queue("gpu"), create=True, by=ANN)
+        store.put_queue(Queue("gpu"), create=True, caller=ANN)
     with pytest.raises(Conflict):
-        store.delete_policy("infra", by=ANN)
+        store.delete_policy("infra", caller=ANN)
     with pytest.raises(NotFound):
-        store.delete_category("nothing", by=ANN)
+        store.delete_category("nothing", caller=ANN)
     assert told(store) == []
     assert store.audit(limit=10) == []
 
 
 def test_a_request_is_an_entry_for_each_job(store: Store) -> None:
     submit(store, job("a"), job("b"))
-    store.append(Request(RequestKind.CANCEL, ("a", "b"), 5.0, "ann", "enough ☃"), by=ANN)
+    store.append(Request(RequestKind.CANCEL, ("a", "b"), 5.0, "ann", "enough ☃"), caller=ANN)
     store.append(Request(RequestKind.HOLD, ("a",), 6.0))
     assert [stored.entry for stored in store.audit(limit=10)] == [
         AuditEntry(ANN, Act.CANCEL, Subject.JOB, "a", detail="enough ☃"),
@@ -237,14 +237,14 @@ def test_a_request_is_an_entry_for_each_job(store: Store) -> None:
     assert told(store)[2:] == [
         (name, 2, OperatorActed("ann", "cancel", "job", name, "in-process", "r-1", "enough ☃")) for name in ("a", "b")
     ]
-    store.append(Request(RequestKind.CORDON, ("local n1 GPU-1f00",), 5.0, "ann"), by=ANN)
+    store.append(Request(RequestKind.CORDON, ("local n1 GPU-1f00",), 5.0, "ann"), caller=ANN)
     shown = [stored.job_id for stored in store.events(limit=20, where=EventFilter(acts=False))]
     assert shown == ["a", "b", "a", "b"], "what was asked of a job is among its events, and nothing else"
 
 
 def test_a_request_about_a_device_is_an_entry_with_the_devices_name(store: Store) -> None:
-    store.append(Request(RequestKind.CORDON, ("local n1 GPU-1f00",), 5.0, "ann", "it fails"), by=ANN)
-    store.append(Request(RequestKind.UNCORDON, ("local n1 GPU-1f00",), 6.0, "ann"), by=ANN)
+    store.append(Request(RequestKind.CORDON, ("local n1 GPU-1f00",), 5.0, "ann", "it fails"), caller=ANN)
+    store.append(Request(RequestKind.UNCORDON, ("local n1 GPU-1f00",), 6.0, "ann"), caller=ANN)
     assert [stored.entry for stored in store.audit(limit=10)] == [
         AuditEntry(ANN, Act.CORDON, Subject.DEVICE, "GPU-1f00", detail="it fails"),
         AuditEntry(ANN, Act.UNCORDON, Subject.DEVICE, "GPU-1f00"),

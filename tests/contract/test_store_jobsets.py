@@ -234,7 +234,7 @@ def test_a_request_keeps_what_its_kind_needs(store: Store) -> None:
 )
 def test_what_somebody_asks_of_a_set_is_in_the_audit_log(store: Store, kind: RequestKind, act: Act) -> None:
     store.submit(submission())
-    store.append(Request(kind, ("s1",), 1.0, "ann", "tired"), by=Caller(Principal("ann"), 1.0))
+    store.append(Request(kind, ("s1",), 1.0, "ann", "tired"), caller=Caller(Principal("ann"), 1.0))
     ((_, entry),) = store.audit(limit=10)
     assert (entry.act, entry.subject, entry.name, entry.detail) == (act, Subject.JOB_SET, "s1", "tired")
 

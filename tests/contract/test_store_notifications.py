@@ -38,7 +38,7 @@ def told(key: str, to: str = "ops", at: float = 1.0, about: str = "j") -> Notifi
 
 def test_a_notifier_is_created_changed_and_deleted_and_each_moves_the_catalogue(store: Store) -> None:
     versions = [store.catalogue_version()]
-    store.put_notifier(OPS, create=True, by=BY)
+    store.put_notifier(OPS, create=True, caller=BY)
     versions.append(store.catalogue_version())
     store.put_notifier(OPS)
     assert store.catalogue_version() == versions[-1]
@@ -50,7 +50,7 @@ def test_a_notifier_is_created_changed_and_deleted_and_each_moves_the_catalogue(
         store.put_notifier(OPS, create=True)
     with pytest.raises(NotFound):
         store.put_notifier(evolve(OPS, name="other"), create=False)
-    store.delete_notifier("ops", by=BY)
+    store.delete_notifier("ops", caller=BY)
     assert dict(store.catalogue().notifiers) == {}
     with pytest.raises(NotFound):
         store.delete_notifier("ops")
@@ -151,7 +151,7 @@ def test_who_has_delivered_says_so_though_another_try_failed_meanwhile(store: St
 def test_a_replay_makes_what_is_settled_due_again_under_its_id_and_is_audited(store: Store) -> None:
     store.commit(Changes(notifications=[told("a"), told("b")]))
     store.settle_notifications([store.notification("a").failed("gone", 6.0, draw=0.5, final=True)])
-    assert store.replay_notifications(["a", "b", "no"], 7.0, by=BY) == 1
+    assert store.replay_notifications(["a", "b", "no"], 7.0, caller=BY) == 1
     again = store.notification("a")
     assert (again.state, again.tries, again.since, again.next_at) == (DeliveryState.WAITING, 0, 7.0, 7.0)
     assert [(one.entry.act, one.entry.name) for one in store.audit(after=0, limit=9)] == [(Act.REPLAY, "a")]

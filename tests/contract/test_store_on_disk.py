@@ -290,7 +290,7 @@ def test_a_restore_takes_nothing_from_the_wal_file_of_the_database_before(tmp_pa
             shutil.copy(f"{killed}{name}", f"{place}{name}")
     if gone:
         place.unlink()
-    upkeep.restore(place, backup, pause=None, by=BY)
+    upkeep.restore(place, backup, pause=None, caller=BY)
     assert (tmp_path / "holdfast.db.replaced-1-wal").exists()
     with closing(open_store(place)) as store:
         assert store.catalogue().settings.global_max_retries == 22

@@ -322,7 +322,7 @@ def test_of_a_replay_and_the_deletion_of_a_notification_one_is_accepted(place: P
         key = f"n{number}"
         store.commit(Changes(notifications=[told(key)]))
         store.settle_notifications([store.notification(key).delivered(6.0)])
-        replay = partial(replaying.replay_notifications, [key], 7.0, by=BY)
+        replay = partial(replaying.replay_notifications, [key], 7.0, caller=BY)
         assert at_once([replay, partial(deleting.delete_notifications, settled_before=50.0, limit=9)]) == []
         there = {one.id: one.state for one in store.notifications(NotificationFilter(), limit=99)}
         replayed = key in {one.entry.name for one in store.audit(limit=99)}

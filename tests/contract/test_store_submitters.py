@@ -19,10 +19,10 @@ KINDS = ("retry policy", "queue", "failure category", "notifier")
 
 
 def _write(store: Store, by: Caller | None, seed: int) -> None:
-    store.put_policy(RetryPolicy("one", (), retry_limit=seed), by=by)
-    store.put_queue(Queue("one", weight=1.0 + seed), by=by)
-    store.put_category(FailureCategory("one", (), precedence=seed), by=by)
-    store.put_notifier(Notifier("one", Medium.WEBHOOK, url="https://example.org", timeout_s=1.0 + seed), by=by)
+    store.put_policy(RetryPolicy("one", (), retry_limit=seed), caller=by)
+    store.put_queue(Queue("one", weight=1.0 + seed), caller=by)
+    store.put_category(FailureCategory("one", (), precedence=seed), caller=by)
+    store.put_notifier(Notifier("one", Medium.WEBHOOK, url="https://example.org", timeout_s=1.0 + seed), caller=by)
 
 
 def test_it_stays_its_first_writers_until_it_is_deleted(store: Store) -> None:
@@ -45,5 +45,5 @@ def test_what_nobody_known_wrote_is_nobodys(store: Store) -> None:
 
 
 def test_equal_content_of_somebody_else_is_no_new_revision(store: Store) -> None:
-    first = store.put_policy(RetryPolicy("one", (), retry_limit=1), by=ANN)
-    assert store.put_policy(RetryPolicy("one", (), retry_limit=1), by=BOB) == first
+    first = store.put_policy(RetryPolicy("one", (), retry_limit=1), caller=ANN)
+    assert store.put_policy(RetryPolicy("one", (), retry_limit=1), caller=BOB) == first

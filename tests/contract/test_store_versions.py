@@ -88,10 +88,10 @@ def test_a_request_for_an_older_version_leaves_nothing(store: Store) -> None:
     store.append(request(), version=1)
     before = store.requests(limit=9)
     with pytest.raises(VersionConflict) as caught:
-        store.append(request(RequestKind.DELETE), by=Caller(Principal("ann"), 1.0), version=1)
+        store.append(request(RequestKind.DELETE), caller=Caller(Principal("ann"), 1.0), version=1)
     assert caught.value.current == store.workload(JobSet, "s1").resource_version
     assert (store.requests(limit=9), store.workload(JobSet, "s1").version, store.audit(limit=9)) == (before, 2, [])
-    store.append(request(RequestKind.DELETE), by=Caller(Principal("ann"), 1.0), version=2)
+    store.append(request(RequestKind.DELETE), caller=Caller(Principal("ann"), 1.0), version=2)
     assert [entry.act for _, entry in store.audit(limit=9)] == [Act.DELETE]
     with pytest.raises(NotFound):
         store.append(request(set_id="gone"), version=1)

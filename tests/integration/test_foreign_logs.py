@@ -85,7 +85,7 @@ def test_the_log_of_another_file_is_refused_with_both_ways_out(
         assert "holdfast db restore FILE" in str(refused.value.hint)
     other = tmp_path / "other"
     shutil.copytree(left.parent, other)
-    upkeep.restore(other / left.name, saved, pause=None, by=BY)
+    upkeep.restore(other / left.name, saved, pause=None, caller=BY)
     assert queues(other / left.name) == kept
     Path(f"{left}-wal").rename(f"{left}-wal.old")
     assert queues(left) == kept

@@ -125,7 +125,7 @@ def test_a_backup_that_is_too_old_is_not_restored_and_nothing_changes(tmp_path: 
     stamp(f"sqlite:///{backup}", "0001")
     before = contents(f"sqlite:///{place}")
     with pytest.raises(Conflict, match="an older Holdfast made it"):
-        upkeep.restore(place, backup, pause=None, by=BY)
+        upkeep.restore(place, backup, pause=None, caller=BY)
     assert contents(f"sqlite:///{place}") == before
     assert [path.name for path in tmp_path.glob("holdfast.db*replaced*")] == []
 

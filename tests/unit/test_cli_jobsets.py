@@ -21,7 +21,7 @@ from holdfast.cli.targets import job_or_set
 from holdfast.cli.watching.follow import Follower, LogSelection
 from holdfast.domain.policy.model import SetAction
 from holdfast.errors import AlreadyExists, InvalidManifest, InvalidRequest, NotFound, Problem
-from holdfast.wire.jobs import JobView
+from holdfast.wire.jobs import JobView, OwnerView
 from holdfast.wire.jobsets import JobSetView
 from tests.unit.jobset_server import AT, JOBSET, SET, Server, job, said, surroundings
 
@@ -210,7 +210,8 @@ def test_a_job_shows_what_it_is_part_of_in_the_word_of_that_kind(
 
 
 def test_a_job_made_of_pods_shows_its_pods_conditions_and_place() -> None:
-    one = job((0, "a"))
+    owner = OwnerView(kind="jobset", id="01s")
+    one = job((0, "a")).model_copy(update={"owner": owner})
     facts = dict(job_facts(one))
     assert facts["Job set"] == "01s, replicatedJob workers, index 0"
     assert (facts["Pods"], facts["Pods now"]) == ("2 at once, 3 completions", "2 active, 1 succeeded; 1 ready")

@@ -74,7 +74,7 @@ def test_accounts_are_looked_up_once_in_a_while_and_refusals_each_time() -> None
     async def whose(text: str, *, hint: str) -> Principal:  # noqa: ARG001 - as the gate has it
         return Principal(text)
 
-    gate = PeerGate(app, peer=peer, now=lambda: now[0], whose=whose)
+    gate = PeerGate(app, peer=peer, now=lambda: now[0], owner_of=whose)
 
     def ask(uid: int | None = None, shown: str = "") -> None:
         async def receive() -> dict[str, Any]:

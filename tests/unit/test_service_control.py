@@ -269,10 +269,10 @@ class Full(MemoryStore):
 
     room = True
 
-    def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
+    def append(self, request: Request, *, caller: Caller | None = None, version: int | None = None) -> None:
         if not self.room:
             raise Unavailable
-        super().append(request, by=by, version=version)
+        super().append(request, caller=caller, version=version)
 
     def make_room(self) -> bool:
         self.room = True

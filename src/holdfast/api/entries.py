@@ -75,13 +75,13 @@ def read_message(kind: type[Message], share: MemoryShare) -> Message:
 @cache
 def _inside(kind: Descriptor) -> _Inside:
     """Return which fields have messages inside, and which packed numbers: ``None``."""
-    found: _Inside = {}
+    inside: _Inside = {}
     for field in kind.fields:
         if field.message_type is not None:
-            found[field.number] = field.message_type
+            inside[field.number] = field.message_type
         elif field.is_repeated and field.type not in {FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES}:
-            found[field.number] = None
-    return found
+            inside[field.number] = None
+    return inside
 
 
 def _fields(kind: Descriptor, body: bytes | bytearray, most: int) -> int:

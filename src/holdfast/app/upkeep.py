@@ -100,7 +100,7 @@ def restore(source: Path, *, resume: bool) -> Path | None:
         ownership = running.own(settings, directory, "db restore")
         stack.callback(ownership.release)
         pause = None if resume else Pause(SystemClock().now(), f"the database was restored from {source.name}")
-        kept = upkeep.restore(place, source, pause=pause, by=_caller())
+        kept = upkeep.restore(place, source, pause=pause, caller=_caller())
         ownership.forget_database()
         return kept
 
@@ -114,7 +114,7 @@ def pause() -> None:
     """
     reason = Pause(SystemClock().now(), "it was paused by hand")
     with _opened() as store:
-        store.put_pause(reason, by=_caller())
+        store.put_pause(reason, caller=_caller())
 
 
 def resume() -> bool:
@@ -125,7 +125,7 @@ def resume() -> bool:
         Unavailable, Internal: The database cannot be written.
     """
     with _opened() as store:
-        return store.delete_pause(by=_caller())
+        return store.delete_pause(caller=_caller())
 
 
 @contextmanager

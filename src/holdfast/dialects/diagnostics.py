@@ -32,8 +32,8 @@ def all_problems(text: str, error: InvalidManifest) -> list[Problem]:
     pieces = list(_pieces(text))
     if pieces == [(1, text)]:
         return [*error.problems, *_problems_of_fields(_despite_doubled_keys(text), 1)]
-    found = [problem for line, piece in pieces for problem in _problems_of_piece(piece, line)]
-    return found[:MOST_PROBLEMS] or list(error.problems)
+    all_found = [problem for line, piece in pieces for problem in _problems_of_piece(piece, line)]
+    return all_found[:MOST_PROBLEMS] or list(error.problems)
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
@@ -43,7 +43,7 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
         alone = sum(_is_object(line) for _, line in lines)
         yield from lines if 2 * alone >= len(lines) else [(1, text)]
         return
-    starts = [0, *(found.start() for found in _NEXT_YAML.finditer(text) if found.start() > 0)]
+    starts = [0, *(separator.start() for separator in _NEXT_YAML.finditer(text) if separator.start() > 0)]
     line = 1
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         yield line, text[start:end]

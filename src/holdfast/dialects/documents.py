@@ -86,11 +86,11 @@ def _is_list(document: Document) -> bool:
 
 def _without_lists(documents: Iterable[Document], name: str) -> list[Document]:
     """Replace Kubernetes lists by their items."""
-    found: list[Document] = []
+    flat: list[Document] = []
     for document in documents:
-        for each in _items(document, name) if _is_list(document) else (document,):
-            found.append(evolve(each, index=len(found)))
-    return found
+        for item in _items(document, name) if _is_list(document) else (document,):
+            flat.append(evolve(item, index=len(flat)))
+    return flat
 
 
 def _items(document: Document, name: str) -> Iterator[Document]:
@@ -122,12 +122,12 @@ def _read_leniently(text: str, name: str) -> list[Document]:
 
 def _placeholders(text: str, prefix: str = "") -> list[Problem]:
     """Find unquoted template placeholders that were not filled in."""
-    found = []
+    placeholders = []
     for match in _PLACEHOLDER.finditer(text):
         message = f"{prefix}'{match[2]}' is an unfilled template placeholder"
         line = text.count("\n", 0, match.start(2)) + 1
-        found.append(Problem("", message, hint="fill it in, or quote it to mean the text itself", line=line))
-    return found
+        placeholders.append(Problem("", message, hint="fill it in, or quote it to mean the text itself", line=line))
+    return placeholders
 
 
 def _read_yaml(text: str, name: str, doubled: list[Problem] | None = None) -> list[Document]:
@@ -191,10 +191,10 @@ def _lines_by_yaml(text: str) -> Mapping[str, int]:
 def _json_values(text: str) -> Iterator[tuple[dict[str, Any], int]]:
     position, line = 0, 1
     while True:
-        found = _NOT_SPACE.search(text, position)
-        if found is None:
+        match = _NOT_SPACE.search(text, position)
+        if match is None:
             return
-        start = found.start()
+        start = match.start()
         line += text.count("\n", position, start)
         value, position = _DECODER.raw_decode(text, start)
         if not isinstance(value, dict):

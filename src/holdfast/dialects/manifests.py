@@ -68,13 +68,13 @@ def _of_kubernetes(kind: tuple[str, str]) -> Callable[[Mapping[str, Any], Manife
     return lambda value, notes: _as_manifest(KUBE_READERS[kind](value, notes), notes)
 
 
-def _as_manifest(found: KubeManifest | None, notes: ManifestNotes) -> Manifest | None:
-    if found is None or notes.problems:
+def _as_manifest(kube_manifest: KubeManifest | None, notes: ManifestNotes) -> Manifest | None:
+    if kube_manifest is None or notes.problems:
         return None
-    check_runnable(found, notes)
+    check_runnable(kube_manifest, notes)
     if notes.problems:
         return None
-    return found if isinstance(found, JobSetSpec) else plain_job_spec(found)
+    return kube_manifest if isinstance(kube_manifest, JobSetSpec) else plain_job_spec(kube_manifest)
 
 
 def _of_package(package: str) -> Callable[[Mapping[str, Any], ManifestNotes], Any]:
@@ -132,10 +132,10 @@ def read_manifest(document: Document | Mapping[str, Any], *, path: str = "", len
     Raises:
         InvalidManifest: With every problem found.
     """
-    found = read_one(document, path=path, lenient=lenient)
-    if found.manifest is None:
-        raise InvalidManifest(problems=found.problems)
-    return found.manifest
+    result = read_one(document, path=path, lenient=lenient)
+    if result.manifest is None:
+        raise InvalidManifest(problems=result.problems)
+    return result.manifest
 
 
 def located(problem: Problem, document: Document | Mapping[str, Any], path: str = "") -> Problem:
@@ -158,7 +158,7 @@ def _reader(
     if version not in versions:
         problems.append(_unsupported("apiVersion", version, tuple(versions)))
     elif version != API_VERSION:
-        allowed = tuple(known for of, known in _READERS if of == version)
+        allowed = tuple(name for of, name in _READERS if of == version)
         message = f"kind must be {' or '.join(allowed)} with apiVersion {version}, not {shown(kind)}"
         problems.append(Problem("kind", message, allowed))
         return None
@@ -188,14 +188,18 @@ def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
         several = len(manifest.inline_policies) > 1
         paths = [f"spec.retry[{i}]" if several else "spec.retry" for i in range(len(manifest.inline_policies))]
         own = manifest.inline_policies
-        ends = (manifest.on_unknown_end, manifest.array_on_unknown_end, *(each.on_unknown_end for each in own))
+        ends = (
+            manifest.on_unknown_end,
+            manifest.array_on_unknown_end,
+            *(policy_read.on_unknown_end for policy_read in own),
+        )
         says = next(filter(None, ends), None)
         policies = zip(own, paths, strict=True)
-        found = [problem for policy, path in policies for problem in policy_warnings(policy, path, says)]
+        warnings = [problem for policy, path in policies for problem in policy_warnings(policy, path, says)]
         if manifest.kube is None and ARMADA_POLICY in manifest.annotations:
             path = f"metadata.annotations.{ARMADA_POLICY}"
-            found.append(Problem(path, "has no effect here", hint="name retry policies in retryPolicies"))
-        return tuple(found)
+            warnings.append(Problem(path, "has no effect here", hint="name retry policies in retryPolicies"))
+        return tuple(warnings)
     return ()
 
 
@@ -215,7 +219,7 @@ def try_job(
         why = "an array cannot be submitted as a job"
         problem = Problem(field, why, hint="arrays are sent to /arrays, one at a time")
         return Reading(None, (located(problem, document, path),))
-    allowed = tuple("/".join(one) for one in JOB_KINDS)
+    allowed = tuple("/".join(pair) for pair in JOB_KINDS)
     hint = "job sets are sent to /jobsets" if kind == "JobSet" else None
     problem = Problem("kind", f"{shown(version)} {shown(kind)} is not a job", allowed, hint)
     return Reading(None, (located(problem, document, path),))

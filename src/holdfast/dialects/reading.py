@@ -114,9 +114,9 @@ class Fields:
             self.problem(name, "is required")
         return value
 
-    def mistyped(self, name: str, value: object, wanted: str, hint: str | None = None) -> None:
+    def mistyped(self, name: str, value: object, expected: str, hint: str | None = None) -> None:
         """Note a value of the wrong type."""
-        self.problem(name, f"must be {wanted}, not {kind_of(value)} {shown(value)}", hint=hint)
+        self.problem(name, f"must be {expected}, not {kind_of(value)} {shown(value)}", hint=hint)
 
     def text(self, name: str, *, required: bool = False, longest: int = LONGEST_TEXT) -> str | None:
         """Read text that is not empty."""

@@ -29,5 +29,5 @@ class CallRunner(Protocol):
     def limit_s(self) -> float:
         """How long that may take."""
 
-    def refusal(self, by: Principal) -> str | None:
+    def refusal(self, principal: Principal) -> str | None:
         """Say why it cannot run for somebody, if so; it may take a while the first time."""

@@ -65,11 +65,11 @@ class Catalogue(Struct, frozen=True):
         """List the named policies that apply to a job, in order and before its own, and the names that do not exist."""
         if spec.pod is not None and self.configured is not None and not self.configured.enabled:
             return [], []
-        known = self.queues.get(queue)
+        of_queue = self.queues.get(queue)
         default = None if spec.inline_policies else self.default_policy
-        names = effective_policies(known.retry_policies if known else (), spec.retry_policies, default)
-        found = [self.policies[name] for name in names if name in self.policies]
-        return found, [name for name in names if name not in self.policies]
+        names = effective_policies(of_queue.retry_policies if of_queue else (), spec.retry_policies, default)
+        policies = [self.policies[name] for name in names if name in self.policies]
+        return policies, [name for name in names if name not in self.policies]
 
 
 class CatalogueStore(Protocol):
@@ -87,7 +87,7 @@ class CatalogueStore(Protocol):
         policy: RetryPolicy,
         *,
         create: bool | None = None,
-        by: Caller | None = None,
+        caller: Caller | None = None,
         if_match: Collection[str] | None = None,
     ) -> RetryPolicy:
         """Store a policy as a new revision; equal content keeps the revision.
@@ -95,7 +95,7 @@ class CatalogueStore(Protocol):
         Args:
             policy: The policy; its ``revision`` is ignored.
             create: ``True``: must be new; ``False``: must exist; ``None``: either.
-            by: Who asks for it.
+            caller: Who asks for it.
             if_match: Revisions, one of which it must have if it exists.
 
         Returns:
@@ -115,7 +115,7 @@ class CatalogueStore(Protocol):
         """
 
     def delete_policy(
-        self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
+        self, name: str, *, caller: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
     ) -> None:
         """Delete a policy, with ``detach`` also from the queues that name it; its revisions stay readable.
 
@@ -125,7 +125,7 @@ class CatalogueStore(Protocol):
             Conflict: A queue, the settings, or work that has not ended name it; the message lists them.
         """
 
-    def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
+    def put_queue(self, queue: Queue, *, create: bool | None = None, caller: Caller | None = None) -> None:
         """Store a queue.
 
         Raises:
@@ -139,7 +139,7 @@ class CatalogueStore(Protocol):
         edit: Callable[[Queue | None], Queue],
         *,
         create: bool | None = None,
-        by: Caller | None = None,
+        caller: Caller | None = None,
     ) -> Queue:
         """Store what ``edit`` makes of a queue as it is in the transaction, so that no other edit is lost; returns it.
 
@@ -148,7 +148,7 @@ class CatalogueStore(Protocol):
             InvalidRequest: It names a policy or a notifier that does not exist.
         """
 
-    def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_queue(self, name: str, *, caller: Caller | None = None) -> None:
         """Delete a queue.
 
         Raises:
@@ -156,28 +156,30 @@ class CatalogueStore(Protocol):
             Conflict: Jobs that are not terminal wait in it, an array makes jobs for it, or it is the default queue.
         """
 
-    def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
+    def put_category(
+        self, category: FailureCategory, *, create: bool | None = None, caller: Caller | None = None
+    ) -> None:
         """Store a failure category.
 
         Raises:
             AlreadyExists, NotFound: As for policies.
         """
 
-    def delete_category(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_category(self, name: str, *, caller: Caller | None = None) -> None:
         """Delete a failure category.
 
         Raises:
             NotFound: There is none.
         """
 
-    def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
+    def put_notifier(self, notifier: Notifier, *, create: bool | None = None, caller: Caller | None = None) -> None:
         """Store a notifier.
 
         Raises:
             AlreadyExists, NotFound: As for policies.
         """
 
-    def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_notifier(self, name: str, *, caller: Caller | None = None) -> None:
         """Delete a notifier; what jobs still want told there is given up, and can be replayed.
 
         Raises:
@@ -185,20 +187,20 @@ class CatalogueStore(Protocol):
             Conflict: A queue names it.
         """
 
-    def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
+    def put_cordon(self, cordon: Cordon, *, caller: Caller | None = None) -> None:
         """Cordon a node, or drain it; one that is drained stays so, with its reason unless there is a new one."""
 
-    def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
+    def delete_cordon(self, node: str, *, caller: Caller | None = None) -> None:
         """Let work onto a node again; one that is not cordoned is left alone."""
 
-    def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
+    def put_token(self, token: ApiToken, now: float, *, caller: Caller | None = None) -> None:
         """Store a token in the place of none, or of one of its name that opens nothing any more.
 
         Raises:
             AlreadyExists: There is one of that name that does.
         """
 
-    def revoke_token(self, name: str, now: float, *, by: Caller | None = None) -> ApiToken:
+    def revoke_token(self, name: str, now: float, *, caller: Caller | None = None) -> ApiToken:
         """Have a token open nothing any more; one that was revoked is left alone.
 
         Raises:
@@ -211,10 +213,10 @@ class CatalogueStore(Protocol):
     def paused(self) -> Pause | None:
         """Read why nothing is started, if so; cheap."""
 
-    def put_pause(self, pause: Pause, *, by: Caller | None = None) -> None:
+    def put_pause(self, pause: Pause, *, caller: Caller | None = None) -> None:
         """Have nothing started any more; an earlier reason is replaced."""
 
-    def delete_pause(self, *, by: Caller | None = None) -> bool:
+    def delete_pause(self, *, caller: Caller | None = None) -> bool:
         """Have what waits started again; returns whether it was not."""
 
     def put_settings(
@@ -223,7 +225,7 @@ class CatalogueStore(Protocol):
         default_policy: str | None,
         access: Access = AS_BEFORE,
         *,
-        by: Caller | None = None,
+        caller: Caller | None = None,
     ) -> None:
         """Store the operator's settings; what ``access`` or a file does not leave to them stays as it is.
 
@@ -231,5 +233,5 @@ class CatalogueStore(Protocol):
             InvalidRequest: The default policy does not exist.
         """
 
-    def put_configured(self, configured: Configured | None, *, by: Caller | None = None) -> bool:
+    def put_configured(self, configured: Configured | None, *, caller: Caller | None = None) -> bool:
         """Store what a file says over the settings; ``None``: there is no file. Returns whether that is new."""

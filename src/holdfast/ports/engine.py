@@ -108,7 +108,7 @@ class RunOrder(Struct, frozen=True):
     @property
     def main(self) -> Container:
         """Its first main container."""
-        return next(one for one in self.containers if one.role is ContainerRole.MAIN)
+        return next(container for container in self.containers if container.role is ContainerRole.MAIN)
 
 
 class RunPhase(StrEnum):

@@ -56,7 +56,7 @@ class NotificationStore(Protocol):
     def notifications(self, where: NotificationFilter, *, after: int = 0, limit: int) -> Sequence[Notification]:
         """List them in order of commits, those with ``seq > after``."""
 
-    def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
+    def replay_notifications(self, ids: Sequence[str], now: float, *, caller: Caller | None = None) -> int:
         """Have those that are delivered or given up tried again under their ids; returns how many."""
 
     def count_notifications(self) -> Mapping[str, int]:

@@ -17,24 +17,24 @@ CATEGORY = "failure category"
 NOTIFIER = "notifier"
 
 
-def no_such(kind: str, name: str, known: Iterable[str] = ()) -> NotFound:
+def no_such(kind: str, name: str, existing: Iterable[str] = ()) -> NotFound:
     """Say that nothing of that kind has the name, and list the existing names."""
-    problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(known)))]
+    problems = [Problem("name", f"{kind} {name!r} does not exist", tuple(sorted(existing)))]
     return NotFound(f"{kind} {name!r} does not exist", problems=problems)
 
 
-def require_presence(kind: str, name: str, *, known: Collection[str], create: bool | None) -> None:
+def require_presence(kind: str, name: str, *, existing: Collection[str], create: bool | None) -> None:
     """Check the precondition ``create`` against the existing names.
 
     Raises:
         AlreadyExists: It exists, and must be new.
         NotFound: It does not exist, and must.
     """
-    if create is True and name in known:
+    if create is True and name in existing:
         message = f"{kind} {name!r} exists already"
         raise AlreadyExists(message, problems=[Problem("name", message)], hint="update it instead")
-    if create is False and name not in known:
-        raise no_such(kind, name, known)
+    if create is False and name not in existing:
+        raise no_such(kind, name, existing)
 
 
 def require_revision(current: RetryPolicy | None, if_match: Collection[str] | None) -> None:

@@ -63,5 +63,5 @@ class Request(Struct, frozen=True):
     @property
     def preempt_reason(self) -> str:
         """Why a job is preempted: who asked, and what they said."""
-        who = f"asked by {self.actor}" if self.actor else "asked for"
-        return f"{who}: {self.reason}" if self.reason else who
+        preemptor = f"asked by {self.actor}" if self.actor else "asked for"
+        return f"{preemptor}: {self.reason}" if self.reason else preemptor

@@ -122,7 +122,7 @@ class Changes(Struct, gc=True):
 
     def of(self, kind: type[W]) -> dict[str, W]:
         """Return the changed workloads of one kind, by id."""
-        return {key: each for key, each in self.workloads.items() if isinstance(each, kind)}
+        return {key: workload for key, workload in self.workloads.items() if isinstance(workload, kind)}
 
 
 _CONTENT = attrgetter(*(name for name in Changes.__struct_fields__ if name != "epoch"))
@@ -152,7 +152,7 @@ class Snapshot(Struct, frozen=True):
 
     def of(self, kind: type[W]) -> dict[str, W]:
         """Return the workloads of one kind, by id."""
-        return {key: each for key, each in self.workloads.items() if isinstance(each, kind)}
+        return {key: workload for key, workload in self.workloads.items() if isinstance(workload, kind)}
 
 
 class RunsAs(Struct, frozen=True):
@@ -282,14 +282,14 @@ class SubmissionStore(Protocol):
             NotFound, VersionConflict: An array whose tasks are to run again is gone, or another runs one of them again.
         """
 
-    def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
+    def append(self, request: Request, *, caller: Caller | None = None, version: int | None = None) -> None:
         """Append a request; with a caller, also to the audit log.
 
         The version of a workload that has a name of its own grows by one.
 
         Args:
             request: The request.
-            by: Who asks for it.
+            caller: Who asks for it.
             version: That of the workload it is about; others may have asked for something meanwhile.
 
         Raises:

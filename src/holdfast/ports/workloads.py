@@ -105,7 +105,7 @@ class WorkloadQueries(Protocol):
         *,
         after: str = "",
         limit: int | None = None,
-        told: Told = leave_out,
+        unreadable: Told = leave_out,
     ) -> Sequence[W]:
         """List workloads that have names by name, those whose name comes after ``after``; what is damaged is told."""
 
@@ -129,7 +129,7 @@ class WorkloadQueries(Protocol):
         *,
         after: str = "",
         limit: int | None = None,
-        told: Told = leave_out,
+        unreadable: Told = leave_out,
     ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
 

@@ -84,21 +84,21 @@ class BlobFiles:
 
     def known(self, names: Iterable[str], owner: SecretUser) -> frozenset[str]:
         """Return those that somebody has here, and make them fresh."""
-        found = set()
+        stored = set()
         for name in names:
             with suppress(OSError):
                 os.utime(self.path(name, owner))
-                found.add(name)
-        return frozenset(found)
+                stored.add(name)
+        return frozenset(stored)
 
     def path(self, name: str, owner: SecretUser) -> Path:
         """Return where one is, if it is there."""
-        whose = sha256(f"{owner.name}\0{owner.uid}".encode()).hexdigest()[:_FOLDER_LETTERS]
-        return self._folder / whose / name
+        folder = sha256(f"{owner.name}\0{owner.uid}".encode()).hexdigest()[:_FOLDER_LETTERS]
+        return self._folder / folder / name
 
     def kept(self, *, before: float) -> Collection[str]:
         """Name those that have not been fresh since; also what a writer that was killed left."""
-        return sorted({found.name for found in self._files() if _is_older(found, before)})
+        return sorted({file.name for file in self._files() if _is_older(file, before)})
 
     def discard(self, names: Collection[str], *, before: float) -> None:
         """Delete those that have not been fresh since.
@@ -106,11 +106,11 @@ class BlobFiles:
         Raises:
             Unavailable: One cannot be deleted.
         """
-        wanted = frozenset(names)
+        discarded = frozenset(names)
         try:
-            for found in self._files():
-                if found.name in wanted and _is_older(found, before):
-                    found.unlink(missing_ok=True)
+            for file in self._files():
+                if file.name in discarded and _is_older(file, before):
+                    file.unlink(missing_ok=True)
         except OSError as error:
             msg = f"cannot delete what was sent along with jobs in {self._folder}: {error.strerror}"
             raise Unavailable(msg) from error

@@ -24,25 +24,25 @@ def submitter_of(submission: Submission) -> str:
     """Return whose a submission is."""
     if submission.jobs:
         return submission.jobs[0].submitted_by
-    owners = [one for one in (submission.owner, *submission.also) if isinstance(one, Owner)]
+    owners = [owner for owner in (submission.owner, *submission.also) if isinstance(owner, Owner)]
     return owners[0].submitted_by if owners else ""
 
 
 def incoming_of(submission: Submission) -> Mapping[str, Incoming]:
     """Say what a submission brings to each queue."""
-    found: dict[str, Incoming] = {}
+    by_queue: dict[str, Incoming] = {}
 
     def add(queue: str, jobs: int, submissions: int) -> None:
-        known = found.get(queue, Incoming())
-        found[queue] = Incoming(known.jobs + jobs, known.submissions + submissions)
+        incoming = by_queue.get(queue, Incoming())
+        by_queue[queue] = Incoming(incoming.jobs + jobs, incoming.submissions + submissions)
 
     for job in submission.jobs:
         add(job.queue, 1, submission.owner is None)
-    for queue in [*found] if submission.owner is not None else ():
+    for queue in [*by_queue] if submission.owner is not None else ():
         add(queue, 0, 1)
-    for each in submission.also:
-        add(needs_of(each).queue, not_made(each), 1)
-    return found
+    for workload in submission.also:
+        add(needs_of(workload).queue, not_made(workload), 1)
+    return by_queue
 
 
 def not_made(workload: Workload) -> int:
@@ -71,21 +71,25 @@ def require_room(
         RateLimited: There is too much at once, and time alone makes room.
     """
     incoming, user = incoming_of(submission), submitter_of(submission)
-    found = [
-        (queue, each)
+    excesses = [
+        (queue, excess_found)
         for queue in sorted(queues, key=lambda queue: queue.name)
-        for whose in (None, user)
-        for each in excess(queue, whose, loads[queue.name, whose], incoming.get(queue.name, Incoming()), now)
+        for submitter in (None, user)
+        for excess_found in excess(
+            queue, submitter, loads[queue.name, submitter], incoming.get(queue.name, Incoming()), now
+        )
     ]
-    if not found:
+    if not excesses:
         return
-    problems = [Problem(f"queue {queue.name}: {each.field}", each.message) for queue, each in found]
-    message = "; ".join(each.message for _, each in found)
-    waits = [each.again_in_s for _, each in found]
-    if any(each.field.endswith("maxQueued") for _, each in found):
+    problems = [
+        Problem(f"queue {queue.name}: {excess_found.field}", excess_found.message) for queue, excess_found in excesses
+    ]
+    message = "; ".join(excess_found.message for _, excess_found in excesses)
+    waits = [excess_found.again_in_s for _, excess_found in excesses]
+    if any(excess_found.field.endswith("maxQueued") for _, excess_found in excesses):
         raise QueueFull(message, problems=problems, hint="wait until some have begun, or cancel some")
     if None in waits:
-        most = min(each.most for _, each in found)
+        most = min(excess_found.most for _, excess_found in excesses)
         raise RateLimited(message, problems=problems, hint=f"submit in parts, of {most} at most")
     error = RateLimited(message, problems=problems, hint="submit it again after that time")
     error.retry_after_s = max(wait for wait in waits if wait is not None)

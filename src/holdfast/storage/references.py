@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def require_policies(queue: Queue, known: Collection[str]) -> None:
+def require_policies(queue: Queue, existing: Collection[str]) -> None:
     """Check that every policy a queue names exists.
 
     Raises:
         InvalidRequest: One does not.
     """
     problems = [
-        Problem(f"retryPolicies[{index}]", f"retry policy {name!r} does not exist", tuple(sorted(known)))
+        Problem(f"retryPolicies[{index}]", f"retry policy {name!r} does not exist", tuple(sorted(existing)))
         for index, name in enumerate(queue.retry_policies)
-        if name not in known
+        if name not in existing
     ]
     if problems:
         message = f"queue {queue.name!r} names a retry policy that does not exist"
         raise InvalidRequest(message, problems=problems, hint="create the policy first")
 
 
-def require_notifiers(queue: Queue, known: Collection[str]) -> None:
+def require_notifiers(queue: Queue, existing: Collection[str]) -> None:
     """Check that every notifier a queue names exists.
 
     Raises:
         InvalidRequest: One does not.
     """
     problems = [
-        Problem(f"notify[{index}].to", f"notifier {each.to!r} does not exist", tuple(sorted(known)))
-        for index, each in enumerate(queue.notify)
-        if each.to not in known
+        Problem(f"notify[{index}].to", f"notifier {wish.to!r} does not exist", tuple(sorted(existing)))
+        for index, wish in enumerate(queue.notify)
+        if wish.to not in existing
     ]
     if problems:
         message = f"queue {queue.name!r} names a notifier that does not exist"
@@ -57,20 +57,20 @@ def require_unused_notifier(name: str, *, queues: Iterable[Queue]) -> None:
     Raises:
         Conflict: One does.
     """
-    users = [f"queue {queue.name!r}" for queue in queues if any(each.to == name for each in queue.notify)]
+    users = [f"queue {queue.name!r}" for queue in queues if any(wish.to == name for wish in queue.notify)]
     if users:
         message = f"notifier {name!r} is used by {', '.join(users)}"
         raise Conflict(message, hint="take it out there first")
 
 
-def require_default_policy(name: str | None, known: Collection[str]) -> None:
+def require_default_policy(name: str | None, existing: Collection[str]) -> None:
     """Check that the settings' default policy exists.
 
     Raises:
         InvalidRequest: It does not.
     """
-    if name is not None and name not in known:
-        problem = Problem("defaultPolicyName", f"retry policy {name!r} does not exist", tuple(sorted(known)))
+    if name is not None and name not in existing:
+        problem = Problem("defaultPolicyName", f"retry policy {name!r} does not exist", tuple(sorted(existing)))
         message = "the default retry policy does not exist"
         raise InvalidRequest(message, problems=[problem], hint="create the policy first")
 
@@ -147,10 +147,10 @@ def require_no_owners(name: str, owners: Iterable[Owner]) -> None:
     Raises:
         Conflict: Something does.
     """
-    for one in owners:
-        if not one.ended and needs_of(one).queue == name:
-            message = f"queue {name!r} still has {one.noun} {one.name!r}, which has not ended"
-            raise Conflict(message, hint=f"cancel it, or wait for it: holdfast wait {one.kind} {one.name}")
+    for owner in owners:
+        if not owner.ended and needs_of(owner).queue == name:
+            message = f"queue {name!r} still has {owner.noun} {owner.name!r}, which has not ended"
+            raise Conflict(message, hint=f"cancel it, or wait for it: holdfast wait {owner.kind} {owner.name}")
 
 
 def gone_queue(name: str) -> Conflict:

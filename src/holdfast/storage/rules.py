@@ -104,9 +104,11 @@ def known_workload(workload: Workload) -> AlreadyExists:
     return AlreadyExists(message, problems=[Problem("metadata.name", message)], hint="delete it first, or rename this")
 
 
-def taken_job(job: str, new: str, there: str) -> Conflict:
+def taken_job(job: str, new: str, holder: str) -> Conflict:
     """Say that another set has a job of that name."""
-    return Conflict(clash(job, new, there), hint=f"rename one of its replicated jobs, or delete job set {there} first")
+    return Conflict(
+        clash(job, new, holder), hint=f"rename one of its replicated jobs, or delete job set {holder} first"
+    )
 
 
 def gone_job(key: str) -> NotFound:
@@ -123,8 +125,8 @@ def not_running(endpoint: ProgramEndpoint, state: str, attempt: int) -> Conflict
 
 def too_many_endpoints(bounds: EndpointLimits) -> Refused:
     """Say that there is no room for one more endpoint."""
-    told = f"there are too many endpoints: {bounds.of_a_run} of a run, {bounds.in_all:,} in all"
-    return Refused(told, hint="unregister some")
+    message = f"there are too many endpoints: {bounds.of_a_run} of a run, {bounds.in_all:,} in all"
+    return Refused(message, hint="unregister some")
 
 
 def retried_already(key: str) -> Conflict:
@@ -167,17 +169,17 @@ def pruned_meanwhile() -> VersionConflict:
 
 def tasks_among(ids: Iterable[str], needing: Iterable[Workload]) -> set[str]:
     """Return which of some jobs are tasks that arrays in progress take over, or wait for one by one."""
-    arrays = {f"{key}-" for each in needing for key in arrays_needed_by(each)}
+    arrays = {f"{key}-" for job in needing for key in arrays_needed_by(job)}
     return {key for key in ids if key.startswith(tuple(arrays))}
 
 
 def may_have_files(places: Iterable[LedDirectory], since: float, until: float) -> list[str]:
     """Return which data directories may have files of a job of some time; where none may, any may."""
     return [
-        each.id
-        for each in places
-        if each.came_at - _CLOCKS_DIFFER_S <= until
-        and (each.left_at is None or since <= each.left_at + _CLOCKS_DIFFER_S)
+        place.id
+        for place in places
+        if place.came_at - _CLOCKS_DIFFER_S <= until
+        and (place.left_at is None or since <= place.left_at + _CLOCKS_DIFFER_S)
     ] or [""]
 
 
@@ -201,11 +203,11 @@ def unknown_workload() -> Internal:
     return Internal("a change is about a workload that does not exist")
 
 
-def kept_key(key: str, by: Caller | None) -> str:
+def kept_key(key: str, caller: Caller | None) -> str:
     """Return what an idempotency key is kept as: of users each has its own ones, and admins see whatever there is."""
-    if by is None or Role.ADMIN in by.principal.roles:
+    if caller is None or Role.ADMIN in caller.principal.roles:
         return key
-    return f"{by.actor}\n{key}"  # no key has a line break
+    return f"{caller.actor}\n{key}"  # no key has a line break
 
 
 def reused_key(key: str) -> Conflict:
@@ -220,12 +222,18 @@ def no_such_notification(key: str) -> NotFound:
 
 def settled_events(changed: Iterable[Notification]) -> Iterator[EventRecord]:
     """Yield the events of notifications that were delivered or given up."""
-    for one in changed:
-        at, about = one.settled_at or 0.0, one.report.id
-        if one.state is DeliveryState.DELIVERED:
-            yield EventRecord(None, at, NotificationDelivered(one.id, one.to, about, one.tries))
-        elif one.state is DeliveryState.DEAD:
-            yield EventRecord(None, at, NotificationDead(one.id, one.to, about, one.tries, one.error))
+    for notification in changed:
+        at, about = notification.settled_at or 0.0, notification.report.id
+        if notification.state is DeliveryState.DELIVERED:
+            yield EventRecord(
+                None, at, NotificationDelivered(notification.id, notification.to, about, notification.tries)
+            )
+        elif notification.state is DeliveryState.DEAD:
+            yield EventRecord(
+                None,
+                at,
+                NotificationDead(notification.id, notification.to, about, notification.tries, notification.error),
+            )
 
 
 def require_free_lease(owner: str, *, heir_of: str | None, holder: str, left_s: float) -> None:
@@ -271,7 +279,7 @@ def request_of(submission: Submission) -> Request:
     owner = submission.owner
     if owner is not None:
         return Request(RequestKind.SUBMIT, (owner.id,), owner.created_at)
-    now = max((*(job.submitted_at for job in submission.jobs), *(each.created_at for each in submission.also)))
+    now = max((*(job.submitted_at for job in submission.jobs), *(workload.created_at for workload in submission.also)))
     return Request(RequestKind.SUBMIT, ids_of(submission), now)
 
 
@@ -283,16 +291,16 @@ def ends_of(submission: Submission) -> Iterator[tuple[Request, Caller | None]]:
 
 def ids_of(submission: Submission) -> tuple[str, ...]:
     """Return the ids of all that a submission appends, but for a workload that its jobs belong to."""
-    return (*(job.id for job in submission.jobs), *(each.id for each in submission.also))
+    return (*(job.id for job in submission.jobs), *(workload.id for workload in submission.also))
 
 
-def without(submission: Submission, known: Collection[str]) -> Submission:
+def without(submission: Submission, existing: Collection[str]) -> Submission:
     """Return a submission without the jobs of these ids."""
-    if not known:
+    if not existing:
         return submission
-    labels = {job_id: pairs for job_id, pairs in submission.labels.items() if job_id not in known}
-    names = {job_id: name for job_id, name in submission.names.items() if job_id not in known}
-    jobs = [job for job in submission.jobs if job.id not in known]
+    labels = {job_id: pairs for job_id, pairs in submission.labels.items() if job_id not in existing}
+    names = {job_id: name for job_id, name in submission.names.items() if job_id not in existing}
+    jobs = [job for job in submission.jobs if job.id not in existing]
     return evolve(submission, jobs=jobs, labels=labels, names=names)
 
 
@@ -325,8 +333,8 @@ def audited_submission(submission: Submission) -> list[AuditedChange]:
     """
     owner = submission.owner
     if submission.callers:
-        each = ((job.id, submission.callers.get(job.id, submission.by)) for job in submission.jobs)
-        changes = (on_submission(by, GANG, job_id, _counted(1, "job")) for job_id, by in each)
+        callers = ((job.id, submission.callers.get(job.id, submission.by)) for job in submission.jobs)
+        changes = (on_submission(caller, GANG, job_id, _counted(1, "job")) for job_id, caller in callers)
         return [change for change in changes if change is not None]
     counts = [_counted(len(submission.jobs), "job"), _counted(len(submission.also), "array")]
     key = ids_of(submission)[0] if owner is None else owner.id
@@ -339,21 +347,21 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}" if count else ""
 
 
-def audited_changes(request: Request, by: Caller | None, named: Mapping[str, str]) -> list[AuditedChange]:
+def audited_changes(request: Request, caller: Caller | None, named: Mapping[str, str]) -> list[AuditedChange]:
     """Return an audited change for each workload, if the caller is known; of submissions see ``audited_submission``.
 
     Args:
         request: What is asked for.
-        by: Who asks.
+        caller: Who asks.
         named: The kinds of those that have names of their own, by id; the others are jobs.
     """
     kind, audited = request.kind, []
-    for key in request.targets if by is not None and kind in _ACTS else ():
+    for key in request.targets if caller is not None and kind in _ACTS else ():
         if kind in OF_DEVICES:
-            audited.append(on_device(by, _ACTS[kind], key.rpartition(" ")[2], request.reason))
+            audited.append(on_device(caller, _ACTS[kind], key.rpartition(" ")[2], request.reason))
         elif key in named:
             act = (_ACTS_WHERE_SUSPENDED if Act.SUSPEND in info_of(named[key]).acts else _ACTS)[kind]
-            audited.append(on_workload(by, act, named[key], key, request.reason))
+            audited.append(on_workload(caller, act, named[key], key, request.reason))
         else:
-            audited.append(on_job(by, _ACTS[kind], key, request.reason))
+            audited.append(on_job(caller, _ACTS[kind], key, request.reason))
     return [change for change in audited if change is not None]

@@ -71,14 +71,14 @@ class SecretFiles:
 
     def known(self, names: Iterable[str]) -> frozenset[str]:
         """Return those that are there, and make them fresh."""
-        found = set()
+        stored = set()
         for name in names:
             path = self._folder / name
             if path.is_file():
-                found.add(name)
+                stored.add(name)
                 with suppress(OSError):  # somebody else's, or on a disk that is read-only: nobody sweeps that
                     os.utime(path)
-        return frozenset(found)
+        return frozenset(stored)
 
     def opens(self, name: str, user: SecretUser) -> bool:
         """Whether one is somebody's, or their queue's, or can be read by their account where programs run as those."""
@@ -182,12 +182,12 @@ def _own_name() -> str:
         return str(uid)
 
 
-def _may_read(found: os.stat_result, uid: int) -> bool:
-    if found.st_uid == uid:
-        return bool(found.st_mode & stat.S_IRUSR)
-    if found.st_mode & stat.S_IRGRP:
+def _may_read(status: os.stat_result, uid: int) -> bool:
+    if status.st_uid == uid:
+        return bool(status.st_mode & stat.S_IRUSR)
+    if status.st_mode & stat.S_IRGRP:
         with suppress(KeyError):
             account = pwd.getpwuid(uid)
-            if found.st_gid in os.getgrouplist(account.pw_name, account.pw_gid):
+            if status.st_gid in os.getgrouplist(account.pw_name, account.pw_gid):
                 return True
-    return bool(found.st_mode & stat.S_IROTH)
+    return bool(status.st_mode & stat.S_IROTH)

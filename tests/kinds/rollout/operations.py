@@ -47,7 +47,7 @@ class Rollouts(Steers[Rollout], frozen=True):
         """List rollouts by name."""
         told: list[Unreadable] = []
         seen = self.backend.seeing(caller).workloads(Rollout, where)
-        found = self.backend.store.workloads(Rollout, seen, after=after, limit=limit + 1, told=told.append)
+        found = self.backend.store.workloads(Rollout, seen, after=after, limit=limit + 1, unreadable=told.append)
         return OwnerPage.until(found[limit - 1].name if len(found) > limit else None, found[:limit], told)
 
     @asks(Right.WATCH, ROLLOUT.subject)
@@ -84,7 +84,7 @@ class Rollouts(Steers[Rollout], frozen=True):
         act = Act.CREATE if create else Act.APPLY
         with audited(self.backend.store, None if dry_run else caller, act, ROLLOUT.subject, name):
             row = next((one for one in self.page(caller).rows if one.name == name), None)
-            require_presence(ROLLOUT.noun, name, known=() if row is None else (name,), create=create)
+            require_presence(ROLLOUT.noun, name, existing=() if row is None else (name,), create=create)
             value = written.value if isinstance(written, Document) else written
             text = json.dumps(value, sort_keys=True)
             if row is None:

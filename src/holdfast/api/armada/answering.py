@@ -63,14 +63,14 @@ class Answer(Struct, gc=True):
             GoneError: It does not come.
         """
         if not self.is_direct:
-            found = await self.loop.run_in_executor(None, next, self.sent, None)
+            message = await self.loop.run_in_executor(None, next, self.sent, None)
         else:
             came: asyncio.Future[bytes | None] = self.loop.create_future()
             _call_of(self.context).start_server_batch((ReceiveMessageOperation(_NO_FLAGS),), partial(_came, came))
-            found = await came
-        if found is None:
+            message = await came
+        if message is None:
             raise GoneError
-        return found
+        return message
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Send messages, and wait until the last of them is out.
@@ -84,9 +84,9 @@ class Answer(Struct, gc=True):
         if not self.begun:
             self.begun = True
             self.context.send_initial_metadata(())
-        sent: asyncio.Future[bool] = self.loop.create_future()
-        _Chain(_call_of(self.context), iter(messages), sent).go_on()
-        if not await sent:
+        future: asyncio.Future[bool] = self.loop.create_future()
+        _Chain(_call_of(self.context), iter(messages), future).go_on()
+        if not await future:
             raise GoneError
 
     def _push_all(self, messages: Sequence[bytes]) -> None:
@@ -110,8 +110,8 @@ class Answer(Struct, gc=True):
 class _Chain:
     """Messages that follow each other; the next one begins where it is learned that the one before is out."""
 
-    def __init__(self, call: Begins, messages: Iterator[bytes], sent: asyncio.Future[bool]) -> None:
-        self._call, self._messages, self._sent = call, messages, sent
+    def __init__(self, call: Begins, messages: Iterator[bytes], future: asyncio.Future[bool]) -> None:
+        self._call, self._messages, self._sent = call, messages, future
 
     def go_on(self, event: Event = None) -> tuple[None, tuple[()]]:
         """Begin the next message, unless the one before could not be sent."""

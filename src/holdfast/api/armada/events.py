@@ -57,26 +57,26 @@ _PARTS = 4
 
 
 @streams("Watch", "api.Event")
-def watch(asked: Rpc, sent: event.WatchRequest, following: Following) -> Messages:
+def watch(call: Rpc, request: event.WatchRequest, following: Following) -> Messages:
     """Follow a job set, which must be there."""
-    wanted = event.JobSetRequest(
-        id=sent.job_set_id, queue=sent.queue, from_message_id=sent.from_id, watch=True, errorIfMissing=True
+    following_request = event.JobSetRequest(
+        id=request.job_set_id, queue=request.queue, from_message_id=request.from_id, watch=True, errorIfMissing=True
     )
-    return job_set_events(asked, wanted, following)
+    return job_set_events(call, following_request, following)
 
 
 @streams("GetJobSetEvents", "api.Event")
-async def job_set_events(asked: Rpc, sent: event.JobSetRequest, following: Following) -> Messages:
+async def job_set_events(call: Rpc, request: event.JobSetRequest, following: Following) -> Messages:
     """Read what happened to the jobs of a set; with ``watch`` it does not end."""
-    told = await following.run(_JobSetReader, asked, sent)
-    with following.admitted(asked.caller):
+    reader = await following.run(_JobSetReader, call, request)
+    with following.admitted(call.caller):
         while not following.stopping():
-            messages, full, last = await following.run(told.next)
+            messages, full, last = await following.run(reader.next)
             if messages:
                 yield messages
             if full:
                 continue
-            if not sent.watch:
+            if not request.watch:
                 return
             del messages  # which would be kept for as long as nothing happens
             await following.news(last)
@@ -85,27 +85,27 @@ async def job_set_events(asked: Rpc, sent: event.JobSetRequest, following: Follo
 class _JobSetReader:
     """Reads the events of a job set part by part; its methods run in threads, one at a time."""
 
-    def __init__(self, asked: Rpc, sent: event.JobSetRequest) -> None:
+    def __init__(self, call: Rpc, request: event.JobSetRequest) -> None:
         """Check that the queue and, where that is asked for, the job set are there."""
-        self._asked, self._queue, self._group = asked, sent.queue, sent.id
-        self._jobs = JobOperations(asked.backend)
-        self._log = EventLog(asked.backend.store, asked.backend.access)
+        self._asked, self._queue, self._group = call, request.queue, request.id
+        self._jobs = JobOperations(call.backend)
+        self._log = EventLog(call.backend.store, call.backend.access)
         self._require_queue()
-        if sent.errorIfMissing and not self._exists():
-            told = f"[GetJobSetEvents] Jobset {sent.id} for queue {sent.queue} does not exist"
-            raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told)
-        self._after, self._skip = _place(sent.from_message_id)
-        self._where = self._log.filter(asked.caller, queue=sent.queue, group=sent.id)
+        if request.errorIfMissing and not self._exists():
+            message = f"[GetJobSetEvents] Jobset {request.id} for queue {request.queue} does not exist"
+            raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message)
+        self._after, self._skip = _place(request.from_message_id)
+        self._where = self._log.filter(call.caller, queue=request.queue, group=request.id)
         self._described: dict[str, Job] = {}
         self._acts: dict[str, list[OperatorActed]] | None = None
-        self._translator = Translator(sent.queue, sent.id, self._recall, self._describe)
+        self._translator = Translator(request.queue, request.id, self._recall, self._describe)
 
     def _require_queue(self) -> None:
         try:
             Queues(self._asked.backend.store).require(self._asked.caller, self._queue)
         except NotFound as error:
-            told = f"[GetJobSetEvents] Queue {self._queue} does not exist"
-            raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told) from error
+            message = f"[GetJobSetEvents] Queue {self._queue} does not exist"
+            raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message) from error
 
     def _exists(self) -> bool:
         where = self._jobs.meant(self._asked.caller, JobQuery(queue=self._queue, group=self._group))
@@ -117,18 +117,18 @@ class _JobSetReader:
         self._after = part.next_after
         self._read_submitted(part.events)
         self._read_unknown(part.events)
-        found = []
+        stream = []
         for stored in part.events:
             messages = list(self._translator.messages(stored))
             for place, message in enumerate(messages):
                 if (stored.seq, place) > self._skip:
                     last = place == len(messages) - 1
-                    found.append(event.EventStreamMessage(id=f"{stored.seq}:0:{place}:{last:d}", message=message))
+                    stream.append(event.EventStreamMessage(id=f"{stored.seq}:0:{place}:{last:d}", message=message))
         self._described = {}
-        return found, part.full, part.last
+        return stream, part.full, part.last
 
     def _read_submitted(self, events: Sequence[StoredEvent]) -> None:
-        ids = [one.job_id for one in events if isinstance(one.event, JobSubmitted) and one.job_id is not None]
+        ids = [event.job_id for event in events if isinstance(event.event, JobSubmitted) and event.job_id is not None]
         self._described = self._by_id(ids) if ids else {}
 
     def _by_id(self, ids: Sequence[str]) -> dict[str, Job]:
@@ -142,10 +142,14 @@ class _JobSetReader:
 
     def _read_unknown(self, events: Sequence[StoredEvent]) -> None:
         """Recall at once what was told of jobs whose events begin in their midst."""
-        known, unknown = self._translator.known, dict[str, None]()
-        for one in events:
-            if one.job_id is not None and one.job_id not in known and one.job_id not in self._described:
-                unknown[one.job_id] = None
+        remembered_ids, unknown = self._translator.known, dict[str, None]()
+        for stored in events:
+            if (
+                stored.job_id is not None
+                and stored.job_id not in remembered_ids
+                and stored.job_id not in self._described
+            ):
+                unknown[stored.job_id] = None
         if unknown:
             for job_id, remembered in self._recalled(list(unknown)).items():
                 self._translator.keep(job_id, remembered)

@@ -96,8 +96,8 @@ class Gateway:
         try:
             await self._answer(scope, receive, noting)
         except TooLargeError as error:
-            told = f"grpc: received message larger than max ({error.size} vs. {error.largest})"
-            await _refuse(send, ArmadaRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, told), 413)
+            text = f"grpc: received message larger than max ({error.size} vs. {error.largest})"
+            await _refuse(send, ArmadaRefusal(grpc.StatusCode.RESOURCE_EXHAUSTED, text), 413)
         except AbandonedError:
             await _refuse(send, ArmadaRefusal(grpc.StatusCode.CANCELLED, "the client has left"))
         except (ArmadaRefusal, HoldfastError) as error:
@@ -110,44 +110,46 @@ class Gateway:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("raw_path") or scope["path"].encode()
-        found = matching(path.partition(b"?")[0].decode("ascii", "replace"))
-        if not found:
+        routes = matching(path.partition(b"?")[0].decode("ascii", "replace"))
+        if not routes:
             await _refuse(send, ArmadaRefusal(grpc.StatusCode.NOT_FOUND, "Not Found"))
             return
-        if scope["method"] not in found:
-            allowed = (b"allow", ", ".join(sorted(found)).encode())
+        if scope["method"] not in routes:
+            allowed = (b"allow", ", ".join(sorted(routes)).encode())
             await _refuse(send, ArmadaRefusal(grpc.StatusCode.UNIMPLEMENTED, "Method Not Allowed"), 405, allowed)
             return
-        route, fields = found[scope["method"]]
+        route, fields = routes[scope["method"]]
         scope["route"] = route  # for the metrics, which count by its path
         key = route.service, route.rpc
         if key not in CALLS and key not in STREAMS:
             await _refuse(send, ArmadaRefusal(grpc.StatusCode.UNIMPLEMENTED, f"{route.rpc} is not implemented here"))
             return
-        asked = Rpc(self._door.backend, await self._caller(scope))
+        call = Rpc(self._door.backend, await self._caller(scope))
         follows = key in STREAMS
         with self._door.budget.share() as share:
             if route.has_body:
                 announced = Headers(scope=scope).get("content-length", "")
                 await read_body(receive, share, LARGEST_OF_STREAM if follows else self._largest, announced)
             query = b"" if route.has_body else scope["query_string"]
-            sent = await self._door.run(_message, route, fields, share, query)
+            message = await self._door.run(_message, route, fields, share, query)
             if not follows:
-                await _send(send, 200, await self._door.run(self._whole, route, asked, sent, share))
+                await _send(send, 200, await self._door.run(self._whole, route, call, message, share))
         if follows:
-            await self._follow(route, asked, sent, receive, send)
+            await self._follow(route, call, message, receive, send)
 
-    def _whole(self, route: Route, asked: Rpc, sent: Message, share: MemoryShare) -> bytes:
+    def _whole(self, route: Route, call: Rpc, request: Message, share: MemoryShare) -> bytes:
         """Answer what does not go on."""
         method = PROTOCOL.service(route.service).methods_by_name[route.rpc]
         with share:
-            found = self._door.answer(route.rpc, CALLS[route.service, route.rpc], asked, sent)
-        told = [{} if message is None else as_json(message) for message in found]
-        return b"".join(_line({"result": one}) for one in told) if method.server_streaming else dump(told[0])
+            messages = self._door.answer(route.rpc, CALLS[route.service, route.rpc], call, request)
+        answers = [{} if message is None else as_json(message) for message in messages]
+        return (
+            b"".join(_line({"result": answer}) for answer in answers) if method.server_streaming else dump(answers[0])
+        )
 
-    async def _follow(self, route: Route, asked: Rpc, sent: Message, receive: Receive, send: Send) -> None:
+    async def _follow(self, route: Route, call: Rpc, message: Message, receive: Receive, send: Send) -> None:
         """Send what happens until the call ends, or the client has left."""
-        stream = STREAMS[route.service, route.rpc](asked, sent, _Following(self._door, self._listeners))
+        stream = STREAMS[route.service, route.rpc](call, message, _Following(self._door, self._listeners))
         sending = asyncio.ensure_future(_Sending(send).all(stream))
         gone = asyncio.ensure_future(_until_gone(receive))
         try:
@@ -253,12 +255,12 @@ def _message(route: Route, fields: Mapping[str, str], share: MemoryShare, query:
 
 def _read_message(route: Route, fields: Mapping[str, str], body: bytes, query: bytes) -> Message:
     method = PROTOCOL.service(route.service).methods_by_name[route.rpc]
-    sent = PROTOCOL.message(method.input_type.full_name)()
-    read(body, sent)
-    read_query(parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True), sent)
+    message = PROTOCOL.message(method.input_type.full_name)()
+    read(body, message)
+    read_query(parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True), message)
     for name, value in fields.items():
-        setattr(sent, name, value)
-    return sent
+        setattr(message, name, value)
+    return message
 
 
 def _rejected(error: ArmadaRefusal | HoldfastError) -> ArmadaRefusal:
@@ -270,11 +272,11 @@ def _rejected(error: ArmadaRefusal | HoldfastError) -> ArmadaRefusal:
 
 async def _refuse(send: Send, error: ArmadaRefusal, code: int | None = None, *headers: tuple[bytes, bytes]) -> None:
     """Answer with a refusal."""
-    told: dict[str, Any] = {"error": error.message, "message": error.message, "code": error.code.value[0]}
+    answer: dict[str, Any] = {"error": error.message, "message": error.message, "code": error.code.value[0]}
     if error.problems:
-        told["details"] = [_details(error)]
+        answer["details"] = [_details(error)]
     http = code or _http_of(error)
-    await _send(send, http, dump(told), *headers, *_HEADERS.get(http, ()))
+    await _send(send, http, dump(answer), *headers, *_HEADERS.get(http, ()))
 
 
 def _details(error: ArmadaRefusal) -> dict[str, Any]:
@@ -287,8 +289,8 @@ def _details(error: ArmadaRefusal) -> dict[str, Any]:
 def _in_stream(error: ArmadaRefusal) -> dict[str, Any]:
     """Return what is told of an error in the middle of a stream."""
     http = _http_of(error)
-    told = {"grpc_code": error.code.value[0], "http_code": http, "message": error.message}
-    return {**told, "http_status": HTTPStatus(http).phrase}
+    status = {"grpc_code": error.code.value[0], "http_code": http, "message": error.message}
+    return {**status, "http_status": HTTPStatus(http).phrase}
 
 
 def _http_of(error: ArmadaRefusal) -> int:

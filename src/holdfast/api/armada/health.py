@@ -30,8 +30,8 @@ class Check(Struct, frozen=True):
 
     async def answer(self, received: Received, answer: Answer) -> None:
         """Answer a call of anybody."""
-        sent: Any = received.message(_LARGEST)
-        name = sent.service
+        request: Any = received.message(_LARGEST)
+        name = request.service
         if name not in {"", *SERVICES}:
             raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, f"there is no service {name!r}")
         await answer.send([health_pb2.HealthCheckResponse(status="SERVING").SerializeToString()])

@@ -41,100 +41,102 @@ _NANOSECONDS = 1_000_000_000
 
 
 @answers("GetJobStatus", "api.Jobs")
-def job_status(asked: Rpc, sent: job.JobStatusRequest) -> job.JobStatusResponse:
+def job_status(call: Rpc, request: job.JobStatusRequest) -> job.JobStatusResponse:
     """Say which states jobs are in; one that is not known is in an unknown one."""
-    _check_count(sent.job_ids, "jobIds")
-    states = _states_of(asked, list(_by_id(asked, sent.job_ids).values()))
-    return job.JobStatusResponse(job_states={each: states.get(each, submit.UNKNOWN) for each in sent.job_ids})
+    _check_count(request.job_ids, "jobIds")
+    states = _states_of(call, list(_by_id(call, request.job_ids).values()))
+    return job.JobStatusResponse(job_states={job_id: states.get(job_id, submit.UNKNOWN) for job_id in request.job_ids})
 
 
 @answers("GetJobStatusUsingExternalJobUri", "api.Jobs")
-def job_status_by_uri(asked: Rpc, sent: job.JobStatusUsingExternalJobUriRequest) -> job.JobStatusResponse:
+def job_status_by_uri(call: Rpc, request: job.JobStatusUsingExternalJobUriRequest) -> job.JobStatusResponse:
     """Say which states the jobs are in that have an external address."""
-    if not sent.external_job_uri:
+    if not request.external_job_uri:
         refuse("request must contain external job uri")
-    jobs = JobOperations(asked.backend)
-    label = f"{armada.EXTERNAL_URI}={sent.external_job_uri}"
-    where = jobs.meant(asked.caller, JobQuery(queue=sent.queue, group=sent.jobset, labels=[label]))
-    found = jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs
-    return job.JobStatusResponse(job_states=_states_of(asked, found))
+    jobs = JobOperations(call.backend)
+    label = f"{armada.EXTERNAL_URI}={request.external_job_uri}"
+    where = jobs.meant(call.caller, JobQuery(queue=request.queue, group=request.jobset, labels=[label]))
+    jobs_with_uri = jobs.page(call.caller, where, limit=LARGEST_PAGE).jobs
+    return job.JobStatusResponse(job_states=_states_of(call, jobs_with_uri))
 
 
 @answers("GetJobDetails", "api.Jobs")
-def job_details(asked: Rpc, sent: job.JobDetailsRequest) -> job.JobDetailsResponse:
+def job_details(call: Rpc, request: job.JobDetailsRequest) -> job.JobDetailsResponse:
     """Describe jobs, and with ``expand_job_run`` their runs, newest first."""
-    _check_count(sent.job_ids, "jobIds")
-    found = _by_id(asked, sent.job_ids)
-    latest = JobOperations(asked.backend).latest(asked.caller, list(found.values()))
-    states = _states(found.values(), latest)
+    _check_count(request.job_ids, "jobIds")
+    jobs = _by_id(call, request.job_ids)
+    latest = JobOperations(call.backend).latest(call.caller, list(jobs.values()))
+    states = _states(jobs.values(), latest)
     answer = job.JobDetailsResponse()
-    for each in found.values():
-        details, last = answer.job_details[each.id], latest.get(each.id)
-        _describe(details, each, states[each.id], sent)
+    for record in jobs.values():
+        details, last = answer.job_details[record.id], latest.get(record.id)
+        _describe(details, record, states[record.id], request)
         if last is not None and last.runs:
             details.latest_run_id = last.runs[0].uid
-        if each.attempt and sent.expand_job_run:
-            detail = JobOperations(asked.backend).detail(asked.caller, each)
+        if record.attempt and request.expand_job_run:
+            detail = JobOperations(call.backend).detail(call.caller, record)
             for run in sorted(detail.runs, key=lambda run: (run.attempt, run.dispatch), reverse=True):
                 _run(details.job_runs.add(), run, detail)
     return answer
 
 
-def _describe(details: job.JobDetails, one: Job, state: submit.JobState, sent: job.JobDetailsRequest) -> None:
-    written = armada.written_of(one.spec)
-    details.job_id, details.queue, details.jobset, details.state = one.id, one.queue, one.group, state
+def _describe(details: job.JobDetails, record: Job, state: submit.JobState, request: job.JobDetailsRequest) -> None:
+    written = armada.written_of(record.spec)
+    details.job_id, details.queue, details.jobset, details.state = record.id, record.queue, record.group, state
     details.namespace = str(written.get("namespace") or "")
-    _at(details.submitted_ts, one.submitted_at)
-    _at(details.last_transition_ts, one.updated_at or one.submitted_at)
-    if one.state is JobState.CANCELLED:
-        details.cancel_reason = one.reason
-        _at(details.cancel_ts, one.ended_at)
-    if sent.expand_job_spec:
-        fill_job(details.job_spec, one, one.group)
+    _at(details.submitted_ts, record.submitted_at)
+    _at(details.last_transition_ts, record.updated_at or record.submitted_at)
+    if record.state is JobState.CANCELLED:
+        details.cancel_reason = record.reason
+        _at(details.cancel_ts, record.ended_at)
+    if request.expand_job_spec:
+        fill_job(details.job_spec, record, record.group)
 
 
 @answers("GetJobErrors", "api.Jobs")
-def job_errors(asked: Rpc, sent: job.JobErrorsRequest) -> job.JobErrorsResponse:
+def job_errors(call: Rpc, request: job.JobErrorsRequest) -> job.JobErrorsResponse:
     """Say why jobs failed; one that did not has an empty text."""
-    _check_count(sent.job_ids, "JobIds")
-    found = _by_id(asked, sent.job_ids)
-    failed = [one for one in found.values() if one.state is JobState.FAILED]
-    latest = JobOperations(asked.backend).latest(asked.caller, failed)
-    errors = {one.id: _error(one, latest[one.id].attempt if one.id in latest else None) for one in failed}
-    return job.JobErrorsResponse(job_errors={each: errors.get(each, "") for each in found})
+    _check_count(request.job_ids, "JobIds")
+    jobs = _by_id(call, request.job_ids)
+    failed = [record for record in jobs.values() if record.state is JobState.FAILED]
+    latest = JobOperations(call.backend).latest(call.caller, failed)
+    errors = {
+        record.id: _error(record, latest[record.id].attempt if record.id in latest else None) for record in failed
+    }
+    return job.JobErrorsResponse(job_errors={job_id: errors.get(job_id, "") for job_id in jobs})
 
 
-def _error(one: Job, last: Attempt | None) -> str:
+def _error(job: Job, last: Attempt | None) -> str:
     if last is None or last.failure is None:
-        return one.reason
+        return job.reason
     failed = last.failure.first_failed
     code, name = (None, "") if failed is None else (failed.exit_code, failed.name)
-    told = run_error(last.failure.message, code, name)
+    message = run_error(last.failure.message, code, name)
     decision = last.decision
     if decision is None or (decision.policy is None and decision.code is not DecisionCode.GLOBAL_LIMIT):
-        return told
-    return final_reason(decision.reason, told, lost=not LOST.isdisjoint(last.failure.conditions))
+        return message
+    return final_reason(decision.reason, message, lost=not LOST.isdisjoint(last.failure.conditions))
 
 
 @answers("GetJobRunDetails", "api.Jobs")
-def job_run_details(asked: Rpc, sent: job.JobRunDetailsRequest) -> job.JobRunDetailsResponse:
+def job_run_details(call: Rpc, request: job.JobRunDetailsRequest) -> job.JobRunDetailsResponse:
     """Describe runs by their ids."""
-    _check_count(sent.run_ids, "RunIds")
-    wanted = set(sent.run_ids)
+    _check_count(request.run_ids, "RunIds")
+    run_ids = set(request.run_ids)
     answer = job.JobRunDetailsResponse()
-    for one in _by_id(asked, list({each.partition("-")[0] for each in wanted})).values():
-        detail = JobOperations(asked.backend).get(asked.caller, one.id)
+    for record in _by_id(call, list({run_id.partition("-")[0] for run_id in run_ids})).values():
+        detail = JobOperations(call.backend).get(call.caller, record.id)
         for run in detail.runs:
-            if run.uid in wanted:
+            if run.uid in run_ids:
                 _run(answer.job_run_details[run.uid], run, detail)
     return answer
 
 
 @answers("GetActiveQueues", "api.Jobs")
-def active_queues(asked: Rpc, _sent: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
+def active_queues(call: Rpc, _sent: job.GetActiveQueuesRequest) -> job.GetActiveQueuesResponse:
     """List the queues that have jobs with a place, as upstream does; there is one pool."""
     answer = job.GetActiveQueuesResponse()
-    load = JobOperations(asked.backend).load(asked.caller)
+    load = JobOperations(call.backend).load(call.caller)
     active = sorted(queue for queue, state in load if state is JobState.RUNNING)
     if active:
         answer.active_queues_by_pool["default"].queues.extend(active)
@@ -146,33 +148,33 @@ def _check_count(ids: Sequence[str], what: str) -> None:
         refuse(f"request contained more than {MOST_IDS} {what}")
 
 
-def _by_id(asked: Rpc, ids: Sequence[str]) -> dict[str, Job]:
-    jobs = JobOperations(asked.backend)
-    where = jobs.meant(asked.caller, JobQuery(ids=list(ids)))
-    return {one.id: one for one in jobs.page(asked.caller, where, limit=LARGEST_PAGE).jobs} if ids else {}
+def _by_id(call: Rpc, ids: Sequence[str]) -> dict[str, Job]:
+    jobs = JobOperations(call.backend)
+    where = jobs.meant(call.caller, JobQuery(ids=list(ids)))
+    return {job.id: job for job in jobs.page(call.caller, where, limit=LARGEST_PAGE).jobs} if ids else {}
 
 
-def _states_of(asked: Rpc, found: Sequence[Job]) -> Mapping[str, submit.JobState]:
-    unsure = [one for one in found if one.state in _UNSURE]
-    return _states(found, JobOperations(asked.backend).latest(asked.caller, unsure))
+def _states_of(call: Rpc, jobs: Sequence[Job]) -> Mapping[str, submit.JobState]:
+    unsure = [job for job in jobs if job.state in _UNSURE]
+    return _states(jobs, JobOperations(call.backend).latest(call.caller, unsure))
 
 
-def _states(found: Iterable[Job], latest: Mapping[str, Latest]) -> Mapping[str, submit.JobState]:
+def _states(jobs: Iterable[Job], latest: Mapping[str, Latest]) -> Mapping[str, submit.JobState]:
     states: dict[str, submit.JobState] = {}
-    for one in found:
-        if one.state in _WAITING:
-            states[one.id] = submit.QUEUED
-        elif one.state in _UNSURE and one.id in latest:
-            states[one.id] = _last(one, latest[one.id].attempt)
-        elif one.state is JobState.RUNNING:
-            states[one.id] = submit.PENDING
+    for record in jobs:
+        if record.state in _WAITING:
+            states[record.id] = submit.QUEUED
+        elif record.state in _UNSURE and record.id in latest:
+            states[record.id] = _last(record, latest[record.id].attempt)
+        elif record.state is JobState.RUNNING:
+            states[record.id] = submit.PENDING
         else:
-            states[one.id] = _ENDED.get(one.state, submit.UNKNOWN)
+            states[record.id] = _ENDED.get(record.state, submit.UNKNOWN)
     return states
 
 
-def _last(one: Job, attempt: Attempt | None) -> submit.JobState:
-    if one.state is JobState.RUNNING:
+def _last(job: Job, attempt: Attempt | None) -> submit.JobState:
+    if job.state is JobState.RUNNING:
         return submit.RUNNING if attempt is not None and attempt.started_at is not None else submit.PENDING
     failure = None if attempt is None else attempt.failure
     conditions = frozenset[str]() if failure is None else failure.conditions
@@ -182,7 +184,7 @@ def _last(one: Job, attempt: Attempt | None) -> submit.JobState:
 
 
 def _run(details: job.JobRunDetails, run: Run, of: JobDetail) -> None:
-    created_at = next((one.created_at for one in of.attempts if one.number == run.attempt), None)
+    created_at = next((attempt.created_at for attempt in of.attempts if attempt.number == run.attempt), None)
     details.run_id, details.job_id = run.uid, run.job_id
     details.cluster, details.node, details.state = run.executor, run.node, _run_state(run)
     _at(details.leased_ts, created_at)
@@ -195,7 +197,7 @@ def _run_state(run: Run) -> job.JobRunState:
     if run.outcome is not None and run.outcome.ended_by is EndedBy.PREEMPTION:
         return job.RUN_STATE_PREEMPTED
     if run.outcome is not None:
-        failed = run.outcome.conditions or any(one.failed for one in run.outcome.containers)
+        failed = run.outcome.conditions or any(container.failed for container in run.outcome.containers)
         return job.RUN_STATE_FAILED if failed else job.RUN_STATE_SUCCEEDED
     if run.status is RunStatus.RUNNING or run.started_at is not None:
         return job.RUN_STATE_RUNNING

@@ -31,18 +31,22 @@ _GONE = (
 
 
 @answers("Logs", "binoculars.Binoculars")
-def logs(asked: Rpc, sent: binoculars.LogRequest) -> binoculars.LogResponse:
+def logs(call: Rpc, request: binoculars.LogRequest) -> binoculars.LogResponse:
     """Read what a pod printed, from a second on: the newest pod of a job, or the one that is named."""
-    options = sent.log_options
-    _check(sent)
-    job_id, number = _pod_of(sent)
-    job = _job(asked, job_id)
+    options = request.log_options
+    _check(request)
+    job_id, number = _pod_of(request)
+    job = _job(call, job_id)
     attempt = job.attempt if number is None else number
     if options.previous:
         attempt -= 1
     name = pod_name(job.id, max(attempt, 1))
     written = armada.written_of(job.spec)
-    if sent.pod_namespace not in {"", NAMESPACE, written.get("namespace")} or not job.attempt or attempt > job.attempt:
+    if (
+        request.pod_namespace not in {"", NAMESPACE, written.get("namespace")}
+        or not job.attempt
+        or attempt > job.attempt
+    ):
         raise _gone()
     _check_container(job, options.container, name)
     if attempt < 1:
@@ -51,17 +55,17 @@ def logs(asked: Rpc, sent: binoculars.LogRequest) -> binoculars.LogResponse:
         attempt=attempt,
         tail=options.tailLines if options.HasField("tailLines") else None,
         newest=True,
-        since=_since(asked, sent),
+        since=_since(call, request),
         timestamps=True,
     )
     most = min(options.limitBytes, MOST_BYTES) if options.HasField("limitBytes") else MOST_BYTES
-    return binoculars.LogResponse(log=_lines(_text(asked, job.id, query, most)))
+    return binoculars.LogResponse(log=_lines(_text(call, job.id, query, most)))
 
 
-def _job(asked: Rpc, job_id: str) -> Job:
+def _job(call: Rpc, job_id: str) -> Job:
     """Return a job by its id, as pods are not called by anything else."""
     try:
-        job = JobOperations(asked.backend).logged(asked.caller, job_id)
+        job = JobOperations(call.backend).logged(call.caller, job_id)
     except NotFound as error:
         raise _gone() from error
     if job.id != job_id:
@@ -69,58 +73,58 @@ def _job(asked: Rpc, job_id: str) -> Job:
     return job
 
 
-def _text(asked: Rpc, job_id: str, query: LogQuery, most: int) -> str:
+def _text(call: Rpc, job_id: str, query: LogQuery, most: int) -> str:
     """Read the lines with their times, at most so many bytes of them."""
-    jobs, found = JobOperations(asked.backend), bytearray()
+    jobs, text = JobOperations(call.backend), bytearray()
     try:
-        while len(found) < most:
-            part = jobs.logs(asked.caller, job_id, query)
-            found += part.text.encode()
+        while len(text) < most:
+            part = jobs.logs(call.caller, job_id, query)
+            text += part.text.encode()
             if part.finished or not part.text:
                 break
             query = evolve(query, offset=part.next_offset, tail=None, newest=False, since=None)
     except NotFound as error:
         raise _gone() from error
-    return found[:most].decode(errors="ignore")
+    return text[:most].decode(errors="ignore")
 
 
 def _lines(text: str) -> list[binoculars.LogLine]:
-    found = []
-    for each in text.split("\n"):
-        timestamp, is_whole, line = each.partition(" ")
+    lines = []
+    for stamped in text.split("\n"):
+        timestamp, is_whole, line = stamped.partition(" ")
         if is_whole:
-            found.append(binoculars.LogLine(timestamp=timestamp, line=line))
-    return found
+            lines.append(binoculars.LogLine(timestamp=timestamp, line=line))
+    return lines
 
 
-def _pod_of(sent: binoculars.LogRequest) -> tuple[str, int | None]:
+def _pod_of(request: binoculars.LogRequest) -> tuple[str, int | None]:
     """Return whose pod is meant, and of which attempt; pods are called ``armada-ID-0`` and ``armada-ID-0-RETRY``."""
-    job_id, _, pod = sent.job_id.partition("-")
-    if not pod and sent.pod_number == 0:
+    job_id, _, pod = request.job_id.partition("-")
+    if not pod and request.pod_number == 0:
         return job_id, None
-    if pod == "0" and sent.pod_number >= 0:
-        return job_id, sent.pod_number + 1
+    if pod == "0" and request.pod_number >= 0:
+        return job_id, request.pod_number + 1
     raise _gone()
 
 
-def _since(asked: Rpc, sent: binoculars.LogRequest) -> float | None:
+def _since(call: Rpc, request: binoculars.LogRequest) -> float | None:
     """Return the earliest moment that is asked for; a text that is none is taken for none, as upstream has it."""
-    options = sent.log_options
+    options = request.log_options
     try:
-        given = datetime.fromisoformat(sent.since_time)
+        since = datetime.fromisoformat(request.since_time)
     except ValueError:
-        given = None
-    if given is not None and given.tzinfo is not None:
-        return given.timestamp()
+        since = None
+    if since is not None and since.tzinfo is not None:
+        return since.timestamp()
     if options.HasField("sinceTime"):
         return options.sinceTime.seconds + options.sinceTime.nanos / 1_000_000_000
-    return asked.backend.clock.now() - options.sinceSeconds if options.HasField("sinceSeconds") else None
+    return call.backend.clock.now() - options.sinceSeconds if options.HasField("sinceSeconds") else None
 
 
-def _check(sent: binoculars.LogRequest) -> None:
+def _check(request: binoculars.LogRequest) -> None:
     """Refuse what Kubernetes does of the options."""
-    options = sent.log_options
-    if options.HasField("sinceSeconds") and (options.HasField("sinceTime") or sent.since_time):
+    options = request.log_options
+    if options.HasField("sinceSeconds") and (options.HasField("sinceTime") or request.since_time):
         refuse("at most one of `sinceTime` or `sinceSeconds` may be specified")
     for field, least in (("tailLines", 0), ("sinceSeconds", 1), ("limitBytes", 1)):
         if options.HasField(field) and getattr(options, field) < least:
@@ -135,7 +139,7 @@ def _check_container(job: Job, container: str, pod: str) -> None:
 
 def _container_of(job: Job) -> str:
     pod = armada.pod_of(armada.written_of(job.spec)) or {}
-    return next((str(one.get("name") or "") for one in pod.get("containers") or ()), _CONTAINER)
+    return next((str(container.get("name") or "") for container in pod.get("containers") or ()), _CONTAINER)
 
 
 def _gone() -> ArmadaRefusal:

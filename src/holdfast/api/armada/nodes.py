@@ -24,46 +24,46 @@ CANCELLED_ON_NODE = "cancelled by CancelOnNode"
 
 
 @answers("Cordon", "binoculars.Binoculars")
-def cordon(asked: Rpc, sent: binoculars.CordonRequest) -> None:
+def cordon(call: Rpc, request: binoculars.CordonRequest) -> None:
     """Place nothing on a node any more; who cordoned it is told with it, as upstream labels it."""
-    reason = f"cordoned by {asked.caller.actor}"
+    reason = f"cordoned by {call.caller.actor}"
     try:
-        Nodes(asked.backend.store, asked.backend.clock).cordon(asked.caller, sent.node_name, reason)
+        Nodes(call.backend.store, call.backend.clock).cordon(call.caller, request.node_name, reason)
     except NotFound as error:
-        told = f'failed to cordon node {sent.node_name}: nodes "{sent.node_name}" not found'
-        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told) from error
+        message = f'failed to cordon node {request.node_name}: nodes "{request.node_name}" not found'
+        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message) from error
 
 
 @answers("PreemptOnNode", "api.Node")
-def preempt_on_node(asked: Rpc, sent: node.NodePreemptRequest) -> None:
+def preempt_on_node(call: Rpc, request: node.NodePreemptRequest) -> None:
     """Take the places of the jobs of some queues that run on a node of an executor; without queues of none."""
-    where = _on_node(asked, sent, "preempt")
+    where = _on_node(call, request, "preempt")
     try:
-        JobBatches(asked.backend).preempt(asked.caller, where, node=sent.name)
+        JobBatches(call.backend).preempt(call.caller, where, node=request.name)
     except HoldfastError as error:
-        raise ArmadaRefusal.of(error, f"error preempting jobs on executor {sent.name}: {error.message}") from error
+        raise ArmadaRefusal.of(error, f"error preempting jobs on executor {request.name}: {error.message}") from error
 
 
 @answers("CancelOnNode", "api.Node")
-def cancel_on_node(asked: Rpc, sent: node.NodeCancelRequest) -> None:
+def cancel_on_node(call: Rpc, request: node.NodeCancelRequest) -> None:
     """Cancel the jobs of some queues that run on a node of an executor; without queues none."""
-    where = _on_node(asked, sent, "cancel")
+    where = _on_node(call, request, "cancel")
     try:
-        JobBatches(asked.backend).cancel(asked.caller, where, CANCELLED_ON_NODE)
+        JobBatches(call.backend).cancel(call.caller, where, CANCELLED_ON_NODE)
     except HoldfastError as error:
-        raise ArmadaRefusal.of(error, f"error canceling jobs on executor {sent.name}: {error.message}") from error
+        raise ArmadaRefusal.of(error, f"error canceling jobs on executor {request.name}: {error.message}") from error
 
 
-def _on_node(asked: Rpc, sent: node.NodePreemptRequest | node.NodeCancelRequest, verb: str) -> JobFilter:
+def _on_node(call: Rpc, request: node.NodePreemptRequest | node.NodeCancelRequest, verb: str) -> JobFilter:
     """Return which jobs are meant, none where there is no such node: upstream asks nobody whether there is.
 
     Its refusals have no code there, which clients see as a fault of the server; here they are of what was sent.
     """
-    for given, what in ((sent.name, "name"), (sent.executor, "id")):
-        if not given:
+    for value, what in ((request.name, "name"), (request.executor, "id")):
+        if not value:
             refuse(f"must provide non-empty executor {what} when determining what to {verb}")
-    where, jobs = JobBatches(asked.backend).on_node(asked.caller, sent.name, sent.executor)
-    classes = sent.priorityClasses
-    meant = (one for one in jobs if one.queue in sent.queues)
-    ids = frozenset(one.id for one in meant if not classes or armada.priority_class_of(one) in classes)
+    where, jobs = JobBatches(call.backend).on_node(call.caller, request.name, request.executor)
+    classes = request.priorityClasses
+    on_queues = (job for job in jobs if job.queue in request.queues)
+    ids = frozenset(job.id for job in on_queues if not classes or armada.priority_class_of(job) in classes)
     return evolve(where, ids=ids)

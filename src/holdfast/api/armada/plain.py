@@ -19,19 +19,19 @@ EMBEDDED = frozenset({"volumeSource", "localObjectReference"})
 
 def plain(message: Message) -> dict[str, Any]:
     """Return the fields of a message that are set."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for field, value in message.ListFields():
         if field.message_type is None:
-            found[field.json_name] = list(value) if field.is_repeated else value
+            fields[field.json_name] = list(value) if field.is_repeated else value
         elif field.message_type.GetOptions().map_entry:
-            found[field.json_name] = {key: _one(item) for key, item in value.items()}
+            fields[field.json_name] = {key: _one(item) for key, item in value.items()}
         elif field.is_repeated:
-            found[field.json_name] = [_one(item) for item in value]
+            fields[field.json_name] = [_one(item) for item in value]
         elif field.name in EMBEDDED:
-            found.update(plain(value))
+            fields.update(plain(value))
         else:
-            found[field.json_name] = _one(value)
-    return found
+            fields[field.json_name] = _one(value)
+    return fields
 
 
 def _one(value: object) -> object:
@@ -40,30 +40,30 @@ def _one(value: object) -> object:
     return getattr(value, TEXT) if value.DESCRIPTOR.full_name == AMOUNT else plain(value)
 
 
-def fill(message: Message, given: Mapping[str, Any]) -> None:
+def fill(message: Message, values: Mapping[str, Any]) -> None:
     """Set the fields of a message from what JSON has of it; what it has no field for is left out."""
     for field in message.DESCRIPTOR.fields:
         kind, name = field.message_type, field.json_name
         if field.name in EMBEDDED and kind is not None:
-            if {one.json_name for one in kind.fields} & given.keys():
-                fill(getattr(message, field.name), given)
-        elif given.get(name) is None:
+            if {inner.json_name for inner in kind.fields} & values.keys():
+                fill(getattr(message, field.name), values)
+        elif values.get(name) is None:
             continue
         elif kind is None and not field.is_repeated:
-            setattr(message, field.name, given[name])
+            setattr(message, field.name, values[name])
         elif kind is None:
-            getattr(message, field.name).extend(given[name])
+            getattr(message, field.name).extend(values[name])
         elif kind.GetOptions().map_entry:
-            _fill_map(getattr(message, field.name), given[name], plain_values=kind.fields[1].message_type is None)
+            _fill_map(getattr(message, field.name), values[name], plain_values=kind.fields[1].message_type is None)
         elif field.is_repeated:
-            for item in given[name]:
+            for item in values[name]:
                 _fill_one(getattr(message, field.name).add(), item)
         else:
-            _fill_one(getattr(message, field.name), given[name])
+            _fill_one(getattr(message, field.name), values[name])
 
 
-def _fill_map(part: MutableMapping[str, Any], given: Mapping[str, Any], *, plain_values: bool) -> None:
-    for key, item in given.items():
+def _fill_map(part: MutableMapping[str, Any], values: Mapping[str, Any], *, plain_values: bool) -> None:
+    for key, item in values.items():
         if plain_values:
             part[key] = item
         else:

@@ -23,63 +23,63 @@ _SERVICE = "api.RetryPolicyService"
 
 
 @answers("CreateRetryPolicy", _SERVICE)
-def create_policy(asked: Rpc, sent: submit.RetryPolicy) -> None:
+def create_policy(call: Rpc, message: submit.RetryPolicy) -> None:
     """Create a policy, or replace the one of its name, as upstream does."""
-    Policies(asked.backend.store).put(asked.caller, _read(sent))
+    Policies(call.backend.store).put(call.caller, _read(message))
 
 
 @answers("UpdateRetryPolicy", _SERVICE)
-def update_policy(asked: Rpc, sent: submit.RetryPolicy) -> None:
+def update_policy(call: Rpc, message: submit.RetryPolicy) -> None:
     """Replace a policy, which must be there."""
-    policy = _read(sent)
+    policy = _read(message)
     try:
-        Policies(asked.backend.store).put(asked.caller, policy, create=False)
+        Policies(call.backend.store).put(call.caller, policy, create=False)
     except NotFound as error:
-        told = f'error: could not find retry policy "{sent.name}"'
-        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told) from error
+        detail = f'error: could not find retry policy "{message.name}"'
+        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, detail) from error
 
 
 @answers("DeleteRetryPolicy", _SERVICE)
-def delete_policy(asked: Rpc, sent: submit.RetryPolicyDeleteRequest) -> None:
+def delete_policy(call: Rpc, request: submit.RetryPolicyDeleteRequest) -> None:
     """Delete a policy and detach it from the queues that name it; one that is not there is deleted already."""
-    _require_name(sent.name)
+    _require_name(request.name)
     with suppress(NotFound):
-        Policies(asked.backend.store).delete(asked.caller, sent.name, detach=True)
+        Policies(call.backend.store).delete(call.caller, request.name, detach=True)
 
 
 @answers("GetRetryPolicy", _SERVICE)
-def get_policy(asked: Rpc, sent: submit.RetryPolicyGetRequest) -> submit.RetryPolicy:
+def get_policy(call: Rpc, request: submit.RetryPolicyGetRequest) -> submit.RetryPolicy:
     """Read a policy."""
-    _require_name(sent.name)
+    _require_name(request.name)
     try:
-        return _message(Policies(asked.backend.store).get(asked.caller, sent.name))
+        return _message(Policies(call.backend.store).get(call.caller, request.name))
     except NotFound as error:
-        told = f'error: could not find retry policy "{sent.name}"'
-        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, told) from error
+        message = f'error: could not find retry policy "{request.name}"'
+        raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message) from error
 
 
 @answers("GetRetryPolicies", _SERVICE)
-def get_policies(asked: Rpc, _sent: submit.RetryPolicyListRequest) -> submit.RetryPolicyList:
+def get_policies(call: Rpc, _sent: submit.RetryPolicyListRequest) -> submit.RetryPolicyList:
     """Read all policies, by name."""
-    policies = Policies(asked.backend.store).list(asked.caller)
+    policies = Policies(call.backend.store).list(call.caller)
     return submit.RetryPolicyList(retry_policies=map(_message, policies))
 
 
 def _require_name(name: str) -> None:
     if not name:
-        told = "retry policy name must not be empty"
-        refuse(told)
+        message = "retry policy name must not be empty"
+        refuse(message)
 
 
-def _read(sent: submit.RetryPolicy) -> RetryPolicy:
+def _read(message: submit.RetryPolicy) -> RetryPolicy:
     try:
-        return armada.read_policy(plain(sent))
+        return armada.read_policy(plain(message))
     except InvalidPolicy as error:
-        told = f"invalid retry policy: {error.message}"
-        refuse(told, error.problems)
+        detail = f"invalid retry policy: {error.message}"
+        refuse(detail, error.problems)
 
 
 def _message(policy: RetryPolicy) -> submit.RetryPolicy:
-    found = submit.RetryPolicy()
-    fill(found, armada.policy_of(policy))
-    return found
+    message = submit.RetryPolicy()
+    fill(message, armada.policy_of(policy))
+    return message

@@ -45,5 +45,5 @@ class Received(Struct, frozen=True):
         except Rejected as error:
             refuse(error.message)
         except DecodeError as error:
-            told = f"grpc: error unmarshalling request: {error}"
-            raise ArmadaRefusal(grpc.StatusCode.INTERNAL, told) from error
+            text = f"grpc: error unmarshalling request: {error}"
+            raise ArmadaRefusal(grpc.StatusCode.INTERNAL, text) from error

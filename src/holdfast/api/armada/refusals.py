@@ -90,10 +90,10 @@ def _described(problem: Problem) -> str:
 
 
 def _sentence(error: HoldfastError) -> str:
-    said = [error.message.rstrip("."), *map(str, error.problems)]
+    parts = [error.message.rstrip("."), *map(str, error.problems)]
     if error.hint is not None and not error.problems:
-        said.append(error.hint)
-    return "; ".join(said)
+        parts.append(error.hint)
+    return "; ".join(parts)
 
 
 def refuse(message: str, problems: Sequence[Problem] = ()) -> NoReturn:

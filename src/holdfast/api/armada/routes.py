@@ -66,11 +66,11 @@ def matching(path: str) -> Mapping[str, tuple[Route, Mapping[str, str]]]:
 
     A job set may be called anything, also something with an escaped slash, which upstream's gateway does not find.
     """
-    sent, found = path.split("/"), {}
+    pieces, routes = path.split("/"), {}
     for route, parts in _PARTS:
-        pairs = [*zip(parts, sent, strict=False)]
-        if len(parts) == len(sent) and all(part == one or (part[:1] == "{" and one) for part, one in pairs):
-            fields = {part[1:-1]: unquote(one) for part, one in pairs if part[:1] == "{"}
-            if not fields or route.method not in found:
-                found[route.method] = route, fields
-    return found
+        pairs = [*zip(parts, pieces, strict=False)]
+        if len(parts) == len(pieces) and all(part == text or (part[:1] == "{" and text) for part, text in pairs):
+            fields = {part[1:-1]: unquote(text) for part, text in pairs if part[:1] == "{"}
+            if not fields or route.method not in routes:
+                routes[route.method] = route, fields
+    return routes

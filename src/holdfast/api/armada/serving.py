@@ -159,15 +159,17 @@ class ArmadaDoor:
 
     def _handlers(self, service: str) -> grpc.GenericRpcHandler:
         methods = PROTOCOL.service(service).methods
-        return grpc.method_handlers_generic_handler(service, {one.name: self._handler(service, one) for one in methods})
+        return grpc.method_handlers_generic_handler(
+            service, {method.name: self._handler(service, method) for method in methods}
+        )
 
     def _handler(self, service: str, method: MethodDescriptor) -> grpc.RpcMethodHandler[Any, Any]:
-        key, sent, answered = (service, method.name), *_types(method)
+        key, requests, answered = (service, method.name), *_types(method)
         if key in STREAMS:
             answering: _Follows | _Answers = _Follows(self, STREAMS[key])
         else:
             answering = _Answers(self, method.name, CALLS.get(key), answered)
-        return _stream(_Handler(self, sent, answering))
+        return _stream(_Handler(self, requests, answering))
 
     def begin(self, answer: Answer, handler: _Handler) -> None:
         """Have the loop answer a call, until it is answered or who asked has left; called in any thread."""
@@ -241,7 +243,7 @@ class ArmadaDoor:
         caller = await self._setup.caller(metadata.get("authorization"), context.peer())
         return Rpc(self._setup.backend, caller)
 
-    def answer(self, name: str, call: Call, asked: Rpc, sent: Message) -> list[Message | None]:
+    def answer(self, name: str, call: Call, rpc: Rpc, message: Message) -> list[Message | None]:
         """Answer a call; what is answered as a stream comes whole.
 
         Raises:
@@ -251,10 +253,10 @@ class ArmadaDoor:
         refused = None if reads else self._setup.refusal()
         if refused is not None:
             raise refused
-        found = call(asked, sent)
+        result = call(rpc, message)
         if not reads:
             self._setup.written()
-        return [found] if found is None or isinstance(found, Message) else list(found)
+        return [result] if result is None or isinstance(result, Message) else list(result)
 
 
 class _Handler(Struct, frozen=True):
@@ -268,10 +270,10 @@ class _Handler(Struct, frozen=True):
     """How gRPC is told that the answer comes later; to it, each is a stream, which for the client is the same."""
 
     def __call__(
-        self, sent: Iterator[bytes], context: grpc.ServicerContext, push: Callable[[bytes | None], None]
+        self, messages: Iterator[bytes], context: grpc.ServicerContext, push: Callable[[bytes | None], None]
     ) -> None:
         """Begin to answer a call."""
-        self.door.begin(Answer(context, sent, push, self.door.loop), self)
+        self.door.begin(Answer(context, messages, push, self.door.loop), self)
 
     async def answered(self, answer: Answer) -> None:
         """Answer a call, and say how that ended; who calls is known before anything of its message is read."""
@@ -295,10 +297,10 @@ class _Handler(Struct, frozen=True):
                 await self.door.of_strangers.message(share, answer.asked)
                 await self.answering.answer(Received(share, self.sent), answer)
             return
-        asked = await self.door.asked(answer.context)
+        call = await self.door.asked(answer.context)
         with self.door.budget.share() as share:
             await self.door.arrivals.message(share, answer.asked)
-            await self.answering.answer(asked, Received(share, self.sent), answer)
+            await self.answering.answer(call, Received(share, self.sent), answer)
 
 
 class _Answers(Struct, frozen=True):
@@ -309,16 +311,16 @@ class _Answers(Struct, frozen=True):
     call: Call | None
     answered: type[Message]
 
-    async def answer(self, asked: Rpc, received: Received, answer: Answer) -> None:
+    async def answer(self, call: Rpc, received: Received, answer: Answer) -> None:
         """Answer with all that there is."""
         if self.call is None:
             raise ArmadaRefusal(grpc.StatusCode.UNIMPLEMENTED, f"{self.name} is not implemented here")
-        await answer.send(await self.door.run(self._whole, self.call, asked, received))
+        await answer.send(await self.door.run(self._whole, self.call, call, received))
 
-    def _whole(self, call: Call, asked: Rpc, received: Received) -> Sequence[bytes]:
+    def _whole(self, call: Call, rpc: Rpc, received: Received) -> Sequence[bytes]:
         with received.share:
-            found = self.door.answer(self.name, call, asked, received.message())
-        return [(message or self.answered()).SerializeToString() for message in found]
+            answers = self.door.answer(self.name, call, rpc, received.message())
+        return [(message or self.answered()).SerializeToString() for message in answers]
 
 
 class _Follows(Struct, frozen=True):
@@ -327,11 +329,11 @@ class _Follows(Struct, frozen=True):
     door: ArmadaDoor
     call: Stream
 
-    async def answer(self, asked: Rpc, received: Received, answer: Answer) -> None:
+    async def answer(self, call: Rpc, received: Received, answer: Answer) -> None:
         """Answer with what happens."""
-        sent = await self.door.run(received.message, LARGEST_OF_STREAM)
+        request = await self.door.run(received.message, LARGEST_OF_STREAM)
         received.share.release()
-        async with aclosing(self.call(asked, sent, self.door)) as parts:
+        async with aclosing(self.call(call, request, self.door)) as parts:
             async for part in parts:
                 await answer.send([message.SerializeToString() for message in part])
                 del part  # the next one may be long in coming
@@ -371,9 +373,9 @@ class _InThreads(Struct, frozen=True):
     method: Callable[..., Any]
     experimental_thread_pool: ThreadPoolExecutor
 
-    def __call__(self, sent: object, context: grpc.ServicerContext) -> object:
+    def __call__(self, request: object, context: grpc.ServicerContext) -> object:
         """Answer."""
-        return self.method(sent, context)
+        return self.method(request, context)
 
 
 def _add_reflection(server: grpc.Server) -> None:

@@ -37,19 +37,19 @@ _STATES = {submit.QUEUED: _WAITING, submit.PENDING: ("Running",), submit.RUNNING
 
 
 @answers("SubmitJobs", "api.Submit")
-def submit_jobs(asked: Rpc, sent: submit.JobSubmitRequest) -> submit.JobSubmitResponse:
+def submit_jobs(call: Rpc, request: submit.JobSubmitRequest) -> submit.JobSubmitResponse:
     """Submit jobs, all or none; one whose client id is known is answered with its job."""
-    _require_queue(asked, sent.queue, grpc.StatusCode.PERMISSION_DENIED)
-    items = _items(sent)
-    sizes = [_size(item) for item in sent.job_request_items]
-    submissions = Submissions(asked.backend)
+    _require_queue(call, request.queue, grpc.StatusCode.PERMISSION_DENIED)
+    items = _items(request)
+    sizes = [_size(item) for item in request.job_request_items]
+    submissions = Submissions(call.backend)
     try:
         written = armada.written_jobs(
-            sent.queue, sent.job_set_id, items, sizes=sizes, engines=partial(submissions.engines, asked.caller)
+            request.queue, request.job_set_id, items, sizes=sizes, engines=partial(submissions.engines, call.caller)
         )
         if not written:
             return submit.JobSubmitResponse()
-        outcomes = submissions.submit_many(asked.caller, written)
+        outcomes = submissions.submit_many(call.caller, written)
     except InvalidRequest as error:
         problems = error.problems
         refuse(problems[0].message if problems else error.message, problems)
@@ -59,140 +59,142 @@ def submit_jobs(asked: Rpc, sent: submit.JobSubmitRequest) -> submit.JobSubmitRe
     return answer
 
 
-def _items(sent: submit.JobSubmitRequest) -> list[dict[str, Any]]:
+def _items(request: submit.JobSubmitRequest) -> list[dict[str, Any]]:
     """Return what JSON has of each item; of equal ones it is one object, which is read once."""
-    known: dict[bytes, dict[str, Any]] = {}
-    found = []
-    for item in sent.job_request_items:
+    by_bytes: dict[bytes, dict[str, Any]] = {}
+    items = []
+    for item in request.job_request_items:
         key = item.SerializeToString()
-        if key not in known:
-            known[key] = _item(item)
-        found.append(known[key])
-    return found
+        if key not in by_bytes:
+            by_bytes[key] = _item(item)
+        items.append(by_bytes[key])
+    return items
 
 
-def _item(sent: submit.JobSubmitRequestItem) -> dict[str, Any]:
-    item = plain(sent)
-    if sent.HasField("pod_spec"):
+def _item(submitted: submit.JobSubmitRequestItem) -> dict[str, Any]:
+    item = plain(submitted)
+    if submitted.HasField("pod_spec"):
         item.setdefault("podSpec", {})
     return item
 
 
-def _size(sent: submit.JobSubmitRequestItem) -> int:
-    pods = [*([sent.pod_spec] if sent.HasField("pod_spec") else []), *sent.pod_specs]
+def _size(item: submit.JobSubmitRequestItem) -> int:
+    pods = [*([item.pod_spec] if item.HasField("pod_spec") else []), *item.pod_specs]
     return pods[0].ByteSize() if pods else 0
 
 
 @answers("CancelJobs", "api.Submit")
-def cancel_jobs(asked: Rpc, sent: submit.JobCancelRequest) -> submit.CancellationResult:
+def cancel_jobs(call: Rpc, request: submit.JobCancelRequest) -> submit.CancellationResult:
     """Cancel jobs by their ids; without any, the whole job set."""
-    _check_reason(sent.reason)
-    ids = list(dict.fromkeys([*sent.job_ids, *([sent.job_id] if sent.job_id else [])]))
+    _check_reason(request.reason)
+    ids = list(dict.fromkeys([*request.job_ids, *([request.job_id] if request.job_id else [])]))
     if not ids:
-        wanted = submit.JobSetCancelRequest(queue=sent.queue, job_set_id=sent.job_set_id, reason=sent.reason)
-        cancel_job_set(asked, wanted)
+        whole_set = submit.JobSetCancelRequest(
+            queue=request.queue, job_set_id=request.job_set_id, reason=request.reason
+        )
+        cancel_job_set(call, whole_set)
         return submit.CancellationResult(cancelled_ids=[""])
-    _check_job_set(sent.queue, sent.job_set_id)
-    _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
-    JobBatches(asked.backend).cancel(asked.caller, _meant(asked, sent.queue, sent.job_set_id, ids), sent.reason)
+    _check_job_set(request.queue, request.job_set_id)
+    _require_queue(call, request.queue, grpc.StatusCode.NOT_FOUND)
+    JobBatches(call.backend).cancel(call.caller, _meant(call, request.queue, request.job_set_id, ids), request.reason)
     return submit.CancellationResult(cancelled_ids=ids)
 
 
 @answers("CancelJobSet", "api.Submit")
-def cancel_job_set(asked: Rpc, sent: submit.JobSetCancelRequest) -> None:
+def cancel_job_set(call: Rpc, request: submit.JobSetCancelRequest) -> None:
     """Cancel the jobs of a set, or those of them in some states."""
-    _check_reason(sent.reason)
-    _check_job_set(sent.queue, sent.job_set_id)
-    states = set(sent.filter.states)
+    _check_reason(request.reason)
+    _check_job_set(request.queue, request.job_set_id)
+    states = set(request.filter.states)
     if (submit.PENDING in states) is not (submit.RUNNING in states):
         refuse("unsupported state combination - state PENDING and RUNNING must always be used together")
-    _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
+    _require_queue(call, request.queue, grpc.StatusCode.NOT_FOUND)
     names = sorted({name for state in states for name in _STATES.get(state, ())})
     if not states or names:
-        where = _meant(asked, sent.queue, sent.job_set_id, states=names)
-        JobBatches(asked.backend).cancel(asked.caller, where, sent.reason)
+        where = _meant(call, request.queue, request.job_set_id, states=names)
+        JobBatches(call.backend).cancel(call.caller, where, request.reason)
 
 
 @answers("PreemptJobs", "api.Submit")
-def preempt_jobs(asked: Rpc, sent: submit.JobPreemptRequest) -> submit.PreemptionResult:
+def preempt_jobs(call: Rpc, request: submit.JobPreemptRequest) -> submit.PreemptionResult:
     """Take the places of jobs; one that has none is left alone, of which upstream says nothing either."""
-    _check_reason(sent.reason)
-    _check_job_set(sent.queue, sent.job_set_id)
-    _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
-    if sent.job_ids:
-        where = _meant(asked, sent.queue, sent.job_set_id, sent.job_ids)
-        JobBatches(asked.backend).preempt(asked.caller, where, sent.reason)
-    return submit.PreemptionResult(preemption_results=dict.fromkeys(sent.job_ids, ""))
+    _check_reason(request.reason)
+    _check_job_set(request.queue, request.job_set_id)
+    _require_queue(call, request.queue, grpc.StatusCode.NOT_FOUND)
+    if request.job_ids:
+        where = _meant(call, request.queue, request.job_set_id, request.job_ids)
+        JobBatches(call.backend).preempt(call.caller, where, request.reason)
+    return submit.PreemptionResult(preemption_results=dict.fromkeys(request.job_ids, ""))
 
 
 @answers("ReprioritizeJobs", "api.Submit")
-def reprioritize_jobs(asked: Rpc, sent: submit.JobReprioritizeRequest) -> submit.JobReprioritizeResponse:
+def reprioritize_jobs(call: Rpc, request: submit.JobReprioritizeRequest) -> submit.JobReprioritizeResponse:
     """Give jobs another priority; without ids, the whole job set."""
-    _check_job_set(sent.queue, sent.job_set_id)
-    _require_queue(asked, sent.queue, grpc.StatusCode.NOT_FOUND)
-    where = _meant(asked, sent.queue, sent.job_set_id, sent.job_ids or None)
-    JobBatches(asked.backend).reprioritize(asked.caller, where, -armada.priority_of(sent.new_priority))
-    changed = sent.job_ids or [f"all jobs in job set {sent.job_set_id}"]
+    _check_job_set(request.queue, request.job_set_id)
+    _require_queue(call, request.queue, grpc.StatusCode.NOT_FOUND)
+    where = _meant(call, request.queue, request.job_set_id, request.job_ids or None)
+    JobBatches(call.backend).reprioritize(call.caller, where, -armada.priority_of(request.new_priority))
+    changed = request.job_ids or [f"all jobs in job set {request.job_set_id}"]
     return submit.JobReprioritizeResponse(reprioritization_results=dict.fromkeys(changed, ""))
 
 
 @answers("PreemptOnQueue", "api.QueueService")
-def preempt_on_queue(asked: Rpc, sent: submit.QueuePreemptRequest) -> None:
+def preempt_on_queue(call: Rpc, request: submit.QueuePreemptRequest) -> None:
     """Take the places of what runs in a queue, or of that with some priority classes."""
-    if not sent.name:
+    if not request.name:
         refuse("cannot preempt jobs on queue with empty name")
-    where = _in_queue(asked, sent.name, sent.priorityClasses, sent.pools, ["Running"])
+    where = _in_queue(call, request.name, request.priorityClasses, request.pools, ["Running"])
     if where is not None:
-        JobBatches(asked.backend).preempt(asked.caller, where)
+        JobBatches(call.backend).preempt(call.caller, where)
 
 
 @answers("CancelOnQueue", "api.QueueService")
-def cancel_on_queue(asked: Rpc, sent: submit.QueueCancelRequest) -> None:
+def cancel_on_queue(call: Rpc, request: submit.QueueCancelRequest) -> None:
     """Cancel the jobs of a queue that are in some states, or those of them with some priority classes."""
-    if not sent.name:
+    if not request.name:
         refuse("cannot cancel jobs on queue with empty name")
-    if not _STATES.keys() | {submit.LEASED} >= {*sent.jobStates}:
+    if not _STATES.keys() | {submit.LEASED} >= {*request.jobStates}:
         refuse("provided job states must be non-terminal")
-    states = sorted({name for state in sent.jobStates for name in _STATES.get(state, ("Running",))})
-    where = _in_queue(asked, sent.name, sent.priorityClasses, sent.pools, states)
+    states = sorted({name for state in request.jobStates for name in _STATES.get(state, ("Running",))})
+    where = _in_queue(call, request.name, request.priorityClasses, request.pools, states)
     if where is not None and states:
-        JobBatches(asked.backend).cancel(asked.caller, where, CANCELLED_ON_QUEUE)
+        JobBatches(call.backend).cancel(call.caller, where, CANCELLED_ON_QUEUE)
 
 
 def _in_queue(
-    asked: Rpc, queue: str, classes: Sequence[str], pools: Sequence[str], states: Sequence[str]
+    call: Rpc, queue: str, classes: Sequence[str], pools: Sequence[str], states: Sequence[str]
 ) -> JobFilter | None:
     """Return which jobs of a queue are meant; ``None``: none, as there is one pool, and it is another one."""
     if pools and POOL not in pools:
         return None
-    jobs = JobOperations(asked.backend)
-    where = jobs.meant(asked.caller, JobQuery(queue=queue, states=states))
+    jobs = JobOperations(call.backend)
+    where = jobs.meant(call.caller, JobQuery(queue=queue, states=states))
     if not classes:
         return where
-    found = (job for page in _pages(asked, where) for job in page)
-    return evolve(where, ids=frozenset(job.id for job in found if armada.priority_class_of(job) in classes))
+    jobs_in_queue = (job for page in _pages(call, where) for job in page)
+    return evolve(where, ids=frozenset(job.id for job in jobs_in_queue if armada.priority_class_of(job) in classes))
 
 
 def _meant(
-    asked: Rpc, queue: str, job_set: str, ids: Sequence[str] | None = None, states: Sequence[str] = ()
+    call: Rpc, queue: str, job_set: str, ids: Sequence[str] | None = None, states: Sequence[str] = ()
 ) -> JobFilter:
-    wanted = JobQuery(queue=queue, group=job_set, ids=ids, states=states)
-    return JobOperations(asked.backend).meant(asked.caller, wanted)
+    query = JobQuery(queue=queue, group=job_set, ids=ids, states=states)
+    return JobOperations(call.backend).meant(call.caller, query)
 
 
-def _pages(asked: Rpc, where: JobFilter) -> Iterator[Sequence[Job]]:
-    jobs, after = JobOperations(asked.backend), 0
+def _pages(call: Rpc, where: JobFilter) -> Iterator[Sequence[Job]]:
+    jobs, after = JobOperations(call.backend), 0
     while True:
-        page = jobs.page(asked.caller, where, after=after, limit=LARGEST_PAGE)
+        page = jobs.page(call.caller, where, after=after, limit=LARGEST_PAGE)
         yield page.jobs
         if page.next_after is None:
             return
         after = page.next_after
 
 
-def _require_queue(asked: Rpc, name: str, code: grpc.StatusCode) -> None:
+def _require_queue(call: Rpc, name: str, code: grpc.StatusCode) -> None:
     try:
-        Queues(asked.backend.store).require(asked.caller, name)
+        Queues(call.backend.store).require(call.caller, name)
     except NotFound as error:
         raise ArmadaRefusal(code, f'could not find queue "{name}"') from error
 
@@ -200,8 +202,8 @@ def _require_queue(asked: Rpc, name: str, code: grpc.StatusCode) -> None:
 def _check_reason(reason: str) -> None:
     if len(reason.encode()) > _LONGEST_REASON:
         shown = reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
-        told = f"reason cannot be longer than {_LONGEST_REASON} bytes"
-        refuse(f'value "{shown}..." is invalid for field "Reason": {told}')
+        message = f"reason cannot be longer than {_LONGEST_REASON} bytes"
+        refuse(f'value "{shown}..." is invalid for field "Reason": {message}')
 
 
 def _check_job_set(queue: str, job_set: str) -> None:

@@ -301,8 +301,8 @@ def run_error(message: str, exit_code: int | None, container: str) -> str:
 
 def final_reason(decided: str, failure: str, *, lost: bool = False) -> str:
     """Say why a policy ended a job, and how its last run, which may be lost, ended, as upstream does."""
-    told = f"Lease expired and not retried by policy: {decided}" if lost else f"Retry policy: {decided}"
-    return told + (f"\n\nFinal run error:\n{failure}" if failure else "")
+    message = f"Lease expired and not retried by policy: {decided}" if lost else f"Retry policy: {decided}"
+    return message + (f"\n\nFinal run error:\n{failure}" if failure else "")
 
 
 def _is_lost(ended: AttemptEnded | None) -> bool:

@@ -56,18 +56,18 @@ def dump(value: object) -> bytes:
 
 def as_json(message: Message) -> dict[str, Any]:
     """Return the fields of a message that are set, or not what they are by default."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for field, value in message.ListFields():
         kind = field.message_type
         if kind is not None and kind.GetOptions().map_entry:
-            found[field.json_name] = {str(key): _item(kind.fields[1], one) for key, one in value.items()}
+            fields[field.json_name] = {str(key): _item(kind.fields[1], item) for key, item in value.items()}
         elif field.is_repeated:
-            found[field.json_name] = [_item(field, one) for one in value]
+            fields[field.json_name] = [_item(field, item) for item in value]
         elif field.name in EMBEDDED:
-            found.update(as_json(value))
+            fields.update(as_json(value))
         else:
-            found[field.json_name] = _item(field, value)
-    return found
+            fields[field.json_name] = _item(field, value)
+    return fields
 
 
 def _item(field: FieldDescriptor, value: Any) -> Any:  # noqa: ANN401 - whatever a message has
@@ -139,8 +139,8 @@ def read_query(pairs: Sequence[tuple[str, str]], message: Message) -> None:
         reader = _MessageReader(message.DESCRIPTOR.name)
         item = None if value is None else reader.item(field, value, name, name)
         if item is None:
-            told = f"type mismatch, parameter: {name}, error: parsing {text[:50]!r}: invalid syntax"
-            refuse(told, [Problem(name, told)])
+            detail = f"type mismatch, parameter: {name}, error: parsing {text[:50]!r}: invalid syntax"
+            refuse(detail, [Problem(name, detail)])
         setattr(message, field.name, item)
 
 
@@ -159,120 +159,120 @@ class _MessageReader:
         if not isinstance(value, dict):
             self._wrong(value, path, plain, f"api.{message.DESCRIPTOR.name}")
             return
-        names = {str(name).lower(): one for name, one in value.items()} | value
+        names = {str(name).lower(): member for name, member in value.items()} | value
         for field in _fields_of(message):
             name: str = field.json_name
             if field.name in EMBEDDED and field.message_type is not None:
-                if {one.json_name for one in field.message_type.fields} & value.keys():
+                if {member.json_name for member in field.message_type.fields} & value.keys():
                     self.fields(getattr(message, field.name), value, path, plain)
                 continue
-            given = names.get(name, names.get(name.lower()))
-            if given is not None:
-                self._field(message, field, given, _below(path, name), _below(plain, name))
+            item = names.get(name, names.get(name.lower()))
+            if item is not None:
+                self._field(message, field, item, _below(path, name), _below(plain, name))
 
-    def _field(self, message: Message, field: FieldDescriptor, given: object, path: str, plain: str) -> None:
+    def _field(self, message: Message, field: FieldDescriptor, value: object, path: str, plain: str) -> None:
         kind = field.message_type
         if kind is not None and kind.GetOptions().map_entry:
-            self._map(getattr(message, field.name), kind.fields[1], given, path, plain)
+            self._map(getattr(message, field.name), kind.fields[1], value, path, plain)
         elif field.is_repeated:
-            self._list(getattr(message, field.name), field, given, path, plain)
+            self._list(getattr(message, field.name), field, value, path, plain)
         elif kind is not None:
-            self._message(getattr(message, field.name), given, path, plain)
+            self._message(getattr(message, field.name), value, path, plain)
         else:
-            item = self.item(field, given, path, plain)
+            item = self.item(field, value, path, plain)
             if item is not None:
                 setattr(message, field.name, item)
 
-    def _map(self, part: Any, field: FieldDescriptor, given: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
-        if not isinstance(given, dict):
-            self._wrong(given, path, plain, f"map[string]{_go(field)}")
+    def _map(self, part: Any, field: FieldDescriptor, items: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
+        if not isinstance(items, dict):
+            self._wrong(items, path, plain, f"map[string]{_go(field)}")
             return
-        for key, one in given.items():
+        for key, value in items.items():
             where = f"{path}[{key!r}]"
             if field.message_type is not None:
-                self._message(part[_text(key)], one, where, plain)
+                self._message(part[_text(key)], value, where, plain)
                 continue
-            item = self.item(field, one, where, plain)
+            item = self.item(field, value, where, plain)
             if item is not None:
                 part[_text(key)] = item
 
-    def _list(self, part: Any, field: FieldDescriptor, given: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
-        if not isinstance(given, list):
-            self._wrong(given, path, plain, f"[]{_go(field)}")
+    def _list(self, part: Any, field: FieldDescriptor, items: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
+        if not isinstance(items, list):
+            self._wrong(items, path, plain, f"[]{_go(field)}")
             return
-        for place, one in enumerate(given):
+        for place, value in enumerate(items):
             where = f"{path}[{place}]"
             if field.message_type is not None:
-                self._message(part.add(), one, where, plain)
+                self._message(part.add(), value, where, plain)
                 continue
-            item = self.item(field, one, where, plain)
+            item = self.item(field, value, where, plain)
             if item is not None:
                 part.append(item)
 
-    def _message(self, message: Any, given: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
+    def _message(self, message: Any, value: object, path: str, plain: str) -> None:  # noqa: ANN401 - of any kind
         name = message.DESCRIPTOR.full_name
         message.SetInParent()
         if name == AMOUNT:
-            if isinstance(given, bool) or not isinstance(given, str | int | float):
-                self._wrong(given, path, plain, "resource.Quantity")
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                self._wrong(value, path, plain, "resource.Quantity")
             else:
-                setattr(message, TEXT, _text(str(given)))
-        elif name in _MOMENTS and isinstance(given, str):
-            self._time(message, given, path)
+                setattr(message, TEXT, _text(str(value)))
+        elif name in _MOMENTS and isinstance(value, str):
+            self._time(message, value, path)
         elif name != _OPAQUE:
-            self.fields(message, given, path, plain)
+            self.fields(message, value, path, plain)
 
-    def _time(self, message: Any, given: str, path: str) -> None:  # noqa: ANN401 - either kind
+    def _time(self, message: Any, text: str, path: str) -> None:  # noqa: ANN401 - either kind
         try:
-            at = datetime.fromisoformat(given)
+            at = datetime.fromisoformat(text)
             since = at - _EPOCH
         except (ValueError, TypeError, OverflowError):
-            self._add(path, f"parsing time {given[:50]!r}: it is no moment of RFC 3339, such as 2026-11-26T02:19:00Z")
+            self._add(path, f"parsing time {text[:50]!r}: it is no moment of RFC 3339, such as 2026-11-26T02:19:00Z")
             return
         message.seconds, message.nanos = since // timedelta(seconds=1), since.microseconds * 1000
 
-    def item(self, field: FieldDescriptor, given: object, path: str, plain: str) -> object:
+    def item(self, field: FieldDescriptor, value: object, path: str, plain: str) -> object:
         """Return a value of a field that is no message; ``None``: it is wrong, which is noted."""
-        if given is None:
+        if value is None:
             return _ZEROS.get(_go(field), 0)
         if field.enum_type is not None:
-            return self._enum(field.enum_type, given, path, plain)
+            return self._enum(field.enum_type, value, path, plain)
         go = _go(field)
-        if go == "[]uint8" and isinstance(given, str):
-            return self._bytes(given, path)
-        found = _scalar(go, given)
-        if found is None:
-            self._wrong(given, path, plain, go)
-        return found
+        if go == "[]uint8" and isinstance(value, str):
+            return self._bytes(value, path)
+        scalar = _scalar(go, value)
+        if scalar is None:
+            self._wrong(value, path, plain, go)
+        return scalar
 
-    def _bytes(self, given: str, path: str) -> bytes | None:
+    def _bytes(self, text: str, path: str) -> bytes | None:
         try:
-            return base64.b64decode(given, validate=True)
+            return base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
             self._add(path, f"illegal base64 data in {path}")
             return None
 
-    def _enum(self, enum: EnumDescriptor, given: object, path: str, plain: str) -> int | None:
-        names = {name: one.number for name, one in enum.values_by_name.items()}
-        number = _whole(given) if not isinstance(given, str) else None
-        if isinstance(given, str):
-            found = names.get(given, names.get(f"{_SHORT}{given.upper()}"))
-            if found is not None:
-                return found
-            shown = f"no {enum.name} of type {given[:50]}"
+    def _enum(self, enum: EnumDescriptor, value: object, path: str, plain: str) -> int | None:
+        names = {name: entry.number for name, entry in enum.values_by_name.items()}
+        number = _whole(value) if not isinstance(value, str) else None
+        if isinstance(value, str):
+            by_name = names.get(value, names.get(f"{_SHORT}{value.upper()}"))
+            if by_name is not None:
+                return by_name
+            shown = f"no {enum.name} of type {value[:50]}"
         elif number is not None:
             if number in enum.values_by_number:
                 return number
             shown = f"no {enum.name} of type {number}"
         else:
-            self._wrong(given, path, plain, f"api.{enum.name}")
+            self._wrong(value, path, plain, f"api.{enum.name}")
             return None
-        allowed = tuple(str(_name_in(enum, one)) for one in enum.values_by_number)
+        allowed = tuple(str(_name_in(enum, entry)) for entry in enum.values_by_number)
         self._add(path, shown, allowed)
         return None
 
-    def _wrong(self, given: object, path: str, plain: str, go: str) -> None:
-        kind = _kind(given)
+    def _wrong(self, value: object, path: str, plain: str, go: str) -> None:
+        kind = _kind(value)
         into = f"Go struct field {self._root}.{plain}" if plain else "Go value"
         self._add(path, f"json: cannot unmarshal {kind} into {into} of type {go}")
 
@@ -283,23 +283,23 @@ class _MessageReader:
 
 def _fields_of(message: Message) -> Sequence[FieldDescriptor]:
     fields: Any = message.DESCRIPTOR.fields
-    found: Sequence[FieldDescriptor] = fields
-    return found
+    descriptors: Sequence[FieldDescriptor] = fields
+    return descriptors
 
 
-def _scalar(go: str, given: object) -> object:
+def _scalar(go: str, value: object) -> object:
     """Return a value of one of Go's types; ``None``: it is none."""
     if go in _RANGES:
-        whole, (least, most) = _whole(given), _RANGES[go]
+        whole, (least, most) = _whole(value), _RANGES[go]
         return whole if whole is not None and least <= whole <= most else None
     if go == "string":
-        return _text(given) if isinstance(given, str) else None
-    if isinstance(given, bool):
-        return given if go == "bool" else None
-    if go == "bool" or not isinstance(given, int | float):
+        return _text(value) if isinstance(value, str) else None
+    if isinstance(value, bool):
+        return value if go == "bool" else None
+    if go == "bool" or not isinstance(value, int | float):
         return None
     try:
-        number = float(given)
+        number = float(value)
     except OverflowError:
         return None
     return number if isfinite(number) else None
@@ -315,27 +315,27 @@ def _go(field: FieldDescriptor) -> str:
     return f"api.{field.enum_type.name}" if field.enum_type is not None else _GO[field.type]
 
 
-def _kind(given: object) -> str:
+def _kind(value: object) -> str:
     """Return what Go calls a value of JSON."""
-    if isinstance(given, bool):
+    if isinstance(value, bool):
         return "bool"
-    if isinstance(given, int | float):
-        return f"number {given}"[:60]
+    if isinstance(value, int | float):
+        return f"number {value}"[:60]
     names: Mapping[type, str] = {str: "string", list: "array", dict: "object"}
-    return names.get(type(given), "null")
+    return names.get(type(value), "null")
 
 
-def _whole(given: object) -> int | None:
+def _whole(value: object) -> int | None:
     """Return a whole number, also one that is written as a text, as other writers of JSON do."""
-    if isinstance(given, bool):
+    if isinstance(value, bool):
         return None
-    if isinstance(given, int):
-        return given
-    if isinstance(given, str) and len(given) <= _LONGEST_NUMBER and given.removeprefix("-").isdecimal():
-        return int(given)
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and value.removeprefix("-").isdecimal():
+        return int(value)
     return None
 
 
-def _text(given: str) -> str:
+def _text(text: str) -> str:
     """Replace what is half a character."""
-    return given.encode("utf-8", "replace").decode() if not given.isascii() else given
+    return text.encode("utf-8", "replace").decode() if not text.isascii() else text

@@ -71,10 +71,12 @@ class Methods:
         self.methods: dict[str, Method] = {}
         self.services = services
         for service in services:
-            for method in protocol.service(service).methods:
-                sent, answered = (protocol.message(one.full_name) for one in (method.input_type, method.output_type))
-                found = Method(service, method.name, sent, answered)
-                self.methods[found.path] = found
+            for declared in protocol.service(service).methods:
+                request, answered = (
+                    protocol.message(descriptor.full_name) for descriptor in (declared.input_type, declared.output_type)
+                )
+                method = Method(service, declared.name, request, answered)
+                self.methods[method.path] = method
 
     def answers(self, method: str, service: str, *, together: bool = False) -> Callable[[C], C]:
         """Register the decorated function for a method."""

@@ -42,24 +42,24 @@ def _gunzip(body: bytes | bytearray) -> Iterator[bytes]:
         members += 1
         if members > _MOST_PARTS:
             raise _broken(GZIP, _MANY)
-        one = zlib.decompressobj(_GZIP_WINDOW)
-        while place < len(body) and not one.eof:
+        member = zlib.decompressobj(_GZIP_WINDOW)
+        while place < len(body) and not member.eof:
             part = body[place : place + _SLICE]
             place += len(part)
-            yield from _inflate(one, part)
-        if not one.eof:
+            yield from _inflate(member, part)
+        if not member.eof:
             raise _broken(GZIP, _SHORT)
-        place -= len(one.unused_data)
+        place -= len(member.unused_data)
 
 
-def _inflate(one: zlib._Decompress, part: bytes | bytearray) -> Iterator[bytes]:
-    while part and not one.eof:
+def _inflate(stream: zlib._Decompress, part: bytes | bytearray) -> Iterator[bytes]:
+    while part and not stream.eof:
         try:
-            found = one.decompress(part, _SLICE)
+            piece = stream.decompress(part, _SLICE)
         except zlib.error as error:
             raise _broken(GZIP, str(error)) from error
-        yield found
-        part = one.unconsumed_tail
+        yield piece
+        part = stream.unconsumed_tail
 
 
 def _unzstd(body: bytes | bytearray) -> Iterator[bytes]:
@@ -68,23 +68,23 @@ def _unzstd(body: bytes | bytearray) -> Iterator[bytes]:
         frames += 1
         if frames > _MOST_PARTS:
             raise _broken(ZSTD, _MANY)
-        one = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
-        while place < len(body) and not one.eof:
+        frame = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+        while place < len(body) and not frame.eof:
             part = bytes(body[place : place + _PART])
             place += len(part)
             try:
-                found = one.decompress(part)
+                piece = frame.decompress(part)
             except zstandard.ZstdError as error:
                 raise _broken(ZSTD, str(error)) from error
-            yield found
-        if not one.eof:
+            yield piece
+        if not frame.eof:
             raise _broken(ZSTD, _SHORT)
-        place -= len(one.unused_data)
+        place -= len(frame.unused_data)
 
 
 def _gzip(body: bytes) -> bytes:
-    one = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-    return one.compress(body) + one.flush()
+    stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+    return stream.compress(body) + stream.flush()
 
 
 def _zstd(body: bytes) -> bytes:
@@ -108,19 +108,19 @@ def decompress(name: str, share: MemoryShare, largest: int) -> None:
     if name in {"", IDENTITY}:
         return
     if name not in _IN:
-        told = f"unknown compression {name!r}; this server knows {', '.join(NAMES)}"
-        raise Rejected(Code.UNIMPLEMENTED, told)
-    size, found = len(share.body), bytearray()
+        message = f"unknown compression {name!r}; this server knows {', '.join(NAMES)}"
+        raise Rejected(Code.UNIMPLEMENTED, message)
+    size, whole = len(share.body), bytearray()
     try:
         for part in _IN[name](share.body):
-            _require_fit(len(found) + len(part), largest)
+            _require_fit(len(whole) + len(part), largest)
             share.take(len(part) * _COPIES[name])
-            found += part
+            whole += part
     except BaseException:
-        found.clear()
+        whole.clear()
         raise
-    share.body = found
-    share.give_back(size + len(found) * (_COPIES[name] - 1))
+    share.body = whole
+    share.give_back(size + len(whole) * (_COPIES[name] - 1))
 
 
 def encoding_of(message: bytes | bytearray) -> str:
@@ -130,8 +130,8 @@ def encoding_of(message: bytes | bytearray) -> str:
 
 def chosen(accepted: str) -> str:
     """Return how to compress for somebody who accepts these, best liked first."""
-    for one in accepted.split(","):
-        name, _, weight = (part.strip().lower() for part in one.partition(";"))
+    for choice in accepted.split(","):
+        name, _, weight = (part.strip().lower() for part in choice.partition(";"))
         if name in NAMES and weight.replace(" ", "").rstrip("0.") != "q=":
             return name
     return IDENTITY

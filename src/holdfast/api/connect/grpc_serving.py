@@ -157,7 +157,7 @@ class GrpcServer:
             await self._message(context, share)
             return await self._called(method, Rpc(self._setup.backend, caller, self._setup.door), share)
 
-    async def _called(self, method: Method, asked: Rpc, share: MemoryShare) -> bytes:
+    async def _called(self, method: Method, call: Rpc, share: MemoryShare) -> bytes:
         if self._answering >= _MOST_CALLS:
             raise Rejected(Code.RESOURCE_EXHAUSTED, "too many calls are being answered at the moment")
 
@@ -165,8 +165,8 @@ class GrpcServer:
             with share:
                 with share.turn(is_packed=is_packed):
                     compression.decompress(encoding, share, LARGEST_MESSAGE)
-                    sent = read(method.sent, PROTO, share)
-                return self._setup.answer(method, asked, sent)
+                    request = read(method.sent, PROTO, share)
+                return self._setup.answer(method, call, request)
 
         encoding = compression.encoding_of(share.body)
         is_packed = encoding != compression.IDENTITY

@@ -28,21 +28,21 @@ class Landing:
         self._lock = threading.Lock()
         self._is_woken = False
 
-    async def wait(self, found: Future[T]) -> T:
+    async def wait(self, future: Future[T]) -> T:
         """Wait for an answer; who is not waited for any more is told."""
         waiting: asyncio.Future[T] = self._loop.create_future()
-        found.add_done_callback(partial(self._land, waiting))
+        future.add_done_callback(partial(self._land, waiting))
         try:
             return await waiting
         except asyncio.CancelledError:
-            found.cancel()
+            future.cancel()
             raise
         finally:
             # An error that it holds refers to this frame: the two would keep each other, and what was sent.
-            del waiting, found
+            del waiting, future
 
-    def _land(self, waiting: asyncio.Future[Any], found: Future[Any]) -> None:
-        self._came.append((waiting, found))
+    def _land(self, waiting: asyncio.Future[Any], future: Future[Any]) -> None:
+        self._came.append((waiting, future))
         with self._lock:
             is_woken, self._is_woken = self._is_woken, True
         if not is_woken:
@@ -52,11 +52,11 @@ class Landing:
         with self._lock:
             self._is_woken = False
         while self._came:
-            waiting, found = self._came.popleft()
-            if waiting.done() or found.cancelled():
+            waiting, future = self._came.popleft()
+            if waiting.done() or future.cancelled():
                 continue
-            error = found.exception()
+            error = future.exception()
             if error is None:
-                waiting.set_result(found.result())
+                waiting.set_result(future.result())
             else:
                 waiting.set_exception(error)

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 def plain(message: Message) -> dict[str, Any]:
     """Return the fields of a message that are set: what is 0 and what is absent are not the same."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for field, value in message.ListFields():
         kind = field.message_type
         if kind is None:
-            found[field.name] = list(value) if field.is_repeated else value
+            fields[field.name] = list(value) if field.is_repeated else value
         elif kind.GetOptions().map_entry:
             of_messages = kind.fields_by_name["value"].message_type is not None
-            found[field.name] = {key: plain(item) if of_messages else item for key, item in value.items()}
+            fields[field.name] = {key: plain(item) if of_messages else item for key, item in value.items()}
         else:
-            found[field.name] = [plain(item) for item in value] if field.is_repeated else plain(value)
-    return found
+            fields[field.name] = [plain(item) for item in value] if field.is_repeated else plain(value)
+    return fields

@@ -101,10 +101,10 @@ class Rejected(Exception):
     @classmethod
     def of(cls, error: HoldfastError) -> Rejected:
         """Return what an error of ours is here."""
-        found = cls(code_of(error), _sentence(error), error.problems)
+        rejected = cls(code_of(error), _sentence(error), error.problems)
         if isinstance(error, RateLimited):
-            found.retry_after_s = error.retry_after_s
-        return found
+            rejected.retry_after_s = error.retry_after_s
+        return rejected
 
     def told(self) -> dict[str, Any]:
         """Return it in the form in which Connect's clients read it."""
@@ -116,7 +116,9 @@ class Rejected(Exception):
     def _detail(self) -> dict[str, Any]:
         request = violations_of(self.problems[:_MOST_DETAILS])
         value = base64.b64encode(request.SerializeToString()).decode().rstrip("=")
-        violations = [{"field": one.field, "description": one.description} for one in request.field_violations]
+        violations = [
+            {"field": violation.field, "description": violation.description} for violation in request.field_violations
+        ]
         return {"type": request.DESCRIPTOR.full_name, "value": value, "debug": {"fieldViolations": violations}}
 
 
@@ -143,10 +145,10 @@ def described(problem: Problem) -> str:
 
 
 def _sentence(error: HoldfastError) -> str:
-    said = [error.message.rstrip("."), *map(str, error.problems[:_MOST_DETAILS])]
+    parts = [error.message.rstrip("."), *map(str, error.problems[:_MOST_DETAILS])]
     if error.hint is not None and not error.problems:
-        said.append(error.hint)
-    text = _sound("; ".join(said))
+        parts.append(error.hint)
+    text = _sound("; ".join(parts))
     return text if len(text) <= _LONGEST_SENTENCE else f"{text[:_LONGEST_SENTENCE]}... ({len(error.problems)} in all)"
 
 

@@ -72,7 +72,7 @@ class Setup(Struct, frozen=True):
         method: Method,
         size: int,
         call: Callable[[], Message | Future[Message]],
-        told: Callable[[Message], bytes],
+        encode: Callable[[Message], bytes],
         landing: Landing,
     ) -> bytes:
         """Have a call answered in another thread: together with others if it may be, and its message is small.
@@ -81,7 +81,7 @@ class Setup(Struct, frozen=True):
             method: What is called.
             size: Bytes of its message.
             call: Answers it.
-            told: Writes the answer; in that thread, too, as lists are long.
+            encode: Writes the answer; in that thread, too, as lists are long.
             landing: Where answers come in.
 
         Raises:
@@ -89,20 +89,20 @@ class Setup(Struct, frozen=True):
         """
 
         def whole() -> bytes | Future[Message]:
-            found = call()
-            return found if isinstance(found, Future) else told(found)
+            answer = call()
+            return answer if isinstance(answer, Future) else encode(answer)
 
         together = self.together if method.together and size <= _SMALL else None
-        found: Any = self.threads.submit(whole) if together is None else together(whole)
+        answer: Any = self.threads.submit(whole) if together is None else together(whole)
         try:
-            while isinstance(found, Future):
-                found = await landing.wait(found)
-            return found if isinstance(found, bytes) else told(found)
+            while isinstance(answer, Future):
+                answer = await landing.wait(answer)
+            return answer if isinstance(answer, bytes) else encode(answer)
         finally:
             # It holds an error, which refers to this frame, and both would stay until the next collection of garbage.
-            del found
+            del answer
 
-    def answer(self, method: Method, asked: Rpc, sent: Message) -> Message | Future[Message]:
+    def answer(self, method: Method, rpc: Rpc, message: Message) -> Message | Future[Message]:
         """Answer a call.
 
         Raises:
@@ -113,12 +113,12 @@ class Setup(Struct, frozen=True):
         refused = None if method.reads else self.refusal()
         if refused is not None:
             raise refused
-        found = method.call(asked, sent)
-        if isinstance(found, Future):
-            return found
+        result = method.call(rpc, message)
+        if isinstance(result, Future):
+            return result
         if not method.reads:
             self.written()
-        return method.answered() if found is None else found
+        return method.answered() if result is None else result
 
 
 class Connect:
@@ -152,8 +152,8 @@ class Connect:
     async def _answer(self, scope: Scope, receive: Receive) -> tuple[bytes, list[tuple[bytes, bytes]]]:
         method, headers = self._calls.methods.get(scope["path"]), Headers(scope=scope)
         if method is None:
-            known = ", ".join(self._calls.services)
-            raise Rejected(Code.UNIMPLEMENTED, f"there is no method {scope['path']!r} in the services {known}")
+            services = ", ".join(self._calls.services)
+            raise Rejected(Code.UNIMPLEMENTED, f"there is no method {scope['path']!r} in the services {services}")
         scope["route"] = method  # for the metrics, which count by its path
         if scope["method"] != "POST":
             raise _UnlikeError(405, (b"allow", b"POST"))
@@ -162,39 +162,39 @@ class Connect:
             raise _UnlikeError(415, (b"accept-post", f"{PROTO}, {JSON}".encode()))
         timeout_s = _timeout_of(headers)
         caller = await self._setup.caller(scope)
-        asked = Rpc(self._setup.backend, caller, self._setup.door, headers.get("host", ""), scope.get("scheme", "http"))
+        call = Rpc(self._setup.backend, caller, self._setup.door, headers.get("host", ""), scope.get("scheme", "http"))
         try:
             async with asyncio.timeout(timeout_s):
                 with self._setup.budget.share() as share:
                     await read_body(receive, share, self._largest, headers.get("content-length", ""))
-                    return await self._called(method, asked, kind, headers, share)
+                    return await self._called(method, call, kind, headers, share)
         except TimeoutError as error:
             raise Rejected(Code.DEADLINE_EXCEEDED, f"{method.name} took longer than its caller waits") from error
 
     async def _called(
-        self, method: Method, asked: Rpc, kind: str, headers: Headers, share: MemoryShare
+        self, method: Method, call: Rpc, kind: str, headers: Headers, share: MemoryShare
     ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
         encoding = headers.get("content-encoding", compression.IDENTITY).strip().lower()
-        wanted = compression.chosen(headers.get("accept-encoding", ""))
+        accepted = compression.chosen(headers.get("accept-encoding", ""))
 
         def answered() -> Message | Future[Message]:
             with share:
                 with share.turn(is_packed=is_packed):
                     compression.decompress(encoding, share, self._largest)
-                    sent = read(method.sent, kind, share)
-                return self._setup.answer(method, asked, sent)
+                    request = read(method.sent, kind, share)
+                return self._setup.answer(method, call, request)
 
         is_packed = encoding not in {"", compression.IDENTITY}
         size = self._largest if is_packed else len(share.body)
         loop = asyncio.get_running_loop()
         if self._landing is None:
             self._landing = Landing(loop)
-        told = await self._setup.answered(method, size, answered, partial(written, kind=kind), self._landing)
-        told_of = [(b"content-type", kind.encode()), (b"accept-encoding", ", ".join(compression.NAMES).encode())]
-        if wanted != compression.IDENTITY and len(told) >= compression.LEAST:
-            told = await loop.run_in_executor(self._setup.threads, compression.compress, wanted, told)
-            told_of.append((b"content-encoding", wanted.encode()))
-        return told, told_of
+        body = await self._setup.answered(method, size, answered, partial(written, kind=kind), self._landing)
+        answer_headers = [(b"content-type", kind.encode()), (b"accept-encoding", ", ".join(compression.NAMES).encode())]
+        if accepted != compression.IDENTITY and len(body) >= compression.LEAST:
+            body = await loop.run_in_executor(self._setup.threads, compression.compress, accepted, body)
+            answer_headers.append((b"content-encoding", accepted.encode()))
+        return body, answer_headers
 
 
 class _UnlikeError(Exception):
@@ -222,7 +222,7 @@ def _timeout_of(headers: Headers) -> float | None:
     return int(timeout) / 1000
 
 
-def read(sent: type[Message], kind: str, share: MemoryShare) -> Message:
+def read(kind_of_message: type[Message], kind: str, share: MemoryShare) -> Message:
     """Read a message from the body of a share.
 
     Raises:
@@ -232,12 +232,14 @@ def read(sent: type[Message], kind: str, share: MemoryShare) -> Message:
     """
     try:
         if kind == PROTO:
-            return read_message(sent, share)
+            return read_message(kind_of_message, share)
         share.take(2 * len(share.body) + weight_of_json(share.body))
-        return json_format.Parse(share.body.decode() or "{}", sent())
+        return json_format.Parse(share.body.decode() or "{}", kind_of_message())
     except (DecodeError, json_format.ParseError, ValueError, TypeError, RecursionError) as error:
-        told = str(error).encode("utf-8", "replace").decode()
-        raise Rejected(Code.INVALID_ARGUMENT, f"the message is no {sent.DESCRIPTOR.full_name}: {told}") from error
+        message = str(error).encode("utf-8", "replace").decode()
+        raise Rejected(
+            Code.INVALID_ARGUMENT, f"the message is no {kind_of_message.DESCRIPTOR.full_name}: {message}"
+        ) from error
 
 
 def written(message: Message, kind: str) -> bytes:
@@ -247,10 +249,10 @@ def written(message: Message, kind: str) -> bytes:
 
 def rejected(error: Rejected | HoldfastError) -> Rejected:
     """Return what is told of an error; what is a fault of ours is logged."""
-    found = error if isinstance(error, Rejected) else Rejected.of(error)
-    if found.code is Code.INTERNAL:
-        _log.error("a call failed: %s", found.message)
-    return found
+    refusal = error if isinstance(error, Rejected) else Rejected.of(error)
+    if refusal.code is Code.INTERNAL:
+        _log.error("a call failed: %s", refusal.message)
+    return refusal
 
 
 async def _refuse(send: Send, error: Rejected) -> None:

@@ -19,42 +19,46 @@ if TYPE_CHECKING:
 
 @CALLS.answers("RegisterEndpoint", CONTROLLER)
 def register_endpoint(
-    asked: Rpc, sent: cluster.Controller.RegisterEndpointRequest
+    call: Rpc, request: cluster.Controller.RegisterEndpointRequest
 ) -> cluster.Controller.RegisterEndpointResponse:
     """Register an endpoint of the attempt of a job that runs."""
-    if not sent.job_id:
+    if not request.job_id:
         refuse("job_id must not be empty", [Problem("job_id", "is required", hint="the full name of a job")])
-    job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, sent.job_id)
-    wanted = Registration(sent.name, sent.address, job, sent.job_id, metadata=dict(sent.metadata))
-    key = EndpointDirectory(asked.backend, SYSTEM).register(asked.caller, wanted)
+    job = NamedJobs(call.backend, SYSTEM).find(call.caller, request.job_id)
+    registration = Registration(request.name, request.address, job, request.job_id, metadata=dict(request.metadata))
+    key = EndpointDirectory(call.backend, SYSTEM).register(call.caller, registration)
     return cluster.Controller.RegisterEndpointResponse(endpoint_id=key)
 
 
 @CALLS.answers("UnregisterEndpoint", CONTROLLER)
-def unregister_endpoint(asked: Rpc, sent: cluster.Controller.UnregisterEndpointRequest) -> None:
+def unregister_endpoint(call: Rpc, request: cluster.Controller.UnregisterEndpointRequest) -> None:
     """Forget an endpoint; one that is not there stays so."""
-    EndpointDirectory(asked.backend, SYSTEM).unregister(asked.caller, sent.endpoint_id)
+    EndpointDirectory(call.backend, SYSTEM).unregister(call.caller, request.endpoint_id)
 
 
 @CALLS.answers("LookupEndpoint", CONTROLLER)
 def lookup_endpoint(
-    asked: Rpc, sent: cluster.Controller.LookupEndpointRequest
+    call: Rpc, request: cluster.Controller.LookupEndpointRequest
 ) -> cluster.Controller.LookupEndpointResponse:
     """Find the endpoint of a name."""
-    found = EndpointDirectory(asked.backend, SYSTEM).lookup(asked.caller, sent.name)
-    return cluster.Controller.LookupEndpointResponse(endpoint=_told(found))
+    endpoint = EndpointDirectory(call.backend, SYSTEM).lookup(call.caller, request.name)
+    return cluster.Controller.LookupEndpointResponse(endpoint=_told(endpoint))
 
 
 @CALLS.answers("ListEndpoints", CONTROLLER)
 def list_endpoints(
-    asked: Rpc, sent: cluster.Controller.ListEndpointsRequest
+    call: Rpc, request: cluster.Controller.ListEndpointsRequest
 ) -> cluster.Controller.ListEndpointsResponse:
     """List the endpoints of a name and those below it."""
-    found = EndpointDirectory(asked.backend, SYSTEM).below(asked.caller, sent.prefix)
-    return cluster.Controller.ListEndpointsResponse(endpoints=map(_told, found))
+    endpoints = EndpointDirectory(call.backend, SYSTEM).below(call.caller, request.prefix)
+    return cluster.Controller.ListEndpointsResponse(endpoints=map(_told, endpoints))
 
 
-def _told(one: ProgramEndpoint) -> cluster.Controller.Endpoint:
+def _told(endpoint: ProgramEndpoint) -> cluster.Controller.Endpoint:
     return cluster.Controller.Endpoint(
-        endpoint_id=one.id, name=one.name, address=one.address, job_id=one.job_name, metadata=one.metadata
+        endpoint_id=endpoint.id,
+        name=endpoint.name,
+        address=endpoint.address,
+        job_id=endpoint.job_name,
+        metadata=endpoint.metadata,
     )

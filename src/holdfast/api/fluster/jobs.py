@@ -32,20 +32,20 @@ TERMINATED = "Terminated by user"
 
 
 @CALLS.answers("LaunchJob", CONTROLLER, together=True)
-def launch_job(asked: Rpc, sent: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
+def launch_job(call: Rpc, request: cluster.Controller.LaunchJobRequest) -> Future[cluster.Controller.LaunchJobResponse]:
     """Submit a job; what comes at about the same time is stored together."""
-    launches: Launches = asked.door.launches
-    if launches.is_here() and not _is_quick(sent):
-        later: Future[cluster.Controller.LaunchJobResponse] = asked.door.threads.submit(launch_job, asked, sent)
+    launches: Launches = call.door.launches
+    if launches.is_here() and not _is_quick(request):
+        later: Future[cluster.Controller.LaunchJobResponse] = call.door.threads.submit(launch_job, call, request)
         return later
-    known = launches.known
-    along = Along(asked.caller.principal, asked.backend.blobs, asked.backend.calls)
-    name, written = written_launch(plain(sent), known.catalogue(), known.nodes(), along)
-    limit = asked.caller.principal.limit
+    snapshot = launches.known
+    along = Along(call.caller.principal, call.backend.blobs, call.backend.calls)
+    name, written = written_launch(plain(request), snapshot.catalogue(), snapshot.nodes(), along)
+    limit = call.caller.principal.limit
     if limit is not None and limit.below and not written.spec.group:
         message = f"the token of job {limit.below!r} may not launch a job {name!r} that is not below that"
         raise Forbidden(message, hint=f"name it {limit.below}/{name}")
-    external = external_name(name, asked.caller, sent.SerializeToString(deterministic=True))
+    external = external_name(name, call.caller, request.SerializeToString(deterministic=True))
     if written.spec.group:
         external = evolve(external, parent=f"{SYSTEM}/{written.spec.group}")
     answer: Future[cluster.Controller.LaunchJobResponse] = Future()
@@ -59,45 +59,47 @@ def launch_job(asked: Rpc, sent: cluster.Controller.LaunchJobRequest) -> Future[
         else:
             answer.set_exception(error)
 
-    launches.launch(asked.caller, written, external).add_done_callback(launched)
+    launches.launch(call.caller, written, external).add_done_callback(launched)
     return answer
 
 
-def _is_quick(sent: cluster.Controller.LaunchJobRequest) -> bool:
+def _is_quick(request: cluster.Controller.LaunchJobRequest) -> bool:
     """Whether others may wait while it is read: nothing of it is unpacked, and no Python asked whether it will do."""
-    packed = sent.bundle_blob or sent.environment.pip_packages or sent.environment.extras
-    return sent.serialized_entrypoint.startswith(b"#!") and not packed
+    packed = request.bundle_blob or request.environment.pip_packages or request.environment.extras
+    return request.serialized_entrypoint.startswith(b"#!") and not packed
 
 
 @CALLS.answers("GetJobStatus", CONTROLLER)
-def get_job_status(asked: Rpc, sent: cluster.Controller.GetJobStatusRequest) -> cluster.Controller.GetJobStatusResponse:
+def get_job_status(
+    call: Rpc, request: cluster.Controller.GetJobStatusRequest
+) -> cluster.Controller.GetJobStatusResponse:
     """Say how a job does."""
-    job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, _name(sent.job_id))
-    [told] = _told(asked, {job.id: sent.job_id}, JobOperations(asked.backend).details(asked.caller, [job]))
-    if sent.include_result and job.state is JobState.SUCCEEDED:
-        result = JobOperations(asked.backend).result(asked.caller, job, limit=LARGEST_RESULT)
+    job = NamedJobs(call.backend, SYSTEM).find(call.caller, _name(request.job_id))
+    [status] = _told(call, {job.id: request.job_id}, JobOperations(call.backend).details(call.caller, [job]))
+    if request.include_result and job.state is JobState.SUCCEEDED:
+        result = JobOperations(call.backend).result(call.caller, job, limit=LARGEST_RESULT)
         if result is not None:
-            told.serialized_result = result
-    return cluster.Controller.GetJobStatusResponse(job=told)
+            status.serialized_result = result
+    return cluster.Controller.GetJobStatusResponse(job=status)
 
 
 @CALLS.answers("ListJobs", CONTROLLER)
-def list_jobs(asked: Rpc, _sent: cluster.Controller.ListJobsRequest) -> cluster.Controller.ListJobsResponse:
+def list_jobs(call: Rpc, _sent: cluster.Controller.ListJobsRequest) -> cluster.Controller.ListJobsResponse:
     """Say how all jobs do that came in by this door, in the order in which they came."""
-    named, answer = NamedJobs(asked.backend, SYSTEM), cluster.Controller.ListJobsResponse()
-    for page in _pages(asked, named):
-        names = named.names(asked.caller, page)
-        shown = JobOperations(asked.backend).details(asked.caller, [job for job in page if job.id in names])
-        answer.jobs.extend(_told(asked, names, shown))
+    named, answer = NamedJobs(call.backend, SYSTEM), cluster.Controller.ListJobsResponse()
+    for page in _pages(call, named):
+        names = named.names(call.caller, page)
+        shown = JobOperations(call.backend).details(call.caller, [job for job in page if job.id in names])
+        answer.jobs.extend(_told(call, names, shown))
     return answer
 
 
 @CALLS.answers("TerminateJob", CONTROLLER)
-def terminate_job(asked: Rpc, sent: cluster.Controller.TerminateJobRequest) -> None:
+def terminate_job(call: Rpc, request: cluster.Controller.TerminateJobRequest) -> None:
     """End a job and all below it, the deepest first; what has ended stays as it ended."""
-    named, name = NamedJobs(asked.backend, SYSTEM), _name(sent.job_id)
-    job = named.find(asked.caller, name)
-    JobBatches(asked.backend).cancel_family(asked.caller, job, named.meant(asked.caller, name), TERMINATED)
+    named, name = NamedJobs(call.backend, SYSTEM), _name(request.job_id)
+    job = named.find(call.caller, name)
+    JobBatches(call.backend).cancel_family(call.caller, job, named.meant(call.caller, name), TERMINATED)
 
 
 def _name(job_id: str) -> str:
@@ -106,22 +108,22 @@ def _name(job_id: str) -> str:
     return job_id
 
 
-def _pages(asked: Rpc, named: NamedJobs) -> Iterator[Sequence[Job]]:
-    jobs, after, where = JobOperations(asked.backend), 0, named.meant(asked.caller)
+def _pages(call: Rpc, named: NamedJobs) -> Iterator[Sequence[Job]]:
+    jobs, after, where = JobOperations(call.backend), 0, named.meant(call.caller)
     while True:
-        page = jobs.page(asked.caller, where, after=after)
+        page = jobs.page(call.caller, where, after=after)
         yield page.jobs
         if page.next_after is None:
             return
         after = page.next_after
 
 
-def _told(asked: Rpc, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
+def _told(call: Rpc, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
     """Tell of jobs, whose names are given by their ids."""
-    settings, now, told = asked.door.launches.known.catalogue().settings, asked.backend.clock.now(), []
+    settings, now, statuses = call.door.launches.known.catalogue().settings, call.backend.clock.now(), []
     for detail in details:
         status: dict[str, Any] = told_status(detail, now, settings)
         if detail.attempts:  # whose logs are there also while none runs
-            status["worker_address"] = asked.reached or asked.door.address
-        told.append(cluster.JobStatus(job_id=names[detail.job.id], **status))
-    return told
+            status["worker_address"] = call.reached or call.door.address
+        statuses.append(cluster.JobStatus(job_id=names[detail.job.id], **status))
+    return statuses

@@ -41,23 +41,23 @@ class _Line(Struct, frozen=True):
 
 
 @CALLS.answers("FetchLogs", WORKER)
-def fetch_logs(asked: Rpc, sent: cluster.Worker.FetchLogsRequest) -> cluster.Worker.FetchLogsResponse:
+def fetch_logs(call: Rpc, request: cluster.Worker.FetchLogsRequest) -> cluster.Worker.FetchLogsResponse:
     """Read what the current or last attempt of a job printed."""
-    wanted = sent.filter
-    meant = _matching(wanted.regex)
-    _check(sent)
-    job = NamedJobs(asked.backend, SYSTEM).find(asked.caller, sent.job_id)
+    limits = request.filter
+    matches = _matching(limits.regex)
+    _check(request)
+    job = NamedJobs(call.backend, SYSTEM).find(call.caller, request.job_id)
     query = LogQuery(timestamps=True, limit=1 << 20)
-    if wanted.start_line < 0:
-        query = evolve(query, tail=min(-wanted.start_line, MOST_TAILED))
-    elif not wanted.start_line and wanted.start_ms:
-        query = evolve(query, since=wanted.start_ms / 1000)
-    most = min(wanted.max_lines or MOST_LINES, MOST_LINES)
+    if limits.start_line < 0:
+        query = evolve(query, tail=min(-limits.start_line, MOST_TAILED))
+    elif not limits.start_line and limits.start_ms:
+        query = evolve(query, since=limits.start_ms / 1000)
+    most = min(limits.max_lines or MOST_LINES, MOST_LINES)
     answer, last_ms = cluster.Worker.FetchLogsResponse(), -1
-    for place, line in enumerate(_lines(asked, job.id, query)):
-        if place < wanted.start_line or line.at_ms <= wanted.start_ms or not meant(line.text):
+    for place, line in enumerate(_lines(call, job.id, query)):
+        if place < limits.start_line or line.at_ms <= limits.start_ms or not matches(line.text):
             continue
-        if wanted.end_ms and line.at_ms > wanted.end_ms:
+        if limits.end_ms and line.at_ms > limits.end_ms:
             break
         if len(answer.logs) >= most and line.at_ms != last_ms:
             break
@@ -66,11 +66,11 @@ def fetch_logs(asked: Rpc, sent: cluster.Worker.FetchLogsRequest) -> cluster.Wor
     return answer
 
 
-def _check(sent: cluster.Worker.FetchLogsRequest) -> None:
+def _check(request: cluster.Worker.FetchLogsRequest) -> None:
     """Refuse what cannot be asked for."""
-    problems = [] if sent.job_id else [Problem("job_id", "is required", hint="the full name of a job")]
+    problems = [] if request.job_id else [Problem("job_id", "is required", hint="the full name of a job")]
     for field in ("start_ms", "end_ms", "max_lines"):
-        value = getattr(sent.filter, field)
+        value = getattr(request.filter, field)
         if not 0 <= value <= LATEST_MS:
             problems.append(Problem(f"filter.{field}", f"{value} is out of range", allowed=(f"0 to {LATEST_MS}",)))
     if problems:
@@ -84,21 +84,21 @@ def _matching(regex: str) -> Callable[[str], bool]:
         pattern = re2.compile(regex, options=_REGEX)
     except re2.error as error:
         detail = error.args[0] if error.args else error
-        told = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
-        refuse(f"filter.regex: {told}", [Problem("filter.regex", told, hint="write it as RE2 has them")])
+        message = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
+        refuse(f"filter.regex: {message}", [Problem("filter.regex", message, hint="write it as RE2 has them")])
     return lambda text: pattern.search(text) is not None
 
 
-def _lines(asked: Rpc, job_id: str, query: LogQuery) -> Iterator[_Line]:
+def _lines(call: Rpc, job_id: str, query: LogQuery) -> Iterator[_Line]:
     """Yield the lines of a log, as far as it goes now."""
-    jobs, left, last_ms = JobOperations(asked.backend), "", 0
+    jobs, left, last_ms = JobOperations(call.backend), "", 0
     while True:
-        part = jobs.logs(asked.caller, job_id, query)
+        part = jobs.logs(call.caller, job_id, query)
         *whole, left = (left + part.text).split("\n")
-        for each in whole:
-            found = _read(each, last_ms)
-            last_ms = found.at_ms
-            yield found
+        for text in whole:
+            parsed = _read(text, last_ms)
+            last_ms = parsed.at_ms
+            yield parsed
         if part.finished or not part.text:
             break
         query = evolve(query, offset=part.next_offset, tail=None, since=None)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @CALLS.answers("ListWorkers", CONTROLLER)
-def list_workers(asked: Rpc, _sent: cluster.Controller.ListWorkersRequest) -> cluster.Controller.ListWorkersResponse:
+def list_workers(call: Rpc, _sent: cluster.Controller.ListWorkersRequest) -> cluster.Controller.ListWorkersResponse:
     """List the nodes; one that is cordoned or short of something gets no work, and is not healthy."""
-    standing = Nodes(asked.backend.store, asked.backend.clock).list(asked.caller)
+    standing = Nodes(call.backend.store, call.backend.clock).list(call.caller)
     answer = cluster.Controller.ListWorkersResponse()
-    names = NamedJobs(asked.backend, SYSTEM).running(asked.caller, standing.running)
+    names = NamedJobs(call.backend, SYSTEM).running(call.caller, standing.running)
     for node in standing.nodes:
-        there = (run for run in standing.running if (run.executor, run.node) == (node.executor, node.name))
-        running = {names[run.job_id] for run in there if run.job_id in names}
+        runs = (run for run in standing.running if (run.executor, run.node) == (node.executor, node.name))
+        running = {names[run.job_id] for run in runs if run.job_id in names}
         answer.workers.add(
             worker_id=node.name,
             healthy=node.short is None and node.name not in standing.cordons,
@@ -34,16 +34,18 @@ def list_workers(asked: Rpc, _sent: cluster.Controller.ListWorkersRequest) -> cl
 
 
 @CALLS.answers("GetJobStatus", WORKER)
-def get_job_status(asked: Rpc, sent: cluster.Worker.GetJobStatusRequest) -> cluster.JobStatus:
+def get_job_status(call: Rpc, request: cluster.Worker.GetJobStatusRequest) -> cluster.JobStatus:
     """Say how a job does, as the controller does."""
-    wanted = cluster.Controller.GetJobStatusRequest(job_id=sent.job_id, include_result=sent.include_result)
-    return jobs.get_job_status(asked, wanted).job
+    status_request = cluster.Controller.GetJobStatusRequest(
+        job_id=request.job_id, include_result=request.include_result
+    )
+    return jobs.get_job_status(call, status_request).job
 
 
 @CALLS.answers("ListJobs", WORKER)
-def list_jobs(asked: Rpc, _sent: cluster.Worker.ListJobsRequest) -> cluster.Worker.ListJobsResponse:
+def list_jobs(call: Rpc, _sent: cluster.Worker.ListJobsRequest) -> cluster.Worker.ListJobsResponse:
     """Say how all jobs do, on whatever node they run."""
-    return cluster.Worker.ListJobsResponse(jobs=jobs.list_jobs(asked, cluster.Controller.ListJobsRequest()).jobs)
+    return cluster.Worker.ListJobsResponse(jobs=jobs.list_jobs(call, cluster.Controller.ListJobsRequest()).jobs)
 
 
 @CALLS.answers("HealthCheck", WORKER)

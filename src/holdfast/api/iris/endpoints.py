@@ -26,78 +26,85 @@ _Controller = controller.Controller
 
 @CALLS.answers("RegisterEndpoint", ENDPOINTS)
 def register_endpoint(
-    asked: Rpc, sent: controller.Controller.RegisterEndpointRequest
+    call: Rpc, request: controller.Controller.RegisterEndpointRequest
 ) -> controller.Controller.RegisterEndpointResponse:
     """Register an endpoint of the attempt of a task that runs, or renew it."""
-    task = named(iris.read_task, sent.task_id, "task_id")
-    found = found_job(asked, task.job)
-    if found is None or task.index >= found.gang:
-        raise Rejected(Code.NOT_FOUND, f"Task {sent.task_id} not found")
-    if found.terminal:
-        told = f"Task {sent.task_id} is already terminal; endpoint not registered"
-        raise Rejected(Code.FAILED_PRECONDITION, told)
-    attempt = sent.attempt_id if task.attempt is None else task.attempt
-    if attempt != max(0, found.attempt - 1):
-        told = f"Task {sent.task_id} attempt {attempt} is no longer current"
-        raise Rejected(Code.FAILED_PRECONDITION, told)
-    lease_s = sent.lease_duration.milliseconds / _MS if sent.HasField("lease_duration") else LONGEST_LEASE_S
+    task = named(iris.read_task, request.task_id, "task_id")
+    job = found_job(call, task.job)
+    if job is None or task.index >= job.gang:
+        raise Rejected(Code.NOT_FOUND, f"Task {request.task_id} not found")
+    if job.terminal:
+        message = f"Task {request.task_id} is already terminal; endpoint not registered"
+        raise Rejected(Code.FAILED_PRECONDITION, message)
+    attempt = request.attempt_id if task.attempt is None else task.attempt
+    if attempt != max(0, job.attempt - 1):
+        message = f"Task {request.task_id} attempt {attempt} is no longer current"
+        raise Rejected(Code.FAILED_PRECONDITION, message)
+    lease_s = request.lease_duration.milliseconds / _MS if request.HasField("lease_duration") else LONGEST_LEASE_S
     granted_s = min(max(lease_s, SHORTEST_LEASE_S), LONGEST_LEASE_S)
-    wanted = Registration(
-        sent.name,
-        sent.address,
-        found,
+    registration = Registration(
+        request.name,
+        request.address,
+        job,
         str(task.job),
         rank=task.index,
-        metadata=dict(sent.metadata),
-        id=sent.endpoint_id or asked.backend.ids.new(),
+        metadata=dict(request.metadata),
+        id=request.endpoint_id or call.backend.ids.new(),
         lease_s=granted_s,
     )
     answer = _Controller.RegisterEndpointResponse(
-        endpoint_id=EndpointDirectory(asked.backend, iris.SYSTEM).register(asked.caller, wanted)
+        endpoint_id=EndpointDirectory(call.backend, iris.SYSTEM).register(call.caller, registration)
     )
     answer.lease_duration.milliseconds = round(granted_s * _MS)
     return answer
 
 
 @CALLS.answers("UnregisterEndpoint", ENDPOINTS)
-def unregister_endpoint(asked: Rpc, sent: controller.Controller.UnregisterEndpointRequest) -> job.Empty:
+def unregister_endpoint(call: Rpc, request: controller.Controller.UnregisterEndpointRequest) -> job.Empty:
     """Forget an endpoint; one that is not there stays so."""
-    EndpointDirectory(asked.backend, iris.SYSTEM).unregister(asked.caller, sent.endpoint_id)
+    EndpointDirectory(call.backend, iris.SYSTEM).unregister(call.caller, request.endpoint_id)
     return job.Empty()
 
 
 @CALLS.answers("ListEndpoints", ENDPOINTS)
 def list_endpoints(
-    asked: Rpc, sent: controller.Controller.ListEndpointsRequest
+    call: Rpc, request: controller.Controller.ListEndpointsRequest
 ) -> controller.Controller.ListEndpointsResponse:
     """List the endpoints of a name, or those whose names begin with a text; of all tasks, or of some."""
-    if sent.prefix.startswith(SYSTEM):
-        return _of_the_system(asked, sent)
-    if len(sent.task_ids) > MOST_TASKS:
-        refuse(f"task_ids has {len(sent.task_ids)}; at most {MOST_TASKS}")
-    tasks = {(str(task.job), task.index) for task in (named(iris.read_task, one, "task_ids") for one in sent.task_ids)}
+    if request.prefix.startswith(SYSTEM):
+        return _of_the_system(call, request)
+    if len(request.task_ids) > MOST_TASKS:
+        refuse(f"task_ids has {len(request.task_ids)}; at most {MOST_TASKS}")
+    tasks = {
+        (str(task.job), task.index)
+        for task in (named(iris.read_task, endpoint, "task_ids") for endpoint in request.task_ids)
+    }
     where = EndpointFilter(
         iris.SYSTEM,
-        name=sent.prefix if sent.exact else None,
-        begins="" if sent.exact else sent.prefix,
+        name=request.prefix if request.exact else None,
+        begins="" if request.exact else request.prefix,
         job_names=frozenset(name for name, _ in tasks) if tasks else None,
     )
     answer = _Controller.ListEndpointsResponse()
-    for one in EndpointDirectory(asked.backend, iris.SYSTEM).list(asked.caller, where):
-        if not tasks or (one.job_name, one.rank) in tasks:
-            task_id = f"{one.job_name}/{one.rank}"
+    for endpoint in EndpointDirectory(call.backend, iris.SYSTEM).list(call.caller, where):
+        if not tasks or (endpoint.job_name, endpoint.rank) in tasks:
+            task_id = f"{endpoint.job_name}/{endpoint.rank}"
             answer.endpoints.add(
-                endpoint_id=one.id, name=one.name, address=one.address, task_id=task_id, metadata=one.metadata
+                endpoint_id=endpoint.id,
+                name=endpoint.name,
+                address=endpoint.address,
+                task_id=task_id,
+                metadata=endpoint.metadata,
             )
     return answer
 
 
 def _of_the_system(
-    asked: Rpc, sent: controller.Controller.ListEndpointsRequest
+    call: Rpc, request: controller.Controller.ListEndpointsRequest
 ) -> controller.Controller.ListEndpointsResponse:
     """List what answers for logs, which is this server, where the caller has reached it."""
     answer = _Controller.ListEndpointsResponse()
-    if sent.prefix == LOGS_NAME or (not sent.exact and LOGS_NAME.startswith(sent.prefix)):
-        url = f"{asked.scheme}://{asked.reached}" if asked.reached else asked.door.place.tasks.url
+    if request.prefix == LOGS_NAME or (not request.exact and LOGS_NAME.startswith(request.prefix)):
+        url = f"{call.scheme}://{call.reached}" if call.reached else call.door.place.tasks.url
         answer.endpoints.add(endpoint_id=LOGS_NAME, name=LOGS_NAME, address=f"{url.rstrip('/')}{LOG_SERVER}")
     return answer

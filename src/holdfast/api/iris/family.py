@@ -29,44 +29,44 @@ def named(read: Callable[[str, str, list[Problem]], T | None], text: str, path: 
         InvalidManifest: It is none.
     """
     problems: list[Problem] = []
-    found = read(text, path, problems)
-    if found is None:
+    name = read(text, path, problems)
+    if name is None:
         msg = "the name is not valid"
         raise InvalidManifest(msg, problems=problems)
-    return found
+    return name
 
 
-def jobs_named(asked: Rpc) -> NamedJobs:
+def jobs_named(call: Rpc) -> NamedJobs:
     """Return the jobs that came in here, by their names."""
-    return NamedJobs(asked.backend, iris.SYSTEM)
+    return NamedJobs(call.backend, iris.SYSTEM)
 
 
-def found_job(asked: Rpc, name: JobName) -> Job | None:
+def found_job(call: Rpc, name: JobName) -> Job | None:
     """Return the job that has a name; ``None``: none has."""
-    return jobs_named(asked).every(asked.caller, [str(name)]).get(str(name))
+    return jobs_named(call).every(call.caller, [str(name)]).get(str(name))
 
 
-def required(asked: Rpc, text: str) -> Job:
+def required(call: Rpc, text: str) -> Job:
     """Return the job that has a name.
 
     Raises:
         InvalidManifest: It is no name.
         Rejected: No job has it.
     """
-    found = found_job(asked, named(iris.read_name, text, "job_id"))
-    if found is None:
+    job = found_job(call, named(iris.read_name, text, "job_id"))
+    if job is None:
         raise Rejected(Code.NOT_FOUND, f"Job {text} not found")
-    return found
+    return job
 
 
-def last_attempts(asked: Rpc, jobs: Sequence[Job]) -> dict[str, Attempt]:
+def last_attempts(call: Rpc, jobs: Sequence[Job]) -> dict[str, Attempt]:
     """Return the last attempts of those jobs that have failed, by id: these say as what they ended."""
     failed = [job for job in jobs if job.state is JobState.FAILED]
-    latest = JobOperations(asked.backend).latest(asked.caller, failed) if failed else {}
-    return {key: found.attempt for key, found in latest.items() if found.attempt is not None}
+    latest = JobOperations(call.backend).latest(call.caller, failed) if failed else {}
+    return {key: last.attempt for key, last in latest.items() if last.attempt is not None}
 
 
-def states(asked: Rpc, jobs: Sequence[Job]) -> dict[str, iris.IrisState]:
+def states(call: Rpc, jobs: Sequence[Job]) -> dict[str, iris.IrisState]:
     """Return the states of jobs by id."""
-    last = last_attempts(asked, jobs)
+    last = last_attempts(call, jobs)
     return {job.id: iris.job_state(job, last.get(job.id)) for job in jobs}

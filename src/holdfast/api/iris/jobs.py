@@ -26,43 +26,43 @@ _Controller = controller.Controller
 
 @CALLS.answers("GetJobState", CONTROLLER)
 def get_job_state(
-    asked: Rpc, sent: controller.Controller.GetJobStateRequest
+    call: Rpc, request: controller.Controller.GetJobStateRequest
 ) -> controller.Controller.GetJobStateResponse:
     """Say which states jobs are in; those that are not known are left out."""
-    if len(sent.job_ids) > MOST_IDS:
-        refuse(f"job_ids has {len(sent.job_ids)}; at most {MOST_IDS}")
-    found = jobs_named(asked).every(asked.caller, [*dict.fromkeys(sent.job_ids)])
-    told = states(asked, [*found.values()])
+    if len(request.job_ids) > MOST_IDS:
+        refuse(f"job_ids has {len(request.job_ids)}; at most {MOST_IDS}")
+    jobs = jobs_named(call).every(call.caller, [*dict.fromkeys(request.job_ids)])
+    by_id = states(call, [*jobs.values()])
     return _Controller.GetJobStateResponse(
-        states={text: cast("job.JobState", int(told[one.id])) for text, one in found.items()}
+        states={text: cast("job.JobState", int(by_id[record.id])) for text, record in jobs.items()}
     )
 
 
 @CALLS.answers("GetJobStatus", CONTROLLER)
 def get_job_status(
-    asked: Rpc, sent: controller.Controller.GetJobStatusRequest
+    call: Rpc, message: controller.Controller.GetJobStatusRequest
 ) -> controller.Controller.GetJobStatusResponse:
     """Describe a job."""
-    found = required(asked, sent.job_id)
-    family = jobs_named(asked).beginning(asked.caller, f"{sent.job_id}/")
-    request = iris.request_of(found)
-    [told] = described(asked, [found], has_children={sent.job_id} if family else set())
-    return _Controller.GetJobStatusResponse(job=told, request=_Controller.LaunchJobRequest(**request))
+    record = required(call, message.job_id)
+    family = jobs_named(call).beginning(call.caller, f"{message.job_id}/")
+    request = iris.request_of(record)
+    [status] = described(call, [record], has_children={message.job_id} if family else set())
+    return _Controller.GetJobStatusResponse(job=status, request=_Controller.LaunchJobRequest(**request))
 
 
-def described(asked: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) -> list[job.JobStatus]:
+def described(call: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) -> list[job.JobStatus]:
     """Describe jobs; ``has_children`` are the names of those that have some."""
-    latest = JobOperations(asked.backend).latest(asked.caller, jobs) if jobs else {}
+    latest = JobOperations(call.backend).latest(call.caller, jobs) if jobs else {}
     described = []
-    for one in jobs:
-        last = latest.get(one.id)
-        told = iris.job_status(one, last.attempt if last else None, last.runs if last else ())
-        parent = one.group.rpartition("/")[0]
+    for record in jobs:
+        last = latest.get(record.id)
+        status = iris.job_status(record, last.attempt if last else None, last.runs if last else ())
+        parent = record.group.rpartition("/")[0]
         described.append(
             job.JobStatus(
-                **told,
-                resources=job.ResourceSpecProto(**iris.request_of(one).get("resources", {})),
-                has_children=one.group in has_children,
+                **status,
+                resources=job.ResourceSpecProto(**iris.request_of(record).get("resources", {})),
+                has_children=record.group in has_children,
                 parent_job_id=parent if "/" in parent[1:] else "",
             )
         )
@@ -70,23 +70,23 @@ def described(asked: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) 
 
 
 @CALLS.answers("TerminateJob", CONTROLLER)
-def terminate_job(asked: Rpc, sent: controller.Controller.TerminateJobRequest) -> job.Empty:
+def terminate_job(call: Rpc, request: controller.Controller.TerminateJobRequest) -> job.Empty:
     """End a job and all below it; what has ended is left alone."""
-    found = required(asked, sent.job_id)
-    where = jobs_named(asked).meant(asked.caller, found.group)
-    JobBatches(asked.backend).cancel_family(asked.caller, found, where, _TERMINATED)
+    record = required(call, request.job_id)
+    where = jobs_named(call).meant(call.caller, record.group)
+    JobBatches(call.backend).cancel_family(call.caller, record, where, _TERMINATED)
     return job.Empty()
 
 
 @CALLS.answers("CompleteJob", CONTROLLER)
-def complete_job(asked: Rpc, sent: controller.Controller.CompleteJobRequest) -> job.Empty:
+def complete_job(call: Rpc, request: controller.Controller.CompleteJobRequest) -> job.Empty:
     """End a job as one that succeeded, and all below it; what has ended is left alone."""
-    found = required(asked, sent.job_id)
-    if found.terminal:
+    record = required(call, request.job_id)
+    if record.terminal:
         return job.Empty()
-    below = [one.job_id for one in jobs_named(asked).beginning(asked.caller, f"{found.group}/")]
-    jobs, batches = JobOperations(asked.backend), JobBatches(asked.backend)
-    for ids, reason in ((below, _PARENT_ENDED), ([found.id], iris.COMPLETED)):
+    below = [child.job_id for child in jobs_named(call).beginning(call.caller, f"{record.group}/")]
+    jobs, batches = JobOperations(call.backend), JobBatches(call.backend)
+    for ids, reason in ((below, _PARENT_ENDED), ([record.id], iris.COMPLETED)):
         if ids:
-            batches.cancel(asked.caller, jobs.meant(asked.caller, JobQuery(ids=ids)), reason)
+            batches.cancel(call.caller, jobs.meant(call.caller, JobQuery(ids=ids)), reason)
     return job.Empty()

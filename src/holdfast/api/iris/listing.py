@@ -34,38 +34,38 @@ _BY_JOBS = {
 
 
 @CALLS.answers("ListJobs", CONTROLLER)
-def list_jobs(asked: Rpc, sent: controller.Controller.ListJobsRequest) -> controller.Controller.ListJobsResponse:
+def list_jobs(call: Rpc, request: controller.Controller.ListJobsRequest) -> controller.Controller.ListJobsResponse:
     """List jobs, the newest first if nothing else is asked for."""
-    query = sent.query
+    query = request.query
     if query.offset > LARGEST_OFFSET:
         hint = "narrow the result set with state_filter/name_filter/parent_job_id instead of paging deeper"
         refuse(f"query.offset={query.offset} exceeds {LARGEST_OFFSET}; {hint}.")
     if query.scope == _Controller.JOB_QUERY_SCOPE_CHILDREN and not query.parent_job_id:
         refuse("query.parent_job_id is required for JOB_QUERY_SCOPE_CHILDREN")
-    named = jobs_named(asked)
-    known = named.beginning(asked.caller, query.job_id_prefix)
-    found = [one for one in known if _is_meant(one.name, query)]
+    named = jobs_named(call)
+    listed = named.beginning(call.caller, query.job_id_prefix)
+    matching = [entry for entry in listed if _is_meant(entry.name, query)]
     last: Mapping[str, Attempt] = {}
     jobs: Mapping[str, Job] = {}
-    wanted = query.state_filter.lower()
-    if wanted:
-        found = [one for one in found if one.state in iris.STORED_AS.get(wanted, ())]
-    if wanted or query.sort_field in _BY_JOBS:
-        jobs = named.read(asked.caller, [one.job_id for one in found])
-        last = last_attempts(asked, [*jobs.values()])
-        found = [one for one in found if one.job_id in jobs]
-    if wanted:
-        found = [one for one in found if _state(one, jobs, last).name.lower() == wanted]
-    _sort(found, query, jobs, last)
+    state = query.state_filter.lower()
+    if state:
+        matching = [entry for entry in matching if entry.state in iris.STORED_AS.get(state, ())]
+    if state or query.sort_field in _BY_JOBS:
+        jobs = named.read(call.caller, [entry.job_id for entry in matching])
+        last = last_attempts(call, [*jobs.values()])
+        matching = [entry for entry in matching if entry.job_id in jobs]
+    if state:
+        matching = [entry for entry in matching if _state(entry, jobs, last).name.lower() == state]
+    _sort(matching, query, jobs, last)
     limit = query.limit if 0 < query.limit <= LARGEST_PAGE else LARGEST_PAGE
     begin = max(0, query.offset)
-    page = found[begin : begin + limit]
-    read = jobs or named.read(asked.caller, [one.job_id for one in page])
-    parents = {one.name.rpartition("/")[0] for one in known}
+    page = matching[begin : begin + limit]
+    read = jobs or named.read(call.caller, [entry.job_id for entry in page])
+    parents = {entry.name.rpartition("/")[0] for entry in listed}
     return _Controller.ListJobsResponse(
-        jobs=described(asked, [read[one.job_id] for one in page if one.job_id in read], has_children=parents),
-        total_count=len(found),
-        has_more=begin + limit < len(found),
+        jobs=described(call, [read[entry.job_id] for entry in page if entry.job_id in read], has_children=parents),
+        total_count=len(matching),
+        has_more=begin + limit < len(matching),
     )
 
 
@@ -81,22 +81,22 @@ def _is_meant(name: str, query: controller.Controller.JobQuery) -> bool:
     )
 
 
-def _state(one: ListedName, jobs: Mapping[str, Job], last: Mapping[str, Attempt]) -> iris.IrisState:
-    return iris.job_state(jobs[one.job_id], last.get(one.job_id))
+def _state(entry: ListedName, jobs: Mapping[str, Job], last: Mapping[str, Attempt]) -> iris.IrisState:
+    return iris.job_state(jobs[entry.job_id], last.get(entry.job_id))
 
 
 def _sort(
-    found: list[ListedName],
+    entries: list[ListedName],
     query: controller.Controller.JobQuery,
     jobs: Mapping[str, Job],
     last: Mapping[str, Attempt],
 ) -> None:
     def count(which: str) -> Callable[[ListedName], Any]:
-        return lambda one: iris.job_status(jobs[one.job_id], last.get(one.job_id), ())[which]
+        return lambda entry: iris.job_status(jobs[entry.job_id], last.get(entry.job_id), ())[which]
 
     keys: dict[int, Callable[[ListedName], Any]] = {
-        _Controller.JOB_SORT_FIELD_NAME: lambda one: one.name,
-        _Controller.JOB_SORT_FIELD_STATE: lambda one: _state(one, jobs, last),
+        _Controller.JOB_SORT_FIELD_NAME: lambda entry: entry.name,
+        _Controller.JOB_SORT_FIELD_STATE: lambda entry: _state(entry, jobs, last),
         _Controller.JOB_SORT_FIELD_FAILURES: count("failure_count"),
         _Controller.JOB_SORT_FIELD_PREEMPTIONS: count("preemption_count"),
     }
@@ -104,4 +104,4 @@ def _sort(
     descending = query.sort_direction == _Controller.SORT_DIRECTION_DESC
     if query.sort_direction == _Controller.SORT_DIRECTION_UNSPECIFIED:
         descending = by_date
-    found.sort(key=keys.get(query.sort_field, lambda one: one.seq), reverse=descending)
+    entries.sort(key=keys.get(query.sort_field, lambda entry: entry.seq), reverse=descending)

@@ -59,67 +59,71 @@ class _TaskLine(Struct, frozen=True):
     @property
     def level(self) -> int:
         """What it says of itself; 0: nothing."""
-        found = _MARK.match(self.text)
-        if found is None:
+        match = _MARK.match(self.text)
+        if match is None:
             return 0
-        return _LETTERS[found[1]] if found[1] else _LEVELS[found[2]]
+        return _LETTERS[match[1]] if match[1] else _LEVELS[match[2]]
 
 
 @CALLS.answers("FetchLogs", LOGS)
-def fetch_logs(asked: Rpc, sent: finelog.FetchLogsRequest) -> finelog.FetchLogsResponse:
+def fetch_logs(call: Rpc, request: finelog.FetchLogsRequest) -> finelog.FetchLogsResponse:
     """Read the lines after a number, or the last ones."""
-    keys = _keys(asked, sent)
-    most = min(sent.max_lines if sent.max_lines > 0 else DEFAULT_LINES, MOST_LINES)
-    after_ms = max(sent.cursor >> _PLACES, sent.since_ms)
-    lines = [line for line in _numbered(asked, keys, after_ms) if _is_meant(line, sent)]
-    chosen = lines[-most:] if sent.tail else lines[:most]
-    answer = finelog.FetchLogsResponse(cursor=max([sent.cursor, *(line.seq for line in chosen)]))
+    keys = _keys(call, request)
+    most = min(request.max_lines if request.max_lines > 0 else DEFAULT_LINES, MOST_LINES)
+    after_ms = max(request.cursor >> _PLACES, request.since_ms)
+    lines = [line for line in _numbered(call, keys, after_ms) if _is_meant(line, request)]
+    chosen = lines[-most:] if request.tail else lines[:most]
+    answer = finelog.FetchLogsResponse(cursor=max([request.cursor, *(line.seq for line in chosen)]))
     for line in chosen:
         entry = answer.entries.add(
             source="stdout",
             data=line.text,
             attempt_id=line.key.attempt,
             level=finelog.LogLevel.Name(line.level),
-            key="" if sent.match_scope == finelog.MATCH_SCOPE_EXACT else str(line.key),
+            key="" if request.match_scope == finelog.MATCH_SCOPE_EXACT else str(line.key),
             seq=line.seq,
         )
         entry.timestamp.epoch_ms = line.at_ms
     return answer
 
 
-def _keys(asked: Rpc, sent: finelog.FetchLogsRequest) -> Sequence[_Key]:
+def _keys(call: Rpc, request: finelog.FetchLogsRequest) -> Sequence[_Key]:
     """Return the attempts whose keys are meant, of the jobs that have their names now.
 
     Raises:
         Rejected: There are too many, or they are meant by a pattern.
     """
-    exact = sent.match_scope == finelog.MATCH_SCOPE_EXACT
-    if not exact and sent.match_scope != finelog.MATCH_SCOPE_PREFIX:
+    exact = request.match_scope == finelog.MATCH_SCOPE_EXACT
+    if not exact and request.match_scope != finelog.MATCH_SCOPE_PREFIX:
         refuse("match_scope must be MATCH_SCOPE_EXACT or MATCH_SCOPE_PREFIX: keys are not searched by patterns here")
-    if not sent.source.startswith("/") or sent.source.startswith("/system/") or sent.cluster not in {"", "local"}:
+    if (
+        not request.source.startswith("/")
+        or request.source.startswith("/system/")
+        or request.cluster not in {"", "local"}
+    ):
         return ()
-    named, names = jobs_named(asked), [sent.source.rpartition("/")[0]]
+    named, names = jobs_named(call), [request.source.rpartition("/")[0]]
     if not exact:
-        names += [one.name for one in named.beginning(asked.caller, sent.source)]
-    found = list[_Key]()
-    for job in named.every(asked.caller, names).values():
+        names += [listed.name for listed in named.beginning(call.caller, request.source)]
+    matching = list[_Key]()
+    for job in named.every(call.caller, names).values():
         for attempt in range(job.attempt):
             keys = (_Key(job, rank, attempt) for rank in range(job.gang))
-            found += [key for key in keys if _begins(str(key), sent.source, exact=exact)]
-        if len(found) > MOST_KEYS:
+            matching += [key for key in keys if _begins(str(key), request.source, exact=exact)]
+        if len(matching) > MOST_KEYS:
             refuse(f"more than {MOST_KEYS} attempts of tasks have keys that begin so: name fewer")
-    return found
+    return matching
 
 
 def _begins(key: str, source: str, *, exact: bool) -> bool:
     return key == source if exact else key.startswith(source)
 
 
-def _numbered(asked: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_TaskLine]:
+def _numbered(call: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_TaskLine]:
     """Yield the lines of all from a millisecond on, in order of time, with their numbers."""
-    settled_ms = (asked.backend.clock.now() - SETTLED_S) * _MS
+    settled_ms = (call.backend.clock.now() - SETTLED_S) * _MS
     over = all(key.job.terminal for key in keys)
-    lines = [line for key in keys for line in _read(asked, key, after_ms)]
+    lines = [line for key in keys for line in _read(call, key, after_ms)]
     lines.sort(key=lambda line: line.at_ms)  # those of one key stay in their order
     last, place = -1, 0
     for line in lines:
@@ -130,13 +134,13 @@ def _numbered(asked: Rpc, keys: Sequence[_Key], after_ms: int) -> Iterator[_Task
         yield evolve(line, seq=(line.at_ms << _PLACES) + min(place + 1, (1 << _PLACES) - 1))
 
 
-def _read(asked: Rpc, key: _Key, after_ms: int) -> Iterator[_TaskLine]:
+def _read(call: Rpc, key: _Key, after_ms: int) -> Iterator[_TaskLine]:
     """Yield the lines of an attempt from a millisecond on; what was deleted with its job has none."""
-    jobs, size = JobOperations(asked.backend), 0
+    jobs, size = JobOperations(call.backend), 0
     query = LogQuery(attempt=key.attempt + 1, rank=key.rank, since=after_ms / _MS, timestamps=True)
     try:
         while size < _MOST_BYTES:
-            part = jobs.logs(asked.caller, key.job.id, query)
+            part = jobs.logs(call.caller, key.job.id, query)
             size += len(part.text)
             yield from (line for line in _lines_of(key, part.text) if line.at_ms >= after_ms)
             if part.finished or not part.text:
@@ -147,8 +151,8 @@ def _read(asked: Rpc, key: _Key, after_ms: int) -> Iterator[_TaskLine]:
 
 
 def _lines_of(key: _Key, text: str) -> Iterator[_TaskLine]:
-    for each in text.split("\n"):
-        stamp, is_whole, line = each.partition(" ")
+    for stamped in text.split("\n"):
+        stamp, is_whole, line = stamped.partition(" ")
         at_ms = _moment(stamp) if is_whole else None
         if at_ms is not None:
             yield _TaskLine(at_ms, key, line)
@@ -161,12 +165,12 @@ def _moment(stamp: str) -> int | None:
         return None
 
 
-def _is_meant(line: _TaskLine, sent: finelog.FetchLogsRequest) -> bool:
-    level = _LEVELS.get(sent.min_level.upper(), 0)
+def _is_meant(line: _TaskLine, request: finelog.FetchLogsRequest) -> bool:
+    level = _LEVELS.get(request.min_level.upper(), 0)
     return (
-        line.seq > sent.cursor
-        and line.at_ms > sent.since_ms
-        and sent.substring in line.text
-        and (not sent.until_cursor or line.seq < sent.until_cursor)
+        line.seq > request.cursor
+        and line.at_ms > request.since_ms
+        and request.substring in line.text
+        and (not request.until_cursor or line.seq < request.until_cursor)
         and (not line.level or line.level >= level)
     )

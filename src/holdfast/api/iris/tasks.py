@@ -29,106 +29,106 @@ _DESIRED = {job.TASK_STATE_PREEMPTED: "preempted", job.TASK_STATE_FAILED: "faile
 
 
 @CALLS.answers("ListTasks", CONTROLLER)
-def list_tasks(asked: Rpc, sent: controller.Controller.ListTasksRequest) -> controller.Controller.ListTasksResponse:
+def list_tasks(call: Rpc, request: controller.Controller.ListTasksRequest) -> controller.Controller.ListTasksResponse:
     """List the tasks of a job; of one that is not known there are none."""
-    if not sent.job_id:
+    if not request.job_id:
         refuse("job_id is required")
-    found = found_job(asked, named(iris.read_name, sent.job_id, "job_id"))
-    ranks = () if found is None else range(found.gang)
-    return _Controller.ListTasksResponse(tasks=[] if found is None else _described(asked, found, ranks))
+    job = found_job(call, named(iris.read_name, request.job_id, "job_id"))
+    ranks = () if job is None else range(job.gang)
+    return _Controller.ListTasksResponse(tasks=[] if job is None else _described(call, job, ranks))
 
 
 @CALLS.answers("GetTaskStatus", CONTROLLER)
 def get_task_status(
-    asked: Rpc, sent: controller.Controller.GetTaskStatusRequest
+    call: Rpc, request: controller.Controller.GetTaskStatusRequest
 ) -> controller.Controller.GetTaskStatusResponse:
     """Describe a task with all of its attempts."""
-    task = named(iris.read_task, sent.task_id, "task_id")
-    found = found_job(asked, task.job)
-    if found is None or task.index >= found.gang:
-        raise Rejected(Code.NOT_FOUND, f"Task {sent.task_id} not found")
-    [told] = _described(asked, found, [task.index])
-    resources = iris.request_of(found).get("resources", {})
-    return _Controller.GetTaskStatusResponse(task=told, job_resources=job.ResourceSpecProto(**resources))
+    task = named(iris.read_task, request.task_id, "task_id")
+    record = found_job(call, task.job)
+    if record is None or task.index >= record.gang:
+        raise Rejected(Code.NOT_FOUND, f"Task {request.task_id} not found")
+    [status] = _described(call, record, [task.index])
+    resources = iris.request_of(record).get("resources", {})
+    return _Controller.GetTaskStatusResponse(task=status, job_resources=job.ResourceSpecProto(**resources))
 
 
-def _described(asked: Rpc, found: Job, ranks: Sequence[int]) -> list[job.TaskStatus]:
-    detail = JobOperations(asked.backend).get(asked.caller, found.id)
+def _described(call: Rpc, record: Job, ranks: Sequence[int]) -> list[job.TaskStatus]:
+    detail = JobOperations(call.backend).get(call.caller, record.id)
     return [job.TaskStatus(**iris.task_status(detail.job, rank, detail.attempts, detail.runs)) for rank in ranks]
 
 
 @CALLS.answers("KickTasks", CONTROLLER)
-def kick_tasks(asked: Rpc, sent: controller.Controller.KickTasksRequest) -> controller.Controller.KickTasksResponse:
+def kick_tasks(call: Rpc, request: controller.Controller.KickTasksRequest) -> controller.Controller.KickTasksResponse:
     """Take the places of tasks, or end them as failed; as a gang is tried as a whole, that is what happens to all."""
-    if sent.desired_state not in _DESIRED:
+    if request.desired_state not in _DESIRED:
         refuse(f"desired_state must be one of: {', '.join(_DESIRED.values())}")
-    if not sent.targets:
+    if not request.targets:
         refuse("at least one target is required")
-    if len(sent.targets) > MOST_TARGETS:
-        refuse(f"targets has {len(sent.targets)}; at most {MOST_TARGETS}")
-    reason = sent.reason or f"Kicked to {_DESIRED[sent.desired_state]} by operator"
+    if len(request.targets) > MOST_TARGETS:
+        refuse(f"targets has {len(request.targets)}; at most {MOST_TARGETS}")
+    reason = request.reason or f"Kicked to {_DESIRED[request.desired_state]} by operator"
     answer, kicked = _Controller.KickTasksResponse(), dict[str, None]()
-    for target, meant, found in _resolved(asked, sent.targets):
-        for result, each in _results(target, meant, found):
+    for target, name, owner in _resolved(call, request.targets):
+        for result, record in _results(target, name, owner):
             answer.results.append(result)
-            if each is not None:
-                kicked[each.id] = None
+            if record is not None:
+                kicked[record.id] = None
     if kicked:
-        where = JobOperations(asked.backend).meant(asked.caller, JobQuery(ids=[*kicked]))
-        batches = JobBatches(asked.backend)
-        if sent.desired_state == job.TASK_STATE_PREEMPTED:
-            batches.preempt(asked.caller, where, reason)
+        where = JobOperations(call.backend).meant(call.caller, JobQuery(ids=[*kicked]))
+        batches = JobBatches(call.backend)
+        if request.desired_state == job.TASK_STATE_PREEMPTED:
+            batches.preempt(call.caller, where, reason)
         else:
-            batches.cancel(asked.caller, where, f"{iris.KICKED}{reason}")
+            batches.cancel(call.caller, where, f"{iris.KICKED}{reason}")
     return answer
 
 
 def _resolved(
-    asked: Rpc, targets: Sequence[str]
+    call: Rpc, targets: Sequence[str]
 ) -> Iterator[tuple[str, iris.JobName | iris.TaskName | str, Job | None]]:
     """Yield what targets mean, or what is wrong with them, and their jobs."""
-    meant: list[tuple[str, iris.JobName | iris.TaskName | str]] = []
+    names: list[tuple[str, iris.JobName | iris.TaskName | str]] = []
     for target in targets:
         problems: list[Problem] = []
-        found = iris.target_of(target, "targets", problems)
-        suffixed = isinstance(found, iris.JobName) and _ATTEMPT.search(target)
+        read_target = iris.target_of(target, "targets", problems)
+        suffixed = isinstance(read_target, iris.JobName) and _ATTEMPT.search(target)
         wrong = "a job target cannot carry an ':attempt' suffix" if suffixed else ""
-        meant.append((target, wrong or found or problems[0].message))
-    jobs = jobs_named(asked).every(asked.caller, [*{_job_of(one) for _, one in meant if not isinstance(one, str)}])
-    for target, one in meant:
-        yield target, one, None if isinstance(one, str) else jobs.get(_job_of(one))
+        names.append((target, wrong or read_target or problems[0].message))
+    jobs = jobs_named(call).every(call.caller, [*{_job_of(name) for _, name in names if not isinstance(name, str)}])
+    for target, name in names:
+        yield target, name, None if isinstance(name, str) else jobs.get(_job_of(name))
 
 
-def _job_of(one: iris.JobName | iris.TaskName) -> str:
-    return str(one if isinstance(one, iris.JobName) else one.job)
+def _job_of(name: iris.JobName | iris.TaskName) -> str:
+    return str(name if isinstance(name, iris.JobName) else name.job)
 
 
 def _results(
-    target: str, meant: iris.JobName | iris.TaskName | str, found: Job | None
+    target: str, name: iris.JobName | iris.TaskName | str, record: Job | None
 ) -> Iterator[tuple[controller.Controller.KickResult, Job | None]]:
     """Yield what becomes of each task that a target means, with the job if it is kicked."""
-    if isinstance(meant, str):
-        yield _Controller.KickResult(target=target, detail=meant), None
+    if isinstance(name, str):
+        yield _Controller.KickResult(target=target, detail=name), None
         return
-    task = meant if isinstance(meant, iris.TaskName) else None
-    if found is None or (task is not None and task.index >= found.gang):
+    task = name if isinstance(name, iris.TaskName) else None
+    if record is None or (task is not None and task.index >= record.gang):
         yield _Controller.KickResult(target=target, detail="job not found" if task is None else "task not found"), None
         return
-    active = found.state is JobState.RUNNING and not found.cancel_requested
+    active = record.state is JobState.RUNNING and not record.cancel_requested
     if task is None and not active:
         detail = "job has no tasks running on a worker"
-        yield _Controller.KickResult(target=target, task_id=found.group, detail=detail), None
+        yield _Controller.KickResult(target=target, task_id=record.group, detail=detail), None
         return
-    detail = "" if task is None else _why_not(found, task.attempt, active=active)
-    for rank in range(found.gang) if task is None else (task.index,):
-        result = _Controller.KickResult(target=target, task_id=f"{found.group}/{rank}", queued=not detail)
+    detail = "" if task is None else _why_not(record, task.attempt, active=active)
+    for rank in range(record.gang) if task is None else (task.index,):
+        result = _Controller.KickResult(target=target, task_id=f"{record.group}/{rank}", queued=not detail)
         result.detail = detail
-        yield result, None if detail else found
+        yield result, None if detail else record
 
 
-def _why_not(found: Job, attempt: int | None, *, active: bool) -> str:
+def _why_not(record: Job, attempt: int | None, *, active: bool) -> str:
     """Say why a task cannot be kicked, in Iris' words."""
-    current = max(0, found.attempt - 1)
+    current = max(0, record.attempt - 1)
     if attempt not in {None, current}:
         return f"attempt {attempt} is not current (current is {current})"
-    return "" if active else f"task is {iris.job_state(found, None).name.lower()}, not running on a worker"
+    return "" if active else f"task is {iris.job_state(record, None).name.lower()}, not running on a worker"

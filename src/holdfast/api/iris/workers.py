@@ -19,19 +19,19 @@ _LARGEST = (1 << 63) - 1
 
 @CALLS.answers("ListWorkers", CONTROLLER)
 def list_workers(
-    asked: Rpc, sent: controller.Controller.ListWorkersRequest
+    call: Rpc, request: controller.Controller.ListWorkersRequest
 ) -> controller.Controller.ListWorkersResponse:
     """List the nodes; one that is cordoned or short of something gets no work, and is not healthy."""
-    standing, query = Nodes(asked.backend.store, asked.backend.clock).list(asked.caller), sent.query
-    found = [node for node in standing.nodes if query.contains.lower() in node.name.lower()]
+    standing, query = Nodes(call.backend.store, call.backend.clock).list(call.caller), request.query
+    matching = [node for node in standing.nodes if query.contains.lower() in node.name.lower()]
     by_time = query.sort_field == _Controller.WORKER_SORT_FIELD_LAST_HEARTBEAT
-    found.sort(
+    matching.sort(
         key=lambda node: (node.seen_at if by_time else 0, node.name),
         reverse=query.sort_direction == _Controller.SORT_DIRECTION_DESC,
     )
     begin = max(0, query.offset)
-    page = found[begin : begin + query.limit] if query.limit > 0 else found[begin:]
-    answer = _Controller.ListWorkersResponse(total_count=len(found), has_more=begin + len(page) < len(found))
+    page = matching[begin : begin + query.limit] if query.limit > 0 else matching[begin:]
+    answer = _Controller.ListWorkersResponse(total_count=len(matching), has_more=begin + len(page) < len(matching))
     for node in page:
         running = {run.job_id for run in standing.running if (run.executor, run.node) == (node.executor, node.name)}
         cordoned = node.name in standing.cordons
@@ -49,13 +49,13 @@ def list_workers(
 
 
 def _metadata(node: Node) -> job.WorkerMetadata:
-    told = job.WorkerMetadata(
+    metadata = job.WorkerMetadata(
         hostname=node.name,
         cpu_count=min(node.capacity.cpu_m // 1000, (1 << 31) - 1),
         memory_bytes=min(node.capacity.memory, _LARGEST),
         gpu_count=min(node.capacity.gpu, (1 << 31) - 1),
     )
-    told.device.cpu.variant = "cpu"
+    metadata.device.cpu.variant = "cpu"
     for name, value in node.labels.items():
-        told.attributes[name].string_value = value
-    return told
+        metadata.attributes[name].string_value = value
+    return metadata

@@ -88,7 +88,7 @@ class Configuring:
     def _look(self, stamp: tuple[int, tuple[float, int, int]] | None, caller: Caller) -> tuple[Configured, bool]:
         try:
             configured = read_file(self._path)
-            changed = self._store.put_configured(configured, by=caller)
+            changed = self._store.put_configured(configured, caller=caller)
         except InvalidSetting as error:
             self._read = stamp
             self._say("; ".join((error.message, *map(str, error.problems))))

@@ -49,7 +49,7 @@ def read_error_categories(
     parts = fields.each("categories", most=MOST_CATEGORIES)
     categories = tuple(_read_category(part, place) for place, part in enumerate(parts))
     category, subcategory = _short(fields, "defaultCategory"), _short(fields, "defaultSubcategory")
-    names = [one.name for one in categories]
+    names = [item.name for item in categories]
     for place, name in enumerate(names):
         if name and name in names[:place]:
             fields.problem(f"categories[{place}].name", f"duplicate category name {shown(name)}")

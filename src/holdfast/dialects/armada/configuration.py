@@ -43,23 +43,25 @@ def read_configuration(value: Mapping[str, Any], *, file: str, problems: list[Pr
     read = None
     if categories is not None:
         read = read_error_categories(categories.value, path=categories.path, problems=problems)
-    told = _read_retries(retries) if retries is not None else None
+    retry_settings = _read_retries(retries) if retries is not None else None
     if len(problems) > before:
         return None
-    found = read if read is not None and read.enabled else ErrorCategories()
-    first = tuple(evolve(one, precedence=place - MOST_CATEGORIES) for place, one in enumerate(found.categories))
-    return Configured(file, told, first, found.default_category, found.default_subcategory)
+    chosen = read if read is not None and read.enabled else ErrorCategories()
+    first = tuple(
+        evolve(category, precedence=place - MOST_CATEGORIES) for place, category in enumerate(chosen.categories)
+    )
+    return Configured(file, retry_settings, first, chosen.default_category, chosen.default_subcategory)
 
 
 def _read_retries(fields: Fields) -> Retries:
     """Read ``retryPolicy``; without ``enabled`` it is off, as upstream has it."""
     limit = fields.integer("globalMaxRetries", low=0, high=HIGHEST_LIMIT)
     backoff = read_backoff(fields, "defaultBackoff")
-    found = Retries(
+    retries = Retries(
         fields.flag("enabled"),
         DEFAULT_MAX_RETRIES if limit is None else limit,
         DEFAULT_BACKOFF if backoff is None else backoff,
         fields.name("defaultPolicyName"),
     )
     fields.finish()
-    return found
+    return retries

@@ -71,8 +71,8 @@ def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[ItemPr
         return
     if pod_size > LARGEST_POD:
         beyond = f"greater than the maximum allowed size of {LARGEST_POD}"
-        told = f"Pod spec has a size of {pod_size} bytes which is {beyond}"
-        yield ItemProblem("podSpec", told)
+        message = f"Pod spec has a size of {pod_size} bytes which is {beyond}"
+        yield ItemProblem("podSpec", message)
     if not pod.get("containers"):
         yield ItemProblem("podSpec.containers", "Pod spec has no containers")
     yield from _affinity(pod)
@@ -89,24 +89,24 @@ def item_findings(item: Mapping[str, Any], pod_size: int = 0) -> Iterator[ItemPr
     client_id = str(item.get("clientId") or "")
     if len(client_id.encode()) > LONGEST_CLIENT_ID:
         length = len(client_id.encode())
-        told = f"client id of length {length} is greater than max allowed length of  {LONGEST_CLIENT_ID}"
-        yield ItemProblem("clientId", told)
+        message = f"client id of length {length} is greater than max allowed length of  {LONGEST_CLIENT_ID}"
+        yield ItemProblem("clientId", message)
 
 
 def containers_of(pod: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """List the containers of a pod with where each is: the main ones, then those that run before."""
-    found: list[tuple[str, Mapping[str, Any]]] = []
+    containers: list[tuple[str, Mapping[str, Any]]] = []
     for name in ("containers", "initContainers"):
         listed: Sequence[Mapping[str, Any]] = pod.get(name) or []
-        found += [(f"podSpec.{name}[{place}]", one) for place, one in enumerate(listed)]
-    return found
+        containers += [(f"podSpec.{name}[{place}]", container) for place, container in enumerate(listed)]
+    return containers
 
 
 def _one_pod(item: Mapping[str, Any]) -> Iterator[ItemProblem]:
-    one, several = item.get("podSpec"), item.get("podSpecs") or []
-    if one is None and not several:
+    pod, several = item.get("podSpec"), item.get("podSpecs") or []
+    if pod is None and not several:
         yield ItemProblem("podSpec", "Job must contain at least one PodSpec")
-    if one is not None and several:
+    if pod is not None and several:
         yield ItemProblem("podSpec", "PodSpec must be nil if PodSpecs is provided (i.e., these are exclusive)")
     if len(several) > 1:
         yield ItemProblem("podSpecs", "Jobs with multiple pods are not supported")
@@ -115,8 +115,8 @@ def _one_pod(item: Mapping[str, Any]) -> Iterator[ItemProblem]:
 def _affinity(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
     node = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     if node.get("preferredDuringSchedulingIgnoredDuringExecution"):
-        told = "preferredDuringSchedulingIgnoredDuringExecution node affinity is not supported by Armada"
-        yield ItemProblem("podSpec.affinity.nodeAffinity", told)
+        message = "preferredDuringSchedulingIgnoredDuringExecution node affinity is not supported by Armada"
+        yield ItemProblem("podSpec.affinity.nodeAffinity", message)
 
 
 def _resources(where: str, container: Mapping[str, Any]) -> Iterator[ItemProblem]:
@@ -133,11 +133,11 @@ def _resources(where: str, container: Mapping[str, Any]) -> Iterator[ItemProblem
     for kind, listed in (("request", requests), ("limit", limits)):
         for resource, written in sorted(listed.items()):
             if str(written).startswith("-"):
-                told = f"container {name} defines negative resource {kind} ({written}) for resource {resource}"
-                yield ItemProblem(f"{path}.{kind}s.{resource}", told)
+                message = f"container {name} defines negative resource {kind} ({written}) for resource {resource}"
+                yield ItemProblem(f"{path}.{kind}s.{resource}", message)
             elif (amount := _amount(written)) is None:
-                told = f"quantities must match the regular expression of Kubernetes' quantities: {written!r}"
-                yield ItemProblem(f"{path}.{kind}s.{resource}", told, "such as 2, 500m or 1Gi")
+                message = f"quantities must match the regular expression of Kubernetes' quantities: {written!r}"
+                yield ItemProblem(f"{path}.{kind}s.{resource}", message, "such as 2, 500m or 1Gi")
             elif kind == "request" and len(requests) == len(limits):
                 yield from _agree(f"{path}.requests.{resource}", (name, resource, str(written)), amount, limits)
 
@@ -179,23 +179,23 @@ def _grace(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
     grace_s = pod.get("terminationGracePeriodSeconds")
     if grace_s and not 1 <= int(grace_s) <= LONGEST_GRACE_S:
         most = LONGEST_GRACE_S * _NANOSECONDS
-        told = f"terminationGracePeriodSeconds of {grace_s} must be [{_NANOSECONDS}, {most}], or omitted"
-        yield ItemProblem("podSpec.terminationGracePeriodSeconds", told, f"from 1 to {LONGEST_GRACE_S}")
+        message = f"terminationGracePeriodSeconds of {grace_s} must be [{_NANOSECONDS}, {most}], or omitted"
+        yield ItemProblem("podSpec.terminationGracePeriodSeconds", message, f"from 1 to {LONGEST_GRACE_S}")
 
 
 def _ingresses(item: Mapping[str, Any]) -> Iterator[ItemProblem]:
     seen: dict[int, int] = {}
     for place, ingress in enumerate(item.get("ingress") or []):
         if not ingress.get("ports"):
-            told = "ingress contains zero ports. Each ingress should have at least one port"
-            yield ItemProblem(f"ingress[{place}].ports", told)
+            message = "ingress contains zero ports. Each ingress should have at least one port"
+            yield ItemProblem(f"ingress[{place}].ports", message)
         for port in ingress.get("ports") or []:
             if port in seen:
-                told = (
+                message = (
                     f"port {port} has two ingress configurations, specified in ingress configs with indexes "
                     f"{seen[port]}, {place}. Each port should at maximum have one ingress configuration"
                 )
-                yield ItemProblem(f"ingress[{place}].ports", told)
+                yield ItemProblem(f"ingress[{place}].ports", message)
             seen[port] = place
 
 
@@ -205,11 +205,11 @@ def _ports(pod: Mapping[str, Any]) -> Iterator[ItemProblem]:
         for port in container.get("ports") or []:
             number, name = port.get("containerPort"), container.get("name", "")
             if number in seen:
-                told = (
+                message = (
                     f'container port {number} is exposed multiple times, specified in containers "{seen[number]}" and '
                     f'"{name}". Should only be exposed once'
                 )
-                yield ItemProblem(f"{where}.ports", told)
+                yield ItemProblem(f"{where}.ports", message)
             seen[number] = name
 
 

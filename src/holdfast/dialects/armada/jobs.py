@@ -54,7 +54,7 @@ class ArmadaItem(Struct, frozen=True):
 
 def request_problems(queue: str, job_set: str) -> list[Problem]:
     """Say what is wrong with a submission beside its items, first what upstream says first."""
-    return [Problem(one.path, one.message, hint=one.hint) for one in request_findings(queue, job_set)]
+    return [Problem(finding.path, finding.message, hint=finding.hint) for finding in request_findings(queue, job_set)]
 
 
 def read_items(
@@ -77,15 +77,15 @@ def read_items(
     gangs: dict[int, list[ItemProblem]] = {}
     for place, finding in gang_findings(items):
         gangs.setdefault(place, []).append(finding)
-    found, known = [], dict[int, ArmadaItem]()
+    items_read, by_id = [], dict[int, ArmadaItem]()
     for place, item in enumerate(items):
-        read = known.get(id(item))
+        read = by_id.get(id(item))
         if read is None:
             findings = (*item_findings(item, sizes[place] if place < len(sizes) else 0), *gangs.get(place, ()))
-            problems = [Problem(one.path, one.message, hint=one.hint) for one in findings]
-            read = known[id(item)] = _read_item(item, (queue, job_set), problems, engines)
-        found.append(read)
-    return found
+            problems = [Problem(fault.path, fault.message, hint=fault.hint) for fault in findings]
+            read = by_id[id(item)] = _read_item(item, (queue, job_set), problems, engines)
+        items_read.append(read)
+    return items_read
 
 
 def _read_item(
@@ -104,8 +104,8 @@ def _read_item(
     notes = ManifestNotes(engines=engines)
     read = read_program({"metadata": item, "spec": _with_defaults(pod)}, notes.is_counted)
     _check_runnable(read, "podSpec", problems, notes)
-    told = _told(queue, job_set)
-    program = evolve(read.program, env=(*told, *read.program.env), node_selector=_selector(item, pod))
+    queue_variables = _told(queue, job_set)
+    program = evolve(read.program, env=(*queue_variables, *read.program.env), node_selector=_selector(item, pod))
     spec = evolve(
         bare,
         name=_NOT_IN_NAME.sub("-", program.container.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "armada",
@@ -143,7 +143,7 @@ def _with_defaults(pod: Mapping[str, Any]) -> dict[str, Any]:
     filled = dict(pod)
     if not filled.get("terminationGracePeriodSeconds"):
         filled["terminationGracePeriodSeconds"] = DEFAULT_GRACE_S
-    filled["containers"] = [_with_limits(one) for one in pod.get("containers") or []]
+    filled["containers"] = [_with_limits(container) for container in pod.get("containers") or []]
     return filled
 
 
@@ -172,17 +172,17 @@ def _told(queue: str, job_set: str) -> tuple[Variable, ...]:
 def _check_runnable(read: ReadProgram, path: str, problems: list[Problem], notes: ManifestNotes) -> None:
     """Refuse what no engine here can do, and note what has no effect."""
     program = read.program
-    for where, one in program.placed():
-        if one is not program:
+    for where, spec in program.placed():
+        if spec is not program:
             hint = "start it from the main container's command"
             problems.append(Problem(f"{path}.{where}", "jobs of several containers are not supported yet", hint=hint))
     if not program.command:
         hint = 'write the program out: command: [PROGRAM], args: ["..."]'
         problems.append(Problem(f"{path}.containers[0].command", "is required: images are not run here", hint=hint))
-    known = ("cpu", "memory", "nvidia.com/gpu", "ephemeral-storage")
+    resources = ("cpu", "memory", "nvidia.com/gpu", "ephemeral-storage")
     for container, name in read.devices:
-        told = f"{name} is offered by no node"
-        problems.append(Problem(f"{path}.{container}.resources", told, known))
+        message = f"{name} is offered by no node"
+        problems.append(Problem(f"{path}.{container}.resources", message, resources))
     for container, problem in read.unreadable:
         problems.append(Problem(f"{path}.{container}.resources", problem))
     if program.is_arguments and program.image:

@@ -44,13 +44,13 @@ _RULE_PATH = re.compile(r"rules\[(\d+)\]\.?(.*)")
 def read_policy_message(value: Mapping[str, Any], problems: list[Problem]) -> RetryPolicy | None:
     """Read a policy; ``None`` when anything was wrong."""
     name = str(value.get("name") or "")
-    told = _name_told(name)
-    if told is not None:
-        problems.append(Problem("name", told))
+    message = _name_told(name)
+    if message is not None:
+        problems.append(Problem("name", message))
         return None
     kept = _kept(value.get("nativeSpec"))
     spec: dict[str, Any] = {**kept.get("spec", {}), "name": name, "defaultAction": value.get("defaultAction")}
-    spec["rules"] = [_rule(one, kept.get("rules", {})) for one in value.get("rules") or []]
+    spec["rules"] = [_rule(rule, kept.get("rules", {})) for rule in value.get("rules") or []]
     if "backoff" in value:
         spec["backoff"] = {**(spec.get("backoff") or {}), **value["backoff"]}
     if "antiAffinity" in value:
@@ -63,10 +63,10 @@ def read_policy_message(value: Mapping[str, Any], problems: list[Problem]) -> Re
 
 def _kept(text: object) -> dict[str, Any]:
     try:
-        found = json.loads(str(text or "{}"))
+        kept = json.loads(str(text or "{}"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return kept if isinstance(kept, dict) else {}
 
 
 def _name_told(name: str) -> str | None:
@@ -99,14 +99,14 @@ def _rule(value: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mutation(value: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {**kept}
+    mutation: dict[str, Any] = {**kept}
     if (value.get("affinity") or {}).get("avoidSameNode"):
-        found["affinity"] = {"avoidSameNode": True}
+        mutation["affinity"] = {"avoidSameNode": True}
     memory = (value.get("resources") or {}).get("memory")
     if memory is not None:
-        before = (found.get("resources") or {}).get("memory") or {}
-        found["resources"] = {"memory": {**before, **memory}}
-    return found
+        before = (mutation.get("resources") or {}).get("memory") or {}
+        mutation["resources"] = {"memory": {**before, **memory}}
+    return mutation
 
 
 def sentence(name: str, problem: Problem) -> str:
@@ -118,12 +118,12 @@ def sentence(name: str, problem: Problem) -> str:
         return problem.message if problem.path == "name" else f'retry policy "{name}" {problem.path}: {problem.message}'
     index, rest = match.groups()
     if rest == "action":
-        told = "action must be Fail or Retry"
+        message = "action must be Fail or Retry"
     elif not rest:
-        told = "on_category must be set" if "on_category must be set" in problem.message else problem.message
+        message = "on_category must be set" if "on_category must be set" in problem.message else problem.message
     else:
-        told = f"{rest}: {problem.message}"
-    return f'retry policy "{name}" rule {index}: {told}'
+        message = f"{rest}: {problem.message}"
+    return f'retry policy "{name}" rule {index}: {message}'
 
 
 def write_policy_message(policy: RetryPolicy) -> dict[str, Any]:

@@ -39,46 +39,46 @@ def read_permissions(value: Mapping[str, Any], problems: list[Problem]) -> tuple
     owners = [("User", f"{USER_OWNERS}[{number}]", name) for number, name in enumerate(users)]
     owners += [("Group", f"{GROUP_OWNERS}[{number}]", name) for number, name in enumerate(groups)]
     first = [Permission(_subjects(owners, problems), _OF_OWNERS)] if owners else []
-    return (*first, *(_read_permission(number, one, problems) for number, one in enumerate(written)))
+    return (*first, *(_read_permission(number, permission, problems) for number, permission in enumerate(written)))
 
 
 def _read_permission(number: int, written: Mapping[str, Any], problems: list[Problem]) -> Permission:
-    path, given = f"{PERMISSIONS}[{number}]", written.get("subjects") or ()
-    if len(given) > MOST_SUBJECTS:
-        problems.append(_too_many(f"{path}.subjects", given, MOST_SUBJECTS))
+    path, subjects = f"{PERMISSIONS}[{number}]", written.get("subjects") or ()
+    if len(subjects) > MOST_SUBJECTS:
+        problems.append(_too_many(f"{path}.subjects", subjects, MOST_SUBJECTS))
         return Permission((), ())
     named = []
-    for index, one in enumerate(given):
-        kind = str(one.get("kind") or "")
+    for index, subject in enumerate(subjects):
+        kind = str(subject.get("kind") or "")
         if kind in _PREFIXES:
-            named.append((kind, f"{path}.subjects[{index}].name", str(one.get("name") or "")))
+            named.append((kind, f"{path}.subjects[{index}].name", str(subject.get("name") or "")))
             continue
         message = f"failed to map subjects. failed to map kind with index: {index}. invalid kind value: {kind}"
-        told = f"failed to map permission with index: {number}. {message}"
+        detail = f"failed to map permission with index: {number}. {message}"
         problems.append(
-            Problem(f"{path}.subjects[{index}].kind", told, tuple(_PREFIXES), hint=closest(kind, _PREFIXES))
+            Problem(f"{path}.subjects[{index}].kind", detail, tuple(_PREFIXES), hint=closest(kind, _PREFIXES))
         )
     return Permission(_subjects(named, problems), _verbs(path, written.get("verbs") or (), problems))
 
 
 def _subjects(named: Iterable[tuple[str, str, str]], problems: list[Problem]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for kind, path, name in named:
         subject = _PREFIXES[kind] + name
         if not name or not can_be_named(subject) or len(subject) > LONGEST_SUBJECT:
             hint = f"no spaces, no commas, and at most {LONGEST_SUBJECT - len(_PREFIXES[kind])} characters"
             problems.append(Problem(path, f"{name[:LONGEST_SUBJECT]!r} is no name that somebody can have", hint=hint))
-        found[subject] = None
-    return tuple(found)
+        names[subject] = None
+    return tuple(names)
 
 
-def _verbs(path: str, given: Sequence[str], problems: list[Problem]) -> tuple[Right, ...]:
+def _verbs(path: str, verbs: Sequence[str], problems: list[Problem]) -> tuple[Right, ...]:
     allowed = [right.value for right in Right]
-    for index, verb in enumerate(given):
+    for index, verb in enumerate(verbs):
         if verb not in allowed:
-            told = f"{verb[:LONGEST_SUBJECT]!r} is not one of the verbs"
-            problems.append(Problem(f"{path}.verbs[{index}]", told, tuple(allowed), hint=closest(verb, allowed)))
-    return tuple(dict.fromkeys(Right(verb) for verb in given if verb in allowed))
+            message = f"{verb[:LONGEST_SUBJECT]!r} is not one of the verbs"
+            problems.append(Problem(f"{path}.verbs[{index}]", message, tuple(allowed), hint=closest(verb, allowed)))
+    return tuple(dict.fromkeys(Right(verb) for verb in verbs if verb in allowed))
 
 
 def _too_many(path: str, items: Sequence[object], most: int) -> Problem:
@@ -92,9 +92,9 @@ def write_permissions(permissions: Iterable[Permission]) -> list[dict[str, Any]]
         {
             "subjects": [
                 {"kind": kinds[prefix + ":"], "name": name}
-                for prefix, _, name in (subject.partition(":") for subject in one.subjects)
+                for prefix, _, name in (subject.partition(":") for subject in permission.subjects)
             ],
-            "verbs": [*map(str, one.verbs)],
+            "verbs": [*map(str, permission.verbs)],
         }
-        for one in permissions
+        for permission in permissions
     ]

@@ -121,8 +121,8 @@ def _default_action(fields: Fields, form: Form) -> str:
         return Action.FAIL
     action = read_action(value)
     if action is None:
-        given = "" if value is None else f"unknown action {shown(value)}: "
-        message = f"{given}must set a default action (Fail or Retry); defaultAction must be Fail or Retry"
+        complaint = "" if value is None else f"unknown action {shown(value)}: "
+        message = f"{complaint}must set a default action (Fail or Retry); defaultAction must be Fail or Retry"
         fields.problem("defaultAction", message, allowed=_ACTIONS)
     return action or Action.FAIL
 
@@ -136,8 +136,8 @@ def _checked_rule(rule: object, fields: Fields, index: int) -> dict[str, Any]:
     checked = dict(rule)
     action = read_action(rule.get("action"))
     if action is None:
-        given = f"unknown action {shown(rule['action'])}: " if rule.get("action") is not None else ""
-        reader.problem("action", f"{given}action must be Fail or Retry", allowed=_ACTIONS)
+        message = f"unknown action {shown(rule['action'])}: " if rule.get("action") is not None else ""
+        reader.problem("action", f"{message}action must be Fail or Retry", allowed=_ACTIONS)
     checked["action"] = (action or Action.FAIL).value
     _check_matchers(reader)
     for name, check in (("onExitCodes", _check_exit_codes), ("onTerminationMessage", _check_message)):

@@ -56,7 +56,7 @@ def read_queue(value: Mapping[str, Any], *, before: Queue | None, problems: list
     labels = {str(key): str(text) for key, text in (value.get("labels") or {}).items()}
     problems += _wrong_in_labels(labels)
     limits = _read_limits(value, problems)
-    policies = tuple(dict.fromkeys(str(one) for one in value.get("retryPolicies") or ()))
+    policies = tuple(dict.fromkeys(str(policy) for policy in value.get("retryPolicies") or ()))
     if len(policies) > MOST_POLICIES:
         problems.append(Problem("retryPolicies", f"has {len(policies)} policies; at most {MOST_POLICIES} are allowed"))
     permissions = read_permissions(value, problems)
@@ -99,9 +99,9 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
     if "priorityFactor" not in value:
         fields.problem("priorityFactor", "is required", hint="1 or more; a lower number makes the queue more important")
     fields.finish()
-    found: list[Problem] = []
-    read = read_queue(queue, before=None, problems=found)
-    problems += [evolve(problem, path=fields.at(problem.path)) for problem in found]
+    queue_problems: list[Problem] = []
+    read = read_queue(queue, before=None, problems=queue_problems)
+    problems += [evolve(problem, path=fields.at(problem.path)) for problem in queue_problems]
     return evolve(read, permissions=read.permissions or NOBODY) if read and len(problems) == noted else None
 
 

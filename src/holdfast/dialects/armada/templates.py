@@ -29,8 +29,8 @@ def with_job_id(spec: JobSpec, job_id: str) -> JobSpec:
     labels, annotations = _filled(spec.labels, job_id), _filled(spec.annotations, job_id)
     pod = spec.pod
     if pod is not None:
-        sent = ((name, pod.written.get(name)) for name in ("labels", "annotations"))
-        shown = {name: _filled(texts, job_id) for name, texts in sent if texts}
+        metadata = ((name, pod.written.get(name)) for name in ("labels", "annotations"))
+        shown = {name: _filled(texts, job_id) for name, texts in metadata if texts}
         pod = evolve(pod, written={**pod.written, **shown})
     return evolve(spec, labels=labels, annotations=annotations, pod=pod)
 
@@ -38,7 +38,7 @@ def with_job_id(spec: JobSpec, job_id: str) -> JobSpec:
 def _filled(texts: Mapping[str, str], job_id: str) -> dict[str, str]:
     """Replace ``{JobId}`` by the id, and what is written ``{{JobId}}`` by the name itself, as upstream does."""
 
-    def meant(found: re.Match[str]) -> str:
-        return _NAME if found[0].startswith("{{") else job_id
+    def meant(match: re.Match[str]) -> str:
+        return _NAME if match[0].startswith("{{") else job_id
 
     return {key: _TEMPLATE.sub(meant, text) for key, text in texts.items()}

@@ -67,18 +67,18 @@ def parse_size(text: str) -> int:
 
 
 def read_resources(
-    given: Mapping[str, Any] | None,
+    request: Mapping[str, Any] | None,
     problems: list[Problem],
     offers: Offers = Offers(),  # noqa: B008 - it is frozen
 ) -> ResourceRequest:
     """Read what a launch asks for.
 
     Args:
-        given: The fields of a ``ResourceSpec`` that are set; ``None`` where there is none.
+        request: The fields of a ``ResourceSpec`` that are set; ``None`` where there is none.
         problems: Where to note what is wrong, with paths below ``resources``.
         offers: What the nodes have; where none has what is preferred, that is a warning.
     """
-    fields = Fields(given or {}, "resources", problems)
+    fields = Fields(request or {}, "resources", problems)
     warnings = list[Problem]()
     cpu = fields.integer("cpu", low=0, high=_MOST_CORES)
     memory, disk = _size(fields, "memory"), _size(fields, "disk")
@@ -120,19 +120,19 @@ def _read_device(fields: Fields) -> tuple[int, GpuSelector]:
     if gpu is None:
         return 0, ANY
     count = gpu.integer("count", low=1, high=MOST_GPUS)
-    wanted = (gpu.text("variant", longest=LONGEST_TYPE) if gpu.raw("variant") else None) or ""
+    variant = (gpu.text("variant", longest=LONGEST_TYPE) if gpu.raw("variant") else None) or ""
     gpu.finish()
-    return count or 1, ANY if wanted.lower() in _ANY_VARIANT else GpuSelector(f"*{wanted}*")
+    return count or 1, ANY if variant.lower() in _ANY_VARIANT else GpuSelector(f"*{variant}*")
 
 
 def _region(fields: Fields, offers: Offers, warnings: list[Problem]) -> dict[str, str]:
     """Keep to the region that is preferred, where there are nodes of it; of several it cannot be said which."""
     regions = fields.texts("regions", most=_MOST_REGIONS) or []
-    there = [region for region in regions if (REGION, region) in offers.labels]
-    if len(there) == 1:
-        return {REGION: there[0]}
+    present = [region for region in regions if (REGION, region) in offers.labels]
+    if len(present) == 1:
+        return {REGION: present[0]}
     if regions:
-        why = f"there are nodes in several: {', '.join(there)}" if there else f"no node has such a label {REGION}"
+        why = f"there are nodes in several: {', '.join(present)}" if present else f"no node has such a label {REGION}"
         message = f"have no effect: {why}"
         warnings.append(Problem("resources.regions", message))
     return {}

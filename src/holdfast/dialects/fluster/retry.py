@@ -54,16 +54,16 @@ class RetryLimits(Struct, frozen=True):
     preemption: int
 
 
-def read_retry(given: Mapping[str, Any] | None, defaults: RetryDefaults, problems: list[Problem]) -> RetryPolicy | None:
+def read_retry(retry: Mapping[str, Any] | None, defaults: RetryDefaults, problems: list[Problem]) -> RetryPolicy | None:
     """Read what a launch says of retries; ``None`` when anything was wrong.
 
     Args:
-        given: The fields of a ``RetryConfig`` that are set; ``None`` where there is none.
+        retry: The fields of a ``RetryConfig`` that are set; ``None`` where there is none.
         defaults: What the controller says of those that are not.
         problems: Where to note what is wrong, with paths below ``retry``.
     """
     before = len(problems)
-    fields = Fields(given or {}, "retry", problems)
+    fields = Fields(retry or {}, "retry", problems)
     failure = _limit(fields, "max_retries_failure", defaults.max_retries_failure)
     preemption = _limit(fields, "max_retries_preemption", defaults.max_retries_preemption)
     backoff = _read_backoff(fields, defaults)
@@ -97,8 +97,8 @@ def _read_backoff(fields: Fields, defaults: RetryDefaults) -> Backoff:
     multiplier = fields.number("backoff_multiplier", low=1.0, high=HIGHEST_MULTIPLIER)
     most = MAX_DELAY_MS if max_ms is None else max_ms
     if initial_ms is not None and initial_ms > most:
-        said = "" if fields.has("max_retry_delay_ms") else ", which is its default"
-        message = f"{initial_ms} is more than max_retry_delay_ms, {most}{said}"
+        remark = "" if fields.has("max_retry_delay_ms") else ", which is its default"
+        message = f"{initial_ms} is more than max_retry_delay_ms, {most}{remark}"
         fields.problem("initial_retry_delay_ms", message, hint="raise max_retry_delay_ms, too")
     if max_ms is None:
         most = max(most, defaults.retry_delay_ms)
@@ -109,7 +109,7 @@ def _read_backoff(fields: Fields, defaults: RetryDefaults) -> Backoff:
 def _read_codes(fields: Fields, name: str) -> frozenset[int]:
     """Read exit codes as Linux has them; 0 is no failure, so that a rule of it never matches."""
     values = fields.items(name, most=MOST_CODES) or []
-    found = set[int]()
+    codes = set[int]()
     for place, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int):
             fields.mistyped(f"{name}[{place}]", value, "a whole number")
@@ -118,8 +118,8 @@ def _read_codes(fields: Fields, name: str) -> frozenset[int]:
             hint = f"of a program that signal {-value} ended it is {128 - value}" if of_signal else None
             fields.problem(f"{name}[{place}]", f"{value} is no exit code", allowed=("0 to 255",), hint=hint)
         else:
-            found.add(value)
-    return frozenset(found)
+            codes.add(value)
+    return frozenset(codes)
 
 
 def _in(codes: frozenset[int]) -> ExitCodes | None:
@@ -127,21 +127,21 @@ def _in(codes: frozenset[int]) -> ExitCodes | None:
     return ExitCodes(ExitCodeOperator.IN, codes) if codes else None
 
 
-def retry_warnings(given: Mapping[str, Any] | None) -> list[Problem]:
+def retry_warnings(retry: Mapping[str, Any] | None) -> list[Problem]:
     """Say what is dubious in a valid ``RetryConfig``."""
-    given = given or {}
-    allowed, denied = (list(given.get(name) or ()) for name in ("retry_on_exit_codes", "no_retry_on_exit_codes"))
-    found = []
+    retry = retry or {}
+    allowed, denied = (list(retry.get(name) or ()) for name in ("retry_on_exit_codes", "no_retry_on_exit_codes"))
+    warnings = []
     for name, codes in (("retry_on_exit_codes", allowed), ("no_retry_on_exit_codes", denied)):
         if 0 in codes:
-            found.append(Problem(f"retry.{name}[{codes.index(0)}]", "0 is a success, which is never retried"))
+            warnings.append(Problem(f"retry.{name}[{codes.index(0)}]", "0 is a success, which is never retried"))
     if both := sorted({*allowed} & {*denied}):
         listed = ", ".join(map(str, both))
         message = f"{listed} is not retried: no_retry_on_exit_codes has it, too"
-        found.append(Problem("retry.retry_on_exit_codes", message))
-    if given.get("max_retries_failure") == 0 and (allowed or denied):
-        found.append(Problem("retry.max_retries_failure", "is 0, so that no exit code is retried"))
-    return found
+        warnings.append(Problem("retry.retry_on_exit_codes", message))
+    if retry.get("max_retries_failure") == 0 and (allowed or denied):
+        warnings.append(Problem("retry.max_retries_failure", "is 0, so that no exit code is retried"))
+    return warnings
 
 
 def limits_of(spec: JobSpec) -> RetryLimits | None:

@@ -116,7 +116,7 @@ def status_of(
     state = _state(job, current)
     limits = limits_of(spec)
     failures = [charged(attempt.failure) for attempt in attempts if attempt.failure is not None and _counts(attempt)]
-    found: dict[str, Any] = {
+    status: dict[str, Any] = {
         "state": int(state),
         "current_attempt_id": _current_id(last, current),
         "attempts": [_attempt(attempt, spec) for attempt in previous],
@@ -126,12 +126,12 @@ def status_of(
         "status_message": _message(job, state, spec, settings),
     }
     if limits is not None:
-        found |= {"max_retries_failure": limits.failure, "max_retries_preemption": limits.preemption}
+        status |= {"max_retries_failure": limits.failure, "max_retries_preemption": limits.preemption}
     if current is not None:
-        found |= _of_current(current, runs)
+        status |= _of_current(current, runs)
     if state in FINISHED:
-        found |= _of_end(job, state, spec, current)
-    return found
+        status |= _of_end(job, state, spec, current)
+    return status
 
 
 def _current_id(last: Attempt | None, current: Attempt | None) -> int:
@@ -170,18 +170,18 @@ def _state(job: Job, current: Attempt | None) -> FlusterState:
 def _attempt(attempt: Attempt, spec: JobSpec) -> dict[str, Any]:
     """Return what ``JobAttempt`` says of one that is over."""
     failure = attempt.failure
-    whose = Charged.USER if failure is None else charged(failure)
-    found = {
+    charge = Charged.USER if failure is None else charged(failure)
+    status = {
         "attempt_id": attempt.number - 1,
         "worker_id": "" if failure is None else failure.node or "",
-        "state": int(_STATES[whose]),
+        "state": int(_STATES[charge]),
         "error": "" if failure is None else _error(failure, spec),
         "started_at_ms": _ms(attempt.started_at),
         "finished_at_ms": _ms(attempt.ended_at),
-        "is_worker_failure": whose in _OF_THE_WORKER,
+        "is_worker_failure": charge in _OF_THE_WORKER,
     }
     code = _exit_code(failure)
-    return found if code is None else {**found, "exit_code": code}
+    return status if code is None else {**status, "exit_code": code}
 
 
 def _of_current(attempt: Attempt, runs: Sequence[Run]) -> dict[str, Any]:
@@ -189,22 +189,22 @@ def _of_current(attempt: Attempt, runs: Sequence[Run]) -> dict[str, Any]:
     node = next((run.node for run in own if run.node), "")
     if not node and attempt.failure is not None:
         node = attempt.failure.node or ""
-    found: dict[str, Any] = {"worker_id": node} if node else {}
+    status: dict[str, Any] = {"worker_id": node} if node else {}
     if own and own[0].ports:
-        found["ports"] = dict(own[0].ports)
-    return found if attempt.started_at is None else {**found, "started_at_ms": _ms(attempt.started_at)}
+        status["ports"] = dict(own[0].ports)
+    return status if attempt.started_at is None else {**status, "started_at_ms": _ms(attempt.started_at)}
 
 
 def _of_end(job: Job, state: FlusterState, spec: JobSpec, current: Attempt | None) -> dict[str, Any]:
-    found: dict[str, Any] = {"finished_at_ms": _ms(job.ended_at)}
+    status: dict[str, Any] = {"finished_at_ms": _ms(job.ended_at)}
     if state is FlusterState.SUCCEEDED:
-        return {**found, "exit_code": 0}
+        return {**status, "exit_code": 0}
     failure = None if current is None else current.failure
     if state is FlusterState.KILLED or failure is None:
-        return {**found, "error": job.reason}
+        return {**status, "error": job.reason}
     code = _exit_code(failure)
-    found["error"] = _error(failure, spec)
-    return found if code is None else {**found, "exit_code": code}
+    status["error"] = _error(failure, spec)
+    return status if code is None else {**status, "exit_code": code}
 
 
 def _exit_code(failure: Failure | None) -> int | None:
@@ -217,13 +217,13 @@ def _exit_code(failure: Failure | None) -> int | None:
 
 def _error(failure: Failure, spec: JobSpec) -> str:
     """Say what went wrong: what the program itself left as its message, else what is known."""
-    whose = charged(failure)
-    if whose is Charged.UNSCHEDULABLE and spec.scheduling_timeout_s is not None:
+    charge = charged(failure)
+    if charge is Charged.UNSCHEDULABLE and spec.scheduling_timeout_s is not None:
         return f"Scheduling timeout exceeded ({spec.scheduling_timeout_s:g}s): {failure.message}"
     container = failure.first_failed
-    if whose is Charged.FAILURE and container is not None and container.message and not container.message_from_log:
-        told = container.message
-        return told if failure.conditions <= {FailureCondition.APP_ERROR} else f"{in_full(failure)}: {told}"
+    if charge is Charged.FAILURE and container is not None and container.message and not container.message_from_log:
+        message = container.message
+        return message if failure.conditions <= {FailureCondition.APP_ERROR} else f"{in_full(failure)}: {message}"
     if not LOST.isdisjoint(failure.conditions) and failure.node:
         return f"Worker {failure.node} timed out or was lost: {in_full(failure)}"
     return in_full(failure)
@@ -231,15 +231,15 @@ def _error(failure: Failure, spec: JobSpec) -> str:
 
 def _message(job: Job, state: FlusterState, spec: JobSpec, settings: RetrySettings) -> str:
     """Say what it waits for, and what else limits its retries."""
-    said = []
+    parts = []
     if state is FlusterState.RUNNING and job.cancel_requested:
-        said.append("being terminated")
+        parts.append("being terminated")
     elif state is FlusterState.PENDING and job.reason:
-        said.append(f"held: {job.reason}" if job.state is JobState.HELD else job.reason)
+        parts.append(f"held: {job.reason}" if job.state is JobState.HELD else job.reason)
     cap, limits = settings.global_max_retries, limits_of(spec)
     if cap is not None and limits is not None and cap < max(limits.failure, limits.preemption) and not job.terminal:
-        said.append(f"globalMaxRetries lets a job have {cap} retries in all")
-    return "; ".join(said)
+        parts.append(f"globalMaxRetries lets a job have {cap} retries in all")
+    return "; ".join(parts)
 
 
 def _ms(at: float | None) -> int:

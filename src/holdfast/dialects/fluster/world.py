@@ -42,11 +42,11 @@ class CallSettings(Struct, frozen=True):
     """How long that may take."""
 
 
-def known_bundle(given: Mapping[str, Any], problems: list[Problem]) -> Input | None:
+def known_bundle(request: Mapping[str, Any], problems: list[Problem]) -> Input | None:
     """Read which bundle that is kept here is named, if one is: by its hash, or by the path that a job was told."""
     for field in ("bundle_hash", "bundle_gcs_path"):
-        if given.get(field):
-            match = _KEPT.fullmatch(given[field])
+        if request.get(field):
+            match = _KEPT.fullmatch(request[field])
             if match is not None:
                 return Input(blob=match[1], unpack=True)
             hint = "send bundle_blob, or what a job finds in FLUSTER_BUNDLE_GCS_PATH"
@@ -65,36 +65,40 @@ class CallRuntime(Struct, frozen=True):
 
     def of(self, call: Input, bundle: Input | None, *, script: bool) -> dict[str, Any]:
         """Return which fields of a job make it run something that was sent: a call, or a script that begins with #!."""
-        told = {} if bundle is None else {BUNDLE_PATH: f"file:///bundles/{bundle.blob}"}
+        variables = {} if bundle is None else {BUNDLE_PATH: f"file:///bundles/{bundle.blob}"}
         return {
             "command": ("sh", "-c", _RUN, call.path, *self.ports) if script else (*self.command, call.path),
-            "env": told,
+            "env": variables,
             "inputs": (call,) if bundle is None else (bundle, call),
             "prepare": self.prepare,
         }
 
 
 def world_of(
-    given: Mapping[str, Any], setup: CallSettings, problems: list[Problem], *, has_bundle: bool
+    request: Mapping[str, Any], setup: CallSettings, problems: list[Problem], *, has_bundle: bool
 ) -> CallRuntime:
     """Read what a job needs.
 
     Args:
-        given: The fields of a ``LaunchJobRequest`` that are set.
+        request: The fields of a ``LaunchJobRequest`` that are set.
         setup: What the operator chose.
         problems: Where to note what is wrong.
         has_bundle: Whether it has a workspace.
     """
-    environment: Mapping[str, Any] = given.get("environment", {})
+    environment: Mapping[str, Any] = request.get("environment", {})
     packages = _packages(environment.get("pip_packages", ()), problems)
     extras = _extras(environment.get("extras", ()), problems)
     if extras and not has_bundle:
         problems.append(Problem("environment.extras", "are of a workspace, and none was sent", hint="send a bundle"))
-    wanted = [*packages, *([f".[{','.join(extras)}]"] if extras else [])]
+    requirements = [*packages, *([f".[{','.join(extras)}]"] if extras else [])]
     index = ("--index", setup.index) if setup.index else ()
-    by = ("--by", setup.installer) if setup.installer else ()
-    prepare = Preparation((*setup.command, "--install", *by, *index, *wanted), setup.limit_s) if wanted else None
-    ports = tuple(map(port_variable, given.get("ports", ())))
+    installer = ("--by", setup.installer) if setup.installer else ()
+    prepare = (
+        Preparation((*setup.command, "--install", *installer, *index, *requirements), setup.limit_s)
+        if requirements
+        else None
+    )
+    ports = tuple(map(port_variable, request.get("ports", ())))
     return CallRuntime(setup.command, prepare, ports)
 
 

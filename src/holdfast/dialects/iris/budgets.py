@@ -40,10 +40,10 @@ class Budgets(Struct, frozen=True):
         return min(self.task_failures, self.retries)
 
 
-def read_budgets(given: Fields) -> Budgets:
+def read_budgets(fields: Fields) -> Budgets:
     """Read the three limits of a launch; 0 is 0."""
     failures, retries, preemptions = (
-        given.integer(name, low=0, high=MOST)
+        fields.integer(name, low=0, high=MOST)
         for name in ("max_task_failures", "max_retries_failure", "max_retries_preemption")
     )
     return Budgets(failures or 0, retries or 0, PREEMPTIONS if preemptions is None else preemptions)

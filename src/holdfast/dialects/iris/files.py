@@ -33,21 +33,21 @@ class Files(Struct, frozen=True):
 
 def read_files(fields: Fields) -> Files:
     """Read the workspace, by its archive or by the name of one that was brought before, and single files."""
-    given = fields.value
-    bundle, known = bytes(given.get("bundle_blob") or b""), str(given.get("bundle_id") or "")
-    if bundle and known:
+    request = fields.value
+    bundle, bundle_id = bytes(request.get("bundle_blob") or b""), str(request.get("bundle_id") or "")
+    if bundle and bundle_id:
         fields.problem("bundle_id", "cannot be set together with bundle_blob")
-    found = [Input(blob=known, unpack=True)] if known and _is_known(fields, "bundle_id", known) else []
-    entry = given.get("entrypoint") or {}
+    inputs = [Input(blob=bundle_id, unpack=True)] if bundle_id and _is_known(fields, "bundle_id", bundle_id) else []
+    entry = request.get("entrypoint") or {}
     files, named = entry.get("workdir_files") or {}, entry.get("workdir_file_refs") or {}
     if len(files) + len(named) > MOST_FILES:
-        told = f"has {len(files) + len(named)} files with workdir_file_refs; at most {MOST_FILES} are allowed"
-        fields.problem("entrypoint.workdir_files", told, hint="bring many as the files of a workspace")
+        message = f"has {len(files) + len(named)} files with workdir_file_refs; at most {MOST_FILES} are allowed"
+        fields.problem("entrypoint.workdir_files", message, hint="bring many as the files of a workspace")
         return Files()
     for path, blob in named.items():
         where = f"entrypoint.workdir_file_refs.{path[:80]}"
         if _is_below(fields, where, path) and _is_known(fields, where, blob):
-            found.append(Input(path, blob=blob))
+            inputs.append(Input(path, blob=blob))
     for path in clashing({*files, *named}):
         fields.problem("entrypoint.workdir_files", f"has {path[:80]!r} both as a file and as the folder of another one")
     large = []
@@ -57,8 +57,8 @@ def read_files(fields: Fields) -> Files:
         if len(data) > INLINE:
             large.append((path, bytes(data)))
         else:
-            found.append(Input(path, data=base64.b64encode(data).decode()))
-    return Files(tuple(found), b"" if bundle.startswith(_NO_FILES) else bundle, tuple(large))
+            inputs.append(Input(path, data=base64.b64encode(data).decode()))
+    return Files(tuple(inputs), b"" if bundle.startswith(_NO_FILES) else bundle, tuple(large))
 
 
 def _is_known(fields: Fields, where: str, blob: str) -> bool:

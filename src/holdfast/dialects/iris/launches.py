@@ -59,16 +59,16 @@ class Launch(Struct, frozen=True):
     """What is brought along, beside what the specification has of it."""
 
 
-def read_launch(given: Mapping[str, Any], server: TaskServer, problems: list[Problem]) -> Launch | None:
+def read_launch(request: Mapping[str, Any], server: TaskServer, problems: list[Problem]) -> Launch | None:
     """Read a launch; ``None`` when anything was wrong.
 
     Args:
-        given: The fields that are set.
+        request: The fields that are set.
         server: What a task is told of this server, and may use of it.
         problems: Where to note what is wrong.
     """
-    fields, before = Fields(given, "", problems), len(problems)
-    name = read_new_name(str(given.get("name") or ""), "name", problems)
+    fields, before = Fields(request, "", problems), len(problems)
+    name = read_new_name(str(request.get("name") or ""), "name", problems)
     budgets = read_budgets(fields)
     tasks = fields.integer("replicas", low=1, high=MOST_TASKS)
     resources = read_resources(fields)
@@ -88,7 +88,7 @@ def read_launch(given: Mapping[str, Any], server: TaskServer, problems: list[Pro
         priority=_BANDS[band],
         group=str(name),
         labels={DOOR: IRIS},
-        annotations={REQUEST: json.dumps(_kept(given), separators=(",", ":"))},
+        annotations={REQUEST: json.dumps(_kept(request), separators=(",", ":"))},
         env={**program.env, "IRIS_JOB_ID": str(name)},
         inputs=files.inputs,
         prepare=program.prepare,
@@ -103,19 +103,19 @@ def read_launch(given: Mapping[str, Any], server: TaskServer, problems: list[Pro
         inline_policies=(policy_of(budgets),),
         children=_CHILDREN[ends or (1 if (tasks or 1) == 1 else max(_CHILDREN))],
     )
-    return Launch(name, spec, int(given.get("existing_job_policy") or 0), inherits=not band, files=files)
+    return Launch(name, spec, int(request.get("existing_job_policy") or 0), inherits=not band, files=files)
 
 
 def kept_request(annotations: Mapping[str, str]) -> dict[str, Any]:
     """Return what was asked for, without its files."""
-    found: dict[str, Any] = json.loads(annotations.get(REQUEST, "{}"))
-    return found
+    request: dict[str, Any] = json.loads(annotations.get(REQUEST, "{}"))
+    return request
 
 
-def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return a launch as it is told again: files are payload, and values of secrets and variables are not repeated."""
-    kept = {key: value for key, value in given.items() if key not in {"bundle_blob", "environment", "entrypoint"}}
-    entry = given.get("entrypoint") or {}
+    kept = {key: value for key, value in request.items() if key not in {"bundle_blob", "environment", "entrypoint"}}
+    entry = request.get("entrypoint") or {}
     kept["entrypoint"] = {key: entry[key] for key in ("run_command",) if key in entry}
     if "submit_argv" in kept:
         kept["submit_argv"] = _beginning(kept["submit_argv"])
@@ -124,13 +124,13 @@ def _kept(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _beginning(words: Sequence[str]) -> list[str]:
     """Return as many of the words of a command line as there is room for: they are told again, and mean nothing."""
-    found, room = list[str](), _ROOM_FOR_WORDS
+    beginning, room = list[str](), _ROOM_FOR_WORDS
     for word in words:
         room -= len(word) + 1
         if room < 0:
             break
-        found.append(word)
-    return found
+        beginning.append(word)
+    return beginning
 
 
 def _seconds(fields: Fields, name: str) -> float | None:
@@ -141,20 +141,20 @@ def _seconds(fields: Fields, name: str) -> float | None:
 
 
 def _refuse_what_is_not_done(fields: Fields) -> None:
-    given = fields.value
-    if given.get("container_profile", 0) not in _DEFAULT_PROFILES:
-        told = "is not there: programs run as processes of this machine, without a container to harden or to open"
-        fields.problem("container_profile", told, allowed=("CONTAINER_PROFILE_DEFAULT",))
-    if given.get("egress_policy", 0) not in _CLUSTER_EGRESS:
-        told = "is not there: programs have the network of their machine"
-        fields.problem("egress_policy", told, allowed=("EGRESS_POLICY_CLUSTER",))
-    if (given.get("environment") or {}).get("secrets"):
+    request = fields.value
+    if request.get("container_profile", 0) not in _DEFAULT_PROFILES:
+        message = "is not there: programs run as processes of this machine, without a container to harden or to open"
+        fields.problem("container_profile", message, allowed=("CONTAINER_PROFILE_DEFAULT",))
+    if request.get("egress_policy", 0) not in _CLUSTER_EGRESS:
+        message = "is not there: programs have the network of their machine"
+        fields.problem("egress_policy", message, allowed=("EGRESS_POLICY_CLUSTER",))
+    if (request.get("environment") or {}).get("secrets"):
         hint = "keep them by holdfast create secret, and name them in a manifest; or isolate the job from yours"
         fields.problem("environment.secrets", "cannot be delivered as files here", hint=hint)
-    if "federation" in given:
+    if "federation" in request:
         fields.problem("federation", "there are no peers here: jobs of other clusters are not taken over")
-    if "coscheduling" in given and not (given["coscheduling"] or {}).get("group_by"):
-        told = "coscheduling requires a non-empty group_by (the topology level to gang on)"
-        fields.problem("coscheduling.group_by", told)
-    if given.get("existing_job_policy", 0) not in _KNOWN_POLICIES:
-        fields.problem("existing_job_policy", f"{given['existing_job_policy']} is none", allowed=("0 to 3",))
+    if "coscheduling" in request and not (request["coscheduling"] or {}).get("group_by"):
+        message = "coscheduling requires a non-empty group_by (the topology level to gang on)"
+        fields.problem("coscheduling.group_by", message)
+    if request.get("existing_job_policy", 0) not in _KNOWN_POLICIES:
+        fields.problem("existing_job_policy", f"{request['existing_job_policy']} is none", allowed=("0 to 3",))

@@ -64,20 +64,20 @@ def read_name(text: str, path: str, problems: list[Problem]) -> JobName | None:
 
 def read_new_name(text: str, path: str, problems: list[Problem]) -> JobName | None:
     """Read the name that a job is launched with: a child that is called by a number would be a task of its parent."""
-    found = read_name(text, path, problems)
-    if found is None or found.parent is None or not found.local.isdecimal():
-        return found
+    name = read_name(text, path, problems)
+    if name is None or name.parent is None or not name.local.isdecimal():
+        return name
     problems.append(Problem(path, f"{text!r} is the name of a task: a child cannot be called by a number"))
     return None
 
 
 def read_task(text: str, path: str, problems: list[Problem]) -> TaskName | None:
     """Read the name of a task, or of one attempt of it."""
-    found = target_of(text, path, problems)
-    if isinstance(found, JobName):
+    job_name = target_of(text, path, problems)
+    if isinstance(job_name, JobName):
         problems.append(Problem(path, f"JobName is not a task: {text}", hint=f"its first one is {text}/0"))
         return None
-    return found
+    return job_name
 
 
 def target_of(text: str, path: str, problems: list[Problem]) -> JobName | TaskName | None:

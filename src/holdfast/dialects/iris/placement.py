@@ -50,20 +50,22 @@ def read_resources(fields: Fields) -> TaskResources:
 
 def read_constraints(fields: Fields) -> dict[str, str]:
     """Read constraints into labels that a node must have; what is only preferred has no effect."""
-    found: dict[str, str] = {}
-    for one in fields.each("constraints", most=_MOST_CONSTRAINTS):
-        key, wanted = str(one.value.get("key") or ""), one.value.get("value") or {}
-        if one.value.get("mode") == PREFERRED or key in _OF_DEVICES:
+    labels: dict[str, str] = {}
+    for constraint in fields.each("constraints", most=_MOST_CONSTRAINTS):
+        key, value = str(constraint.value.get("key") or ""), constraint.value.get("value") or {}
+        if constraint.value.get("mode") == PREFERRED or key in _OF_DEVICES:
             continue
         if key == "cluster":
-            one.problem("key", "there are no peers here: a job runs on this cluster alone")
+            constraint.problem("key", "there are no peers here: a job runs on this cluster alone")
         elif not key:
-            one.problem("key", "is required")
-        elif one.value.get("op", EQUAL) != EQUAL or one.value.get("values"):
-            one.problem("op", "nodes are chosen by labels that they have: only equality is known", allowed=("EQ",))
+            constraint.problem("key", "is required")
+        elif constraint.value.get("op", EQUAL) != EQUAL or constraint.value.get("values"):
+            constraint.problem(
+                "op", "nodes are chosen by labels that they have: only equality is known", allowed=("EQ",)
+            )
         else:
-            found[key] = _text(next(iter(wanted.values()), ""))
-    return found
+            labels[key] = _text(next(iter(value.values()), ""))
+    return labels
 
 
 def _text(value: object) -> str:

@@ -67,11 +67,11 @@ class TaskProgram(Struct, frozen=True):
     """What is run before it, in the same place."""
 
 
-def is_called(given: Mapping[str, Any]) -> bool:
+def is_called(request: Mapping[str, Any]) -> bool:
     """Whether a launch runs the Python that it is told of: no scripts come first that may leave an environment."""
-    entry = given.get("entrypoint") or {}
+    entry = request.get("entrypoint") or {}
     argv = (entry.get("run_command") or {}).get("argv") or ()
-    return not entry.get("setup_commands") and any("IRIS_PYTHON" in str(each) for each in argv)
+    return not entry.get("setup_commands") and any("IRIS_PYTHON" in str(argument) for argument in argv)
 
 
 def program_of(fields: Fields, server: TaskServer, ports: Sequence[str]) -> TaskProgram | None:
@@ -95,7 +95,7 @@ def program_of(fields: Fields, server: TaskServer, ports: Sequence[str]) -> Task
             fields.problem(f"environment.env_vars.{name[:80]}", "cannot be the name of a variable here")
     setup = [] if environment is None else environment.texts("setup_scripts", most=_MOST_STEPS, longest=_LONGEST) or []
     steps = [] if entry is None else entry.texts("setup_commands", most=_MOST_STEPS, longest=_LONGEST) or []
-    begin = _BEGIN + "".join(_PORT.format(name=each.upper().replace("-", "_")) for each in ports)
+    begin = _BEGIN + "".join(_PORT.format(name=port.upper().replace("-", "_")) for port in ports)
     env = {
         **own,
         "IRIS_CONTROLLER_URL": server.url,

@@ -109,7 +109,7 @@ def job_status(job: Job, last: Attempt | None, runs: Sequence[Run]) -> dict[str,
         "preemption_count": preemptions,
         "task_count": job.gang,
         "completed_count": tasks.count(IrisState.SUCCEEDED) + tasks.count(IrisState.KILLED),
-        "task_state_counts": {one.name.lower(): tasks.count(one) for one in dict.fromkeys(tasks)},
+        "task_state_counts": {name.name.lower(): tasks.count(name) for name in dict.fromkeys(tasks)},
         "submitted_at": _at(job.submitted_at),
         "submitting_user": job.submitted_by,
         "backend_id": "default",
@@ -130,12 +130,12 @@ def task_status(job: Job, rank: int, attempts: Sequence[Attempt], runs: Sequence
     last = attempts[-1] if attempts else None
     run = _of_rank(runs, last, rank)
     state = _task_state(job, job_state(job, last), last, run)
-    told = [_attempt(job, one, _of_rank(runs, one, rank)) for one in attempts]
-    found: dict[str, Any] = {
+    attempt_views = [_attempt(job, attempt, _of_rank(runs, attempt, rank)) for attempt in attempts]
+    status: dict[str, Any] = {
         "task_id": f"{job.group}/{rank}",
         "state": int(state),
         "current_attempt_id": max(0, job.attempt - 1),
-        "attempts": told,
+        "attempts": attempt_views,
         "submitted_at": _at(job.submitted_at),
         "backend_id": "default",
         "cluster": "local",
@@ -143,12 +143,12 @@ def task_status(job: Job, rank: int, attempts: Sequence[Attempt], runs: Sequence
         "pending_reason": job.reason if state is IrisState.PENDING else "",
         "ports": {} if run is None else dict(run.ports),
     }
-    if told:
+    if attempt_views:
         same = ("worker_id", "exit_code", "error", "started_at", "finished_at")
-        found |= {name: told[-1][name] for name in same if name in told[-1]}
+        status |= {name: attempt_views[-1][name] for name in same if name in attempt_views[-1]}
     if state is IrisState.KILLED or (state is IrisState.FAILED and job.state is JobState.CANCELLED):
-        found["error"] = _error_of(job, last)
-    return found
+        status["error"] = _error_of(job, last)
+    return status
 
 
 def _task_state(job: Job, state: IrisState, last: Attempt | None, run: Run | None) -> IrisState:
@@ -175,13 +175,13 @@ def _waits(job: Job) -> bool:
     return not job.terminal and job.state is not JobState.RUNNING
 
 
-def _attempt(job: Job, one: Attempt, run: Run | None) -> dict[str, Any]:
+def _attempt(job: Job, attempt: Attempt, run: Run | None) -> dict[str, Any]:
     """Return what ``TaskAttempt`` says of a task's part in an attempt."""
-    failure = one.failure
-    state = _attempt_state(job, one, run)
+    failure = attempt.failure
+    state = _attempt_state(job, attempt, run)
     code = None if run is None or run.outcome is None else _exit_code(run.outcome.containers, run.outcome.ended_by)
-    found: dict[str, Any] = {
-        "attempt_id": one.number - 1,
+    status: dict[str, Any] = {
+        "attempt_id": attempt.number - 1,
         "worker_id": "" if run is None else run.node,
         "state": int(state),
         "exit_code": code or 0,
@@ -189,20 +189,22 @@ def _attempt(job: Job, one: Attempt, run: Run | None) -> dict[str, Any]:
         "is_worker_failure": state in {IrisState.WORKER_FAILED, IrisState.PREEMPTED},
         "attempt_uid": "" if run is None else run.uid,
         "node_name": "" if run is None else run.node,
-        **_times(one.started_at if run is None else run.started_at, one.ended_at if run is None else run.ended_at),
+        **_times(
+            attempt.started_at if run is None else run.started_at, attempt.ended_at if run is None else run.ended_at
+        ),
     }
     if state not in {IrisState.SUCCEEDED, IrisState.RUNNING, IrisState.BUILDING, IrisState.ASSIGNED, IrisState.PENDING}:
-        found["error"] = _told(failure) if failure is not None else one.message or job.reason
-    return found
+        status["error"] = _told(failure) if failure is not None else attempt.message or job.reason
+    return status
 
 
-def _attempt_state(job: Job, one: Attempt, run: Run | None) -> IrisState:
+def _attempt_state(job: Job, attempt: Attempt, run: Run | None) -> IrisState:
     if run is not None and run.outcome is not None and run.outcome.succeeded:
         return IrisState.SUCCEEDED
-    if one.ending is None:
-        return _task_state(job, job_state(job, one), one, run)
-    failure = one.failure
-    if failure is None or one.ending is not Ending.FAILED or failure.cause is Cause.USER_CANCELLED:
+    if attempt.ending is None:
+        return _task_state(job, job_state(job, attempt), attempt, run)
+    failure = attempt.failure
+    if failure is None or attempt.ending is not Ending.FAILED or failure.cause is Cause.USER_CANCELLED:
         return _declared(job)
     if _was_preempted(failure):
         return IrisState.PREEMPTED
@@ -218,17 +220,17 @@ def _cascaded(run: Run) -> bool:
 def _of_rank(runs: Sequence[Run], attempt: Attempt | None, rank: int) -> Run | None:
     """Return the newest run of a rank in an attempt."""
     number = 0 if attempt is None else attempt.number
-    found = [run for run in runs if run.attempt == number and run.rank == rank]
-    return max(found, key=lambda run: run.dispatch, default=None)
+    of_rank = [run for run in runs if run.attempt == number and run.rank == rank]
+    return max(of_rank, key=lambda run: run.dispatch, default=None)
 
 
 def _counts(job: Job, last: Attempt | None, state: IrisState) -> tuple[int, int]:
     """Count failed attempts and lost ones: those that were retried, and the last one if it was not."""
     failures, preemptions = (job.counters.get(f"{POLICY}/{rule}", 0) for rule in (FAILURE, PREEMPTION))
     if job.state is JobState.FAILED and last is not None and last.failure is not None:
-        whose = charged(last.failure)
-        failures += whose is Charged.FAILURE
-        preemptions += whose is Charged.PREEMPTION
+        charge = charged(last.failure)
+        failures += charge is Charged.FAILURE
+        preemptions += charge is Charged.PREEMPTION
     return failures + (job.state is JobState.CANCELLED and state is IrisState.FAILED), preemptions
 
 
@@ -244,15 +246,15 @@ def _told(failure: Failure) -> str:
     if container is None or not failure.conditions <= {FailureCondition.APP_ERROR}:
         setup = FailureCondition.LAUNCH_FAILED in failure.conditions and failure.error_line
         return f"{in_full(failure)}: {failure.error_line}" if setup else in_full(failure)
-    told = f"Exit code: {_exit_code((container,), EndedBy.ITSELF)}"
-    return told if container.message_from_log or not container.message else f"{told}. {container.message}"
+    message = f"Exit code: {_exit_code((container,), EndedBy.ITSELF)}"
+    return message if container.message_from_log or not container.message else f"{message}. {container.message}"
 
 
 def _exit_code(containers: Sequence[ContainerResult], ended_by: EndedBy) -> int | None:
     """Return the program's code, or the number of the signal that ended it, below 0; none of one that was stopped."""
     if ended_by not in {EndedBy.ITSELF, EndedBy.MEMORY}:
         return None
-    container = next((one for one in containers if one.failed), None)
+    container = next((candidate for candidate in containers if candidate.failed), None)
     if container is None:
         return None
     return -container.signal if container.signal else container.exit_code

@@ -56,10 +56,10 @@ def canonical_set(manifest: Written) -> dict[str, Any]:
 
 def mapping(value: Written, *names: str) -> dict[str, Any]:
     """Return the mapping that is somewhere in a manifest; an empty one if there is none."""
-    found: Any = value
+    inner: Any = value
     for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
+        inner = inner.get(name) if isinstance(inner, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def canonical_template(template: Written) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _plain(written: Written, rules: _Rules) -> dict[str, Any]:
 def _inside(part: object, rules: _Rules) -> Any:  # noqa: ANN401 - of a manifest
     if isinstance(part, dict):
         return _plain(part, rules)
-    return [_inside(one, rules) for one in part] if isinstance(part, list) else part
+    return [_inside(item, rules) for item in part] if isinstance(part, list) else part
 
 
 def _as_written(part: object) -> object:
@@ -124,7 +124,11 @@ def _resources(part: object) -> object:
 
 
 def _containers(part: object) -> object:
-    return [_container(one) if isinstance(one, dict) else one for one in part] if isinstance(part, list) else part
+    return (
+        [_container(container) if isinstance(container, dict) else container for container in part]
+        if isinstance(part, list)
+        else part
+    )
 
 
 def _container(written: Written) -> dict[str, Any]:
@@ -139,12 +143,12 @@ def _container(written: Written) -> dict[str, Any]:
 
 def _env(part: object) -> object:
     """Write variables, whose order counts only where one refers to another."""
-    if not isinstance(part, list) or not all(isinstance(one, dict) for one in part):
+    if not isinstance(part, list) or not all(isinstance(variable, dict) for variable in part):
         return part
-    variables = [_plain(one, {"value": "", "valueFrom": _SOURCE}) for one in part]
-    if any("$(" in str(one.get("value", "")) for one in variables):
+    variables = [_plain(variable, {"value": "", "valueFrom": _SOURCE}) for variable in part]
+    if any("$(" in str(variable.get("value", "")) for variable in variables):
         return variables
-    by_name = {str(one.get("name")): one for one in variables}  # the last of equal names counts
+    by_name = {str(variable.get("name")): variable for variable in variables}  # the last of equal names counts
     return [by_name[name] for name in sorted(by_name)] or None
 
 
@@ -181,7 +185,7 @@ def _failure_policy(part: object) -> object:
 
 
 def _native_jobs(part: object) -> object:
-    return [_native_job(one) if isinstance(one, dict) else one for one in part] if isinstance(part, list) else part
+    return [_native_job(job) if isinstance(job, dict) else job for job in part] if isinstance(part, list) else part
 
 
 def _native_job(written: Written) -> dict[str, Any]:

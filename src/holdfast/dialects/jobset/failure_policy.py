@@ -123,11 +123,11 @@ def _read_reasons(fields: Fields, notes: ManifestNotes, around: RuleContext) -> 
     reasons = _listed(fields, notes, "onJobFailureReasons")
     for place, reason in enumerate(reasons):
         if reason not in FAILURE_REASONS and reason not in around.declared_reasons:
-            known = ", ".join([*FAILURE_REASONS, *sorted(set(around.declared_reasons) - set(FAILURE_REASONS))])
+            reasons_known = ", ".join([*FAILURE_REASONS, *sorted(set(around.declared_reasons) - set(FAILURE_REASONS))])
             notes.error(
                 f"{fields.at('onJobFailureReasons')}[{place}]",
                 f"invalid job failure reason '{reason}' in failure policy is not a recognized job failure reason",
-                hint=f"one of {known}; a podFailurePolicy's setConditionReason declares more",
+                hint=f"one of {reasons_known}; a podFailurePolicy's setConditionReason declares more",
             )
     return frozenset(reasons)
 

@@ -112,7 +112,7 @@ def read_job_spec(fields: Fields, notes: ManifestNotes, defaults: JobDefaults = 
 
 def _warn_of_absent(rules: Sequence[PodRule], program: Program, fields: Fields, notes: ManifestNotes) -> None:
     """Warn of rules about containers that a lenient reading leaves out."""
-    run = {one.container for one in program.containers}
+    run = {container.container for container in program.containers}
     for place, rule in enumerate(rules):
         if rule.container_name is not None and rule.container_name not in run:
             where = fields.at(f"podFailurePolicy.rules[{place}].onExitCodes.containerName")

@@ -55,8 +55,8 @@ def read_jobset_manifest(value: Mapping[str, Any], *, path: str, notes: Manifest
     root.finish()
     if spec is None:
         return None
-    found = _read_spec(metadata, spec, notes)
-    return None if notes.problems else found
+    spec_read = _read_spec(metadata, spec, notes)
+    return None if notes.problems else spec_read
 
 
 def _read_spec(metadata: Fields, spec: Fields, notes: ManifestNotes) -> JobSetSpec:
@@ -65,11 +65,11 @@ def _read_spec(metadata: Fields, spec: Fields, notes: ManifestNotes) -> JobSetSp
     check_annotated_group(metadata, annotations)
     topology = annotations.get(EXCLUSIVE_TOPOLOGY)
     groups = [_read_group(part, notes, topology) for part in spec.each("replicatedJobs", most=MOST_REPLICATED_JOBS)]
-    names = [one.group.name for one in groups]
-    reasons = {rule.job_reason for one in groups for rule in one.job.spec.failure_rules or ()}
-    found = JobSetSpec(
+    names = [group.group.name for group in groups]
+    reasons = {rule.job_reason for group in groups for rule in group.job.spec.failure_rules or ()}
+    job_set_spec = JobSetSpec(
         name=name,
-        replicated_jobs=tuple(one.group for one in groups),
+        replicated_jobs=tuple(group.group for group in groups),
         success=read_success(spec, notes, names),
         failure=annotated_pace(
             read_failure_policy(spec, notes, RuleContext(names, reasons)), metadata, annotations, notes
@@ -87,8 +87,8 @@ def _read_spec(metadata: Fields, spec: Fields, notes: ManifestNotes) -> JobSetSp
         after=annotated_dependencies(metadata, annotations),
     )
     spec.finish()
-    check(found, groups, notes, path=spec.path)
-    return found
+    check(job_set_spec, groups, notes, path=spec.path)
+    return job_set_spec
 
 
 def _seconds(value: int | None) -> float | None:
@@ -136,15 +136,15 @@ def read_depends_on(fields: Fields, notes: ManifestNotes) -> tuple[DependsOn, ..
     parts = fields.each("dependsOn", most=MOST_REPLICATED_JOBS)
     if len(parts) > MOST_DEPENDENCIES:
         notes.too_many(fields.at("dependsOn"), len(parts), MOST_DEPENDENCIES)
-    found = []
+    dependencies = []
     for part in parts:
         name = part.text("name", required=True) or ""
         if part.raw("status") is None:
             notes.required(part.at("status"), 'valid values: "Ready", "Complete"')
         status = one_of(part, notes, "status", DependencyStatus) or DependencyStatus.READY
         part.finish()
-        found.append(DependsOn(name, status))
-    return tuple(found)
+        dependencies.append(DependsOn(name, status))
+    return tuple(dependencies)
 
 
 def read_success(spec: Fields, notes: ManifestNotes, names: Collection[str]) -> SuccessPolicy:
@@ -190,13 +190,13 @@ def read_coordinator(spec: Fields) -> CoordinatorPod | None:
     part = spec.nested("coordinator")
     if part is None:
         return None
-    found = CoordinatorPod(
+    coordinator = CoordinatorPod(
         part.text("replicatedJob", required=True) or "",
         or_default(whole(part, "jobIndex"), 0),
         or_default(whole(part, "podIndex"), 0),
     )
     part.finish()
-    return found
+    return coordinator
 
 
 def _read_claims(spec: Fields) -> tuple[Mapping[str, Any], ...]:

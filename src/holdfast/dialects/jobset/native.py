@@ -57,8 +57,8 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: ManifestNo
         return None
     metadata, spec = opened.metadata, opened.spec
     groups = [_read_job(part, notes) for part in spec.each("jobs", most=MOST_JOBS)]
-    names = [one.group.name for one in groups]
-    reasons = {rule.job_reason for one in groups for rule in one.job.spec.failure_rules or ()}
+    names = [item.group.name for item in groups]
+    reasons = {rule.job_reason for item in groups for rule in item.job.spec.failure_rules or ()}
     annotations = metadata.mapping("annotations", most=1000, longest=65_536)
     if group := read_group(spec):
         annotations[GROUP] = group
@@ -70,7 +70,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: ManifestNo
         )
     found = JobSetSpec(
         name=opened.name or "",
-        replicated_jobs=tuple(one.group for one in groups),
+        replicated_jobs=tuple(item.group for item in groups),
         success=read_success(spec, notes, names),
         failure=annotated_pace(
             read_failure_policy(spec, notes, RuleContext(names, reasons, extended=True)), metadata, annotations, notes

@@ -61,10 +61,10 @@ def _read(text: str, metadata: Fields) -> RestartPace:
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, value = (word.strip() for word in part.partition("="))
         parts[name] = int(value) if name == _AT_ONCE and _WHOLE.fullmatch(value) else value
-    found: list[Problem] = []
-    pace = _read_parts(Fields(parts, "", found))
+    problems: list[Problem] = []
+    pace = _read_parts(Fields(parts, "", problems))
     at = metadata.at(f"annotations.{RESTART_PACE}")
-    metadata.problems += [evolve(one, path=f"{at}.{one.path}") for one in found]
+    metadata.problems += [evolve(one, path=f"{at}.{one.path}") for one in problems]
     return pace
 
 

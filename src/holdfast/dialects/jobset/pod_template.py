@@ -99,9 +99,9 @@ def read_pod_template(spec: Fields, notes: ManifestNotes) -> PodTemplate:
         notes.required(pod.at("containers"))
     volumes = pod.each("volumes", most=MOST_CONTAINERS)
     return PodTemplate(
-        containers=frozenset(str(one.value.get("name", "")) for one in (*mains, *inits)),
+        containers=frozenset(str(container.value.get("name", "")) for container in (*mains, *inits)),
         restart_policy=str(pod.raw("restartPolicy") or ""),
-        mounts=frozenset(name for one in (*mains, *inits) for name in _mounted(one)),
+        mounts=frozenset(name for container in (*mains, *inits) for name in _mounted(container)),
         volumes=tuple(str(volume.value.get("name", "")) for volume in volumes),
     )
 
@@ -185,7 +185,7 @@ def _check_amounts(fields: Fields, notes: ManifestNotes) -> None:
             notes.forgivable(path, f"Invalid value: {quoted_value(requests[name])}: {message}")
 
 
-def _check_known(fields: Fields, known: Collection[str]) -> None:
+def _check_known(fields: Fields, allowed: Collection[str]) -> None:
     for name in fields.value:
-        if name not in known:
-            fields.problem(str(name), f"unknown field {shown(name)}", hint=closest(name, sorted(known)))
+        if name not in allowed:
+            fields.problem(str(name), f"unknown field {shown(name)}", hint=closest(name, sorted(allowed)))

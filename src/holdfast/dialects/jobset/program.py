@@ -112,21 +112,23 @@ def read_program(
     amounts = _Amounts(_mapping(pod, "resources"), is_counted)
     main = _container(first, metadata, notes, amounts.of(first, "containers[0]", default))
     before = [
-        _container(one, metadata, notes, amounts.of(one, f"initContainers[{place}]", Resources(0)), init=True)
-        for place, one in enumerate(inits)
+        _container(
+            container, metadata, notes, amounts.of(container, f"initContainers[{place}]", Resources(0)), init=True
+        )
+        for place, container in enumerate(inits)
     ]
     beside = [
-        _container(one, metadata, notes, amounts.of(one, f"containers[{place}]", Resources(0)))
-        for place, one in enumerate(mains[1:], start=1)
+        _container(container, metadata, notes, amounts.of(container, f"containers[{place}]", Resources(0)))
+        for place, container in enumerate(mains[1:], start=1)
     ]
-    for part, told in ((pod, _POD_IGNORED), (first, _CONTAINER_IGNORED)):
-        notes += [f"{name} is ignored: {why}" for name, why in told.items() if part.get(name)]
+    for part, ignored in ((pod, _POD_IGNORED), (first, _CONTAINER_IGNORED)):
+        notes += [f"{name} is ignored: {why}" for name, why in ignored.items() if part.get(name)]
     if first.get("terminationMessagePolicy") == "File":
         notes.append(_FROM_FILE_ALONE)
-    asked = (_mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits"))
-    if not is_counted(_STORAGE) and any(_STORAGE in each for each in asked):
+    amounts_given = (_mapping(_mapping(first, "resources"), kind) for kind in ("requests", "limits"))
+    if not is_counted(_STORAGE) and any(_STORAGE in given_amounts for given_amounts in amounts_given):
         notes.append(f"{_STORAGE} is ignored: files have no limit")
-    others = [ContainerSpec(**one) for one in (*before, *beside)]
+    others = [ContainerSpec(**container) for container in (*before, *beside)]
     own: Resources = main.pop("resources")
     watched = annotated(Fields(metadata, "", []), {})
     program = Program(
@@ -134,7 +136,7 @@ def read_program(
         resources=_whole(own, others),
         own=own if others else None,
         others=tuple(others),
-        volumes=tuple(_volume(one) for one in _listed(pod, "volumes")),
+        volumes=tuple(_volume(container) for container in _listed(pod, "volumes")),
         devices=amounts.devices,
         grace_s=DEFAULT_GRACE_S if (grace_s := _seconds(pod, "terminationGracePeriodSeconds")) is None else grace_s,
         deadline_s=_seconds(pod, "activeDeadlineSeconds"),
@@ -150,7 +152,7 @@ def _container(
     written: Mapping[str, Any],
     metadata: Mapping[str, Any],
     notes: list[str],
-    asked: tuple[Resources, int],
+    requested: tuple[Resources, int],
     *,
     init: bool = False,
 ) -> dict[str, Any]:
@@ -165,17 +167,19 @@ def _container(
         "is_arguments": not written.get("command"),
         "env": tuple(_environment(written, metadata, notes)),
         "working_dir": written.get("workingDir") or None,
-        "resources": asked[0],
-        "memory_limit": asked[1],
+        "resources": requested[0],
+        "memory_limit": requested[1],
         "ports": tuple(
-            Port(one["containerPort"], str(one.get("name") or ""), str(one.get("protocol") or "TCP"))
-            for one in _listed(written, "ports")
-            if isinstance(one.get("containerPort"), int)
+            Port(item["containerPort"], str(item.get("name") or ""), str(item.get("protocol") or "TCP"))
+            for item in _listed(written, "ports")
+            if isinstance(item.get("containerPort"), int)
         ),
         "mounts": tuple(
-            Mount(str(one["name"]), str(one["mountPath"]), str(one.get("subPath") or ""), one.get("readOnly") is True)
-            for one in _listed(written, "volumeMounts")
-            if one.get("name") and one.get("mountPath")
+            Mount(
+                str(item["name"]), str(item["mountPath"]), str(item.get("subPath") or ""), item.get("readOnly") is True
+            )
+            for item in _listed(written, "volumeMounts")
+            if item.get("name") and item.get("mountPath")
         ),
     }
 
@@ -188,27 +192,32 @@ def _whole(own: Resources, others: Iterable[ContainerSpec]) -> Resources:
     """Return what a pod asks for: its main containers and sidecars at once, or an init container beside sidecars."""
     running, most = Resources(0), Resources(0)
     mains = own
-    for one in others:
-        match one.role:
+    for other in others:
+        match other.role:
             case ContainerRole.SIDECAR:
-                running += one.resources
+                running += other.resources
             case ContainerRole.INIT:
-                most = _most(most, running + one.resources)
+                most = _most(most, running + other.resources)
             case ContainerRole.MAIN:
-                mains += one.resources
+                mains += other.resources
             case _:
-                assert_never(one.role)
+                assert_never(other.role)
     return _most(most, running + mains)
 
 
-def _most(one: Resources, other: Resources) -> Resources:
-    names = sorted({name for name, _ in (*one.named, *other.named)})
-    named = tuple((name, max(one.amount_of(name), other.amount_of(name))) for name in names)
-    return Resources(max(one.cpu_m, other.cpu_m), max(one.memory, other.memory), max(one.gpu, other.gpu), named=named)
+def _most(resources: Resources, other: Resources) -> Resources:
+    names = sorted({name for name, _ in (*resources.named, *other.named)})
+    named = tuple((name, max(resources.amount_of(name), other.amount_of(name))) for name in names)
+    return Resources(
+        max(resources.cpu_m, other.cpu_m),
+        max(resources.memory, other.memory),
+        max(resources.gpu, other.gpu),
+        named=named,
+    )
 
 
 def _listed(value: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    return [one for one in value.get(name) or [] if isinstance(one, dict)]
+    return [item for item in value.get(name) or [] if isinstance(item, dict)]
 
 
 def _seconds(pod: Mapping[str, Any], name: str) -> float | None:
@@ -217,8 +226,8 @@ def _seconds(pod: Mapping[str, Any], name: str) -> float | None:
 
 
 def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+    inner = value.get(name)
+    return inner if isinstance(inner, dict) else {}
 
 
 def _environment(container: Mapping[str, Any], metadata: Mapping[str, Any], notes: list[str]) -> Iterator[Variable]:
@@ -227,11 +236,11 @@ def _environment(container: Mapping[str, Any], metadata: Mapping[str, Any], note
         if source is None:
             yield Variable(name, str(variable.get("value") or ""))
             continue
-        known = _downward(name, source, metadata)
-        if known is None:
+        from_pod = _downward(name, source, metadata)
+        if from_pod is None:
             notes.append(f"environment variable {name} is left out: its value comes from the cluster")
         else:
-            yield known
+            yield from_pod
     if container.get("envFrom"):
         notes.append("envFrom is ignored: its values come from the cluster")
 
@@ -287,14 +296,14 @@ class _Amounts:
         for name in others:
             if name not in counted:
                 self._device(name, named.get(name), where)
-        asked = Resources(
+        requested = Resources(
             self._amount(named, "cpu", kube_cpu, where, default.cpu_m),
             self._amount(named, "memory", kube_memory, where, default.memory),
             self._amount(named, GPU, kube_count, where, 0),
             named=tuple(sorted((name, amount) for name, amount in counted.items() if amount)),
         )
         same = limits.get("memory") == named.get("memory")
-        return asked, asked.memory if same else self._amount(limits, "memory", kube_memory, where, 0)
+        return requested, requested.memory if same else self._amount(limits, "memory", kube_memory, where, 0)
 
     def _device(self, name: str, value: object, where: str) -> None:
         """Take in what is not counted here: a device that an engine may have, or nothing that there is."""

@@ -79,27 +79,27 @@ def _lacking(read: ReadProgram, engine: EngineInfo) -> Iterator[Problem]:
     """Say what a pod needs and an engine does not have, at paths within the pod."""
     program = read.program
     lacking = program.needs - engine.capabilities
-    for where, one in program.placed():
-        if one.role is ContainerRole.INIT and Capability.INIT_CONTAINERS in lacking:
+    for where, container in program.placed():
+        if container.role is ContainerRole.INIT and Capability.INIT_CONTAINERS in lacking:
             message = f"Forbidden: engine {engine.name} runs no init containers"
             yield Problem(where, message, hint="do its work at the beginning of the main container's command")
-        elif one is not program and one.role is not ContainerRole.INIT and Capability.CONTAINERS in lacking:
+        elif container is not program and container.role is not ContainerRole.INIT and Capability.CONTAINERS in lacking:
             message = f"Forbidden: engine {engine.name} runs one container for each pod"
             yield Problem(where, message, (program.container,), "start it from the main container's command")
-        elif one.is_arguments and Capability.IMAGES in lacking:
+        elif container.is_arguments and Capability.IMAGES in lacking:
             why = f"engine {engine.name} runs programs, not images, so it does not know the image's own command"
             yield Problem(f"{where}.command", f"Required value: {why}", hint=_HINT)
 
 
 def _unknown(read: ReadProgram, engine: EngineInfo, *, lenient: bool) -> Iterator[Problem]:
     """Say which resources of a name a pod asks for that nobody has."""
-    known = (*COUNTED, *sorted(engine.offers))
+    resource_names = (*COUNTED, *sorted(engine.offers))
     for where, name in read.devices:
         if "/" in name and Capability.DEVICES in engine.capabilities:
             continue  # only the engine knows what its nodes have
         hint = _IGNORED if lenient else closest(name, engine.offers) or OFFERED
         message = f"Invalid value: {name}: engine {engine.name} offers no such resource"
-        yield Problem(f"{where}.resources", message, known, hint)
+        yield Problem(f"{where}.resources", message, resource_names, hint)
 
 
 def _without(program: Program, engine: EngineInfo) -> Iterator[str]:
@@ -108,6 +108,6 @@ def _without(program: Program, engine: EngineInfo) -> Iterator[str]:
         yield f"image {program.image} is ignored: the command runs as a local process"
     if Capability.VOLUMES in engine.capabilities:
         return
-    for name in dict.fromkeys([*(one.name for one in program.volumes), *(one.volume for one in program.mounts)]):
-        paths = ", ".join(one.path for one in program.mounts if one.volume == name)
+    for name in dict.fromkeys([*(item.name for item in program.volumes), *(item.volume for item in program.mounts)]):
+        paths = ", ".join(item.path for item in program.mounts if item.volume == name)
         yield f"volume {name} is ignored" + (f": the program reads and writes the machine's own {paths}" * bool(paths))

@@ -62,13 +62,13 @@ def check(
 
 def _check_group_names(groups: Sequence[ReadGroup], notes: ManifestNotes) -> None:
     seen: set[str] = set()
-    for one in groups:
-        if one.group.name in seen:
-            notes.duplicate(f"{one.path}.name", one.group.name)
-        seen.add(one.group.name)
-        for message in dns_1035_label(one.group.group_name):
+    for group in groups:
+        if group.group.name in seen:
+            notes.duplicate(f"{group.path}.name", group.group.name)
+        seen.add(group.group.name)
+        for message in dns_1035_label(group.group.group_name):
             text = _GROUP_TOO_LONG if TOO_LONG in message else message
-            notes.invalid(f"{one.path}.groupName", one.group.group_name, text)
+            notes.invalid(f"{group.path}.groupName", group.group.group_name, text)
 
 
 def _check_names(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes) -> None:
@@ -76,51 +76,51 @@ def _check_names(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestN
     wrong = dns_1035_label(spec.name) if spec.name else []
     for message in wrong:
         notes.invalid("metadata.name", spec.name, _NAME_TOO_LONG.format("job") if TOO_LONG in message else message)
-    for one in () if wrong else groups:
-        _check_generated_names(spec, one, notes)
+    for group in () if wrong else groups:
+        _check_generated_names(spec, group, notes)
 
 
-def _check_generated_names(spec: JobSetSpec, one: ReadGroup, notes: ManifestNotes) -> None:
+def _check_generated_names(spec: JobSetSpec, group: ReadGroup, notes: ManifestNotes) -> None:
     """Check the longest names of jobs and pods; upstream's pods have five random characters more."""
-    last = max(one.group.replicas - 1, 0)
-    longest = job_name(spec.name, one.group.name, last)
+    last = max(group.group.replicas - 1, 0)
+    longest = job_name(spec.name, group.group.name, last)
     wrong = dns_1035_label(longest)
     for message in wrong:
-        notes.invalid(f"{one.path}.name", longest, _NAME_TOO_LONG.format("job") if TOO_LONG in message else message)
-    if wrong or not one.job.spec.indexed or not one.job.completions:
+        notes.invalid(f"{group.path}.name", longest, _NAME_TOO_LONG.format("job") if TOO_LONG in message else message)
+    if wrong or not group.job.spec.indexed or not group.job.completions:
         return
-    longest_pod = f"{pod_name(spec.name, one.group.name, last, one.job.completions - 1)}-abcde"
+    longest_pod = f"{pod_name(spec.name, group.group.name, last, group.job.completions - 1)}-abcde"
     for message in dns_1035_label(longest_pod):
         # Only a cluster's pods have the suffix: a document's own example is too long by it, and runs elsewhere.
         text = _NAME_TOO_LONG.format("pod") if TOO_LONG in message else message
-        notes.forgivable(f"{one.path}.name", f"Invalid value: {shown(longest)}: {text}")
+        notes.forgivable(f"{group.path}.name", f"Invalid value: {shown(longest)}: {text}")
 
 
 def _check_sizes(groups: Sequence[ReadGroup], notes: ManifestNotes, path: str) -> None:
-    for one in groups:
-        if one.job.spec.parallelism * one.group.replicas > UNLIMITED:
+    for group in groups:
+        if group.job.spec.parallelism * group.group.replicas > UNLIMITED:
             notes.error(
-                one.path,
+                group.path,
                 f"the product of replicas and parallelism must not exceed {UNLIMITED} for replicatedJob "
-                f"'{one.group.name}'",
+                f"'{group.group.name}'",
             )
-    total = sum(one.group.replicas for one in groups)
+    total = sum(group.group.replicas for group in groups)
     if total > MOST_JOBS:
         notes.error(f"{path}.replicatedJobs", f"asks for {total} jobs; at most {MOST_JOBS} are allowed in one set")
 
 
 def _check_dependencies(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes, path: str) -> None:
     earlier: set[str] = set()
-    for place, one in enumerate(groups):
-        if one.group.depends_on and not place:
-            notes.error(f"{one.path}.dependsOn", "DependsOn can't be set for the first ReplicatedJob")
-        for number, dependency in enumerate(one.group.depends_on):
+    for place, group in enumerate(groups):
+        if group.group.depends_on and not place:
+            notes.error(f"{group.path}.dependsOn", "DependsOn can't be set for the first ReplicatedJob")
+        for number, dependency in enumerate(group.group.depends_on):
             if place and dependency.name not in earlier:
                 hint = "a replicatedJob can depend on those before it in the list"
-                message = f"replicatedJob: {one.group.name} cannot depend on replicatedJob: {dependency.name}"
-                notes.error(f"{one.path}.dependsOn[{number}].name", message, hint=hint)
-        earlier.add(one.group.name)
-    if spec.startup is StartupOrder.IN_ORDER and any(one.group.depends_on for one in groups):
+                message = f"replicatedJob: {group.group.name} cannot depend on replicatedJob: {dependency.name}"
+                notes.error(f"{group.path}.dependsOn[{number}].name", message, hint=hint)
+        earlier.add(group.group.name)
+    if spec.startup is StartupOrder.IN_ORDER and any(group.group.depends_on for group in groups):
         notes.error(path, "StartupPolicy and DependsOn APIs are mutually exclusive")
 
 
@@ -138,16 +138,16 @@ def _check_coordinator(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Man
     at = spec.coordinator
     if at is None:
         return
-    one = next((one for one in groups if one.group.name == at.replicated_job), None)
+    group = next((group for group in groups if group.group.name == at.replicated_job), None)
     where = f"for replicatedJob {at.replicated_job}"
-    if one is None:
+    if group is None:
         notes.error(path, f"coordinator replicatedJob {at.replicated_job} does not exist")
-    elif not 0 <= at.job_index < one.group.replicas:
+    elif not 0 <= at.job_index < group.group.replicas:
         notes.error(path, f"coordinator job index {at.job_index} is invalid {where}")
-    elif not one.job.spec.indexed or one.job.completions is None:
+    elif not group.job.spec.indexed or group.job.completions is None:
         message = "job for coordinator pod must be indexed completion mode, and completions number must be set"
         notes.error(path, message)
-    elif not 0 <= at.pod_index < one.job.completions:
+    elif not 0 <= at.pod_index < group.job.completions:
         notes.error(path, f"coordinator pod index {at.pod_index} is invalid {where} job index {at.job_index}")
     endpoint = coordinator_endpoint(spec) or ""
     if wrong := label_value(endpoint):
@@ -161,17 +161,17 @@ def _check_coordinator(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: Man
 def _check_restart_strategy(spec: JobSetSpec, groups: Sequence[ReadGroup], notes: ManifestNotes) -> None:
     if spec.failure is None or spec.failure.strategy is not RestartStrategy.IN_PLACE:
         return
-    for one in groups:
-        job, path, whose = one.job, f"{one.path}.template.spec", f"replicatedJob {one.group.name}"
+    for group in groups:
+        job, path, subject = group.job, f"{group.path}.template.spec", f"replicatedJob {group.group.name}"
         enabled = "when in-place restart is enabled"
         if job.backoff_limit != UNLIMITED:
-            message = f"{whose}: must be set to {UNLIMITED} (MaxInt32) {enabled}"
+            message = f"{subject}: must be set to {UNLIMITED} (MaxInt32) {enabled}"
             notes.invalid(f"{path}.backoffLimit", job.backoff_limit, message)
         if job.replacement != PodReplacement.FAILED:
-            message = f"{whose}: must be set to {PodReplacement.FAILED} {enabled}"
+            message = f"{subject}: must be set to {PodReplacement.FAILED} {enabled}"
             notes.invalid(f"{path}.podReplacementPolicy", job.replacement, message)
         if job.completions is None or job.completions != job.parallelism:
-            message = f"{whose}: completions and parallelism must be set and equal to each other {enabled}"
+            message = f"{subject}: completions and parallelism must be set and equal to each other {enabled}"
             notes.invalid(f"{path}.completions", job.completions, message)
 
 
@@ -214,12 +214,12 @@ def _claims(policies: Sequence[Mapping[str, object]], path: str) -> Iterator[tup
 
 
 def _check_mounts(groups: Sequence[ReadGroup], notes: ManifestNotes, name: str, path: str) -> None:
-    for one in groups:
-        for place, volume in enumerate(one.job.pod.volumes):
+    for group in groups:
+        for place, volume in enumerate(group.job.pod.volumes):
             if volume == name:
-                where = f"{one.path}.template.spec.template.spec.volumes[{place}].name"
+                where = f"{group.path}.template.spec.template.spec.volumes[{place}].name"
                 conflict = f"volume name conflicts with VolumeClaimPolicy template name: {name}"
                 notes.invalid(where, volume, conflict)
-    if not any(name in one.job.pod.mounts for one in groups):
+    if not any(name in group.job.pod.mounts for group in groups):
         message = f"replicatedJob containers don't have a matching volumeMount: {name} from VolumeClaimPolicies"
         notes.error(f"{path}.replicatedJobs", f"Invalid value: {message}")

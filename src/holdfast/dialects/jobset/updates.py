@@ -76,8 +76,8 @@ def check_update(
         path = ".".join((f"spec.{form.groups}[{place}]", *form.job))
         _check_elastic(_job(existing, form), _job(group, form), notes, path, finished=finished)
         munged.append(_munged(existing, group, form, suspended=suspended))
-    if munged != (there := list(_groups(before, form))):
-        hint = f"what may not change: {', '.join(islice(_changes(there, munged), _MOST_TOLD))}"
+    if munged != (present := list(_groups(before, form))):
+        hint = f"what may not change: {', '.join(islice(_changes(present, munged), _MOST_TOLD))}"
         notes.error(f"spec.{form.groups}", "Invalid value: field is immutable", hint=hint)
 
 
@@ -98,8 +98,8 @@ def _differing(old: object, new: object, path: str) -> Iterator[str]:
         for key in [*old, *(key for key in new if key not in old)]:
             yield from _differing(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for place, (one, other) in enumerate(zip(old, new, strict=True)):
-            yield from _differing(one, other, f"{path}[{place}]")
+        for place, (old_item, other) in enumerate(zip(old, new, strict=True)):
+            yield from _differing(old_item, other, f"{path}[{place}]")
     elif old != new:
         yield path
 
@@ -109,10 +109,10 @@ def _check_fixed(old: Mapping[str, Any], new: Mapping[str, Any], notes: Manifest
     for name in form.fixed:
         if before.get(name) != after.get(name):
             notes.error(f"spec.{name}", "Invalid value: Value is immutable")
-    queues = [mapping(one, "metadata", "labels").get(QUEUE_LABEL) for one in (old, new)]
+    queues = [mapping(manifest, "metadata", "labels").get(QUEUE_LABEL) for manifest in (old, new)]
     if queues[0] != queues[1]:
         notes.invalid(f"metadata.labels.{QUEUE_LABEL}", queues[1], "field is immutable")
-    awaited = [mapping(one, "metadata", "annotations") for one in (old, new)]
+    awaited = [mapping(manifest, "metadata", "annotations") for manifest in (old, new)]
     for name in (DEPENDS_ON, ON_UNMET, GROUP):
         if awaited[0].get(name) != awaited[1].get(name):
             notes.invalid(f"metadata.annotations.{name}", awaited[1].get(name), "field is immutable")
@@ -149,8 +149,8 @@ def _check_elastic(
 
 def _munged(old: dict[str, Any], new: dict[str, Any], form: _Form, *, suspended: bool) -> dict[str, Any]:
     """Return the new replicated job with everything that may change taken from the old one."""
-    found = deepcopy(new)
-    job, before = _job(found, form), _job(old, form)
+    munged = deepcopy(new)
+    job, before = _job(munged, form), _job(old, form)
     if job.get("completionMode", "Indexed") == "Indexed":
         _take(job, before, _ELASTIC)
     if suspended and form is _NATIVE:
@@ -162,7 +162,7 @@ def _munged(old: dict[str, Any], new: dict[str, Any], form: _Form, *, suspended:
             _take(inner, mapping(pod_before, part), names)
             if not inner and part not in pod_before:
                 del pod[part]
-    return found
+    return munged
 
 
 def _take(into: dict[str, Any], source: Mapping[str, Any], names: tuple[str, ...]) -> None:

@@ -119,9 +119,9 @@ def one_of(fields: Fields, notes: ManifestNotes, name: str, options: type[E]) ->
     value = fields.raw(name)
     if value is None:
         return None
-    known = [option.value for option in options]
-    if value not in known:
-        notes.not_supported(fields.at(name), value, known)
+    allowed = [option.value for option in options]
+    if value not in allowed:
+        notes.not_supported(fields.at(name), value, allowed)
         return None
     return options(str(value))
 

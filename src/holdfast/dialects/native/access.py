@@ -39,25 +39,27 @@ def write_access(access: Access) -> dict[str, Any]:
 
 def read_permissions(spec: Fields) -> tuple[Permission, ...]:
     """Read ``permissions`` of a queue."""
-    found = []
+    permissions = []
     for part in spec.each(PERMISSIONS, most=MOST_PERMISSIONS):
         for name in ("subjects", "verbs"):
             if not part.has(name):
                 part.problem(name, "is required")
-        found.append(Permission(_read_subjects(part, "subjects"), _read_verbs(part)))
+        permissions.append(Permission(_read_subjects(part, "subjects"), _read_verbs(part)))
         part.finish()
-    return tuple(found)
+    return tuple(permissions)
 
 
 def write_permissions(permissions: tuple[Permission, ...]) -> list[dict[str, Any]]:
     """Write the permissions of a queue; they read back equal."""
-    return [{"subjects": list(each.subjects), "verbs": [*map(str, each.verbs)]} for each in permissions]
+    return [
+        {"subjects": list(permission.subjects), "verbs": [*map(str, permission.verbs)]} for permission in permissions
+    ]
 
 
 def _read_verbs(part: Fields) -> tuple[Right, ...]:
-    given = part.items("verbs", most=MOST_SUBJECTS) or []
-    found = [Right(value) for i, value in enumerate(given) if _is_one(part, f"verbs[{i}]", value, Right)]
-    return tuple(dict.fromkeys(found))
+    verbs = part.items("verbs", most=MOST_SUBJECTS) or []
+    rights = [Right(value) for i, value in enumerate(verbs) if _is_one(part, f"verbs[{i}]", value, Right)]
+    return tuple(dict.fromkeys(rights))
 
 
 def _is_one(part: Fields, name: str, value: object, options: type[StrEnum]) -> bool:
@@ -77,7 +79,7 @@ def _is_subject(part: Fields, name: str, value: object) -> bool:
     if not isinstance(value, str):
         part.mistyped(name, value, "user:NAME or group:NAME")
         return False
-    prefix = next((each for each in _PREFIXES if value.startswith(each)), None)
+    prefix = next((prefix_allowed for prefix_allowed in _PREFIXES if value.startswith(prefix_allowed)), None)
     if prefix is None:
         hint = f"user:{value}" if value and ":" not in value else None
         part.problem(name, f"{shown(value)} must be user:NAME or group:NAME", hint=hint)

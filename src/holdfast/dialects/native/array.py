@@ -54,7 +54,7 @@ def read_array(spec: Fields) -> ArrayFields | None:
     total = math.prod(len(axis.values) for axis in axes) if axes else sum(map(len, indexes))
     if total > MOST_TASKS:
         part.problem(ways[0] if ways else "", f"makes {total} tasks; at most {MOST_TASKS} are allowed")
-    found = ArrayFields(
+    fields_read = ArrayFields(
         indexes,
         axes,
         part.integer("maxRunning", low=1, high=MOST_TASKS),
@@ -63,16 +63,16 @@ def read_array(spec: Fields) -> ArrayFields | None:
         part.choice("onUnknownEnd", UnknownEnd),
     )
     part.finish()
-    return found
+    return fields_read
 
 
 def arrayed(job: JobSpec, array: ArrayFields, metadata: Fields) -> ArraySpec:
     """Put an array and its job together."""
     limits = (array.max_running, array.max_failures, array.at_least)
     task = evolve(job, notify=(), array_on_unknown_end=array.on_unknown_end)
-    found = ArraySpec(task, array.indexes, array.axes, *limits, job.notify)
-    _check_task_names(found, metadata)
-    return found
+    array_spec = ArraySpec(task, array.indexes, array.axes, *limits, job.notify)
+    _check_task_names(array_spec, metadata)
+    return array_spec
 
 
 def renamed(spec: ArraySpec, name: str) -> ArraySpec:
@@ -82,13 +82,13 @@ def renamed(spec: ArraySpec, name: str) -> ArraySpec:
         InvalidManifest: It cannot have that name.
     """
     fields = Fields({"name": name}, "", [])
-    found = evolve(spec, job=evolve(spec.job, name=name))
+    renamed_spec = evolve(spec, job=evolve(spec.job, name=name))
     if read_job_name(fields) is not None:
-        _check_task_names(found, fields)
+        _check_task_names(renamed_spec, fields)
     if fields.problems:
         hint = "give the new array another name (--name)"
-        raise InvalidManifest(problems=[evolve(one, hint=one.hint or hint) for one in fields.problems])
-    return found
+        raise InvalidManifest(problems=[evolve(problem, hint=problem.hint or hint) for problem in fields.problems])
+    return renamed_spec
 
 
 def read_some_indexes(text: str) -> frozenset[int]:
@@ -98,10 +98,10 @@ def read_some_indexes(text: str) -> frozenset[int]:
         InvalidManifest: It is not valid; with every problem.
     """
     fields = Fields({"indices": text}, "", [])
-    found = _read_indexes(fields)
+    indexes = _read_indexes(fields)
     if fields.problems:
         raise InvalidManifest(problems=fields.problems)
-    return frozenset(index for part in found for index in part.numbers)
+    return frozenset(index for part in indexes for index in part.numbers)
 
 
 def _check_task_names(spec: ArraySpec, metadata: Fields) -> None:
@@ -117,7 +117,7 @@ def _read_indexes(part: Fields) -> tuple[Indexes, ...]:
     value = part.raw("indices")
     single = isinstance(value, int) and not isinstance(value, bool)
     text = str(value) if single else part.text("indices", longest=_LONGEST_INDICES)
-    found: list[Indexes] = []
+    indexes: list[Indexes] = []
     seen: set[int] = set()
     for word in text.split(",") if text else ():
         read = _range_of(word.strip())
@@ -129,8 +129,8 @@ def _read_indexes(part: Fields) -> tuple[Indexes, ...]:
             part.problem("indices", f"{shown(word)} holds an index that was named before")
         else:
             seen.update(numbers)
-            found.append(read)
-    return tuple(found)
+            indexes.append(read)
+    return tuple(indexes)
 
 
 def _range_of(word: str) -> Indexes | None:
@@ -166,10 +166,10 @@ def _read_values(matrix: Fields, name: str) -> tuple[str, ...]:
     listed: Sequence[object] = value if isinstance(value, list) else [value]
     if not listed:
         matrix.problem(name, "has no values", hint="a parameter without values makes no tasks")
-    found: list[str] = []
-    for place, each in enumerate(listed):
-        found += _values_of(matrix, f"{name}[{place}]" if isinstance(value, list) else name, each)
-    return tuple(found)
+    values: list[str] = []
+    for place, item in enumerate(listed):
+        values += _values_of(matrix, f"{name}[{place}]" if isinstance(value, list) else name, item)
+    return tuple(values)
 
 
 def _values_of(matrix: Fields, at: str, value: object) -> Sequence[str]:

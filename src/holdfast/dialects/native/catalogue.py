@@ -49,9 +49,9 @@ def read_handler_limits(fields: Fields) -> HandlerLimits:
             part.problem(str(name), "has no limits to set", allowed=allowed, hint=closest(str(name), allowed))
             part.raw(name)
             continue
-        found = _read_one(part, name)
-        if found:
-            limits[name] = found
+        limits_read = _read_one(part, name)
+        if limits_read:
+            limits[name] = limits_read
     return limits
 
 
@@ -59,26 +59,26 @@ def _read_one(part: Fields, name: str) -> dict[str, float | None]:
     row = part.nested(name)
     if row is None:
         return {}
-    found: dict[str, float | None] = {}
+    values: dict[str, float | None] = {}
     timeout_s = row.duration("timeout", low=SHORTEST_S, high=LONGEST_S)
     if name not in TIMED and "timeout" in row.value:
         hint = "a job's schedulingTimeout is" if name == SCHEDULE.name else None
         row.problem("timeout", f"is not {name}'s to set", hint=hint)
     elif timeout_s is not None:
-        found["timeout_s"] = timeout_s
+        values["timeout_s"] = timeout_s
     retries = row.integer("maxRetries", low=0, high=MOST_RETRIES)
     if name not in COUNTED and "maxRetries" in row.value:
         row.problem("maxRetries", f"is not {name}'s to set")
     elif retries is not None or row.value.get("maxRetries", 0) is None:
-        found["max_retries"] = retries
+        values["max_retries"] = retries
     row.finish()
-    return found
+    return values
 
 
 def write_handler_limits(limits: HandlerLimits) -> dict[str, Any]:
     """Write limits; they read back equal."""
     names = {"timeout_s": "timeout", "max_retries": "maxRetries"}
-    return {name: {names[key]: value for key, value in each.items()} for name, each in limits.items()}
+    return {name: {names[key]: value for key, value in limit.items()} for name, limit in limits.items()}
 
 
 HEAVIEST = 1_000_000.0
@@ -158,15 +158,15 @@ def write_queue(queue: Queue) -> dict[str, Any]:
 
 def _write_limits(limits: Queue | UserLimits) -> dict[str, Any]:
     """Write those limits of a queue that each user can have, too."""
-    most, found = limits.max_running, dict[str, Any]()
-    given = {"cpu": None if most.cpu_m is None else f"{most.cpu_m}m", "memory": most.memory, "gpu": most.gpu}
-    ceiling: dict[str, Any] = {name: limit for name, limit in given.items() if limit is not None}
+    most, written = limits.max_running, dict[str, Any]()
+    amounts = {"cpu": None if most.cpu_m is None else f"{most.cpu_m}m", "memory": most.memory, "gpu": most.gpu}
+    ceiling: dict[str, Any] = {name: limit for name, limit in amounts.items() if limit is not None}
     if ceiling := {**ceiling, **{name: plain_amount(amount) for name, amount in most.named}}:
-        found["maxRunning"] = ceiling
+        written["maxRunning"] = ceiling
     if limits.max_running_jobs is not None:
-        found["maxRunningJobs"] = limits.max_running_jobs
+        written["maxRunningJobs"] = limits.max_running_jobs
     intake = {"maxQueued": limits.max_queued, "submissionsPerMinute": limits.submissions_per_minute}
-    return found | {name: most for name, most in intake.items() if most is not None}
+    return written | {name: most for name, most in intake.items() if most is not None}
 
 
 def read_settings(value: Mapping[str, Any]) -> tuple[RetrySettings, str | None, Access]:

@@ -68,8 +68,8 @@ def read_category_manifest(value: Mapping[str, Any], *, path: str, problems: lis
 def category_warnings(category: FailureCategory, path: str) -> list[Problem]:
     """List what is legal but dubious: what no failure has."""
     rules = enumerate(category.rules)
-    found = (never_matched(rule.exit_codes, rule.container_name, f"{path}.rules[{i}]") for i, rule in rules)
-    return list(chain.from_iterable(found))
+    warnings = (never_matched(rule.exit_codes, rule.container_name, f"{path}.rules[{i}]") for i, rule in rules)
+    return list(chain.from_iterable(warnings))
 
 
 def read_category_name(fields: Fields, field: str, *, required: bool = False) -> str | None:

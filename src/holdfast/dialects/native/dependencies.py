@@ -41,29 +41,29 @@ def read_dependencies(spec: Fields, *, is_array: bool) -> tuple[Dependency, ...]
     if len(listed) > MOST_DEPENDENCIES:
         spec.problem(FIELD, f"has {len(listed)} dependencies; at most {MOST_DEPENDENCIES} are allowed")
         return ()
-    found = []
-    for place, one in enumerate(listed):
+    dependencies = []
+    for place, item in enumerate(listed):
         at = f"{FIELD}[{place}]" if isinstance(value, list) else FIELD
-        read = _read_mapping(spec, at, one) if isinstance(one, dict) else _read_text(spec, at, one)
+        read = _read_mapping(spec, at, item) if isinstance(item, dict) else _read_text(spec, at, item)
         if read is not None:
             _check(spec, at, read, is_array=is_array)
-            found.append(read)
-    return tuple(found)
+            dependencies.append(read)
+    return tuple(dependencies)
 
 
 def annotated_dependencies(metadata: Fields, annotations: Mapping[str, str]) -> tuple[Dependency, ...]:
     """Read from annotations what has to happen before something may start."""
-    texts = [one.strip() for one in annotations.get(DEPENDS_ON, "").split(",") if one.strip()]
-    found: list[Problem] = []
-    read = read_dependencies(Fields({FIELD: texts}, "", found), is_array=False)
-    metadata.problems.extend(evolve(one, path=metadata.at(f"annotations.{DEPENDS_ON}")) for one in found)
+    texts = [item.strip() for item in annotations.get(DEPENDS_ON, "").split(",") if item.strip()]
+    problems: list[Problem] = []
+    read = read_dependencies(Fields({FIELD: texts}, "", problems), is_array=False)
+    metadata.problems.extend(evolve(item, path=metadata.at(f"annotations.{DEPENDS_ON}")) for item in problems)
     if ON_UNMET not in annotations:
         return read
     at = f"annotations.{ON_UNMET}"
     if not texts:
         metadata.problem(at, "has no effect: nothing is waited for", hint=_NONE)
     on_unmet = Fields({at: annotations[ON_UNMET]}, metadata.path, metadata.problems).choice(at, OnUnmet)
-    return tuple(evolve(one, on_unmet=on_unmet or OnUnmet.CANCEL) for one in read)
+    return tuple(evolve(item, on_unmet=on_unmet or OnUnmet.CANCEL) for item in read)
 
 
 def refuse_annotated(metadata: Fields, annotations: Mapping[str, str]) -> None:
@@ -75,11 +75,11 @@ def refuse_annotated(metadata: Fields, annotations: Mapping[str, str]) -> None:
 
 def readable_dependencies(value: object) -> tuple[Dependency, ...]:
     """Read what can be read of ``dependsOn``; whatever cannot has no name, so that all keep their places."""
-    found = []
-    for one in value if isinstance(value, list) else [] if value is None else [value]:
-        read = read_dependencies(Fields({FIELD: [one]}, "", []), is_array=True)
-        found.append(read[0] if read else Dependency(""))
-    return tuple(found[:MOST_DEPENDENCIES])
+    dependencies = []
+    for item in value if isinstance(value, list) else [] if value is None else [value]:
+        read = read_dependencies(Fields({FIELD: [item]}, "", []), is_array=True)
+        dependencies.append(read[0] if read else Dependency(""))
+    return tuple(dependencies[:MOST_DEPENDENCIES])
 
 
 def written_dependencies(manifest: Mapping[str, object]) -> tuple[Dependency, ...]:
@@ -88,7 +88,7 @@ def written_dependencies(manifest: Mapping[str, object]) -> tuple[Dependency, ..
     own = spec.get(FIELD) if isinstance(spec, dict) else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     text = annotations.get(DEPENDS_ON) if isinstance(annotations, dict) else None
-    annotated = [one.strip() for one in text.split(",")] if isinstance(text, str) else []
+    annotated = [item.strip() for item in text.split(",")] if isinstance(text, str) else []
     return (*readable_dependencies(own), *readable_dependencies(annotated))
 
 
@@ -98,10 +98,12 @@ def _read_mapping(spec: Fields, at: str, value: dict[str, object]) -> Dependency
     condition, on_unmet = part.choice("condition", Condition), part.choice("onUnmet", OnUnmet)
     by_index = part.flag("byIndex")
     part.finish()
-    found = None if name is None else _named(part, "name", name)
-    if found is None:
+    dependency = None if name is None else _named(part, "name", name)
+    if dependency is None:
         return None
-    return evolve(found, condition=condition or Condition.OK, on_unmet=on_unmet or OnUnmet.CANCEL, by_index=by_index)
+    return evolve(
+        dependency, condition=condition or Condition.OK, on_unmet=on_unmet or OnUnmet.CANCEL, by_index=by_index
+    )
 
 
 def _read_text(spec: Fields, at: str, value: object) -> Dependency | None:
@@ -117,10 +119,10 @@ def _read_text(spec: Fields, at: str, value: object) -> Dependency | None:
     if len(conditions) > 1:
         spec.problem(at, f"{shown(value)} has two conditions", hint="write it twice, with one of them each")
         return None
-    found = _named(spec, at, name)
-    if found is None:
+    dependency = _named(spec, at, name)
+    if dependency is None:
         return None
-    return evolve(found, condition=(conditions or [Condition.OK])[0], by_index=BY_INDEX in words)
+    return evolve(dependency, condition=(conditions or [Condition.OK])[0], by_index=BY_INDEX in words)
 
 
 def _named(fields: Fields, at: str, text: str) -> Dependency | None:
@@ -144,15 +146,19 @@ def _check(spec: Fields, at: str, read: Dependency, *, is_array: bool) -> None:
 
 def write_dependencies(after: Sequence[Dependency]) -> list[dict[str, object]]:
     """Write dependencies as the mappings they are read from; what is known of each by its id."""
-    return [_written(one) for one in after]
+    return [_written(dependency) for dependency in after]
 
 
-def _written(one: Dependency) -> dict[str, object]:
-    written: dict[str, object] = {"name": one.name if one.target is None else f"{one.target}/{one.id or one.name}"}
-    if one.condition is not Condition.OK:
-        written["condition"] = one.condition.value
-    if one.on_unmet is not OnUnmet.CANCEL:
-        written["onUnmet"] = one.on_unmet.value
-    if one.by_index:
+def _written(dependency: Dependency) -> dict[str, object]:
+    written: dict[str, object] = {
+        "name": dependency.name
+        if dependency.target is None
+        else f"{dependency.target}/{dependency.id or dependency.name}"
+    }
+    if dependency.condition is not Condition.OK:
+        written["condition"] = dependency.condition.value
+    if dependency.on_unmet is not OnUnmet.CANCEL:
+        written["onUnmet"] = dependency.on_unmet.value
+    if dependency.by_index:
         written["byIndex"] = True
     return written

@@ -31,19 +31,19 @@ def read_devices(text: str, *, name: str) -> Sequence[Device]:
     problems: list[Problem] = []
     documents = read_documents(text, name=name)
     root = Fields(documents[0].value if documents else {}, "", problems)
-    found: list[Device] = []
-    for place, each in enumerate(root.each("devices", most=MOST_DEVICES)):
-        device = _read_one(each, place)
-        if any(device.id == other.id for other in found):
-            each.problem("id", f"{shown(device.id)} is another device's id, too")
-        found.append(device)
-    if not problems and not found:
+    devices: list[Device] = []
+    for place, fields in enumerate(root.each("devices", most=MOST_DEVICES)):
+        device = _read_one(fields, place)
+        if any(device.id == other.id for other in devices):
+            fields.problem("id", f"{shown(device.id)} is another device's id, too")
+        devices.append(device)
+    if not problems and not devices:
         root.problem("devices", "declares no device", hint="devices: [{id: GPU-..., type: A100, memory: 40Gi}]")
     root.finish()
     if problems:
         msg = f"{name} does not declare devices well"
         raise InvalidSetting(msg, problems=problems)
-    return found
+    return devices
 
 
 def _read_one(part: Fields, place: int) -> Device:
@@ -55,7 +55,7 @@ def _read_one(part: Fields, place: int) -> Device:
     maker = part.text("maker") or ""
     if maker and maker not in MAKERS:
         part.problem("maker", f"{shown(maker)} is not one of its values", allowed=MAKERS)
-    known = Device(
+    declared = Device(
         device,
         index,
         part.text("type") or "",
@@ -65,4 +65,4 @@ def _read_one(part: Fields, place: int) -> Device:
         bus=part.text("bus", longest=20) or "",
     )
     part.finish()
-    return known
+    return declared

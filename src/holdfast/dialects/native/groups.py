@@ -21,15 +21,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 def read_group(spec: Fields) -> str:
     """Read ``group``: any text of one line; empty where there is none."""
-    found = spec.text(FIELD, longest=LONGEST) or ""
-    if _CONTROL.search(found):
+    group = spec.text(FIELD, longest=LONGEST) or ""
+    if _CONTROL.search(group):
         spec.problem(FIELD, "must not contain control characters", hint="write it in one line")
-    return found
+    return group
 
 
 def check_annotated_group(metadata: Fields, annotations: Mapping[str, str]) -> None:
     """Note what is wrong with the annotation that says it, if there is one."""
     if GROUP in annotations:
-        found: list[Problem] = []
-        read_group(Fields({FIELD: annotations[GROUP]}, "", found))
-        metadata.problems.extend(evolve(one, path=metadata.at(f"annotations.{GROUP}")) for one in found)
+        problems: list[Problem] = []
+        read_group(Fields({FIELD: annotations[GROUP]}, "", problems))
+        metadata.problems.extend(evolve(problem, path=metadata.at(f"annotations.{GROUP}")) for problem in problems)

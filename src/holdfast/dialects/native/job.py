@@ -90,11 +90,11 @@ def _read_parts(metadata: Fields, spec: Fields) -> JobSpec | ArraySpec:
     if job.identity:
         job = evolve(job, identity=_below(spec, job))
     array = read_array(spec)
-    found = job if array is None else arrayed(job, array, metadata)
+    spec_read = job if array is None else arrayed(job, array, metadata)
     if metadata is not spec:
         metadata.finish()
     spec.finish()
-    return found
+    return spec_read
 
 
 def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
@@ -128,18 +128,18 @@ def _read_rare(spec: Fields, *, gpus: bool) -> dict[str, Any]:
 def _read_keeping(spec: Fields) -> bool:
     keeps = spec.flag("keepWorkDirectory", default=True)
     if not keeps and spec.has("workingDir"):
-        told = "is for each run's own work directory, and workingDir is another, which always stays"
-        spec.problem("keepWorkDirectory", told, hint="leave it out")
+        message = "is for each run's own work directory, and workingDir is another, which always stays"
+        spec.problem("keepWorkDirectory", message, hint="leave it out")
     return keeps
 
 
 def _below(spec: Fields, job: JobSpec) -> str:
     """Return the group of what a job submits itself: below its own, by its name."""
-    found = f"{job.group}{BELOW}{job.name}" if job.group else job.name
-    if len(found) > LONGEST:
-        told = f"gives a group of {len(found)} characters to what it submits; at most {LONGEST} are allowed"
-        spec.problem("identity", told, hint="use a shorter group")
-    return found
+    below = f"{job.group}{BELOW}{job.name}" if job.group else job.name
+    if len(below) > LONGEST:
+        message = f"gives a group of {len(below)} characters to what it submits; at most {LONGEST} are allowed"
+        spec.problem("identity", message, hint="use a shorter group")
+    return below
 
 
 def _or(value: T | None, default: T) -> T:
@@ -188,11 +188,15 @@ def read_labels(fields: Fields, name: str) -> dict[str, str]:
 
 def _read_variables(spec: Fields) -> tuple[dict[str, str], dict[str, str]]:
     """Read ``env``: what has a value, and what names a secret."""
-    given = spec.raw("env")
-    named = {key: value for key, value in given.items() if isinstance(value, dict)} if isinstance(given, dict) else {}
-    if not named or not isinstance(given, dict):
+    variables = spec.raw("env")
+    named = (
+        {key: value for key, value in variables.items() if isinstance(value, dict)}
+        if isinstance(variables, dict)
+        else {}
+    )
+    if not named or not isinstance(variables, dict):
         return read_env(spec), {}
-    plain = {key: value for key, value in given.items() if key not in named}
+    plain = {key: value for key, value in variables.items() if key not in named}
     secrets = {}
     for key, value in named.items():
         part = Fields(value, spec.at(f"env.{key}"), spec.problems)
@@ -279,12 +283,12 @@ def _read_inline(spec: Fields) -> tuple[RetryPolicy, ...]:
     if len(listed) > MOST_POLICIES:
         spec.problem("retry", f"has {len(listed)} policies; at most {MOST_POLICIES} are allowed")
         return ()
-    policies = [_read_one_inline(spec, one, paths[i], _inline_name(i)) for i, one in enumerate(listed)]
-    found = [policy for policy in policies if policy is not None]
-    names = [policy.name for policy in found]
+    policies = [_read_one_inline(spec, item, paths[i], _inline_name(i)) for i, item in enumerate(listed)]
+    policies_read = [policy for policy in policies if policy is not None]
+    names = [policy.name for policy in policies_read]
     for name in {name for name in names if names.count(name) > 1}:
         spec.problem("retry", f"two policies have the name {name!r}", hint="counters follow policy names")
-    return tuple(found)
+    return tuple(policies_read)
 
 
 def _inline_name(place: int) -> str:

@@ -93,18 +93,18 @@ def read_conditions(fields: Fields, *, aliases: Mapping[str, str] | None = None)
     names = fields.texts("onConditions", most=MOST_NAMES)
     if names is None:
         return None
-    known = [condition.value for condition in FailureCondition]
-    found = set()
+    allowed = [condition.value for condition in FailureCondition]
+    conditions = set()
     for i, name in enumerate(names):
-        meant = (aliases or {}).get(name, name)
-        if meant in known:
-            found.add(meant)
+        full_name = (aliases or {}).get(name, name)
+        if full_name in allowed:
+            conditions.add(full_name)
         else:
-            hint = closest(name, known)
-            fields.problem(f"onConditions[{i}]", f"unknown condition {shown(name)}", allowed=known, hint=hint)
+            hint = closest(name, allowed)
+            fields.problem(f"onConditions[{i}]", f"unknown condition {shown(name)}", allowed=allowed, hint=hint)
     if not names:
-        fields.problem("onConditions", "must name at least one condition", allowed=known)
-    return frozenset(found) or None
+        fields.problem("onConditions", "must name at least one condition", allowed=allowed)
+    return frozenset(conditions) or None
 
 
 def read_pattern(fields: Fields, name: str) -> str | None:
@@ -164,8 +164,8 @@ def _signal_number(value: object) -> int | None:
         return None
     name = value.upper()
     name = name if name.startswith("SIG") else f"SIG{name}"
-    found = signal.Signals.__members__.get(name)
-    return None if found is None else int(found)
+    number = signal.Signals.__members__.get(name)
+    return None if number is None else int(number)
 
 
 def write_signal(number: int) -> str | int:

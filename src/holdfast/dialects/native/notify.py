@@ -59,8 +59,10 @@ def read_notify(spec: Fields) -> tuple[Notify, ...]:
     if len(listed) > MOST_NOTIFIED:
         spec.problem("notify", f"has {len(listed)} entries; at most {MOST_NOTIFIED} are allowed")
         return ()
-    found = [_read_one(spec, each, "notify" if single else f"notify[{place}]") for place, each in enumerate(listed)]
-    return tuple(each for each in found if each is not None)
+    notifications = [
+        _read_one(spec, item, "notify" if single else f"notify[{place}]") for place, item in enumerate(listed)
+    ]
+    return tuple(item for item in notifications if item is not None)
 
 
 def _read_one(spec: Fields, value: object, at: str) -> Notify | None:
@@ -85,14 +87,14 @@ def _read_occasions(part: Fields) -> tuple[Occasion, ...]:
     listed, single = (value, False) if isinstance(value, list) else ([value], True)
     if not listed:
         part.problem("on", "is empty", allowed=[*Occasion], hint="leave it out for end and hold")
-    found: list[Occasion] = []
-    for place, each in enumerate(listed):
-        if each in [*Occasion]:
-            found.append(Occasion(each))
+    occasions: list[Occasion] = []
+    for place, item in enumerate(listed):
+        if item in [*Occasion]:
+            occasions.append(Occasion(item))
         else:
-            at, word = "on" if single else f"on[{place}]", shown(each)
-            part.problem(at, f"{word} is not an event", allowed=[*Occasion], hint=closest(each, [*Occasion]))
-    return tuple(dict.fromkeys(found))
+            at, word = "on" if single else f"on[{place}]", shown(item)
+            part.problem(at, f"{word} is not an event", allowed=[*Occasion], hint=closest(item, [*Occasion]))
+    return tuple(dict.fromkeys(occasions))
 
 
 NOTIFY = "holdfast.dev/notify"
@@ -101,20 +103,20 @@ NOTIFY = "holdfast.dev/notify"
 
 def annotated_notify(metadata: Fields, annotations: Mapping[str, str]) -> tuple[Notify, ...]:
     """Read who is told from an annotation."""
-    at, parts = f"annotations.{NOTIFY}", [one.partition(":") for one in annotations.get(NOTIFY, "").split()]
+    at, parts = f"annotations.{NOTIFY}", [item.partition(":") for item in annotations.get(NOTIFY, "").split()]
     if len(parts) > MOST_NOTIFIED:
         metadata.problem(at, f"has {len(parts)} entries; at most {MOST_NOTIFIED} are allowed")
         return ()
     listed = [{"to": to, **({"on": on.split(",")} if colon else {})} for to, colon, on in parts]
-    found: list[Problem] = []
-    read = read_notify(Fields({"notify": listed}, "", found))
-    metadata.problems.extend(evolve(problem, path=metadata.at(at)) for problem in found)
+    problems: list[Problem] = []
+    read = read_notify(Fields({"notify": listed}, "", problems))
+    metadata.problems.extend(evolve(problem, path=metadata.at(at)) for problem in problems)
     return read
 
 
 def write_notify(notify: tuple[Notify, ...]) -> list[dict[str, Any]]:
     """Write ``notify``; it reads back equal."""
-    return [{"to": each.to, "on": [occasion.value for occasion in each.on]} for each in notify]
+    return [{"to": item.to, "on": [occasion.value for occasion in item.on]} for item in notify]
 
 
 def read_notifier_manifest(value: Mapping[str, Any], *, path: str, problems: list[Problem]) -> Notifier | None:
@@ -127,9 +129,9 @@ def read_notifier_manifest(value: Mapping[str, Any], *, path: str, problems: lis
     medium = spec.choice("type", Medium, required=True)
     timeout_s = spec.duration("timeout", low=SHORTEST_TIMEOUT_S, high=LONGEST_TIMEOUT_S)
     notifier = Notifier(opened.name or "", medium or Medium.WEBHOOK, timeout_s=timeout_s or DEFAULT_TIMEOUT_S)
-    found = _read_medium(spec, medium, notifier)
+    settings = _read_medium(spec, medium, notifier)
     close_envelope(opened)
-    return found if len(problems) == before else None
+    return settings if len(problems) == before else None
 
 
 def _read_medium(spec: Fields, medium: Medium | None, notifier: Notifier) -> Notifier:
@@ -213,7 +215,7 @@ def _read_mail(spec: Fields) -> Mail:
     spec.raw("to", required=True)
     recipients = spec.texts("to", most=MOST_RECIPIENTS) or []
     sender = spec.text("from", required=True) or ""
-    for at, address in (("from", sender), *((f"to[{place}]", each) for place, each in enumerate(recipients))):
+    for at, address in (("from", sender), *((f"to[{place}]", recipient) for place, recipient in enumerate(recipients))):
         if address and not _ADDRESS.fullmatch(address):
             spec.problem(at, f"{shown(address)} is not an e-mail address", hint="such as ops@example.org")
     if spec.has("to") and not recipients:

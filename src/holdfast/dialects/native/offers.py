@@ -23,7 +23,7 @@ def read_offer(text: str) -> Amounts:
     """
     named: dict[str, int] = {}
     for part in filter(None, map(str.strip, text.split(","))):
-        name, equals, amount = (each.strip() for each in part.partition("="))
+        name, equals, amount = (piece.strip() for piece in part.partition("="))
         if not equals or not RESOURCE_NAME.fullmatch(name):
             msg = f"{part!r} is not NAME=AMOUNT; write for example licence/matlab=2,scratch=100Gi"
             raise ValueError(msg)

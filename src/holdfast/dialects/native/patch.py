@@ -69,13 +69,13 @@ def patched(spec: JobSpec, patch: Mapping[str, Any]) -> JobSpec:
 
 
 def _merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(base)
+    merged = dict(base)
     for name, value in patch.items():
         if value is None:
-            found.pop(name, None)
+            merged.pop(name, None)
         elif isinstance(value, Mapping):
-            there = found.get(name)
-            found[name] = _merged(there if isinstance(there, Mapping) else {}, value)
+            inner = merged.get(name)
+            merged[name] = _merged(inner if isinstance(inner, Mapping) else {}, value)
         else:
-            found[name] = value
-    return found
+            merged[name] = value
+    return merged

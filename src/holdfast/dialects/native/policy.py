@@ -141,10 +141,10 @@ def _check_rule(rule: Rule, fields: Fields) -> None:
 
 def _read_categories(fields: Fields) -> frozenset[str] | None:
     both = fields.has("onCategory") and fields.has("onFailureCategory")
-    one, other = read_names(fields, "onCategory"), read_names(fields, "onFailureCategory")
+    short, other = read_names(fields, "onCategory"), read_names(fields, "onFailureCategory")
     if both:
         fields.problem("onFailureCategory", "is the same as onCategory; set one of them")
-    return one or other
+    return short or other
 
 
 def _read_causes(fields: Fields) -> frozenset[str] | None:
@@ -186,9 +186,9 @@ def read_backoff(fields: Fields, name: str) -> Backoff | None:
     )
 
 
-def _longest(given: float | None, initial: float | None, *, uncapped: bool) -> float | None:
-    if uncapped or given is not None:
-        return given
+def _longest(longest: float | None, initial: float | None, *, uncapped: bool) -> float | None:
+    if uncapped or longest is not None:
+        return longest
     return max(_DEFAULT_BACKOFF.max_s or 0.0, initial or 0.0)
 
 
@@ -258,21 +258,21 @@ def policy_warnings(policy: RetryPolicy, path: str, on_unknown_end: UnknownEnd |
         path: Its field path.
         on_unknown_end: What its job or array says, which comes before what the policy does.
     """
-    found = [*_unused_limit(policy, path), *_voiding(policy, path, on_unknown_end or policy.on_unknown_end)]
+    warnings = [*_unused_limit(policy, path), *_voiding(policy, path, on_unknown_end or policy.on_unknown_end)]
     blocker: str | None = None
     for i, rule in enumerate(policy.rules):
         where = f"{path}.rules[{i}]" if path else f"rules[{i}]"
         if blocker is not None:
             message = f"rule {rule.name!r} is never reached: {blocker!r} before it matches every failure"
-            found.append(Problem(where, message, hint="move it up, or remove it"))
+            warnings.append(Problem(where, message, hint="move it up, or remove it"))
         elif rule.matches_all:
             blocker = rule.name
-        found += never_matched(rule.exit_codes, rule.container_name, where, rule.conditions)
+        warnings += never_matched(rule.exit_codes, rule.container_name, where, rule.conditions)
         if rule.action is not Action.RETRY and (rule.retry_limit is not None):
-            found.append(Problem(f"{where}.retryLimit", f"has no effect: the action is {rule.action}"))
+            warnings.append(Problem(f"{where}.retryLimit", f"has no effect: the action is {rule.action}"))
         if rule.action in {Action.FAIL, Action.HOLD} and (rule.backoff or rule.mutate):
-            found.append(Problem(where, f"backoff and mutate have no effect: the action is {rule.action}"))
-    return found
+            warnings.append(Problem(where, f"backoff and mutate have no effect: the action is {rule.action}"))
+    return warnings
 
 
 def _unused_limit(policy: RetryPolicy, path: str) -> list[Problem]:

@@ -42,15 +42,15 @@ def read_inputs(spec: Fields) -> tuple[Input, ...]:
         return ()
     if value and spec.has("workingDir"):
         spec.problem("inputs", "are put into each run's work directory, and workingDir is another", hint="leave it out")
-    found = []
-    for place, each in enumerate(value):
-        if not isinstance(each, dict):
-            spec.mistyped(f"inputs[{place}]", each, "a mapping")
+    inputs = []
+    for place, item in enumerate(value):
+        if not isinstance(item, dict):
+            spec.mistyped(f"inputs[{place}]", item, "a mapping")
             continue
-        found.append(_read_input(Fields(each, spec.at(f"inputs[{place}]"), spec.problems)))
-    for path in clashing(each.path for each in found):
+        inputs.append(_read_input(Fields(item, spec.at(f"inputs[{place}]"), spec.problems)))
+    for path in clashing(item.path for item in inputs):
         spec.problem("inputs", f"have {shown(path)} both as a file and as the folder of another one")
-    return tuple(found)
+    return tuple(inputs)
 
 
 def _read_input(part: Fields) -> Input:
@@ -76,17 +76,17 @@ def write_preparing(spec: JobSpec) -> dict[str, Any]:
     if not spec.keeps_work:
         written["keepWorkDirectory"] = False
     if spec.inputs:
-        written["inputs"] = [_write_input(each) for each in spec.inputs]
+        written["inputs"] = [_write_input(item) for item in spec.inputs]
     if spec.prepare is not None:
         written["prepare"] = {"command": list(spec.prepare.command), "timeout": spec.prepare.timeout_s}
     return written
 
 
-def _write_input(given: Input) -> dict[str, Any]:
-    written: dict[str, Any] = {"unpack": True} if given.unpack else {"path": given.path}
-    if given.blob:
-        return {**written, "blob": given.blob}
-    data = b64decode(given.data)
+def _write_input(item: Input) -> dict[str, Any]:
+    written: dict[str, Any] = {"unpack": True} if item.unpack else {"path": item.path}
+    if item.blob:
+        return {**written, "blob": item.blob}
+    data = b64decode(item.data)
     try:
         return {**written, "text": data.decode()}
     except UnicodeDecodeError:

@@ -32,12 +32,12 @@ def read_resources(spec: Fields) -> tuple[Resources, GpuSelector]:
     if part is None:
         return Resources(), ANY
     cpu, memory = part.cpu("cpu"), part.memory("memory")
-    (gpu, share_m), wanted = _read_gpu(part)
+    (gpu, share_m), device_type = _read_gpu(part)
     named = read_named(part)
     part.finish()
     default = Resources()
     cpu_m = default.cpu_m if cpu is None else cpu
-    return Resources(cpu_m, default.memory if memory is None else memory, gpu, share_m, named), wanted
+    return Resources(cpu_m, default.memory if memory is None else memory, gpu, share_m, named), device_type
 
 
 def _read_gpu(part: Fields) -> tuple[tuple[int, int], GpuSelector]:

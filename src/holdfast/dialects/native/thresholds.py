@@ -24,7 +24,7 @@ def read_thresholds(text: str) -> tuple[Threshold, ...]:
     Raises:
         ValueError: They are not that, with what is wrong.
     """
-    found: dict[tuple[Shortage, bool], Threshold] = {}
+    thresholds: dict[tuple[Shortage, bool], Threshold] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         of, amount = _pair(part, "memory=5%,disk=2Gi,memory=10%:2m")
         least, colon, time = amount.partition(":")
@@ -33,11 +33,11 @@ def read_thresholds(text: str) -> tuple[Threshold, ...]:
             msg = f"{part!r}: a time of 0 is none; leave it out"
             raise ValueError(msg)
         threshold = evolve(_amount(of, least.strip(), part), for_s=for_s)
-        if (of, threshold.hard) in found:
+        if (of, threshold.hard) in thresholds:
             msg = f"{of} is given twice {'without' if threshold.hard else 'with'} a time"
             raise ValueError(msg)
-        found[of, threshold.hard] = threshold
-    return tuple(found.values())
+        thresholds[of, threshold.hard] = threshold
+    return tuple(thresholds.values())
 
 
 def read_reclaim(text: str) -> Mapping[Shortage, int]:
@@ -46,23 +46,23 @@ def read_reclaim(text: str) -> Mapping[Shortage, int]:
     Raises:
         ValueError: It is not that, with what is wrong.
     """
-    found: dict[Shortage, int] = {}
+    amounts: dict[Shortage, int] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         of, amount = _pair(part, "memory=500Mi,disk=1Gi")
-        if of in found:
+        if of in amounts:
             msg = f"{of} is given twice"
             raise ValueError(msg)
-        found[of] = parse_memory(amount)
-    return found
+        amounts[of] = parse_memory(amount)
+    return amounts
 
 
 def reclaiming(thresholds: Sequence[Threshold], reclaim: Mapping[Shortage, int]) -> tuple[Threshold, ...]:
     """Return thresholds that count as kept again only once so much more is available."""
-    return tuple(evolve(each, reclaim=reclaim.get(each.of, 0)) for each in thresholds)
+    return tuple(evolve(threshold, reclaim=reclaim.get(threshold.of, 0)) for threshold in thresholds)
 
 
 def _pair(part: str, example: str) -> tuple[Shortage, str]:
-    name, equals, amount = (each.strip() for each in part.partition("="))
+    name, equals, amount = (piece.strip() for piece in part.partition("="))
     if not equals or not amount:
         msg = f"{part!r} is not NAME=AMOUNT; write for example {example}"
         raise ValueError(msg)

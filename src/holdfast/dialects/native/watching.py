@@ -109,8 +109,8 @@ def read_watched(spec: Fields, deadlines_s: Mapping[str, float | None]) -> Watch
 
 def annotated(metadata: Fields, deadlines_s: Mapping[str, float | None]) -> WatchedPrograms:
     """Read the same from the annotations of a pod template."""
-    found = metadata.value.get("annotations")
-    written = found if isinstance(found, dict) else {}
+    annotations_given = metadata.value.get("annotations")
+    written = annotations_given if isinstance(annotations_given, dict) else {}
     parts: dict[str, Any] = {}
     if SIGNAL_ANNOTATION in written:
         name, _, before = str(written[SIGNAL_ANNOTATION]).rpartition("@")

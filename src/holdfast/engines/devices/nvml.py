@@ -73,7 +73,7 @@ def _seen(nvml: ModuleType, name: str) -> DeviceReading | None:
     except nvml.NVMLError_GpuIsLost:
         return DeviceReading(_LOST)
     try:
-        return DeviceReading(pids=tuple(each.pid for each in nvml.nvmlDeviceGetComputeRunningProcesses(handle)))
+        return DeviceReading(pids=tuple(process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)))
     except nvml.NVMLError_GpuIsLost:
         return DeviceReading(_LOST)
     except nvml.NVMLError:

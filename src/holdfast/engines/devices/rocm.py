@@ -36,8 +36,8 @@ def found_by_rocm() -> Sequence[Device]:
 
 
 def _device(card: dict[str, Any], index: int) -> Device:
-    known = {name.lower(): str(value) for name, value in card.items()}
-    unique, memory = known.get("unique id", ""), known.get("vram total memory (b)", "")
-    name = known.get("card series", "") or known.get("card model", "")
+    values = {name.lower(): str(value) for name, value in card.items()}
+    unique, memory = values.get("unique id", ""), values.get("vram total memory (b)", "")
+    name = values.get("card series", "") or values.get("card model", "")
     named = bool(unique) and unique != "N/A"
     return Device(unique if named else f"gpu-{index}", index, name, int(memory) if memory.isdecimal() else 0, AMD)

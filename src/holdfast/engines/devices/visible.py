@@ -19,30 +19,30 @@ _UUIDS = ("GPU-", "MIG-")
 _ONE_M = 1000
 
 
-def visible(devices: Sequence[Device], given: Sequence[str], *, share_m: int = 0) -> dict[str, str]:
+def visible(devices: Sequence[Device], device_ids: Sequence[str], *, share_m: int = 0) -> dict[str, str]:
     """Return the environment of a program.
 
     Args:
         devices: All of its node; without any, nothing is set.
-        given: The ids of those that it may use.
+        device_ids: The ids of those that it may use.
         share_m: Thousandths of the device, if it has a share of one.
     """
     if not devices:
         return {}
-    theirs = [device for device in devices if device.id in given]
+    theirs = [device for device in devices if device.id in device_ids]
     cuda = [device for device in theirs if device.maker != AMD]
     hip = ",".join(str(device.index) for device in theirs if device.maker != NVIDIA) or _NONE
-    found = {
+    variables = {
         # Where all are AMD's the two must be the same: HIP reads both, and some libraries compare them.
         "CUDA_VISIBLE_DEVICES": hip if all(device.maker == AMD for device in devices) else _named(cuda) or _NONE,
         "HIP_VISIBLE_DEVICES": hip,
         "NVIDIA_VISIBLE_DEVICES": _named(cuda) or _NONE_IN_CONTAINERS,
     }
     if any(not device.id.startswith(_UUIDS) for device in cuda):
-        found["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # else index 0 is the fastest one
+        variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # else index 0 is the fastest one
     if share_m:
-        found["HOLDFAST_GPU_SHARE"] = f"{share_m / _ONE_M:g}"
-    return found
+        variables["HOLDFAST_GPU_SHARE"] = f"{share_m / _ONE_M:g}"
+    return variables
 
 
 def _named(devices: Iterable[Device]) -> str:

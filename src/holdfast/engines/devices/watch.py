@@ -80,7 +80,9 @@ class DeviceWatch:
             asking.start()
             asking.join(self._patience_s)
             if asking.is_alive():
-                self._say({name: evolve(one, health=one.health or SILENT) for name, one in self._devices.items()})
+                self._say(
+                    {name: evolve(device, health=device.health or SILENT) for name, device in self._devices.items()}
+                )
                 asking.join()
             looked.set()
             self._closed.wait(self._every_s)
@@ -88,13 +90,13 @@ class DeviceWatch:
     def _once(self) -> None:
         seen = self._look()
         self._known |= seen.keys()
-        self._say({name: self._judged(one, seen.get(name)) for name, one in self._devices.items()})
+        self._say({name: self._judged(device, seen.get(name)) for name, device in self._devices.items()})
 
     def _judged(self, device: Device, seen: DeviceReading | None) -> Device:
         if seen is None:
             return evolve(device, health=device.health or GONE) if device.id in self._known else device
-        found = ((pid, self._foreign(pid)) for pid in seen.pids)
-        users = [f"{name} (pid {pid})" for pid, name in found if name and name not in _SHARING]
+        foreign = ((pid, self._foreign(pid)) for pid in seen.pids)
+        users = [f"{name} (pid {pid})" for pid, name in foreign if name and name not in _SHARING]
         left = len(users) - _MOST_NAMED
         used_by = ", ".join(users[:_MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
         return evolve(device, health=device.health or seen.health, used_by=used_by)

@@ -154,8 +154,8 @@ class ProcessEngine:
 
     def take_evicted(self) -> Sequence[str]:
         """Return the runs that were evicted and forgotten since this was last called; from any thread."""
-        taken, self._evicted = self._evicted, ()
-        return taken
+        evicted, self._evicted = self._evicted, ()
+        return evicted
 
     def clear(self, directories: Sequence[str]) -> None:
         """Have the work directories deleted of runs that are over, by the directories of the runs; from any thread."""
@@ -192,14 +192,14 @@ class ProcessEngine:
     def stop(self, stops: Sequence[tuple[str, float, StopReason]]) -> None:
         """Stop runs: SIGTERM, then SIGKILL after the grace; unknown and finished ones are ignored."""
         with self._lock:
-            known = []
+            ordered = []
             for uid, grace_s, reason in stops:
                 seen = self._observed.get(uid)
                 if seen is not None and seen.phase is not RunPhase.FINISHED:
-                    known.append((uid, grace_s, reason.value))
-                    self._stops[uid] = known[-1]
-            if known:
-                self._send({"stops": known})
+                    ordered.append((uid, grace_s, reason.value))
+                    self._stops[uid] = ordered[-1]
+            if ordered:
+                self._send({"stops": ordered})
 
     def observe(self) -> Mapping[str, Observation]:
         """Return every run not yet forgotten."""
@@ -313,12 +313,12 @@ class ProcessEngine:
         self._snapshot = None
 
     def _see(self, report: Mapping[str, Any], before: Mapping[str, Observation]) -> None:
-        seen, known = observation(report), before.get(report["uid"])
+        seen, earlier = observation(report), before.get(report["uid"])
         if seen.phase is not RunPhase.STARTING:
             self._orders.pop(seen.uid, None)
         if seen.phase is RunPhase.FINISHED:
             self._stops.pop(seen.uid, None)
-        self._observed[seen.uid] = known if known == seen else seen
+        self._observed[seen.uid] = earlier if earlier == seen else seen
 
     def _read(self) -> None:
         while not self._closed.is_set():

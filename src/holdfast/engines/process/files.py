@@ -91,8 +91,8 @@ def log_beginnings(path: Path, size: int) -> tuple[int, ...]:
     """Return the offsets within a log of that size where programs after the first began, in order."""
     began = path.with_name(BEGAN_OF[path.name])
     text = files.tail_text(os.fspath(began), _MOST_BEGINNINGS, _owner(path.parent))
-    found = sorted(set(map(files.offset_in, text.splitlines())))
-    return tuple(found[bisect(found, 0) : bisect(found, size)])
+    offsets = sorted(set(map(files.offset_in, text.splitlines())))
+    return tuple(offsets[bisect(offsets, 0) : bisect(offsets, size)])
 
 
 def _owner(run: Path) -> int | None:
@@ -162,10 +162,10 @@ class ProcessLogs:
             if error.errno in _NO_LOG:
                 return LogTimes()
             raise _unreadable(path, error) from error
-        known = bisect(noted[0], now.st_size - 1)
-        ends = (*noted[0][:known], now.st_size)
-        last = noted[1][known] if noted[0][known : known + 1] == ends[-1:] else now.st_mtime_ns
-        return LogTimes(ends, tuple(at / _NANOSECONDS for at in (*noted[1][:known], last)))
+        count = bisect(noted[0], now.st_size - 1)
+        ends = (*noted[0][:count], now.st_size)
+        last = noted[1][count] if noted[0][count : count + 1] == ends[-1:] else now.st_mtime_ns
+        return LogTimes(ends, tuple(at / _NANOSECONDS for at in (*noted[1][:count], last)))
 
     def result(self, job_id: str, attempt: int, rank: int, *, limit: int) -> bytes | None:
         """Return what a run left as its result.
@@ -241,8 +241,8 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]")
 
 def base_environment(environ: Mapping[str, str], *, personal: bool = True) -> dict[str, str]:
     """Choose what programs inherit, with or without what is of this process's account."""
-    wanted = INHERITED if personal else INHERITED - PERSONAL
-    chosen = {name: value for name, value in environ.items() if name in wanted or name.startswith("LC_")}
+    inherited = INHERITED if personal else INHERITED - PERSONAL
+    chosen = {name: value for name, value in environ.items() if name in inherited or name.startswith("LC_")}
     return {**_DEFAULTS, **chosen}
 
 
@@ -327,8 +327,12 @@ def _inputs(order: RunOrder, blob: Callable[[str, SecretUser], Path] | None) -> 
     """Write down what is put into the work directory: its name, nothing for an archive; itself; or where it is."""
     user = _user(order)
     return [
-        ("" if one.unpack else one.path, one.data, os.fspath(blob(one.blob, user)) if one.blob and blob else "")
-        for one in order.inputs
+        (
+            "" if input_.unpack else input_.path,
+            input_.data,
+            os.fspath(blob(input_.blob, user)) if input_.blob and blob else "",
+        )
+        for input_ in order.inputs
     ]
 
 

@@ -58,7 +58,7 @@ class PressureWatch:
         """
         self._directory, self._path = os.fspath(directory), directory
         self._thresholds = thresholds
-        self._measured = frozenset(each.of for each in thresholds)
+        self._measured = frozenset(threshold.of for threshold in thresholds)
         self._observe, self._evicted, self._clear, self._tell = observe, evicted, clear, tell
         self._look = 0
         self._since: Mapping[Threshold, float] = {}

@@ -87,7 +87,7 @@ def own_groups() -> list[str]:
     for line in content("/proc/self/cgroup").decode().splitlines():
         _, controllers, path = line.split(":", 2)
         own |= dict.fromkeys(controllers.split(","), path)
-    found = []
+    groups = []
     for mount in _mounts():
         version_two = mount.kind == "cgroup2"
         if not (version_two or (mount.kind == "cgroup" and "memory" in mount.options.split(","))):
@@ -95,11 +95,11 @@ def own_groups() -> list[str]:
         path = own.get("" if version_two else "memory", "/")
         inside = path[len(mount.root.rstrip("/")) :] if path.startswith(mount.root) else ""
         while True:
-            found.append(mount.point + inside.rstrip("/"))
+            groups.append(mount.point + inside.rstrip("/"))
             if not inside.strip("/"):
                 break
             inside = inside.rpartition("/")[0]
-    return found
+    return groups
 
 
 class _Mount(NamedTuple):
@@ -127,10 +127,12 @@ def disk_levels(directory: str, also: Iterable[str] = ()) -> list[Level]:
             if device in seen:
                 continue
             seen.add(device)
-            found, where = os.statvfs(place), "" if place == directory else place
-            levels.append(Level(Shortage.DISK, found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize, where))
-            if found.f_files:  # some file systems make them as they are needed
-                levels.append(Level(Shortage.INODES, found.f_favail, found.f_files, where))
+            status, where = os.statvfs(place), "" if place == directory else place
+            levels.append(
+                Level(Shortage.DISK, status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize, where)
+            )
+            if status.f_files:  # some file systems make them as they are needed
+                levels.append(Level(Shortage.INODES, status.f_favail, status.f_files, where))
     return levels
 
 
@@ -147,14 +149,14 @@ def programs(directory: str) -> list[MeasuredProcess]:
         else:
             fields = content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
             parents[pid] = int(fields[1]) if len(fields) > 1 else 0
-    found = [MeasuredProcess(pid, uid) for pid, uid in uids.items() if uid]
+    measured = [MeasuredProcess(pid, uid) for pid, uid in uids.items() if uid]
     for pid in parents:
         above, steps = pid, 0
         while above in parents and steps < len(parents):
             above, steps = parents[above], steps + 1
         if uids.get(above):
-            found.append(MeasuredProcess(pid, uids[above]))
-    return found
+            measured.append(MeasuredProcess(pid, uids[above]))
+    return measured
 
 
 def working_directories(listed: Iterable[MeasuredProcess]) -> list[str]:
@@ -164,7 +166,7 @@ def working_directories(listed: Iterable[MeasuredProcess]) -> list[str]:
     for each in listed:
         with suppress(OSError):
             path = str(Path(f"/proc/{each.pid}/cwd").readlink())
-            kind = next((one.kind for one in mounts if _is_below(path, one.point)), "")
+            kind = next((place.kind for place in mounts if _is_below(path, place.point)), "")
             if not kind.startswith(_ELSEWHERE):
                 found[path] = None
     return list(found)
@@ -177,8 +179,8 @@ def _is_below(path: str, point: str) -> bool:
 def memory_used(listed: Iterable[MeasuredProcess]) -> dict[str, int]:
     """Sum the memory of runs in bytes, by uid: estimated of all, then counted of those that seem to use the most."""
     members: dict[str, list[int]] = {}
-    for each in listed:
-        members.setdefault(each.uid, []).append(each.pid)
+    for process in listed:
+        members.setdefault(process.uid, []).append(process.pid)
     estimates = {uid: _estimate(pids) for uid, pids in members.items()}
     several = [uid for uid in sorted(estimates, key=lambda uid: -estimates[uid]) if len(members[uid]) > 1]
     until = time.monotonic() + _COUNTING_S
@@ -213,30 +215,30 @@ def disk_used(listed: Iterable[MeasuredProcess], folders: Mapping[str, str], pla
     seen: dict[str, dict[int, int]] = {uid: {} for uid in folders}
     for uid, folder in folders.items():
         _walk(folder, device, seen[uid])
-    for each in listed:
-        if each.uid in seen:
-            _opened(each.pid, device, seen[each.uid])
+    for process in listed:
+        if process.uid in seen:
+            _opened(process.pid, device, seen[process.uid])
     return {uid: (sum(files.values()) * _BLOCK, len(files)) for uid, files in seen.items()}
 
 
-def _walk(folder: str, device: int, found: dict[int, int]) -> None:
+def _walk(folder: str, device: int, blocks: dict[int, int]) -> None:
     left = [folder]
-    while left and len(found) < _MOST_FILES:
+    while left and len(blocks) < _MOST_FILES:
         for entry in _listed(left.pop()):
-            known = _known(entry, follow=False)
-            if known is not None and known.st_dev == device:
-                found[known.st_ino] = known.st_blocks
-                left += [entry.path] if stat.S_ISDIR(known.st_mode) else []
+            status = _known(entry, follow=False)
+            if status is not None and status.st_dev == device:
+                blocks[status.st_ino] = status.st_blocks
+                left += [entry.path] if stat.S_ISDIR(status.st_mode) else []
 
 
-def _opened(pid: int, device: int, found: dict[int, int]) -> None:
+def _opened(pid: int, device: int, blocks: dict[int, int]) -> None:
     """Add the files that a process has open to write, which may have no name any more."""
     for entry in _listed(f"/proc/{pid}/fd"):
-        how, known = _known(entry, follow=False), _known(entry, follow=True)
-        if how is None or known is None or not how.st_mode & stat.S_IWUSR:
+        how, status = _known(entry, follow=False), _known(entry, follow=True)
+        if how is None or status is None or not how.st_mode & stat.S_IWUSR:
             continue
-        if known.st_dev == device and stat.S_ISREG(known.st_mode):
-            found[known.st_ino] = known.st_blocks
+        if status.st_dev == device and stat.S_ISREG(status.st_mode):
+            blocks[status.st_ino] = status.st_blocks
 
 
 def _listed(folder: str) -> list[os.DirEntry[str]]:
@@ -263,7 +265,7 @@ def used(directory: str, folders: Mapping[str, str], lacking: Mapping[Shortage, 
         folders: The folder of each run that runs.
         lacking: What is lacking, with the place where disk is.
     """
-    listed = [each for each in programs(directory) if each.uid in folders]
+    listed = [program for program in programs(directory) if program.uid in folders]
     uses: dict[str, dict[Shortage, int]] = {uid: {} for uid in folders}
     if Shortage.MEMORY in lacking:
         for uid, size in memory_used(listed).items():

@@ -102,7 +102,7 @@ class Life(Struct, gc=True):
         self.starts_at = max(now, self.prepared_at) + plan.start_delay_s
         if plan.pull_fails:
             return
-        inits = [one.name for one in order.containers if one.role is ContainerRole.INIT]
+        inits = [container.name for container in order.containers if container.role is ContainerRole.INIT]
         failed = next((place for place, name in enumerate(inits) if plan.exit_codes.get(name)), None)
         if not plan.outcome.started:
             self.ends_at = self.starts_at
@@ -213,8 +213,8 @@ def _saved_outcome(life: Life) -> RunOutcome | None:
     if life.ends_at < life.saved_at:
         return None
     container = ContainerResult(life.order.checkpointed_exit_code, life.order.main.name, reason="Error")
-    by = EndedBy.ITSELF if life.stopped is None else EndedBy(life.stopped.value)
-    return RunOutcome(containers=(container,), ended_by=by)
+    ended_by = EndedBy.ITSELF if life.stopped is None else EndedBy(life.stopped.value)
+    return RunOutcome(containers=(container,), ended_by=ended_by)
 
 
 def _own_outcome(life: Life) -> RunOutcome:
@@ -231,14 +231,14 @@ def _own_outcome(life: Life) -> RunOutcome:
 
 def _results(life: Life) -> Iterator[ContainerResult]:
     plan, first = life.plan, life.order.main
-    for one in life.order.containers:
-        code, init = plan.exit_codes.get(one.name, 0), one.role is ContainerRole.INIT
-        if one is first:
+    for container in life.order.containers:
+        code, init = plan.exit_codes.get(container.name, 0), container.role is ContainerRole.INIT
+        if container is first:
             for result in plan.outcome.containers:
-                yield evolve(result, name=one.name, log_tail=plan.logs.get(one.name, ()))
-        elif one.role is not ContainerRole.SIDECAR:
-            reason, tail = "Error" if code else "Completed", plan.logs.get(one.name, ())
-            yield ContainerResult(code, one.name, reason=reason, init=init, log_tail=tail)
+                yield evolve(result, name=container.name, log_tail=plan.logs.get(container.name, ()))
+        elif container.role is not ContainerRole.SIDECAR:
+            reason, tail = "Error" if code else "Completed", plan.logs.get(container.name, ())
+            yield ContainerResult(code, container.name, reason=reason, init=init, log_tail=tail)
         if init and code:
             return
 
@@ -253,12 +253,12 @@ def _stopped_outcome(life: Life) -> RunOutcome | None:
         )
     if life.stopped is None and life.own_end <= life.forced_at:
         return None
-    by = life.forced_by if life.stopped is None else EndedBy(life.stopped.value)
+    ended_by = life.forced_by if life.stopped is None else EndedBy(life.stopped.value)
     grace_over = life.plan.term_delay_s > life.grace_s
     number = _SIGKILL if grace_over else _SIGTERM
-    conditions = frozenset({_CONDITION_OF[by].value}) if by in _CONDITION_OF else frozenset[str]()
+    conditions = frozenset({_CONDITION_OF[ended_by].value}) if ended_by in _CONDITION_OF else frozenset[str]()
     container = ContainerResult(128 + number, life.order.main.name, number, "Error")
-    words = life.forced_words if by is EndedBy.STALL else ""
+    words = life.forced_words if ended_by is EndedBy.STALL else ""
     return RunOutcome(
-        containers=(container,), conditions=conditions, ended_by=by, message=words, log=life.plan.outcome.log
+        containers=(container,), conditions=conditions, ended_by=ended_by, message=words, log=life.plan.outcome.log
     )

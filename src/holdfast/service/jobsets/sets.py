@@ -299,7 +299,7 @@ class SetWriter(Struct, frozen=True):
         actor = by.actor if by else ""
         change = dump_change(SetChange(read.manifest, dump_set_spec(wanted)))
         request = Request(RequestKind.UPDATE, (there.id,), self.clock.now(), actor=actor, payload=change)
-        self.store.append(request, by=by, version=there.version)
+        self.store.append(request, caller=by, version=there.version)
         return Applied(JOB_SETS.accepted(there, request), wanted, "updated", read.warnings)
 
 

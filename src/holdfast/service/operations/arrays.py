@@ -74,7 +74,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         """List arrays by name."""
         told: list[Unreadable] = []
         where = self.backend.seeing(caller).workloads(Array, where)
-        found = self.backend.store.workloads(Array, where, after=after, limit=limit + 1, told=told.append)
+        found = self.backend.store.workloads(Array, where, after=after, limit=limit + 1, unreadable=told.append)
         shown, last = found[:limit], None if len(found) <= limit else found[limit - 1].name
         return OwnerPage.until(last, self._readable(shown, told), told)
 

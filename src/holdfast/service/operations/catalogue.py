@@ -104,7 +104,7 @@ class Entries(Struct, Generic[E], frozen=True):
             if not dry_run:
                 return self._store(caller, entry, create=create, if_match=if_match)
             known = self._known()
-            presence.require_presence(self.noun, entry.name, known=known, create=create)
+            presence.require_presence(self.noun, entry.name, existing=known, create=create)
             there = known.get(entry.name)
             if isinstance(there, RetryPolicy):
                 presence.require_revision(there, if_match)
@@ -123,7 +123,7 @@ class Policies(Entries[RetryPolicy], frozen=True):
     def _store(
         self, caller: Caller, entry: RetryPolicy, *, create: bool | None, if_match: Collection[str] | None
     ) -> RetryPolicy:
-        return self.store.put_policy(entry, create=create, by=caller, if_match=if_match)
+        return self.store.put_policy(entry, create=create, caller=caller, if_match=if_match)
 
     @asks(Right.WATCH)
     def warnings(self, _caller: Caller, policy: RetryPolicy) -> Sequence[Problem]:
@@ -149,7 +149,7 @@ class Policies(Entries[RetryPolicy], frozen=True):
         """
         with audited(self.store, caller, Act.DELETE, Subject.POLICY, name):
             self.get(caller, name)
-            self.store.delete_policy(name, by=caller, if_match=if_match, detach=detach)
+            self.store.delete_policy(name, caller=caller, if_match=if_match, detach=detach)
 
 
 class Categories(Entries[FailureCategory], frozen=True):
@@ -165,7 +165,7 @@ class Categories(Entries[FailureCategory], frozen=True):
         self, caller: Caller, entry: FailureCategory, *, create: bool | None, if_match: Collection[str] | None
     ) -> FailureCategory:
         del if_match
-        self.store.put_category(entry, create=create, by=caller)
+        self.store.put_category(entry, create=create, caller=caller)
         return entry
 
     @asks(Right.WATCH, Subject.CATEGORY)
@@ -186,7 +186,7 @@ class Categories(Entries[FailureCategory], frozen=True):
         with audited(self.store, caller, Act.DELETE, Subject.CATEGORY, name):
             self.get(caller, name)
             self._require_own(name)
-            self.store.delete_category(name, by=caller)
+            self.store.delete_category(name, caller=caller)
 
     def _require_own(self, name: str) -> None:
         catalogue = self.store.catalogue()
@@ -224,7 +224,7 @@ class Queues(Entries[Queue], frozen=True):
 
     def _store(self, caller: Caller, entry: Queue, *, create: bool | None, if_match: Collection[str] | None) -> Queue:
         del if_match
-        self.store.put_queue(entry, create=create, by=caller)
+        self.store.put_queue(entry, create=create, caller=caller)
         return entry
 
     @asks(Right.CHANGE, Subject.QUEUE)
@@ -239,7 +239,7 @@ class Queues(Entries[Queue], frozen=True):
             AlreadyExists: It is there, and ``create`` is true.
         """
         with audited(self.store, caller, put_act(create=create), Subject.QUEUE, name):
-            return self.store.edit_queue(name, change, create=create, by=caller)
+            return self.store.edit_queue(name, change, create=create, caller=caller)
 
     @asks(Right.WATCH, Subject.JOB)
     def require(self, _caller: Caller, name: str) -> None:
@@ -284,4 +284,4 @@ class Queues(Entries[Queue], frozen=True):
         """
         with audited(self.store, caller, Act.DELETE, Subject.QUEUE, name):
             self.get(caller, name)
-            self.store.delete_queue(name, by=caller)
+            self.store.delete_queue(name, caller=caller)

@@ -73,7 +73,9 @@ class DeviceOperations(Struct, frozen=True):
         with audited(self.store, caller, act, Subject.DEVICE, reference):
             node, device = self._find(reference)
             target = f"{node.executor} {node.name} {device.id}"
-            self.store.append(Request(kind, (target,), self.clock.now(), actor=caller.actor, reason=reason), by=caller)
+            self.store.append(
+                Request(kind, (target,), self.clock.now(), actor=caller.actor, reason=reason), caller=caller
+            )
             return node, device
 
     def _find(self, reference: str) -> tuple[Node, Device]:

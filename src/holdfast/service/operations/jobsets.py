@@ -72,7 +72,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
         where = self.backend.seeing(caller).workloads(JobSet, where)
         known = store.quarantined()
         told: list[Unreadable] = []
-        asked = store.all_asked_of(JobSet, where, after=after, limit=limit + 1, told=told.append)
+        asked = store.all_asked_of(JobSet, where, after=after, limit=limit + 1, unreadable=told.append)
 
         def shown(one: AskedOf[JobSet]) -> JobSet:
             found = shown_set(JOB_SETS.as_accepted(one), known)

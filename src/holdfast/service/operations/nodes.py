@@ -54,7 +54,7 @@ class Nodes(Struct, frozen=True):
         """
         with audited(self.store, caller, Act.DRAIN if drain else Act.CORDON, Subject.NODE, name):
             found = self._named(name)
-            self.store.put_cordon(Cordon(name, self.clock.now(), drain, reason), by=caller)
+            self.store.put_cordon(Cordon(name, self.clock.now(), drain, reason), caller=caller)
             return self._with_what_runs(found)
 
     @asks(Right.CHANGE, Subject.NODE)
@@ -68,7 +68,7 @@ class Nodes(Struct, frozen=True):
             if name not in self.store.catalogue().cordons:
                 return self._with_what_runs(self._named(name))
             found = [node for node in self.store.nodes() if node.name == name]
-            self.store.delete_cordon(name, by=caller)
+            self.store.delete_cordon(name, caller=caller)
             return self._with_what_runs(found)
 
     def _named(self, name: str) -> Sequence[Node]:

@@ -53,7 +53,7 @@ class Notifiers(Entries[Notifier], frozen=True):
         self, caller: Caller, entry: Notifier, *, create: bool | None, if_match: Collection[str] | None
     ) -> Notifier:
         del if_match
-        self.store.put_notifier(entry, create=create, by=caller)
+        self.store.put_notifier(entry, create=create, caller=caller)
         return entry
 
     @asks(Right.CHANGE, Subject.NOTIFIER)
@@ -65,7 +65,7 @@ class Notifiers(Entries[Notifier], frozen=True):
             Conflict: A queue names it.
         """
         with audited(self.store, caller, Act.DELETE, Subject.NOTIFIER, name):
-            self.store.delete_notifier(name, by=caller)
+            self.store.delete_notifier(name, caller=caller)
 
 
 class Notifications(Struct, frozen=True):
@@ -116,7 +116,7 @@ class Notifications(Struct, frozen=True):
         """
         with audited(self.store, caller, Act.REPLAY, Subject.NOTIFICATION, notification_id):
             found = self.get(caller, notification_id)
-            if not self.store.replay_notifications([found.id], self.clock.now(), by=caller):
+            if not self.store.replay_notifications([found.id], self.clock.now(), caller=caller):
                 found = self.get(caller, found.id)  # which was deleted, if anything
                 msg = f"notification {found.id} is still to be delivered"
                 raise Conflict(msg, hint="holdfast notify show says when it is tried next")

@@ -83,7 +83,7 @@ class SettingsOperations(Struct, frozen=True):
                 msg = "the settings are not valid"
                 raise InvalidSetting(msg, problems=problems)
             if not dry_run:
-                self.store.put_settings(settings, default_policy, access, by=caller)
+                self.store.put_settings(settings, default_policy, access, caller=caller)
             return access.over(catalogue.access)
 
     def _unknown_policy(self, default_policy: str | None) -> list[Problem]:

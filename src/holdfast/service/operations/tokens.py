@@ -94,7 +94,7 @@ class Tokens(Struct, frozen=True):
                 by.name,
                 None if wanted.expires_s is None else caller.at + wanted.expires_s,
             )
-            self.backend.store.put_token(token, caller.at, by=caller)
+            self.backend.store.put_token(token, caller.at, caller=caller)
             return token, text
 
     @staticmethod
@@ -120,7 +120,7 @@ class Tokens(Struct, frozen=True):
             if name not in {token.name for token in self.list(caller)}:
                 msg = f"token {name!r} does not exist"
                 raise NotFound(msg, hint="holdfast token list")
-            return self.backend.store.revoke_token(name, caller.at, by=caller)
+            return self.backend.store.revoke_token(name, caller.at, caller=caller)
 
 
 def _problems(wanted: NewToken) -> list[Problem]:

@@ -171,12 +171,12 @@ class Control(Struct, Generic[W], frozen=True):
         actor = self.actor if by is None else by.actor
         request = Request(kind, targets, self.clock.now(), actor=actor, reason=reason, payload=payload)
         try:
-            self.store.append(request, by=by, version=version)
+            self.store.append(request, caller=by, version=version)
         except Unavailable:
             # The very work that fills the disk must be possible to cancel.
             if kind not in CANCELS or not self.make_room():
                 raise
-            self.store.append(request, by=by, version=version)
+            self.store.append(request, caller=by, version=version)
         return request
 
 

@@ -88,11 +88,11 @@ def require_policies(connection: Connection, batches: Batches, names: Collection
 
 def require_awaited(connection: Connection, keys: Collection[str]) -> None:
     """Make sure that what is waited for is there; it stays while specifications are shared."""
-    found = set[str]()
+    existing = set[str]()
     for some in chunks([*keys]):
         for column in (tables.jobs.c.id, tables.workloads.c.id):
-            found.update(connection.execute(select(column).where(column.in_(some))).scalars())
-    gone = {*keys} - found
+            existing.update(connection.execute(select(column).where(column.in_(some))).scalars())
+    gone = {*keys} - existing
     if gone:
         raise gone_awaited(min(gone))
 
@@ -120,32 +120,32 @@ def _about_to_be_retried(connection: Connection, keys: Sequence[str]) -> set[str
     requests, last = tables.requests.c, dict[str, str]()
     for some in chunks(keys):
         texts = [dump_json((key,)) for key in some]
-        asked = select(requests.kind, requests.job_ids).where(
+        query = select(requests.kind, requests.job_ids).where(
             requests.kind.in_(_OVERRULING), requests.job_ids.in_(texts)
         )
-        last.update((load_json(row.job_ids)[0], row.kind) for row in connection.execute(asked.order_by(requests.id)))
+        last.update((load_json(row.job_ids)[0], row.kind) for row in connection.execute(query.order_by(requests.id)))
     return {key for key, kind in last.items() if kind == RequestKind.RETRY.value}
 
 
 def _standings(connection: Connection, after: Sequence[Dependency]) -> list[AwaitedState]:
     """Look how things stand that are waited for, and have them stay until the commit; a retried job has not ended."""
-    jobs, keys = tables.jobs.c, sorted({one.id for one in after})
-    found: dict[str, AwaitedState] = {}
+    jobs, keys = tables.jobs.c, sorted({dependency.id for dependency in after})
+    states: dict[str, AwaitedState] = {}
     for some in chunks(keys):
         columns = select(jobs.id, jobs.state, jobs.started_at, jobs.reason).where(jobs.id.in_(some)).order_by(jobs.id)
         for row in connection.execute(columns.with_for_update(read=True, key_share=True)):
             outcome = row.state if row.state in _ENDED_STATES else ""
-            found[row.id] = AwaitedState(outcome, row.started_at is not None, row.reason)
-        found.update((owner.id, standing_of(owner)) for owner in owners(connection, tables.workloads.c.id.in_(some)))
-    found.update(dict.fromkeys(_about_to_be_retried(connection, [*found]), AwaitedState()))
-    return [found.get(one.id, GONE) for one in after]
+            states[row.id] = AwaitedState(outcome, row.started_at is not None, row.reason)
+        states.update((owner.id, standing_of(owner)) for owner in owners(connection, tables.workloads.c.id.in_(some)))
+    states.update(dict.fromkeys(_about_to_be_retried(connection, [*states]), AwaitedState()))
+    return [states.get(dependency.id, GONE) for dependency in after]
 
 
 def is_retried_in(connection: Connection, queue: str) -> bool:
     """Whether a job of a queue that has ended is about to be retried."""
     jobs, requests = tables.jobs.c, tables.requests.c
-    asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.RETRY.value)).scalars()
-    keys = [load_json(text)[0] for text in asked]
+    texts = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.RETRY.value)).scalars()
+    keys = [load_json(text)[0] for text in texts]
     theirs = (select(jobs.id).where(jobs.id.in_(some), jobs.queue == queue).limit(1) for some in chunks(keys))
     return any(connection.execute(query).first() is not None for query in theirs)
 
@@ -153,8 +153,8 @@ def is_retried_in(connection: Connection, queue: str) -> bool:
 def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
     """Make sure that nobody else runs these tasks again; that of the same number is refused by the key."""
     workloads, table = tables.workloads, tables.reruns
-    there = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
-    if connection.execute(there).first() is None:
+    query = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
+    if connection.execute(query).first() is None:
         raise gone_workload(rerun.of)
     for ids in chunks(rerun.there):
         if len(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
@@ -170,11 +170,11 @@ def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
 
 def refuse_known(connection: Connection, batches: Batches, ids: tuple[str, ...]) -> None:
     """Make sure that every id is new."""
-    known = {job_id for job_id, times in Counter(ids).items() if times > 1}
+    repeated = {job_id for job_id, times in Counter(ids).items() if times > 1}
     for some in chunks(ids):
-        known |= batches.known_jobs.among(connection, some)
-    if known:
-        raise known_jobs(known)
+        repeated |= batches.known_jobs.among(connection, some)
+    if repeated:
+        raise known_jobs(repeated)
 
 
 def require_own_jobs(connection: Connection, name: str, first: Sequence[str]) -> None:
@@ -192,17 +192,17 @@ def require_own_jobs(connection: Connection, name: str, first: Sequence[str]) ->
         tables.jobs, tables.workloads, sets.id == jobs.set_id
     )
     for some in chunks(first):
-        found = connection.execute(theirs.where(jobs.name.in_(some), sets.kind == JOBSET).limit(1)).first()
-        if found is not None:
-            raise taken_job(found.name, name, found.owner)
+        clashing = connection.execute(theirs.where(jobs.name.in_(some), sets.kind == JOBSET).limit(1)).first()
+        if clashing is not None:
+            raise taken_job(clashing.name, name, clashing.owner)
 
 
 def require_newest(connection: Connection, name: str, newest: str) -> None:
     """Make sure that nobody submitted a job of a name since its newest one was looked up."""
     _lock_name(connection, name)
     jobs = tables.jobs
-    found = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
-    if (found.scalar_one_or_none() or "") != newest:
+    newest_id = connection.execute(select(jobs.c.id).where(jobs.c.name == name).order_by(jobs.c.seq.desc()).limit(1))
+    if (newest_id.scalar_one_or_none() or "") != newest:
         raise newer_job(name)
 
 
@@ -220,23 +220,25 @@ def take_names(
 
     Inserting first lets the database settle a race between two of one name.
     """
-    _give_up_names(connection, [one for one in names.values() if one.replaces])
-    rows: list[tuple[Any, ...]] = [(one.name, job_id, one.digest, now) for job_id, one in names.items()]
+    _give_up_names(connection, [name for name in names.values() if name.replaces])
+    rows: list[tuple[Any, ...]] = [(name.name, job_id, name.digest, now) for job_id, name in names.items()]
     table = declared.names
     if batches.names.run(connection, rows) == len(rows):
         return {}
-    found: dict[str, str] = {}
-    for some in chunks([one.name for one in names.values()]):
-        known = connection.execute(select(table.c.name, table.c.job_id).where(table.c.name.in_(some)))
-        found.update({row.name: row.job_id for row in known})
-    return {job_id: found[one.name] for job_id, one in names.items() if found[one.name] != job_id}
+    holders: dict[str, str] = {}
+    for some in chunks([name.name for name in names.values()]):
+        rows_taken = connection.execute(select(table.c.name, table.c.job_id).where(table.c.name.in_(some)))
+        holders.update({row.name: row.job_id for row in rows_taken})
+    return {job_id: holders[name.name] for job_id, name in names.items() if holders[name.name] != job_id}
 
 
 def _give_up_names(connection: Connection, names: Sequence[ExternalName]) -> None:
     """Take names from the jobs that give them up, and with each those of all below; others have kept theirs."""
     table = declared.names
     for some in chunks(names):
-        theirs = or_(*(and_(table.c.name == one.name, table.c.job_id == one.replaces) for one in some))
+        theirs = or_(
+            *(and_(table.c.name == taken_name.name, table.c.job_id == taken_name.replaces) for taken_name in some)
+        )
         given_up = connection.execute(delete(table).where(theirs).returning(table.c.name)).scalars().all()
         if given_up:
             below = or_(*(in_group(table.c.name, Grouped(name, below=True)) for name in given_up))

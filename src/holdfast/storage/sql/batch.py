@@ -84,7 +84,7 @@ class StatementRows:
 class Batch:
     """One statement for one dialect, run over rows given as tuples."""
 
-    def __init__(self, statement: UpdateBase, dialect: Dialect, given: StatementRows) -> None:
+    def __init__(self, statement: UpdateBase, dialect: Dialect, rows: StatementRows) -> None:
         """Compile a statement over the rows it is given.
 
         Raises:
@@ -92,10 +92,10 @@ class Batch:
         """
         compiled = statement.compile(dialect=dialect)
         order = tuple(compiled.positiontup or ())
-        if order != tuple(given.types):
-            message = f"statement takes {order}, rows come as {tuple(given.types)}"
+        if order != tuple(rows.types):
+            message = f"statement takes {order}, rows come as {tuple(rows.types)}"
             raise Internal(message)
-        self._given = given
+        self._given = rows
         self._text = str(compiled)
 
     def run(self, connection: Connection, rows: list[tuple[Any, ...]]) -> int:
@@ -124,15 +124,15 @@ class Lookup:
             dialect: What it is compiled for.
             held: Nobody deletes what was found until the commit.
         """
-        found = select(key, *also)
+        query = select(key, *also)
         self._as_array = dialect.name == "postgresql"
         if self._as_array:
-            found = found.where(key == func.any(bindparam("keys", type_=_array_of(Text()))))
-            found = found.with_for_update(read=True, key_share=True) if held else found
+            query = query.where(key == func.any(bindparam("keys", type_=_array_of(Text()))))
+            query = query.with_for_update(read=True, key_share=True) if held else query
         else:  # which has one writer at a time
             keys = func.json_each(bindparam("keys", type_=Text())).table_valued("value")
-            found = found.where(key.in_(select(keys.c.value)))
-        self._text = str(found.compile(dialect=dialect))
+            query = query.where(key.in_(select(keys.c.value)))
+        self._text = str(query.compile(dialect=dialect))
 
     def rows(self, connection: Connection, keys: Collection[str]) -> Sequence[Any]:
         """Return the rows that are there."""
@@ -160,15 +160,15 @@ def _insert_into(table: Table, dialect: Dialect) -> Upsert:
 
 
 def _insert(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
-    given = StatementRows(_types(table, columns), dialect)
-    return Batch(given.into(insert(table).inline()), dialect, given)
+    rows = StatementRows(_types(table, columns), dialect)
+    return Batch(rows.into(insert(table).inline()), dialect, rows)
 
 
 def _insert_new(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
     """Insert rows whose key is new."""
-    given = StatementRows(_types(table, columns), dialect)
+    rows = StatementRows(_types(table, columns), dialect)
     statement = _insert_into(table, dialect).on_conflict_do_nothing()
-    return Batch(given.into(statement), dialect, given)
+    return Batch(rows.into(statement), dialect, rows)
 
 
 def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Batch:
@@ -179,23 +179,23 @@ def _upsert(table: Table, dialect: Dialect, *, but: Collection[str] = ()) -> Bat
     statement = _insert_into(table, dialect)
     key = [column.name for column in table.primary_key]
     columns = [column.name for column in table.columns]
-    given = StatementRows(_types(table, columns), dialect)
+    rows = StatementRows(_types(table, columns), dialect)
     changed = {name: statement.excluded[name] for name in columns if name not in key and name not in but}
     statement = statement.on_conflict_do_update(index_elements=key, set_=changed)
-    return Batch(given.into(statement), dialect, given)
+    return Batch(rows.into(statement), dialect, rows)
 
 
 def _update_by_id(table: Table, columns: Sequence[str], dialect: Dialect) -> Batch:
     """Update existing rows, given as the columns and the id."""
     types = {f"new_{name}": type_ for name, type_ in _types(table, columns).items()}
-    given = StatementRows({**types, "key": table.c.id.type}, dialect)
-    statement = update(table).where(table.c.id == given.columns["key"])
-    return Batch(statement.values({name: given.columns[f"new_{name}"] for name in columns}), dialect, given)
+    rows = StatementRows({**types, "key": table.c.id.type}, dialect)
+    statement = update(table).where(table.c.id == rows.columns["key"])
+    return Batch(statement.values({name: rows.columns[f"new_{name}"] for name in columns}), dialect, rows)
 
 
 def _delete_by_id(table: Table, dialect: Dialect) -> Batch:
-    given = StatementRows({"key": table.c.id.type}, dialect)
-    return Batch(table.delete().where(table.c.id == given.columns["key"]), dialect, given)
+    rows = StatementRows({"key": table.c.id.type}, dialect)
+    return Batch(table.delete().where(table.c.id == rows.columns["key"]), dialect, rows)
 
 
 def _numbered_events(dialect: Dialect) -> Batch:
@@ -204,12 +204,12 @@ def _numbered_events(dialect: Dialect) -> Batch:
     rest = ("type", "version", "at", "data", "group_name", *tables.EVENT_OWNER)
     types = _types(table, ("job_id", *rest))
     job = types.pop("job_id")
-    given = StatementRows({"job_id": job, "job": job, "of": job, **types}, dialect)
-    new = given.columns
+    rows = StatementRows({"job_id": job, "job": job, "of": job, **types}, dialect)
+    new = rows.columns
     last = select(func.max(earlier.c.job_seq)).where(earlier.c.job_id == new["of"]).scalar_subquery()
-    following = func.coalesce(last, literal_column("0")) + _literal(given.place_in_group("job_id"))
+    following = func.coalesce(last, literal_column("0")) + _literal(rows.place_in_group("job_id"))
     numbered = {"job_id": new["job_id"], "job_seq": case((new["job"].is_not(None), following))}
-    return Batch(given.into(insert(table).inline(), {**numbered, **{name: new[name] for name in rest}}), dialect, given)
+    return Batch(rows.into(insert(table).inline(), {**numbered, **{name: new[name] for name in rest}}), dialect, rows)
 
 
 def _literal(value: ColumnElement[int] | int) -> ColumnElement[int]:

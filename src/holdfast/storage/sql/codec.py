@@ -109,8 +109,8 @@ def new_job_row(job: Job, spec: bytes) -> tuple[Any, ...]:
     cpu_m, memory, gpu, *changing, ready_at, met, avoided, kept_off, tried, key = changed_job_row(job)
     named = named_amounts(job.request)
     fixed = (key, job.name, job.queue, job.priority, job.submitted_at, spec, job.gang)
-    whose = (job.submitted_by, job.submitter_uid)
-    last = (ready_at, met, avoided, kept_off, tried, *whose, job.group or None, job.kind, job.parent or None)
+    submitter = (job.submitted_by, job.submitter_uid)
+    last = (ready_at, met, avoided, kept_off, tried, *submitter, job.group or None, job.kind, job.parent or None)
     return (*fixed, cpu_m, memory, gpu, named, *changing, *place, *last)
 
 
@@ -185,7 +185,7 @@ def history_row(row: HistoryRow) -> tuple[Any, ...]:
         row.error_code,
         row.message and storable(row.message),
         row.attempts,
-        dump_json([[each.name, each.outcome.value, each.error_code, each.message] for each in row.steps])
+        dump_json([[step.name, step.outcome.value, step.error_code, step.message] for step in row.steps])
         if row.steps
         else "",
     )

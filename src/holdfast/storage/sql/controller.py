@@ -175,21 +175,21 @@ class SqlControllerStore(StorePart):
 
     def jobs_by_id(self, job_ids: Sequence[str]) -> Sequence[Job]:
         read = codec.Reader()
-        found: dict[str, Job] = {}
+        jobs: dict[str, Job] = {}
         with self._database.reading() as connection:
             for ids in chunks(job_ids):
                 rows = connection.execute(_JOBS_BY_ID, {"ids": ids})
-                found.update((job.id, job) for job in sound(rows, read.job, refuse))
-        return sorted(found.values(), key=attrgetter("seq"))
+                jobs.update((job.id, job) for job in sound(rows, read.job, refuse))
+        return sorted(jobs.values(), key=attrgetter("seq"))
 
     def left_to_end(self, key: str) -> Left:
         jobs, read = tables.jobs.c, codec.Reader()
         query = JOBS.where((jobs.id == key) | (jobs.set_id == key)).order_by(jobs.seq)
         with self._database.reading() as connection:
-            found = [left_of_job(read, row) for row in connection.execute(query)]
+            jobs_left = [left_of_job(read, row) for row in connection.execute(query)]
             row = connection.execute(select(tables.workloads).where(tables.workloads.c.id == key)).first()
         (owner,) = (*sound([row] if row is not None else (), left_of_owner), None)[:1]
-        return Left(owner if isinstance(owner, Owner) else None, [job for job in found if not job.terminal])
+        return Left(owner if isinstance(owner, Owner) else None, [job for job in jobs_left if not job.terminal])
 
     def commit(self, changes: Changes) -> None:
         batches = self._batches
@@ -291,9 +291,9 @@ class _Loading:
             self._note(row, Internal(f"the database holds a job that is {row.state!r}"))
         return jobs
 
-    def _last_runs(self, workloads: Iterable[Workload], known: Container[str]) -> list[Run]:
+    def _last_runs(self, workloads: Iterable[Workload], last: Container[str]) -> list[Run]:
         """Read the runs that workloads still need, of those that have ended."""
-        missing = [uid for each in workloads for uid in each.last_runs if uid not in known]
+        missing = [uid for workload in workloads for uid in workload.last_runs if uid not in last]
         queries = [RUNS.where(tables.runs.c.uid.in_(uids)) for uids in chunks(missing)]
         return [run for query in queries for run in self._sound(query, self._read.run)]
 

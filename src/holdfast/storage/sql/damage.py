@@ -40,11 +40,11 @@ def sound(
     """Read what can be read of some rows; ``damaged`` is called with each of the others, and why."""
     for row in rows:
         try:
-            found = read(row)
+            record = read(row)
         except UNREADABLE as error:
             damaged(row, unreadable(error))
         else:
-            yield found
+            yield record
 
 
 class Damaged:

@@ -50,16 +50,16 @@ class SqlFigureStore(StorePart):
         return {row[0]: AttemptFigures(int(row[1]), int(row[2]), float(row[3] or 0.0)) for row in rows}
 
     def failure_figures(self, scope: FigureScope) -> Sequence[FailureFigures]:
-        each = union_all(*(self._failures(table, scope) for table in (tables.attempts, tables.runs))).subquery()
-        told = [each.c[name] for name in _TOLD]
-        query = select(*told, func.count().label("times"), func.sum(each.c.lost_s)).group_by(*told)
+        lost = union_all(*(self._failures(table, scope) for table in (tables.attempts, tables.runs))).subquery()
+        columns = [lost.c[name] for name in _TOLD]
+        query = select(*columns, func.count().label("times"), func.sum(lost.c.lost_s)).group_by(*columns)
         with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(func.count().desc(), *told)).all()
+            rows = connection.execute(query.order_by(func.count().desc(), *columns)).all()
         return [FailureFigures(*row[:4], int(row[4]), float(row[5] or 0.0)) for row in rows]
 
     def _failures(self, table: Table, scope: FigureScope) -> Select[Any]:
-        told: list[Any] = [func.coalesce(self._said(table.c.failure, name), "").label(name) for name in _TOLD]
-        query = select(*told, _span(table, scope).label("lost_s"))
+        columns: list[Any] = [func.coalesce(self._said(table.c.failure, name), "").label(name) for name in _TOLD]
+        query = select(*columns, _span(table, scope).label("lost_s"))
         return query.where(self._has_failed(table), _ended(table, scope), _of_jobs(table, scope))
 
     def _has_failed(self, table: FromClause) -> ColumnElement[bool]:
@@ -85,9 +85,9 @@ class SqlFigureStore(StorePart):
             *(_RUNS.cpu_m, _RUNS.memory, _RUNS.gpu, _RUNS.named),
             case((failed, 1), else_=0).label("wasted"),
         ]
-        each = select(*key, _span(runs, scope).label("ran_s")).select_from(joined)
-        each = each.where(_lasts(runs, scope), or_(_RUNS.ended_at.is_not(None), tables.RUN_ACTIVE))
-        used = _jobs_of(each.where(_RUNS.started_at.is_not(None)), scope).subquery()
+        runs_of_jobs = select(*key, _span(runs, scope).label("ran_s")).select_from(joined)
+        runs_of_jobs = runs_of_jobs.where(_lasts(runs, scope), or_(_RUNS.ended_at.is_not(None), tables.RUN_ACTIVE))
+        used = _jobs_of(runs_of_jobs.where(_RUNS.started_at.is_not(None)), scope).subquery()
         same = used.c["name", "cpu_m", "memory", "gpu", "named", "wasted"]
         query = select(*same, func.count(), func.sum(used.c.ran_s)).group_by(*same).order_by(*same)
         with self._database.reading() as connection:

@@ -99,14 +99,14 @@ def _page(
     limit: int,
 ) -> list[T]:
     """Read the oldest rows with ``seq > after``, without damaged ones: only at the end of the log there are fewer."""
-    seq, found = query.selected_columns["seq"], list[T]()
-    while (room := limit - len(found)) > 0:
+    seq, records = query.selected_columns["seq"], list[T]()
+    while (room := limit - len(records)) > 0:
         rows = connection.execute(query.where(seq > after).order_by(seq).limit(room)).all()
-        found += sound(rows, read, damaged.note)
+        records += sound(rows, read, damaged.note)
         if len(rows) < room:
             break
         after = rows[-1][0]
-    return found
+    return records
 
 
 def recent_losses(connection: Connection) -> list[StoredEvent]:
@@ -119,9 +119,9 @@ def append_events(connection: Connection, batches: Batches, records: Iterable[Ev
     rows: list[tuple[Any, ...]] = []
     for job_id, at, event, group, owner in records:
         entry, data = BY_KIND[type(event)], dump_json(event)
-        whose = _NOBODYS if owner is None else (storable(owner.submitted_by), owner.submitter_uid, owner.queue)
+        owned = _NOBODYS if owner is None else (storable(owner.submitted_by), owner.submitter_uid, owner.queue)
         named = storable(group) if group else None
-        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, data, named, *whose))
+        rows.append((job_id, job_id, job_id, entry.name, entry.version, at, data, named, *owned))
     if rows:
         _take_turn(connection)
         batches.events.run(connection, rows)
@@ -131,7 +131,7 @@ def append_audited(connection: Connection, batches: Batches, audited: Sequence[A
     """Append the audit entries of operators' actions, as the last thing a transaction does."""
     if not audited:
         return
-    records = [one for change in audited for one in change.records]
+    records = [record for change in audited for record in change.records]
     append_events(connection, batches, _of_jobs(connection, batches, records))
     rows = [_audit_row(change.entry) for change in audited]
     batches.audit.run(connection, [tuple(row[name] for name in AUDIT_NEW) for row in rows])
@@ -140,11 +140,13 @@ def append_audited(connection: Connection, batches: Batches, audited: Sequence[A
 def _of_jobs(connection: Connection, batches: Batches, records: Sequence[EventRecord]) -> list[EventRecord]:
     """Have requests about jobs stand among the events of those that are there still, and of their groups."""
     groups: dict[str, str | None] = {}
-    for ids in chunks([one.job_id for one in records if one.job_id is not None]):
+    for ids in chunks([record.job_id for record in records if record.job_id is not None]):
         groups.update(tuple(row) for row in batches.known_jobs.rows(connection, ids))
     return [
-        one._replace(job_id=one.job_id if one.job_id in groups else None, group=groups.get(one.job_id or "") or "")
-        for one in records
+        record._replace(
+            job_id=record.job_id if record.job_id in groups else None, group=groups.get(record.job_id or "") or ""
+        )
+        for record in records
     ]
 
 
@@ -211,19 +213,19 @@ def _event(row: Row[*tuple[Any, ...]]) -> StoredEvent:
 
 
 def _tuples(value: object) -> object:
-    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def _audit_row(entry: AuditEntry) -> dict[str, Any]:
-    by = entry.caller
+    caller = entry.caller
     return {
-        "at": by.at,
-        "actor": storable(by.actor),
+        "at": caller.at,
+        "actor": storable(caller.actor),
         "act": entry.act.value,
         "subject": entry.subject,
         "name": storable(entry.name),
-        "origin": storable(by.origin),
-        "request_id": storable(by.request_id),
+        "origin": storable(caller.origin),
+        "request_id": storable(caller.request_id),
         "outcome": entry.outcome,
         "detail": storable(entry.detail),
     }

@@ -35,23 +35,31 @@ _WAITS = tables.NOTIFICATION_WAITS
 _CHANGING = ("body", "state", "tries", "since", "next_at", "settled_at", "error")
 
 
-def notification_row(one: Notification) -> tuple[Any, ...]:
+def notification_row(notification: Notification) -> tuple[Any, ...]:
     """Return a notification's row without ``seq``."""
-    return (one.id, one.to, one.report.id, one.created_at, *_changing(one))
+    return (notification.id, notification.to, notification.report.id, notification.created_at, *_changing(notification))
 
 
-def _changing(one: Notification) -> tuple[Any, ...]:
-    body = dump_record(one.report)
-    return (body, one.state.value, one.tries, one.since, one.next_at, one.settled_at, storable(one.error))
+def _changing(notification: Notification) -> tuple[Any, ...]:
+    body = dump_record(notification.report)
+    return (
+        body,
+        notification.state.value,
+        notification.tries,
+        notification.since,
+        notification.next_at,
+        notification.settled_at,
+        storable(notification.error),
+    )
 
 
 def _read(row: Row[Any]) -> Notification:
     try:
         report = record_of(OutcomeReport, load_json(row.body))
     except UNREADABLE as error:  # one that cannot be read must not keep the others from being told
-        told = f"what was to be told cannot be read: {error}"
+        message = f"what was to be told cannot be read: {error}"
         report = OutcomeReport(
-            event="unreadable", kind="job", id=row.about, name="", at=row.created_at, state="", reason=told
+            event="unreadable", kind="job", id=row.about, name="", at=row.created_at, state="", reason=message
         )
     return Notification(
         id=row.id,
@@ -80,25 +88,29 @@ def _without(ids: Collection[str], notifiers: Collection[str]) -> list[ColumnEle
     return [column.not_in(list(names)) for column, names in listed if names]
 
 
-def _write(connection: Connection, one: Notification, *where: ColumnElement[bool]) -> bool:
-    values = dict(zip(_CHANGING, _changing(one), strict=True))
-    return connection.execute(update(_table).where(_table.c.id == one.id, *where).values(values)).rowcount > 0
+def _write(connection: Connection, notification: Notification, *where: ColumnElement[bool]) -> bool:
+    values = dict(zip(_CHANGING, _changing(notification), strict=True))
+    return connection.execute(update(_table).where(_table.c.id == notification.id, *where).values(values)).rowcount > 0
 
 
-def _is_about_work_of(who: Principal) -> ColumnElement[bool]:
+def _is_about_work_of(principal: Principal) -> ColumnElement[bool]:
     """Say that a notification is about somebody's work; an account that was made again is somebody else."""
 
     def theirs(table: Table) -> ColumnElement[bool]:
-        account = true() if who.uid is None else table.c.submitter_uid.is_(None) | (table.c.submitter_uid == who.uid)
-        return exists().where(table.c.id == _table.c.about, table.c.submitted_by == storable(who.name), account)
+        account = (
+            true()
+            if principal.uid is None
+            else table.c.submitter_uid.is_(None) | (table.c.submitter_uid == principal.uid)
+        )
+        return exists().where(table.c.id == _table.c.about, table.c.submitted_by == storable(principal.name), account)
 
     return theirs(tables.jobs) | theirs(tables.workloads)
 
 
-def _settle(connection: Connection, one: Notification) -> bool:
+def _settle(connection: Connection, notification: Notification) -> bool:
     """Store what became of a try, if its notification still waits as it did then."""
     waits = _table.c.state == DeliveryState.WAITING.value
-    return _write(connection, one, waits, _table.c.since == one.since)
+    return _write(connection, notification, waits, _table.c.since == notification.since)
 
 
 class SqlNotificationStore(StorePart):
@@ -120,12 +132,12 @@ class SqlNotificationStore(StorePart):
     def next_notification_at(self, *, but: Collection[str] = (), not_to: Collection[str] = ()) -> float | None:
         query = select(func.min(_table.c.next_at)).where(_WAITS, *_without(but, not_to))
         with self._database.reading() as connection:
-            found: float | None = connection.execute(query).scalar_one()
-        return found
+            next_at: float | None = connection.execute(query).scalar_one()
+        return next_at
 
     def settle_notifications(self, changed: Sequence[Notification]) -> Sequence[Notification]:
         with self._database.writing() as connection:
-            stored = [one for one in changed if _settle(connection, one)]
+            stored = [notification for notification in changed if _settle(connection, notification)]
             append_events(connection, self._batches, settled_events(stored))
         return stored
 
@@ -138,35 +150,35 @@ class SqlNotificationStore(StorePart):
 
     def notifications(self, where: NotificationFilter, *, after: int = 0, limit: int) -> Sequence[Notification]:
         query = _ALL.order_by(_table.c.seq)
-        asked = {_table.c.state: where.state, _table.c.notifier: where.to, _table.c.about: where.about}
-        asked[_table.c.id] = where.id
+        equal = {_table.c.state: where.state, _table.c.notifier: where.to, _table.c.about: where.about}
+        equal[_table.c.id] = where.id
         if where.of is not None:
             query = query.where(_is_about_work_of(where.of))
-        for column, value in asked.items():
+        for column, value in equal.items():
             if value is not None:
                 query = query.where(column == storable(str(value)))
         with self._database.reading() as connection:
-            found: list[Notification] = []
-            while room := limit - len(found):
+            page: list[Notification] = []
+            while room := limit - len(page):
                 rows = connection.execute(query.where(_table.c.seq > after).limit(room)).all()
-                found += sound(rows, _read, self._damaged.note)
+                page += sound(rows, _read, self._damaged.note)
                 if len(rows) < room:
                     break
                 after = rows[-1].seq  # damaged ones are no end of the list
-            return found
+            return page
 
-    def replay_notifications(self, ids: Sequence[str], now: float, *, by: Caller | None = None) -> int:
+    def replay_notifications(self, ids: Sequence[str], now: float, *, caller: Caller | None = None) -> int:
         done: list[Notification] = []
         with self._database.writing() as connection:
             for some in chunks([*map(storable, ids)]):
                 over = _table.c.state != DeliveryState.WAITING.value
                 # Held, so that of two who ask at one moment the other finds it waiting.
                 held = _ALL.where(_table.c.id.in_(some), over).with_for_update()
-                found = [*sound(connection.execute(held), _read)]
-                for one in found:
-                    _write(connection, one.replayed(now))
-                done += found
-            changes = [on_notification(by, Act.REPLAY, one.id) for one in done]
+                dead = [*sound(connection.execute(held), _read)]
+                for notification in dead:
+                    _write(connection, notification.replayed(now))
+                done += dead
+            changes = [on_notification(caller, Act.REPLAY, notification.id) for notification in done]
             append_audited(connection, self._batches, [change for change in changes if change is not None])
         return len(done)
 
@@ -187,9 +199,9 @@ class SqlNotificationStore(StorePart):
         last = (attempts.c.job_id == jobs.c.id) & (attempts.c.number == jobs.c.attempt)
         failed = (jobs.c.set_id == owner) & (jobs.c.state == JobState.FAILED.value)
         query = select(attempts.c.failure, func.count()).select_from(jobs).outerjoin(attempts, last).where(failed)
-        found: dict[str, int] = {}
+        causes: dict[str, int] = {}
         with self._database.reading() as connection:
             for text, count in connection.execute(query.group_by(attempts.c.failure)):
                 name = _cause(text)
-                found[name] = found.get(name, 0) + count
-        return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+                causes[name] = causes.get(name, 0) + count
+        return dict(sorted(causes.items(), key=lambda entry: (-entry[1], entry[0])))

@@ -50,7 +50,7 @@ class SqlOverviewStore(StorePart):
     def newest(
         self, states: Collection[JobState], *, limit: int, named: str = "", seen: Seen | None = None
     ) -> Sequence[Job]:
-        read, found = codec.Reader(), []
+        read, jobs = codec.Reader(), []
         query = JOBS.order_by(_JOBS.seq.desc()).limit(limit)
         if seen is not None:
             query = query.where(seen_by(seen))
@@ -58,33 +58,33 @@ class SqlOverviewStore(StorePart):
             query = query.where(_JOBS.name.icontains(storable(named), autoescape=True))
         with self._database.reading() as connection:
             for state in states:  # by itself, so that the index gives each in order
-                found += [left_of_job(read, row) for row in connection.execute(query.where(_JOBS.state == state))]
-        return sorted(found, key=attrgetter("seq"), reverse=True)[:limit]
+                jobs += [left_of_job(read, row) for row in connection.execute(query.where(_JOBS.state == state))]
+        return sorted(jobs, key=attrgetter("seq"), reverse=True)[:limit]
 
     def latest_of(self, job_ids: Sequence[str]) -> Mapping[str, Latest]:
-        found: dict[str, Latest] = {}
+        latest: dict[str, Latest] = {}
         with self._database.reading() as connection:
             for ids in chunks([*map(storable, job_ids)]):
-                found |= _latest(connection, ids)
-        return found
+                latest |= _latest(connection, ids)
+        return latest
 
     def attempts_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Attempt]]:
         read = codec.Reader()
-        found: dict[str, list[Attempt]] = defaultdict(list)
+        attempts: dict[str, list[Attempt]] = defaultdict(list)
         with self._database.reading() as connection:
             for ids in chunks(job_ids):
                 for attempt in sound(connection.execute(ATTEMPTS.where(_ATTEMPTS.job_id.in_(ids))), read.attempt):
-                    found[attempt.job_id].append(attempt)
-        return found
+                    attempts[attempt.job_id].append(attempt)
+        return attempts
 
     def last_runs_of(self, job_ids: Sequence[str]) -> Mapping[str, Sequence[Run]]:
         read = codec.Reader()
-        found: dict[str, list[Run]] = defaultdict(list)
+        runs: dict[str, list[Run]] = defaultdict(list)
         with self._database.reading() as connection:
             for ids in chunks(job_ids):
                 for run in sound(connection.execute(_RUNS_OF_LAST.where(_JOBS.id.in_(ids))), read.run):
-                    found[run.job_id].append(run)
-        return found
+                    runs[run.job_id].append(run)
+        return runs
 
 
 def _latest(connection: Connection, ids: Sequence[str]) -> dict[str, Latest]:
@@ -98,8 +98,8 @@ def _latest(connection: Connection, ids: Sequence[str]) -> dict[str, Latest]:
     runs: dict[str, dict[int, Run]] = defaultdict(dict)
     for run in sound(connection.execute(_LAST_RUNS.where(_JOBS.id.in_(ids))), read.run):
         runs[run.job_id][run.rank] = run
-    known = connection.execute(select(_JOBS.id).where(_JOBS.id.in_(ids))).scalars()
+    existing = connection.execute(select(_JOBS.id).where(_JOBS.id.in_(ids))).scalars()
     return {
         job_id: Latest(labels[job_id], attempts.get(job_id), [run for _, run in sorted(runs[job_id].items())])
-        for job_id in known
+        for job_id in existing
     }

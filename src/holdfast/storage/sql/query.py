@@ -102,37 +102,37 @@ def going_on(connection: Connection) -> tuple[dict[str, Workload], dict[str, tup
     unreadable: dict[str, tuple[str, HoldfastError]] = {}
     rows = connection.execute(_GOING_ON)
     read = sound(rows, codec.read_workload, lambda row, why: unreadable.update({row.id: (row.kind, why)}))
-    return {each.id: each for each in read}, unreadable
+    return {workload.id: workload for workload in read}, unreadable
 
 
 def owners(connection: Connection, *only: ColumnElement[bool]) -> Iterator[Owner]:
     """Yield the workloads that are made of jobs, or some of them; those that cannot be read are left out."""
     query = select(_TABLE).where(_TABLE.c.name.is_not(None), *only)
-    for found in sound(connection.execute(query), codec.read_workload):
-        if isinstance(found, Owner):
-            yield found
+    for owner in sound(connection.execute(query), codec.read_workload):
+        if isinstance(owner, Owner):
+            yield owner
 
 
 class SqlQueryStore(StorePart):
     """``QueryStore``, ``NameStore`` and ``WorkloadQueries``: the readers' part of the store."""
 
     def job(self, reference: str, *, seen: Seen | None = None) -> Job:
-        jobs, wanted = tables.jobs, storable(reference)
-        known = JOBS if seen is None else JOBS.where(seen_by(seen))
+        jobs, text = tables.jobs, storable(reference)
+        visible = JOBS if seen is None else JOBS.where(seen_by(seen))
         with self._database.reading() as connection:
-            query = _JOB_OF if seen is None else known.where(jobs.c.id == wanted)
-            row = connection.execute(query, {"of_job": wanted} if seen is None else {}).first()
+            query = _JOB_OF if seen is None else visible.where(jobs.c.id == text)
+            row = connection.execute(query, {"of_job": text} if seen is None else {}).first()
             if row is None:
-                newest = known.where(jobs.c.name == wanted).order_by(jobs.c.seq.desc()).limit(1)
+                newest = visible.where(jobs.c.name == text).order_by(jobs.c.seq.desc()).limit(1)
                 row = connection.execute(newest).first()
-            if row is None and len(wanted) >= SHORTEST_PREFIX and wanted.isascii():
-                row = _find_by_prefix(connection, known, wanted)
-            if row is None and "@" in wanted and wanted.isascii():
-                name, _, prefix = wanted.rpartition("@")
-                named = known.where(jobs.c.name == name)
+            if row is None and len(text) >= SHORTEST_PREFIX and text.isascii():
+                row = _find_by_prefix(connection, visible, text)
+            if row is None and "@" in text and text.isascii():
+                name, _, prefix = text.rpartition("@")
+                named = visible.where(jobs.c.name == name)
                 row = _find_by_prefix(connection, named, prefix) if name and prefix else None
         if row is None:
-            raise no_such_job(reference, self._near(wanted) if seen is None else ())
+            raise no_such_job(reference, self._near(text) if seen is None else ())
         return left_of_job(codec.Reader(), row)
 
     def _near(self, reference: str) -> Sequence[str]:
@@ -146,9 +146,9 @@ class SqlQueryStore(StorePart):
     def listed(self, where: JobFilter, *, after: int = 0, limit: int | None = None) -> Listed:
         with self._database.reading() as connection:
             rows = rows_of(connection, where, after, limit)
-            known = read_quarantined(connection) if any(row.left_alone is not None for row in rows) else {}
+            quarantined = read_quarantined(connection) if any(row.left_alone is not None for row in rows) else {}
         read = codec.Reader()
-        return Listed([left_of_job(read, row) for row in rows], known)
+        return Listed([left_of_job(read, row) for row in rows], quarantined)
 
     def job_states(self, job_ids: Sequence[str]) -> Mapping[str, StateOfJob]:
         jobs, states = tables.jobs.c, dict[str, StateOfJob]()
@@ -197,20 +197,20 @@ class SqlQueryStore(StorePart):
             return read_quarantined(connection)
 
     def named(self, names: Sequence[str]) -> Mapping[str, NamedJob]:
-        found: dict[str, NamedJob] = {}
+        named_jobs: dict[str, NamedJob] = {}
         with self._database.reading() as connection:
             for some in chunks([storable(name) for name in names]):
                 rows = connection.execute(select(_NAMES).where(_NAMES.c.name.in_(some)))
-                found.update({row.name: NamedJob(*row) for row in rows})
-        return found
+                named_jobs.update({row.name: NamedJob(*row) for row in rows})
+        return named_jobs
 
     def names_of(self, job_ids: Sequence[str]) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         with self._database.reading() as connection:
             for some in chunks(job_ids):
                 rows = connection.execute(select(_NAMES.c.job_id, _NAMES.c.name).where(_NAMES.c.job_id.in_(some)))
-                found.update({row.job_id: row.name for row in rows})
-        return found
+                names.update({row.job_id: row.name for row in rows})
+        return names
 
     def beginning(self, prefix: str, *, seen: Seen | None = None) -> Sequence[ListedName]:
         jobs = tables.jobs
@@ -236,17 +236,17 @@ class SqlQueryStore(StorePart):
         *,
         after: str = "",
         limit: int | None = None,
-        told: Told = leave_out,
+        unreadable: Told = leave_out,
     ) -> Sequence[W]:
         with self._database.reading() as connection:
-            return _page(connection, kind, where, after, limit, told)
+            return _page(connection, kind, where, after, limit, unreadable)
 
     def workloads_by_id(self, kind: type[W], ids: Sequence[str]) -> Mapping[str, W]:
-        found: list[W] = []
+        workloads_read: list[W] = []
         with self._database.reading() as connection:
             for some in chunks([*{*ids}]):
-                found += _workloads(connection, kind, select(_TABLE).where(_TABLE.c.id.in_(some)))
-        return {each.id: each for each in found}
+                workloads_read += _workloads(connection, kind, select(_TABLE).where(_TABLE.c.id.in_(some)))
+        return {workload.id: workload for workload in workloads_read}
 
     def reran(self, root: str) -> Mapping[int, str]:
         table = tables.reruns
@@ -255,8 +255,8 @@ class SqlQueryStore(StorePart):
 
     def asked_of(self, kind: type[W], reference: str) -> AskedOf[W]:
         with self._database.reading() as connection:
-            (found,) = _asked_of(connection, [_workload(connection, kind, reference)])
-        return found
+            (pending,) = _asked_of(connection, [_workload(connection, kind, reference)])
+        return pending
 
     def all_asked_of(
         self,
@@ -265,10 +265,10 @@ class SqlQueryStore(StorePart):
         *,
         after: str = "",
         limit: int | None = None,
-        told: Told = leave_out,
+        unreadable: Told = leave_out,
     ) -> Sequence[AskedOf[W]]:
         with self._database.reading() as connection:
-            return _asked_of(connection, _page(connection, kind, where, after, limit, told))
+            return _asked_of(connection, _page(connection, kind, where, after, limit, unreadable))
 
     def children_of(self, owner: str) -> Sequence[Job]:
         read = codec.Reader()
@@ -280,10 +280,10 @@ class SqlQueryStore(StorePart):
             return connection.execute(query, values).all()
 
 
-def _find_by_prefix(connection: Connection, known: Select[Any], prefix: str) -> Row[*tuple[Any, ...]] | None:
+def _find_by_prefix(connection: Connection, visible: Select[Any], prefix: str) -> Row[*tuple[Any, ...]] | None:
     column = tables.jobs.c.id
     beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-    some = known.where(column >= prefix, column < beyond).order_by(column).limit(_SHOWN)
+    some = visible.where(column >= prefix, column < beyond).order_by(column).limit(_SHOWN)
     rows = connection.execute(some).all()
     if len(rows) > 1:
         raise ambiguous_job(prefix, [row.id for row in rows])
@@ -306,16 +306,16 @@ def _workload(
     reference: str,
     read: Callable[[Sequence[Any]], Workload] = codec.read_workload,
 ) -> W:
-    wanted = storable(reference)
-    query = select(_TABLE).where(or_(_TABLE.c.id == wanted, _TABLE.c.name == wanted))
-    found = _workloads(connection, kind, query, read)
-    if not found:
+    text = storable(reference)
+    query = select(_TABLE).where(or_(_TABLE.c.id == text, _TABLE.c.name == text))
+    candidates = _workloads(connection, kind, query, read)
+    if not candidates:
         raise no_such_workload(kind, reference)
-    return next((each for each in found if each.id == wanted), found[0])
+    return next((candidate for candidate in candidates if candidate.id == text), candidates[0])
 
 
 def _page(
-    connection: Connection, kind: type[W], where: WorkloadFilter, after: str, limit: int | None, told: Told
+    connection: Connection, kind: type[W], where: WorkloadFilter, after: str, limit: int | None, unreadable: Told
 ) -> list[W]:
     query = _IN_ORDER.where(_TABLE.c.kind == kind.kind).limit(limit)
     if where.submitted_by is not None:
@@ -324,26 +324,26 @@ def _page(
         query = query.where(in_group(_TABLE.c.group_name, where.group))
     if where.seen is not None:
         query = query.where(seen_by(where.seen, _TABLE))
-    found: list[W] = []
-    while limit is None or len(found) < limit:
+    page: list[W] = []
+    while limit is None or len(page) < limit:
         rows = connection.execute(query.where(_TABLE.c.name > storable(after))).all()
-        damaged = partial(_tell_unreadable, told)
-        found += [cast("W", each) for each in sound(rows, codec.read_workload, damaged)]
+        damaged = partial(_tell_unreadable, unreadable)
+        page += [cast("W", workload) for workload in sound(rows, codec.read_workload, damaged)]
         if limit is None or len(rows) < limit:
             break
         after = rows[-1].name  # damaged ones are no end of the list
-    return found[:limit]
+    return page[:limit]
 
 
-def _tell_unreadable(told: Told, row: Row[*tuple[Any, ...]], why: Internal) -> None:
-    told(Unreadable(row.id, row.name, why.message))
+def _tell_unreadable(unreadable: Told, row: Row[*tuple[Any, ...]], why: Internal) -> None:
+    unreadable(Unreadable(row.id, row.name, why.message))
 
 
 def _asked_of(connection: Connection, workloads: Sequence[W]) -> list[AskedOf[W]]:
     """Add the pending requests of workloads; each of these requests is about one."""
-    table, asked = tables.requests, defaultdict[str, list[Request]](list)
-    for ids in chunks([dump_json((each.id,)) for each in workloads]):
+    table, by_target = tables.requests, defaultdict[str, list[Request]](list)
+    for ids in chunks([dump_json((workload.id,)) for workload in workloads]):
         query = select(table).where(table.c.kind != RequestKind.SUBMIT, table.c.job_ids.in_(ids)).order_by(table.c.id)
         for request in sound(connection.execute(query), read_request):
-            asked[request.targets[0]].append(request)
-    return [AskedOf(each, asked[each.id]) for each in workloads]
+            by_target[request.targets[0]].append(request)
+    return [AskedOf(workload, by_target[workload.id]) for workload in workloads]

@@ -64,8 +64,8 @@ class SqlRetentionStore(StorePart):
         query = select(jobs.c.id).join(expiring, expiring.c.id == jobs.c.id)
         query = query.where(due, STATE_UNINDEXED.in_(_ENDED_STATES))
         with self._database.reading() as connection:
-            found = connection.execute(query.order_by(expiring.c.expires_at, jobs.c.id).limit(limit))
-            return found.scalars().all()
+            expired = connection.execute(query.order_by(expiring.c.expires_at, jobs.c.id).limit(limit))
+            return expired.scalars().all()
 
     def waited_for(self) -> AwaitedWork:
         with self._database.reading() as connection:
@@ -81,8 +81,10 @@ class SqlRetentionStore(StorePart):
     def files_to_discard(self, place: str, *, limit: int, after: str = "") -> Sequence[str]:
         query = select(_DISCARDS.job_id).where(_DISCARDS.job_id > after).order_by(_DISCARDS.job_id).limit(limit)
         with self._database.reading() as connection:
-            found = [connection.execute(query.where(_DISCARDS.place == one)).scalars() for one in {place, ""}]
-            return sorted(set().union(*found))[:limit]
+            by_place = [
+                connection.execute(query.where(_DISCARDS.place == location)).scalars() for location in {place, ""}
+            ]
+            return sorted(set().union(*by_place))[:limit]
 
     def files_discarded(self, place: str, job_ids: Sequence[str]) -> None:
         here = delete(declared.discards).where(_DISCARDS.place.in_({place, ""}))
@@ -135,13 +137,13 @@ def _delete(connection: Connection, ids: Sequence[str], waited: AwaitedWork | No
         jobs.c.id.in_(ids), jobs.c.state.in_(_ENDED_STATES)
     )
     # Held first, and asked for then: who wants a job to run again holds it, too.
-    found = connection.execute(chosen.with_for_update()).all()
+    rows = connection.execute(chosen.with_for_update()).all()
     waited = waited or _waited_for(connection)
     needed = _asked_for(connection, ids) | waited.ids | _waited_for_since(connection, waited.last)
-    if tasks := {row.id: row.set_id for row in found if row.set_id is not None}:
+    if tasks := {row.id: row.set_id for row in rows if row.set_id is not None}:
         needed |= tasks_among(tasks, owners(connection, _MAY_NEED_TASKS))
         needed |= _counted(connection, tasks)
-    going = [row for row in found if row.id not in needed]
+    going = [row for row in rows if row.id not in needed]
     if dry_run or not going:
         return len(going)
     _remember_files(connection, going)
@@ -157,20 +159,20 @@ def _delete(connection: Connection, ids: Sequence[str], waited: AwaitedWork | No
 def _remember_files(connection: Connection, jobs: Iterable[Row[*tuple[Any, ...]]]) -> None:
     """Note in which data directories files of jobs may be."""
     places = [LedDirectory(*row) for row in connection.execute(select(declared.places))]
-    found = [
+    rows = [
         {"place": place, "job_id": job.id}
         for job in jobs
         for place in may_have_files(places, job.submitted_at, job.updated_at)
     ]
-    connection.execute(insert(declared.discards), found)
+    connection.execute(insert(declared.discards), rows)
 
 
 def _asked_for(connection: Connection, ids: Sequence[str]) -> set[str]:
     """Return which jobs are to run again."""
     table = tables.requests.c
-    wanted = [dump_json((job_id,)) for job_id in ids]
-    asked = select(table.job_ids).where(table.kind == RequestKind.RETRY.value, table.job_ids.in_(wanted))
-    return {load_json(text)[0] for text in connection.execute(asked).scalars()}
+    targets = [dump_json((job_id,)) for job_id in ids]
+    query = select(table.job_ids).where(table.kind == RequestKind.RETRY.value, table.job_ids.in_(targets))
+    return {load_json(text)[0] for text in connection.execute(query).scalars()}
 
 
 def _counted(connection: Connection, tasks: Mapping[str, str]) -> set[str]:
@@ -188,38 +190,38 @@ def _waited_for(connection: Connection) -> AwaitedWork:
     The last controller may have been killed between the commit of an end and those that tell thousands of it.
     """
     last = connection.execute(select(func.max(tables.jobs.c.seq))).scalar_one() or 0
-    found = _named(connection)
+    awaited = _named(connection)
     for owner in owners(connection, tables.workloads.c.spec.contains(AFTER)):
-        found.update(awaited_by(owner))
-    return AwaitedWork(found, last)
+        awaited.update(awaited_by(owner))
+    return AwaitedWork(awaited, last)
 
 
 def _waited_for_since(connection: Connection, last: int) -> set[str]:
     """Read what jobs wait for that came after one, and workloads that the controller has not taken in yet."""
-    requests, found = tables.requests.c, _named(connection, tables.jobs.c.seq > last) | _named_again(connection)
-    asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.SUBMIT.value)).scalars()
-    for some in chunks([key for text in asked for key in load_json(text)]):
+    requests, awaited = tables.requests.c, _named(connection, tables.jobs.c.seq > last) | _named_again(connection)
+    texts = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.SUBMIT.value)).scalars()
+    for some in chunks([key for text in texts for key in load_json(text)]):
         for owner in owners(connection, tables.workloads.c.id.in_(some)):
-            found.update(awaited_by(owner))
-    return found
+            awaited.update(awaited_by(owner))
+    return awaited
 
 
 def _named(connection: Connection, *only: ColumnElement[bool]) -> set[str]:
     """Return what jobs wait for, or some of them."""
-    jobs, specs, found = tables.jobs.c, tables.specs.c, set[str]()
+    jobs, specs, named = tables.jobs.c, tables.specs.c, set[str]()
     waiting = jobs.state.in_(_WAITING_STATES) & jobs.ready_at.is_(None) & specs.body.contains(AFTER)
     query = select(specs.body, jobs.met).join(tables.jobs, jobs.spec == specs.digest).where(waiting, *only)
     for body, met in connection.execute(query, execution_options={"yield_per": _SPECS_PER_PART}):
-        found.update(still_awaited(body, met))
-    return found
+        named.update(still_awaited(body, met))
+    return named
 
 
 def _named_again(connection: Connection) -> set[str]:
     """Return what jobs wait for that are about to be retried: they look at it anew."""
-    jobs, requests, found = tables.jobs.c, tables.requests.c, set[str]()
-    asked = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.RETRY.value)).scalars()
+    jobs, requests, named = tables.jobs.c, tables.requests.c, set[str]()
+    texts = connection.execute(select(requests.job_ids).where(requests.kind == RequestKind.RETRY.value)).scalars()
     query = select(tables.specs.c.body).join(tables.jobs, jobs.spec == tables.specs.c.digest)
-    for some in chunks([load_json(text)[0] for text in asked]):
+    for some in chunks([load_json(text)[0] for text in texts]):
         for body in connection.execute(query.where(jobs.id.in_(some), tables.specs.c.body.contains(AFTER))).scalars():
-            found.update(still_awaited(body, None))
-    return found
+            named.update(still_awaited(body, None))
+    return named

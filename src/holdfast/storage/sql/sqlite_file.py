@@ -141,8 +141,8 @@ _STOP = "stop Holdfast by holdfast down, which saves what it wrote, and start it
 
 def _stamp(path: Path) -> _Stamp | None:
     with suppress(OSError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
+        status = path.stat()
+        return status.st_dev, status.st_ino
     return None
 
 
@@ -193,7 +193,7 @@ def _count(header: bytes) -> int:
 
 def _counts(log: BinaryIO) -> tuple[int, int]:
     """Return the first and the last count of changes in a log; 0: the first page is not in it."""
-    found: list[int] = []
+    counts: list[int] = []
     header = log.read(_LOG_HEADER.size)
     if len(header) < _LOG_HEADER.size:
         return 0, 0
@@ -203,8 +203,8 @@ def _counts(log: BinaryIO) -> tuple[int, int]:
         if own_salts != salts:
             break  # what an earlier log left
         if page == 1:
-            found.append(_count(log.read(_FILE_HEADER)))
+            counts.append(_count(log.read(_FILE_HEADER)))
             log.seek(size - _FILE_HEADER, 1)
         else:
             log.seek(size, 1)
-    return (found[0], found[-1]) if found else (0, 0)
+    return (counts[0], counts[-1]) if counts else (0, 0)

@@ -77,11 +77,11 @@ class SqlSubmissionStore(StorePart):
             return ()
         now = request_of(submission).created_at
         with self._database.writing() as connection:
-            known = self._claim_key(connection, submission, ids, now)
-            if known is not None:
-                return known
+            earlier = self._claim_key(connection, submission, ids, now)
+            if earlier is not None:
+                return earlier
             claimed = self._claimed(connection, submission, now)
-            ids = tuple(claimed.get(each, each) for each in ids)
+            ids = tuple(claimed.get(submitted, submitted) for submitted in ids)
             submission = without(submission, claimed.keys())
             if not ids_of(submission) and owner is None:
                 return ids
@@ -93,9 +93,9 @@ class SqlSubmissionStore(StorePart):
             # Inserting first lets the database settle a race between two of one name.
             if owner is not None and self._batches.new_workloads.run(connection, [codec.workload_row(owner)]) != 1:
                 raise known_workload(owner)
-            for each in submission.also:
-                if self._batches.new_workloads.run(connection, [codec.workload_row(each)]) != 1:
-                    raise known_workload(each)
+            for submitted in submission.also:
+                if self._batches.new_workloads.run(connection, [codec.workload_row(submitted)]) != 1:
+                    raise known_workload(submitted)
             if submission.rerun is not None:
                 claim_tasks(connection, self._batches, submission.rerun)
             refuse_known(connection, self._batches, tuple(job.id for job in submission.jobs))
@@ -129,10 +129,10 @@ class SqlSubmissionStore(StorePart):
         if self._batches.keys.run(connection, [row]) == 1:
             return None
         table = tables.idempotency
-        known = connection.execute(select(table).where(table.c.key == kept)).one()
-        if known.fingerprint != submission.fingerprint:
+        earlier = connection.execute(select(table).where(table.c.key == kept)).one()
+        if earlier.fingerprint != submission.fingerprint:
             raise reused_key(key)
-        return tuple(load_json(known.job_ids))
+        return tuple(load_json(earlier.job_ids))
 
     def _claimed(self, connection: Connection, submission: Submission, now: float) -> dict[str, str]:
         """Take the keys and the names of jobs; returns, by its id, the job of each that was taken before."""
@@ -147,19 +147,19 @@ class SqlSubmissionStore(StorePart):
         rows = [(key, "", dump_json([job_id]), now) for job_id, key in claims.items()]
         if self._batches.keys.run(connection, rows) == len(rows):
             return {}
-        table, found = tables.idempotency, {}
+        table, earlier = tables.idempotency, {}
         for keys in chunks(list(claims.values())):
-            known = connection.execute(select(table.c.key, table.c.job_ids).where(table.c.key.in_(keys)))
-            found.update({key: load_json(ids)[0] for key, ids in known})
-        return {job_id: found[key] for job_id, key in claims.items() if found[key] != job_id}
+            claimed = connection.execute(select(table.c.key, table.c.job_ids).where(table.c.key.in_(keys)))
+            earlier.update({key: load_json(ids)[0] for key, ids in claimed})
+        return {job_id: earlier[key] for job_id, key in claims.items() if earlier[key] != job_id}
 
-    def append(self, request: Request, *, by: Caller | None = None, version: int | None = None) -> None:
+    def append(self, request: Request, *, caller: Caller | None = None, version: int | None = None) -> None:
         with self._database.writing() as connection:
             if request.kind is RequestKind.RETRY:
                 require_retriable(connection, self._batches, request)
             named = _move_versions(connection, request, version)
             _append(connection, self._batches, request)
-            append_audited(connection, self._batches, audited_changes(request, by, named))
+            append_audited(connection, self._batches, audited_changes(request, caller, named))
 
 
 def _move_versions(connection: Connection, request: Request, version: int | None) -> dict[str, str]:
@@ -172,11 +172,11 @@ def _move_versions(connection: Connection, request: Request, version: int | None
     for keys in chunks(request.targets):
         named = table.c.id.in_(keys) & table.c.name.is_not(None)
         locked = connection.execute(select(table).where(named).with_for_update()) if version is not None else ()
-        found = {row.id: row for row in locked}
+        by_id = {row.id: row for row in locked}
         for key in keys if version is not None else ():
-            if key not in found:
+            if key not in by_id:
                 raise gone_workload(key)
-            require_version(left_of_owner(found[key]), version or 0)
+            require_version(left_of_owner(by_id[key]), version or 0)
         moved = update(table).where(named).values(version=table.c.version + 1).returning(table.c.id, table.c.kind)
         kinds.update({row.id: row.kind for row in connection.execute(moved)})
     return kinds
@@ -188,9 +188,9 @@ def _append(connection: Connection, batches: Batches, request: Request) -> None:
 
 
 def _append_ends(connection: Connection, batches: Batches, submission: Submission) -> None:
-    for request, by in ends_of(submission):
+    for request, caller in ends_of(submission):
         _append(connection, batches, request)
-        append_audited(connection, batches, audited_changes(request, by, {}))
+        append_audited(connection, batches, audited_changes(request, caller, {}))
 
 
 def append_jobs(connection: Connection, batches: Batches, jobs: Iterable[Job]) -> None:

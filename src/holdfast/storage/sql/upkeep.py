@@ -119,11 +119,11 @@ def refuse_damage(url_or_path: str | Path) -> None:
         if not database.is_sqlite:
             return
         with database.reading() as connection:
-            found = connection.execute(text("PRAGMA quick_check(1)")).scalar_one()
+            verdict = connection.execute(text("PRAGMA quick_check(1)")).scalar_one()
     finally:
         database.close()
-    if found != "ok":
-        raise damaged(found)
+    if verdict != "ok":
+        raise damaged(verdict)
 
 
 def refuse_loss(file: Path, *, epoch: int) -> None:
@@ -140,8 +140,8 @@ def refuse_loss(file: Path, *, epoch: int) -> None:
     database = Database(file)
     try:
         with database.reading() as connection:
-            there = inspect(connection).has_table(declared.leadership.name)
-            newest = connection.execute(select(declared.leadership.c.epoch)).scalar() if there else None
+            has_table = inspect(connection).has_table(declared.leadership.name)
+            newest = connection.execute(select(declared.leadership.c.epoch)).scalar() if has_table else None
     finally:
         database.close()
     if epoch > (newest or 0):
@@ -158,10 +158,10 @@ def _schema_problems(revision: str | None) -> list[str]:
 
 
 def _damage(connection: Connection) -> list[str]:
-    found = [str(line) for line in connection.execute(text("PRAGMA integrity_check(20)")).scalars() if line != "ok"]
+    faults = [str(line) for line in connection.execute(text("PRAGMA integrity_check(20)")).scalars() if line != "ok"]
     for table, row, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
-        found.append(f"row {row} of {table} belongs to a row of {parent} that is not there")
-    return found
+        faults.append(f"row {row} of {table} belongs to a row of {parent} that is not there")
+    return faults
 
 
 def _count(connection: Connection, name: str) -> int:
@@ -192,14 +192,14 @@ def back_up(url_or_path: str | Path, target: Path) -> int:
     return target.stat().st_size
 
 
-def restore(url_or_path: str | Path, source: Path, *, pause: Pause | None, by: Caller) -> Path | None:
+def restore(url_or_path: str | Path, source: Path, *, pause: Pause | None, caller: Caller) -> Path | None:
     """Replace a SQLite database that nobody has open by a backup; an older schema is fine, from where the steps begin.
 
     Args:
         url_or_path: The database.
         source: The backup.
         pause: Why nothing in it is started, until somebody says so; ``None``: all that waits is.
-        by: Who restores it.
+        caller: Who restores it.
 
     Returns:
         Where the replaced database is now; ``None``: there was none.
@@ -214,7 +214,7 @@ def restore(url_or_path: str | Path, source: Path, *, pause: Pause | None, by: C
         raise Unavailable(message)
     with _aside(place) as fresh:
         _copy(source, fresh)
-        _pause(fresh, pause, by)
+        _pause(fresh, pause, caller)
         _free_lease(fresh)
         kept = _set_aside(place)
         fresh.replace(place)
@@ -248,13 +248,13 @@ def _aside(target: Path) -> Iterator[Path]:
 def _copy(source: Path, target: Path) -> None:
     """Copy with SQLite's own means, in one read of the source, and make sure the copy is sound."""
     try:
-        found = _copied(source, target)
+        fault = _copied(source, target)
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        found = str(error)
-    if found:
-        message = f"{source} is damaged: {found}"
+        fault = str(error)
+    if fault:
+        message = f"{source} is damaged: {fault}"
         raise Conflict(message, hint="use another backup; `holdfast db check` looks at the database in use")
     with target.open("rb+") as file:
         os.fsync(file.fileno())
@@ -272,13 +272,13 @@ def _alone(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
-def _pause(path: Path, pause: Pause | None, by: Caller) -> None:
+def _pause(path: Path, pause: Pause | None, caller: Caller) -> None:
     """Upgrade a restored database, and pause it or not, whatever it was when it was backed up."""
     with closing(open_store(path)) as store:
         if pause is None:
-            store.delete_pause(by=by)
+            store.delete_pause(caller=caller)
         else:
-            store.put_pause(pause, by=by)
+            store.put_pause(pause, caller=caller)
 
 
 def _free_lease(path: Path) -> None:
@@ -297,11 +297,11 @@ def _set_aside(place: Path) -> Path | None:
     while any(Path(f"{place}.replaced-{number}{name}").exists() for name in ("", *BESIDE)):
         number += 1
     kept = place.with_name(f"{place.name}.replaced-{number}")
-    there = place.exists()
-    if there:
+    exists = place.exists()
+    if exists:
         os.link(place, kept)
     for name in BESIDE:
         beside = Path(f"{place}{name}")
         if beside.exists():
             beside.rename(f"{kept}{name}")
-    return kept if there else None
+    return kept if exists else None

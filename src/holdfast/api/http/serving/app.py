@@ -149,12 +149,12 @@ def create_app(
 
 def _let_in(app: FastAPI, entrance: Entrance, clock: Clock, doors: Mapping[str, ASGIApp]) -> None:
     """Stand the gates there that say who comes in; the last is the first that a request comes to."""
-    whose = partial(entrance.whose, shown=app.state.backend.access.shown)
+    owner_of = partial(entrance.whose, shown=app.state.backend.access.shown)
     if entrance.token is not None:
-        app.add_middleware(TokenGate, token=entrance.token, now=clock.now, whose=whose)
+        app.add_middleware(TokenGate, token=entrance.token, now=clock.now, owner_of=owner_of)
     app.add_middleware(DoorGate, doors=doors)
     if entrance.peer is not None:
-        app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now, whose=whose)
+        app.add_middleware(PeerGate, peer=entrance.peer, now=clock.now, owner_of=owner_of)
     if entrance.hosts is not None:
         app.add_middleware(HostGate, hosts=entrance.hosts)
     app.add_middleware(JobsGate)

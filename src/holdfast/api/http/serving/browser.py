@@ -67,8 +67,8 @@ def install(app: FastAPI) -> None:
     def file(name: str) -> Response:
         if name not in _FILES:
             return Response(status_code=404)
-        found = resources.files("fastapi_swagger").joinpath("resources", name)
-        return Response(found.read_bytes(), media_type=_FILES[name])
+        resource = resources.files("fastapi_swagger").joinpath("resources", name)
+        return Response(resource.read_bytes(), media_type=_FILES[name])
 
 
 class SignIn:

@@ -120,9 +120,9 @@ class RequestIdGate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         if scope["type"] == "http":
-            given = Headers(scope=scope).get(REQUEST_ID, "")
-            fit_for_a_log = given.isascii() and given.isprintable() and len(given) <= _LONGEST_REQUEST_ID
-            request_id = given if given and fit_for_a_log else secrets.token_hex(_ID_BYTES)
+            header = Headers(scope=scope).get(REQUEST_ID, "")
+            fit_for_a_log = header.isascii() and header.isprintable() and len(header) <= _LONGEST_REQUEST_ID
+            request_id = header if header and fit_for_a_log else secrets.token_hex(_ID_BYTES)
             scope.setdefault("state", {})["request_id"] = request_id
             send = _with_header(send, (REQUEST_ID, request_id), (REVISION_HEADER, str(REVISION)))
         await self._app(scope, receive, send)
@@ -161,13 +161,13 @@ class PeerGate:
     """
 
     def __init__(
-        self, app: ASGIApp, *, peer: Callable[[int], Principal], now: Callable[[], float], whose: Whose
+        self, app: ASGIApp, *, peer: Callable[[int], Principal], now: Callable[[], float], owner_of: Whose
     ) -> None:
-        """Stand before ``app``; ``whose`` tells whose a token is."""
+        """Stand before ``app``; ``owner_of`` tells whose a token is."""
         self._app = app
         self._peer = peer
         self._now = now
-        self._whose = whose
+        self._whose = owner_of
         self._known: dict[int, tuple[float, Principal]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -176,18 +176,18 @@ class PeerGate:
         if uid is not None and scope["path"] not in OPEN_PATHS:
             try:
                 shown = _token_of_job(scope)
-                found = self._whose(shown, hint=_HINT) if shown else self._who(uid)
-                scope["state"][PRINCIPAL] = await found
+                column_element = self._whose(shown, hint=_HINT) if shown else self._who(uid)
+                scope["state"][PRINCIPAL] = await column_element
             except HoldfastError as error:
                 await respond(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
     async def _who(self, uid: int) -> Principal:
-        known, now = self._known.get(uid), self._now()
-        if known is None or not 0 <= now - known[0] < _KNOWN_S:
-            known = self._known[uid] = now, await to_thread.run_sync(self._peer, uid)
-        return known[1]
+        cached, now = self._known.get(uid), self._now()
+        if cached is None or not 0 <= now - cached[0] < _KNOWN_S:
+            cached = self._known[uid] = now, await to_thread.run_sync(self._peer, uid)
+        return cached[1]
 
 
 class HostGate:
@@ -270,10 +270,10 @@ class WrongTokens:
 class TokenGate:
     """Lets only callers with the token in, and who is known; the token itself is not kept, only its hash."""
 
-    def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float], whose: Whose) -> None:
-        """Stand before ``app``; ``whose`` tells whose another token is, and its hint how one is shown."""
+    def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float], owner_of: Whose) -> None:
+        """Stand before ``app``; ``owner_of`` tells whose another token is, and its hint how one is shown."""
         self._app = app
-        self._whose = whose
+        self._whose = owner_of
         self._wrong = WrongTokens(now)
         self._digest = sha256(token.encode()).digest()
         self._sign_in = SignIn(self._digest, now)

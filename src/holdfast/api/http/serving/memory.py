@@ -67,12 +67,12 @@ class MemoryGate:
 
 
 async def _send_in_pieces(message: Message, send: Send) -> None:
-    body, sent = message.get("body", b""), 0
-    while len(body) - sent > _PIECE:
+    body, place = message.get("body", b""), 0
+    while len(body) - place > _PIECE:
         await _until_there_is_room()
-        await send({**message, "body": body[sent : sent + _PIECE], "more_body": True})
-        sent += _PIECE
-    await send({**message, "body": body[sent:]} if sent else message)
+        await send({**message, "body": body[place : place + _PIECE], "more_body": True})
+        place += _PIECE
+    await send({**message, "body": body[place:]} if place else message)
 
 
 async def _until_there_is_room() -> None:

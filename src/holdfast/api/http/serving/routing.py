@@ -91,7 +91,11 @@ def _add(router: APIRouter, endpoint: Endpoint) -> None:
 def _served(endpoint: Endpoint) -> Callable[..., Response]:
     """Make the function the framework calls: with the parameters of the endpoint, as the framework knows them."""
     # These are found in the thread that serves; as dependencies each would take a thread of its own.
-    from_request = [(one.name, _FROM_REQUEST[one.source]) for one in endpoint.parameters if one.source in _FROM_REQUEST]
+    from_request = [
+        (parameter.name, _FROM_REQUEST[parameter.source])
+        for parameter in endpoint.parameters
+        if parameter.source in _FROM_REQUEST
+    ]
 
     def serve(request: Request, **values: Any) -> Response:  # noqa: ANN401 - of each parameter's own type
         return _written(endpoint, endpoint.call(**values, **{name: read(request) for name, read in from_request}))
@@ -119,8 +123,8 @@ def _annotation(parameter: Parameter) -> Any:  # noqa: ANN401 - a type
 
 
 def _backend(request: Request) -> Backend:
-    found: Backend = request.app.state.backend
-    return found
+    backend: Backend = request.app.state.backend
+    return backend
 
 
 def _caller(request: Request) -> Caller:

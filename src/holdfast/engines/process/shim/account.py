@@ -61,17 +61,17 @@ class Account:
             NoAccount: It is gone, or is another's by now.
         """
         try:
-            found = pwd.getpwnam(self.name)
+            entry = pwd.getpwnam(self.name)
         except KeyError:
             msg = f"there is no account {self.name!r} on this machine"
             raise NoAccount(msg) from None
-        if found.pw_uid != self.uid:
+        if entry.pw_uid != self.uid:
             had = "nobody knows which number it had" if self.uid < 0 else f"it had number {self.uid}"
-            msg = f"the account {self.name!r} has number {found.pw_uid}, and when the job was submitted {had}"
+            msg = f"the account {self.name!r} has number {entry.pw_uid}, and when the job was submitted {had}"
             raise NoAccount(msg)
-        self.gid, self.groups = found.pw_gid, os.getgrouplist(found.pw_name, found.pw_gid)
-        shell = found.pw_shell or "/bin/sh"
-        self.environment = {"HOME": found.pw_dir, "USER": self.name, "LOGNAME": self.name, "SHELL": shell}
+        self.gid, self.groups = entry.pw_gid, os.getgrouplist(entry.pw_name, entry.pw_gid)
+        shell = entry.pw_shell or "/bin/sh"
+        self.environment = {"HOME": entry.pw_dir, "USER": self.name, "LOGNAME": self.name, "SHELL": shell}
 
     def give(self, path: str) -> None:
         """Make it the owner of what was just made, in a directory that only we can change."""

@@ -220,18 +220,18 @@ class Group:
         self.remove()
 
 
-def find(directory: str, place: str, wanted: str) -> Cgroups | None:
+def find(directory: str, place: str, measure: str) -> Cgroups | None:
     """Find a way to have control groups.
 
     Args:
         directory: Whose runs they are for.
         place: Tells the directory from a copy of it.
-        wanted: ``auto``, or ``rss`` to have none.
+        measure: ``auto``, or ``rss`` to have none.
 
     Returns:
         ``None`` where there is none, or none is wanted.
     """
-    if wanted == RSS:
+    if measure == RSS:
         return None
     name = f"{_OURS}{zlib.crc32(f'{directory} {place}'.encode()):08x}"
     for version, base in _candidates():

@@ -81,8 +81,8 @@ def open_plain(path: str, flags: int, owner: int | None = None) -> int:
         OSError: It is not there, or is a link, a pipe, a directory, or not its owner's where one is given.
     """
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    found = os.fstat(fd)
-    if stat.S_ISREG(found.st_mode) and owner in {None, found.st_uid}:
+    status = os.fstat(fd)
+    if stat.S_ISREG(status.st_mode) and owner in {None, status.st_uid}:
         return fd
     os.close(fd)
     raise OSError(errno.EINVAL, "not a plain file")

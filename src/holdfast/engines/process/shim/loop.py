@@ -62,9 +62,9 @@ def serve(directory: str, listener: socket.socket, *, limits: str, idle_s: float
     surroundings.files_limit = _raise_files_limit()
     groups = cgroups.find(directory, place, limits)
     journal = Journal(JOURNAL)
-    known = replay(JOURNAL)
+    records = replay(JOURNAL)
     pool = Pool(surroundings, groups)
-    runs = Runs(journal, pool, known)
+    runs = Runs(journal, pool, records)
     recovery = Recovery(runs, pool, surroundings)
     shim = Shim(listener, journal, runs, pool, recovery)
     recovery.of_earlier_shims()
@@ -105,11 +105,11 @@ def _spare_ourselves() -> tuple[str, str] | None:
 def _raise_files_limit() -> tuple[int, int] | None:
     """Make room for a connection to each supervisor; returns what programs are to have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(hard, _MOST_FILES) if hard != resource.RLIM_INFINITY else _MOST_FILES
-    if soft >= wanted:
+    limit = min(hard, _MOST_FILES) if hard != resource.RLIM_INFINITY else _MOST_FILES
+    if soft >= limit:
         return None
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     except (OSError, ValueError):
         return None
     return soft, hard
@@ -218,9 +218,9 @@ class Shim:
             self._watch_for_room(handle.channel, lambda: self._supervisor_readable(handle))
 
     def _watch_for_room(self, channel: Channel, callback: Callable[[], object]) -> None:
-        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if channel.sending else 0)
-        if self._selector.get_key(channel.fd).events != wanted:
-            self._selector.modify(channel.fd, wanted, callback)
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if channel.sending else 0)
+        if self._selector.get_key(channel.fd).events != events:
+            self._selector.modify(channel.fd, events, callback)
 
     def _supervisor_readable(self, handle: SupervisorHandle) -> None:
         handle.channel.push()
@@ -250,8 +250,8 @@ class Shim:
             self._recovery.of_supervisor(handle)
             self._orphaned = True
         if self._orphaned and not self._fading:
-            known = self._pool.own_processes()
-            self._suspects = processes.settle_orphans(known, self._runs.zombies, self._suspects)
+            own = self._pool.own_processes()
+            self._suspects = processes.settle_orphans(own, self._runs.zombies, self._suspects)
             self._orphaned = bool(self._suspects)
         self._settle_at = moment.monotonic() + SETTLE_EVERY_S if self._orphaned or self._fading else float("inf")
         if self._recovery.waits:

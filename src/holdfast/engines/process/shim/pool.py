@@ -185,26 +185,26 @@ class Pool:
         Returns:
             Their greetings by number; ``None`` of one that lives and says nothing, whose channel may still bring it.
         """
-        found: dict[int, Message | None] = {}
+        messages: dict[int, Message | None] = {}
         for number, path in files():
             if record.is_held(path):
                 handle = self._connected(number)
                 if handle is not None:
                     self.handles[number] = handle
-                    found[number] = None
+                    messages[number] = None
         until = moment.monotonic() + _HELLO_S
-        waiting = set(found)
+        waiting = set(messages)
         while waiting and moment.monotonic() < until:
             for number in list(waiting):
                 first = next(self.handles[number].channel.receive(), None)
                 if first is not None:
-                    found[number] = first
+                    messages[number] = first
                     self.handles[number].pid = first["pid"]
                 if first is not None or not self.handles[number].channel.open:
                     waiting.discard(number)
             if waiting:
                 moment.pause(0.005)
-        return found
+        return messages
 
     @staticmethod
     def _connected(number: int) -> SupervisorHandle | None:

@@ -38,15 +38,15 @@ class HeldPort:
             self._bind(number)
 
     def _bind(self, number: int) -> None:
-        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             # Without SO_REUSEADDR: who has that would be let in while nobody listens.
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            made.bind(("127.0.0.1", number))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind(("127.0.0.1", number))
         except OSError:
-            made.close()
+            listener.close()
             return
-        self.number, self._socket = number, made
+        self.number, self._socket = number, listener
 
 
 class Ports:

@@ -246,7 +246,7 @@ def born_between(pid: int, earliest: float, latest: float) -> bool:
     return earliest - 2 * _TICK_S <= int(fields[19]) * _TICK_S <= latest + 2 * _TICK_S
 
 
-def group_memory(wanted: Callable[[int], bool]) -> dict[int, int]:
+def group_memory(is_wanted: Callable[[int], bool]) -> dict[int, int]:
     """Estimate the memory of process groups, by group: private pages of all members, and the largest shared part once.
 
     What a member shares with the process that it was forked from counts as private: the true sum may be much less.
@@ -255,7 +255,7 @@ def group_memory(wanted: Callable[[int], bool]) -> dict[int, int]:
     shared: dict[int, int] = {}
     for pid in everyone():
         group = _group_of(pid)
-        if group and wanted(group):
+        if group and is_wanted(group):
             own, common = memory_of(pid)
             private[group] = private.get(group, 0) + own
             shared[group] = max(shared.get(group, 0), common)

@@ -119,18 +119,18 @@ class Kept:
 
     def __init__(self, entries: list[Message]) -> None:
         """Put the lines together; the first one is always there."""
-        known: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for entry in entries:
-            known.update(entry)
-        self.order: Message = known["order"]
-        self.place: str = known.get("place", "")
-        self.boot: str = known.get("boot", "")
-        self.start: Message | None = known if "pid" in known else None
+            values.update(entry)
+        self.order: Message = values["order"]
+        self.place: str = values.get("place", "")
+        self.boot: str = values.get("boot", "")
+        self.start: Message | None = values if "pid" in values else None
         """``pid``, ``started_at``, ``before`` and ``after``, once its program runs."""
-        self.exit: Message | None = known if "exit" in known else None
+        self.exit: Message | None = values if "exit" in values else None
         """``exit`` and ``ended_by``, once its program has ended."""
-        self.end: Message | None = known.get("outcome")
-        self.progress: str = known.get("progress", "")
+        self.end: Message | None = values.get("outcome")
+        self.progress: str = values.get("progress", "")
 
     @property
     def uid(self) -> str:

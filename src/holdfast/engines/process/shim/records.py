@@ -66,8 +66,8 @@ def exit_of_status(status: int) -> tuple[int | None, int | None, int]:
 
 def lead_s(order: Message | None) -> float:
     """Return how long before its end a run asks to be warned, in seconds."""
-    asked = (order or {}).get("warning")
-    return float(asked[0]) if asked else 0.0
+    warning = (order or {}).get("warning")
+    return float(warning[0]) if warning else 0.0
 
 
 class ShimRun:

@@ -75,9 +75,9 @@ class Recovery:
         runs, pool = self._runs, self._pool
         greetings = pool.find()
         for number, said in greetings.items():
-            told = said["run"] if said is not None else None
+            reported = said["run"] if said is not None else None
             kept = None if said is not None else self._read(number)
-            self._living(pool.handles[number], kept, told)
+            self._living(pool.handles[number], kept, reported)
         dead = [(self._read(number), number) for number, _ in files() if number not in greetings]
         for kept, number in sorted(dead, key=_says, reverse=True):  # of a run taken over there are two for a moment
             if number not in self._unreadable:
@@ -112,11 +112,11 @@ class Recovery:
             processes.kill(pid)
         self._runs.begun_unseen(run)
 
-    def _living(self, handle: SupervisorHandle, kept: record.Kept | None, told: Message | None) -> None:
+    def _living(self, handle: SupervisorHandle, kept: record.Kept | None, reported: Message | None) -> None:
         """Take in a supervisor of an earlier shim: with what it said, or else with what its record says."""
         runs = self._runs
-        order = told["order"] if told is not None else kept.order if kept is not None else None
-        if order is None or (order["uid"] not in runs.runs and (told is None or told["outcome"] is not None)):
+        order = reported["order"] if reported is not None else kept.order if kept is not None else None
+        if order is None or (order["uid"] not in runs.runs and (reported is None or reported["outcome"] is not None)):
             self._pool.give_back(handle)
             return
         run = runs.runs.setdefault(order["uid"], ShimRun(order["uid"], order["node"], order["directory"]))
@@ -127,8 +127,8 @@ class Recovery:
         runs.assign(handle, run)
         run.ports = [*order.get("ports", ())]
         runs.ports.take_over(run.uid, run.ports, order.get("gang", ""), order.get("master", 0))
-        if told is not None:
-            runs.told(handle, {"run": told})
+        if reported is not None:
+            runs.told(handle, {"run": reported})
         elif kept is not None and kept.start is not None:
             run.phase, run.pid, run.started_at = RUNNING, kept.start["pid"], kept.start["started_at"]
             runs.begun_apart(run)
@@ -149,8 +149,8 @@ class Recovery:
         run = self._runs.active.get(handle.uid)
         numbers = [handle.number] if run is None or run.former is None else [handle.number, run.former]
         records = [(number, self._read(number)) for number in numbers]
-        found = [(kept, number) for number, kept in records if run and kept is not None and kept.uid == run.uid]
-        kept, number = max(found, key=_says, default=(None, 0))
+        of_run = [(kept, number) for number, kept in records if run and kept is not None and kept.uid == run.uid]
+        kept, number = max(of_run, key=_says, default=(None, 0))
         if number == handle.number and run is not None and kept is not None:
             self._take_over(run, kept, number, adopted=handle.child)
             return
@@ -227,9 +227,9 @@ class Recovery:
         return True
 
 
-def _says(found: tuple[record.Kept | None, int]) -> int:
+def _says(candidate: tuple[record.Kept | None, int]) -> int:
     """Measure how far a run got, as a supervisor's record says."""
-    kept, _ = found
+    kept, _ = candidate
     return 0 if kept is None else 1 + bool(kept.start) + 2 * bool(kept.exit) + 4 * bool(kept.end)
 
 
@@ -251,6 +251,6 @@ def _end_program(uid: str, start: Message) -> None:
 
 def _fostering(kept: record.Kept, start: Message) -> Message:
     """Write out what a supervisor needs to go on with a run that another one started."""
-    known = {name: start[name] for name in ("pid", "started_at", "before", "after")}
+    begun = {name: start[name] for name in ("pid", "started_at", "before", "after")}
     exits = kept.exit or {}
-    return {"order": kept.order, **known, "exit": exits.get("exit"), "ended_by": exits.get("ended_by", "")}
+    return {"order": kept.order, **begun, "exit": exits.get("exit"), "ended_by": exits.get("ended_by", "")}

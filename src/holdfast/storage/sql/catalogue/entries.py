@@ -63,13 +63,13 @@ class SqlCatalogueStore(StorePart):
         policy: RetryPolicy,
         *,
         create: bool | None = None,
-        by: Caller | None = None,
+        caller: Caller | None = None,
         if_match: Collection[str] | None = None,
     ) -> RetryPolicy:
         pointers, revisions = declared.policies, declared.policy_revisions
         name = policy.name
         with self._editing() as (connection, before):
-            presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=create)
+            presence.require_presence(presence.POLICY, name, existing=before.policies.keys(), create=create)
             current = before.policies.get(name)
             presence.require_revision(current, if_match)
             if current is not None and evolve(policy, revision=current.revision) == current:
@@ -79,11 +79,13 @@ class SqlCatalogueStore(StorePart):
             row = {"name": name, "revision": stored.revision}
             connection.execute(insert(revisions).values(**row, body=dump_entry(stored)))
             if current is None:
-                connection.execute(insert(pointers).values(**row, submitted_by=_name_of(by)))
+                connection.execute(insert(pointers).values(**row, submitted_by=_name_of(caller)))
             else:
                 connection.execute(update(pointers).where(pointers.c.name == name).values(row))
             _move_version(connection)
-            self._tell(connection, audit.on_entry(by, _put_act(current), Subject.POLICY, stored.name, stored.revision))
+            self._tell(
+                connection, audit.on_entry(caller, _put_act(current), Subject.POLICY, stored.name, stored.revision)
+            )
             return stored
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
@@ -94,10 +96,10 @@ class SqlCatalogueStore(StorePart):
         return load_entry(RetryPolicy, body)
 
     def delete_policy(
-        self, name: str, *, by: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
+        self, name: str, *, caller: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
     ) -> None:
         with self._editing() as (connection, before):
-            presence.require_presence(presence.POLICY, name, known=before.policies.keys(), create=False)
+            presence.require_presence(presence.POLICY, name, existing=before.policies.keys(), create=False)
             presence.require_revision(before.policies[name], if_match)
             queues = before.queues.values()
             _delete(connection, declared.policies, name)  # which waits for those who hold it, and shows their work
@@ -108,111 +110,120 @@ class SqlCatalogueStore(StorePart):
                 work=work_with_policy(connection, name),
             )
             for queue in references.detached(name, queues) if detach else ():
-                put_entry(connection, declared.queues, queue.name, dump_entry(queue), submitted_by=_name_of(by))
-                self._tell(connection, audit.on_entry(by, Act.UPDATE, Subject.QUEUE, queue.name))
-            self._tell(connection, audit.on_entry(by, Act.DELETE, Subject.POLICY, name, before.policies[name].revision))
+                put_entry(connection, declared.queues, queue.name, dump_entry(queue), submitted_by=_name_of(caller))
+                self._tell(connection, audit.on_entry(caller, Act.UPDATE, Subject.QUEUE, queue.name))
+            self._tell(
+                connection, audit.on_entry(caller, Act.DELETE, Subject.POLICY, name, before.policies[name].revision)
+            )
 
-    def put_queue(self, queue: Queue, *, create: bool | None = None, by: Caller | None = None) -> None:
-        self.edit_queue(queue.name, lambda _: queue, create=create, by=by)
+    def put_queue(self, queue: Queue, *, create: bool | None = None, caller: Caller | None = None) -> None:
+        self.edit_queue(queue.name, lambda _: queue, create=create, caller=caller)
 
     def edit_queue(
-        self, name: str, edit: Callable[[Queue | None], Queue], *, create: bool | None = None, by: Caller | None = None
+        self,
+        name: str,
+        edit: Callable[[Queue | None], Queue],
+        *,
+        create: bool | None = None,
+        caller: Caller | None = None,
     ) -> Queue:
         with self._editing() as (connection, before):
-            presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=create)
+            presence.require_presence(presence.QUEUE, name, existing=before.queues.keys(), create=create)
             current = before.queues.get(name)
             queue = edit(current)
             references.require_policies(queue, before.policies.keys())
             references.require_notifiers(queue, before.notifiers.keys())
-            permissions.require_right_to_permissions(by, current, queue)
+            permissions.require_right_to_permissions(caller, current, queue)
             if current != queue or f"{presence.QUEUE} {name}" in before.unreadable:
-                put_entry(connection, declared.queues, name, dump_entry(queue), submitted_by=_name_of(by))
-                self._tell(connection, audit.on_entry(by, _put_act(current), Subject.QUEUE, name))
+                put_entry(connection, declared.queues, name, dump_entry(queue), submitted_by=_name_of(caller))
+                self._tell(connection, audit.on_entry(caller, _put_act(current), Subject.QUEUE, name))
             return queue
 
-    def delete_queue(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_queue(self, name: str, *, caller: Caller | None = None) -> None:
         jobs = tables.jobs
         waiting = select(exists().where(jobs.c.state.in_(ACTIVE_STATES), jobs.c.queue == name))
         with self._editing() as (connection, before):
-            presence.require_presence(presence.QUEUE, name, known=before.queues.keys(), create=False)
+            presence.require_presence(presence.QUEUE, name, existing=before.queues.keys(), create=False)
             references.require_not_default_queue(name)
             creator = before.submitters.get(f"{presence.QUEUE} {name}")
-            permissions.require_right_to_delete(by, before.queues[name], creator)
+            permissions.require_right_to_delete(caller, before.queues[name], creator)
             _delete(connection, declared.queues, name)  # which waits for those who hold it, to see what they submitted
             if connection.execute(waiting).scalar() or is_retried_in(connection, name):
                 raise references.waiting_jobs(name)
             references.require_no_owners(name, owners(connection))
-            self._tell(connection, audit.on_entry(by, Act.DELETE, Subject.QUEUE, name))
+            self._tell(connection, audit.on_entry(caller, Act.DELETE, Subject.QUEUE, name))
 
-    def put_category(self, category: FailureCategory, *, create: bool | None = None, by: Caller | None = None) -> None:
+    def put_category(
+        self, category: FailureCategory, *, create: bool | None = None, caller: Caller | None = None
+    ) -> None:
         with self._editing() as (connection, before):
-            known = {each.name: each for each in before.categories}
-            presence.require_presence(presence.CATEGORY, category.name, known=known.keys(), create=create)
-            current = known.get(category.name)
+            by_name = {existing.name: existing for existing in before.categories}
+            presence.require_presence(presence.CATEGORY, category.name, existing=by_name.keys(), create=create)
+            current = by_name.get(category.name)
             if current != category or f"{presence.CATEGORY} {category.name}" in before.unreadable:
                 put_entry(
-                    connection, declared.categories, category.name, dump_entry(category), submitted_by=_name_of(by)
+                    connection, declared.categories, category.name, dump_entry(category), submitted_by=_name_of(caller)
                 )
-                self._tell(connection, audit.on_entry(by, _put_act(current), Subject.CATEGORY, category.name))
+                self._tell(connection, audit.on_entry(caller, _put_act(current), Subject.CATEGORY, category.name))
 
-    def delete_category(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_category(self, name: str, *, caller: Caller | None = None) -> None:
         with self._editing() as (connection, before):
-            known = {each.name for each in before.categories}
-            presence.require_presence(presence.CATEGORY, name, known=known, create=False)
+            names = {category.name for category in before.categories}
+            presence.require_presence(presence.CATEGORY, name, existing=names, create=False)
             _delete(connection, declared.categories, name)
-            self._tell(connection, audit.on_entry(by, Act.DELETE, Subject.CATEGORY, name))
+            self._tell(connection, audit.on_entry(caller, Act.DELETE, Subject.CATEGORY, name))
 
-    def put_notifier(self, notifier: Notifier, *, create: bool | None = None, by: Caller | None = None) -> None:
+    def put_notifier(self, notifier: Notifier, *, create: bool | None = None, caller: Caller | None = None) -> None:
         name = notifier.name
         with self._editing() as (connection, before):
             unreadable = f"{presence.NOTIFIER} {name}" in before.unreadable
-            known = {*before.notifiers, *([name] if unreadable else [])}
-            presence.require_presence(presence.NOTIFIER, name, known=known, create=create)
+            names = {*before.notifiers, *([name] if unreadable else [])}
+            presence.require_presence(presence.NOTIFIER, name, existing=names, create=create)
             current = before.notifiers.get(name)
             if current != notifier:
-                put_entry(connection, declared.notifiers, name, dump_entry(notifier), submitted_by=_name_of(by))
-                self._tell(connection, audit.on_entry(by, _put_act(current), Subject.NOTIFIER, name))
+                put_entry(connection, declared.notifiers, name, dump_entry(notifier), submitted_by=_name_of(caller))
+                self._tell(connection, audit.on_entry(caller, _put_act(current), Subject.NOTIFIER, name))
 
-    def delete_notifier(self, name: str, *, by: Caller | None = None) -> None:
+    def delete_notifier(self, name: str, *, caller: Caller | None = None) -> None:
         with self._editing() as (connection, before):
-            known = {*before.notifiers, *(what.removeprefix(f"{presence.NOTIFIER} ") for what in before.unreadable)}
-            presence.require_presence(presence.NOTIFIER, name, known=known, create=False)
+            names = {*before.notifiers, *(what.removeprefix(f"{presence.NOTIFIER} ") for what in before.unreadable)}
+            presence.require_presence(presence.NOTIFIER, name, existing=names, create=False)
             references.require_unused_notifier(name, queues=before.queues.values())
             _delete(connection, declared.notifiers, name)
-            self._tell(connection, audit.on_entry(by, Act.DELETE, Subject.NOTIFIER, name))
+            self._tell(connection, audit.on_entry(caller, Act.DELETE, Subject.NOTIFIER, name))
 
-    def put_cordon(self, cordon: Cordon, *, by: Caller | None = None) -> None:
+    def put_cordon(self, cordon: Cordon, *, caller: Caller | None = None) -> None:
         with self._editing() as (connection, before):
             unreadable = f"cordon {cordon.node}" in before.unreadable
-            known = None if unreadable else before.cordons.get(cordon.node)
-            stored = cordon.over(known)
-            if stored != known:
+            existing = None if unreadable else before.cordons.get(cordon.node)
+            stored = cordon.over(existing)
+            if stored != existing:
                 put_entry(connection, declared.cordons, stored.node, dump_entry(stored))
-                self._tell(connection, audit.on_cordon(by, stored))
+                self._tell(connection, audit.on_cordon(caller, stored))
 
-    def delete_cordon(self, node: str, *, by: Caller | None = None) -> None:
+    def delete_cordon(self, node: str, *, caller: Caller | None = None) -> None:
         with self._editing() as (connection, before):
             if node in before.cordons:
                 _delete(connection, declared.cordons, node)
-                self._tell(connection, audit.on_uncordon(by, node))
+                self._tell(connection, audit.on_uncordon(caller, node))
 
     def paused(self) -> Pause | None:
         with self._database.reading() as connection:
             return read_pause(connection)
 
-    def put_pause(self, pause: Pause, *, by: Caller | None = None) -> None:
+    def put_pause(self, pause: Pause, *, caller: Caller | None = None) -> None:
         with self._editing() as (connection, _):
             connection.execute(update(declared.settings).values(paused=dump_entry(pause)))
             _move_version(connection)
-            self._tell(connection, audit.on_pause(by, pause))
+            self._tell(connection, audit.on_pause(caller, pause))
 
-    def delete_pause(self, *, by: Caller | None = None) -> bool:
+    def delete_pause(self, *, caller: Caller | None = None) -> bool:
         with self._editing() as (connection, before):
             if before.paused is None:
                 return False
             connection.execute(update(declared.settings).values(paused=None))
             _move_version(connection)
-            self._tell(connection, audit.on_resume(by))
+            self._tell(connection, audit.on_resume(caller))
             return True
 
     def put_settings(
@@ -221,14 +232,14 @@ class SqlCatalogueStore(StorePart):
         default_policy: str | None,
         access: Access = AS_BEFORE,
         *,
-        by: Caller | None = None,
+        caller: Caller | None = None,
     ) -> None:
         with self._editing() as (connection, before):
             if default_policy != before.default_policy or before.configured is None:
                 references.require_default_policy(default_policy, before.policies.keys())
             access, configured = access.over(before.access), before.configured
-            known = (before.settings, before.default_policy, before.access)
-            if (settings, default_policy, access) != known or SETTINGS in before.unreadable:
+            existing = (before.settings, before.default_policy, before.access)
+            if (settings, default_policy, access) != existing or SETTINGS in before.unreadable:
                 own = settings, default_policy
                 if configured is not None and before.own is not None:
                     own = configured.beside(settings, default_policy, before.own)
@@ -236,9 +247,9 @@ class SqlCatalogueStore(StorePart):
                 connection.execute(update(declared.settings).values(body=body))
                 _move_version(connection)
                 changed = None if access == before.access else access
-                self._tell(connection, audit.on_settings(by, settings, default_policy, changed))
+                self._tell(connection, audit.on_settings(caller, settings, default_policy, changed))
 
-    def put_configured(self, configured: Configured | None, *, by: Caller | None = None) -> bool:
+    def put_configured(self, configured: Configured | None, *, caller: Caller | None = None) -> bool:
         with self._editing() as (connection, before):
             if configured == before.configured:
                 return False
@@ -247,7 +258,7 @@ class SqlCatalogueStore(StorePart):
             connection.execute(update(declared.settings).values(body=body))
             _move_version(connection)
             ruled = own if configured is None else configured.over(*own)
-            self._tell(connection, audit.on_settings(by, *ruled))
+            self._tell(connection, audit.on_settings(caller, *ruled))
             return True
 
     def _tell(self, connection: Connection, change: AuditedChange | None) -> None:
@@ -265,8 +276,8 @@ def _put_act(current: object) -> Act:
     return Act.CREATE if current is None else Act.UPDATE
 
 
-def _name_of(by: Caller | None) -> str:
-    return "" if by is None else by.principal.name
+def _name_of(caller: Caller | None) -> str:
+    return "" if caller is None else caller.principal.name
 
 
 def put_entry(connection: Connection, table: Table, name: str, body: str, **fixed: str) -> None:

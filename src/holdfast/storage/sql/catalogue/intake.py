@@ -60,23 +60,23 @@ def look(connection: Connection, submission: Submission, now: float, *, held: bo
     rows = connection.execute(query.with_for_update(key_share=True) if held else query)
     queues = [load_entry(Queue, body) for body in rows.scalars()]
     user = submitter_of(submission)
-    loads = {(queue.name, whose): load for queue in queues for whose, load in _loads(connection, queue, user)}
+    loads = {(queue.name, submitter): load for queue in queues for submitter, load in _loads(connection, queue, user)}
     require_room(queues, loads, submission, now)
     return queues
 
 
 def _loads(connection: Connection, queue: Queue, user: str) -> Iterator[tuple[str | None, Load]]:
     """Count what a queue has taken in, in all and of one user, as far as it limits that."""
-    for whose, limits in ((None, queue), (user, queue.per_user)):
-        waiting = 0 if limits.max_queued is None else _waiting(connection, queue.name, whose, limits.max_queued)
-        taken: list[tuple[float, int]] = []
+    for submitter, limits in ((None, queue), (user, queue.per_user)):
+        waiting = 0 if limits.max_queued is None else _waiting(connection, queue.name, submitter, limits.max_queued)
+        intakes: list[tuple[float, int]] = []
         if limits.submissions_per_minute is not None:
             intake = declared.intake.c
-            theirs = () if whose is None else (intake.submitted_by == whose,)
+            theirs = () if submitter is None else (intake.submitted_by == submitter,)
             rows = connection.execute(select(intake.at, intake.count).where(intake.queue == queue.name, *theirs))
             # One that is damaged counts for nothing, and goes with the next.
-            taken = [(at, count) for at, count in rows if isinstance(at, float) and isinstance(count, int)]
-        yield whose, Load(waiting, taken)
+            intakes = [(at, count) for at, count in rows if isinstance(at, float) and isinstance(count, int)]
+        yield submitter, Load(waiting, intakes)
 
 
 def _waiting(connection: Connection, queue: str, user: str | None, most: int) -> int:
@@ -85,7 +85,7 @@ def _waiting(connection: Connection, queue: str, user: str | None, most: int) ->
     theirs = () if user is None else (jobs.submitted_by == user,)
     there_now = (tables.JOB_WAITS, jobs.state.in_(_WAITING), jobs.queue == queue, *theirs)
     some = select(jobs.seq).where(*there_now).limit(most + 1)
-    there = connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()
-    whose = () if user is None else (workloads.submitted_by == user,)
-    arrays = owners(connection, workloads.kind == ARRAY, workloads.queue == queue, *whose)
-    return there + sum(not_made(one) for one in arrays if needs_of(one).queue == queue)
+    queued = connection.execute(select(func.count()).select_from(some.subquery())).scalar_one()
+    conditions = () if user is None else (workloads.submitted_by == user,)
+    arrays = owners(connection, workloads.kind == ARRAY, workloads.queue == queue, *conditions)
+    return queued + sum(not_made(array) for array in arrays if needs_of(array).queue == queue)

@@ -67,9 +67,9 @@ class _EntryReader:
         self.unreadable: dict[str, str] = {}
         self.submitters: dict[str, str] = {}
 
-    def entry(self, kind: type[E], text: str, what: str, instead: E, whose: str = "") -> E:
-        if whose:
-            self.submitters[what] = whose
+    def entry(self, kind: type[E], text: str, what: str, instead: E, submitter: str = "") -> E:
+        if submitter:
+            self.submitters[what] = submitter
         try:
             return load_entry(kind, text)
         except UnreadableSpec as error:
@@ -90,16 +90,16 @@ def read_catalogue(connection: Connection) -> Catalogue:
     if body is not None:
         set_ = read.entry(OperatorSettings, body, SETTINGS, set_)
     policies = {
-        name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision), whose)
-        for name, revision, text, whose in connection.execute(_POLICIES)
+        name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision), submitter)
+        for name, revision, text, submitter in connection.execute(_POLICIES)
     }
     queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
-    for name, text, whose in connection.execute(_QUEUES):
+    for name, text, submitter in connection.execute(_QUEUES):
         instead = Queue(name, paused=True, permissions=NOBODY)
-        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", instead, whose)
+        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", instead, submitter)
     categories = [
-        read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()), whose)
-        for name, text, whose in connection.execute(_CATEGORIES)
+        read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()), submitter)
+        for name, text, submitter in connection.execute(_CATEGORIES)
     ]
     categories.sort(key=attrgetter("precedence", "name"))
     notifiers = _notifiers(connection, read)
@@ -142,10 +142,10 @@ def _tokens(connection: Connection, read: _EntryReader) -> dict[str, ApiToken]:
 
 def _notifiers(connection: Connection, read: _EntryReader) -> dict[str, Notifier]:
     """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
-    found = {}
-    for name, text, whose in connection.execute(_NOTIFIERS):
+    notifiers = {}
+    for name, text, submitter in connection.execute(_NOTIFIERS):
         what = f"{presence.NOTIFIER} {name}"
-        notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK), whose)
+        notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK), submitter)
         if what not in read.unreadable:
-            found[name] = notifier
-    return found
+            notifiers[name] = notifier
+    return notifiers

@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 class SqlTokenStore(SqlCatalogueStore):
     """The part of the catalogue that opens the door."""
 
-    def put_token(self, token: ApiToken, now: float, *, by: Caller | None = None) -> None:
+    def put_token(self, token: ApiToken, now: float, *, caller: Caller | None = None) -> None:
         with self._editing() as (connection, before):
             permissions.require_free_token(before.tokens.get(token.name), now)
             put_entry(connection, declared.api_tokens, token.name, dump_entry(token))
-            self._tell(connection, audit.on_token(by, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
+            self._tell(connection, audit.on_token(caller, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
 
-    def revoke_token(self, name: str, now: float, *, by: Caller | None = None) -> ApiToken:
+    def revoke_token(self, name: str, now: float, *, caller: Caller | None = None) -> ApiToken:
         with self._editing() as (connection, before):
-            presence.require_presence(Subject.TOKEN, name, known=before.tokens.keys(), create=False)
+            presence.require_presence(Subject.TOKEN, name, existing=before.tokens.keys(), create=False)
             token = before.tokens[name]
             if token.revoked_at is None:
                 token = evolve(token, revoked_at=now)
                 put_entry(connection, declared.api_tokens, name, dump_entry(token))
-                self._tell(connection, audit.on_token(by, Act.DELETE, name, f"of {token.user}"))
+                self._tell(connection, audit.on_token(caller, Act.DELETE, name, f"of {token.user}"))
             return token
 
     def use_token(self, token: ApiToken, at: float) -> None:
         with self._editing() as (connection, before):
-            known = before.tokens.get(token.name)
-            if known is not None and known.id == token.id and (known.used_at is None or known.used_at < at):
-                put_entry(connection, declared.api_tokens, token.name, dump_entry(evolve(known, used_at=at)))
+            stored = before.tokens.get(token.name)
+            if stored is not None and stored.id == token.id and (stored.used_at is None or stored.used_at < at):
+                put_entry(connection, declared.api_tokens, token.name, dump_entry(evolve(stored, used_at=at)))

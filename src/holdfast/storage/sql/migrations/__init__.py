@@ -118,7 +118,9 @@ def _bring_up(database: Database) -> None:
 def _begin(connection: Connection) -> None:
     """Make what a new database begins with; PostgreSQL has the partial indexes that the tables name for SQLite."""
     if connection.dialect.name == "postgresql":
-        for index in (each for table in declared.metadata.tables.values() for each in table.indexes):
+        for index in (
+            declared_index for table in declared.metadata.tables.values() for declared_index in table.indexes
+        ):
             index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
     declared.metadata.create_all(connection, checkfirst=False)
     connection.execute(insert(declared.settings).values(id=1, catalogue_version=0))

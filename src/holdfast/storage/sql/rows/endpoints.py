@@ -46,10 +46,10 @@ class SqlEndpointStore(StorePart):
             _require_attempt(connection, endpoint)
             stale = (_ROWS.attempt != endpoint.attempt) | (_ROWS.until <= now)
             connection.execute(delete(_TABLE).where(_ROWS.job_id == endpoint.job_id, stale))
-            known = _known(connection, endpoint, now, renewed=renewed)
-            if known is not None:
-                connection.execute(update(_TABLE).where(_ROWS.id == known).values(_values(endpoint, known)))
-                return known
+            existing_id = _known(connection, endpoint, now, renewed=renewed)
+            if existing_id is not None:
+                connection.execute(update(_TABLE).where(_ROWS.id == existing_id).values(_values(endpoint, existing_id)))
+                return existing_id
             _require_room(connection, endpoint, now, bounds)
             connection.execute(insert(_TABLE).values(_values(endpoint, endpoint.id)))
         return endpoint.id
@@ -97,10 +97,10 @@ def _known(connection: Connection, endpoint: ProgramEndpoint, now: float, *, ren
         same = (*run, _ROWS.address == endpoint.address)
         return connection.execute(select(_ROWS.id).where(*same).limit(1)).scalar()
     connection.execute(delete(_TABLE).where(*run, _ROWS.id != endpoint.id))
-    there = connection.execute(select(_ROWS.job_id, _ROWS.system, _ROWS.rank).where(_ROWS.id == endpoint.id)).first()
-    if there is None:
+    row = connection.execute(select(_ROWS.job_id, _ROWS.system, _ROWS.rank).where(_ROWS.id == endpoint.id)).first()
+    if row is None:
         return None
-    if tuple(there) == (endpoint.job_id, endpoint.system, endpoint.rank):
+    if tuple(row) == (endpoint.job_id, endpoint.system, endpoint.rank):
         return endpoint.id
     own = (_ROWS.id == endpoint.id) & (or_(_is_over(now), _ROWS.job_id == endpoint.job_id))
     if connection.execute(delete(_TABLE).where(own)).rowcount == 0:
@@ -129,18 +129,18 @@ def _is_over(now: float) -> ColumnElement[bool]:
 
 
 def _meant(where: EndpointFilter) -> Sequence[ColumnElement[bool]]:
-    found = [_ROWS.system == where.system]
+    conditions = [_ROWS.system == where.system]
     if where.name is not None:
-        found.append(_ROWS.name == where.name)
+        conditions.append(_ROWS.name == where.name)
     if where.below is not None:
-        found.append(in_group(_ROWS.name, where.below))
+        conditions.append(in_group(_ROWS.name, where.below))
     if where.begins:
-        found.append(begins_with(_ROWS.name, where.begins))
+        conditions.append(begins_with(_ROWS.name, where.begins))
     if where.job_names is not None:
-        found.append(_ROWS.job_name.in_(sorted(where.job_names)))
+        conditions.append(_ROWS.job_name.in_(sorted(where.job_names)))
     if where.seen is not None:
-        found.append(seen_by(where.seen))
-    return found
+        conditions.append(seen_by(where.seen))
+    return conditions
 
 
 def _values(endpoint: ProgramEndpoint, key: str) -> Mapping[str, Any]:

@@ -34,9 +34,9 @@ def rows_of(connection: Connection, where: JobFilter, after: int, limit: int | N
     That is ``None`` where the job is not quarantined.
     """
     make = _queries.__wrapped__ if where.ids is not None else _queries  # ids are others each time, and many
-    asked = {"after": after} if limit is None else {"after": after, "most": limit}
+    parameters = {"after": after} if limit is None else {"after": after, "most": limit}
     queries = make(where, limited=limit is not None)
-    rows = [row for query in queries for row in connection.execute(query, asked).all()]
+    rows = [row for query in queries for row in connection.execute(query, parameters).all()]
     if len(queries) > 1:
         rows.sort(key=lambda row: row.seq)
     return rows[:limit]
@@ -62,7 +62,7 @@ def _filtered(where: JobFilter) -> Select[Any]:
     jobs, labels = tables.jobs, tables.job_labels
     query = _LISTED
     equal = ((jobs.c.queue, where.queue), (jobs.c.name, where.name), (jobs.c.set_id, where.job_set))
-    query = query.where(*(column == wanted for column, wanted in equal if wanted is not None))
+    query = query.where(*(column == expected for column, expected in equal if expected is not None))
     if where.submitted_by is not None:
         query = query.where(jobs.c.submitted_by == storable(where.submitted_by))
     if where.group is not None:

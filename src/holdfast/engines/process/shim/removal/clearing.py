@@ -91,14 +91,14 @@ class Clearing:
 
     def _ended(self, sock: socket.socket, owner: int, path: str) -> None:
         try:
-            said = sock.recv(_MOST_BYTES).decode(errors="replace")
+            answer = sock.recv(_MOST_BYTES).decode(errors="replace")
         except OSError:
-            said = _KILLED
+            answer = _KILLED
         self._selector.unregister(sock)
         sock.close()
         self._going.discard(owner)
-        if said != "gone":
-            self._name(owner, f"{path} stays until its job is deleted: {said or _KILLED}")
+        if answer != "gone":
+            self._name(owner, f"{path} stays until its job is deleted: {answer or _KILLED}")
         self._begin()
 
     def _name(self, owner: int, what: str) -> None:
@@ -116,9 +116,9 @@ def become(path: str, fd: int) -> NoReturn:
         os.nice(_NICENESS)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(_KILLED_AFTER_S)
-        said = clear(path, LIMIT_S) or "gone"
+        answer = clear(path, LIMIT_S) or "gone"
         with suppress(BrokenPipeError):  # the shim was killed meanwhile
-            os.write(fd, said.encode(errors="backslashreplace")[:_MOST_BYTES])
+            os.write(fd, answer.encode(errors="backslashreplace")[:_MOST_BYTES])
     except BaseException:  # noqa: BLE001 - nothing above this may go on in this process
         complain_of_exception()
     finally:

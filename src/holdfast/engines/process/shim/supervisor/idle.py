@@ -34,9 +34,9 @@ class Devices:
         return self._busy
 
     def _is_busy(self, name: bytes) -> bool:
-        handle, found = ctypes.c_void_p(), _Utilisation()
+        handle, utilisation = ctypes.c_void_p(), _Utilisation()
         library = self._nvml
         if library is None or library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(handle)) != 0:
             return True
-        failed = library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(found)) != 0
-        return bool(failed or found.gpu >= BUSY_PERCENT)
+        failed = library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(utilisation)) != 0
+        return bool(failed or utilisation.gpu >= BUSY_PERCENT)

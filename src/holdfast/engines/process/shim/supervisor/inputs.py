@@ -41,15 +41,15 @@ def opened(program: SupervisedRun) -> list[int]:
     import zipfile  # noqa: F401, PLC0415 - now, as the account of the run may not be able to read it
 
     codecs.lookup(_OF_NAMES)  # likewise
-    found: list[int] = []
+    descriptors: list[int] = []
     try:
         for _, _, file in program.order.get("inputs", ()):
             if file:
-                found.append(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW))
+                descriptors.append(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW))
     except OSError:
-        close(found)
+        close(descriptors)
         raise
-    return found
+    return descriptors
 
 
 def close(descriptors: Sequence[int]) -> None:
@@ -58,14 +58,14 @@ def close(descriptors: Sequence[int]) -> None:
         os.close(fd)
 
 
-def put(given: Sequence[Given], descriptors: Sequence[int]) -> None:
+def put(entries: Sequence[Given], descriptors: Sequence[int]) -> None:
     """Put everything into the working directory; called with the rights of the run's account.
 
     Raises:
         Unusable: Something cannot be put there, with the reason.
     """
     left = list(descriptors)
-    for name, data, file in given:
+    for name, data, file in entries:
         try:
             _put(name, os.fdopen(left.pop(0), "rb") if file else io.BytesIO(base64.b64decode(data)))
         except Exception as error:

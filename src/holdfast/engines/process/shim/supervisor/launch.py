@@ -116,10 +116,10 @@ def _start_prepared(program: SupervisedRun, ready: int, argv: list[str], environ
         return failed.reason, failed.message
 
     def become(whole: Mapping[str, str]) -> Callable[[], object]:
-        return lambda: preparing.become(program, (ready, *given), argv, whole, _found, named)
+        return lambda: preparing.become(program, (ready, *descriptors), argv, whole, _found, named)
 
     try:
-        given = inputs.opened(program)
+        descriptors = inputs.opened(program)
     except OSError as error:
         msg = f"an input of its job is not there any more: {os.strerror(error.errno or 0)}"
         raise CannotLaunch(preparing.FAILED, msg) from None
@@ -132,15 +132,15 @@ def _start_prepared(program: SupervisedRun, ready: int, argv: list[str], environ
         finally:
             _close(logs)
     finally:
-        inputs.close(given)
+        inputs.close(descriptors)
 
 
 def _not_started(program: SupervisedRun, error: OSError, argv: list[str]) -> CannotLaunch:
     """Name why a program was not started; looks into it, with the rights of its account."""
     failed, more = refused(error.errno or 0, repr(argv[0])), ""
     with suppress(OSError, ValueError):
-        found = _found(argv, program.order["env"])
-        more = scripts.trouble(error.errno or 0, found, _working_directory(program))
+        executable = _found(argv, program.order["env"])
+        more = scripts.trouble(error.errno or 0, executable, _working_directory(program))
     return CannotLaunch(failed.reason, f"{failed.message}: {more}") if more else failed
 
 
@@ -295,15 +295,15 @@ def _begin_again(program: SupervisedRun) -> None:
             os.unlink(program.path(name))  # noqa: PTH108 - as above
 
 
-def _make_job(job: str, who: Account | None) -> None:
+def _make_job(job: str, account: Account | None) -> None:
     """Make the directory of a job with its first checkpoint folder; it stays ours, so nobody replaces what is in it."""
     os.makedirs(job, _OURS, exist_ok=True)  # noqa: PTH103 - as above
-    if who is not None:
+    if account is not None:
         os.chmod(job, _PASSABLE)  # noqa: PTH101 - as above
-    _make(f"{job}/{CHECKPOINTS}", who)
+    _make(f"{job}/{CHECKPOINTS}", account)
 
 
-def _take_over_checkpoints(job: str, others: list[str], who: Account | None) -> None:
+def _take_over_checkpoints(job: str, others: list[str], account: Account | None) -> None:
     """Move the first checkpoint folder that other jobs have to a job that has none; at any instant one has it.
 
     Raises:
@@ -312,25 +312,25 @@ def _take_over_checkpoints(job: str, others: list[str], who: Account | None) -> 
     path = f"{job}/{CHECKPOINTS}"
     if os.path.lexists(path):
         return
-    if _make(job) and who is not None:
+    if _make(job) and account is not None:
         os.chmod(job, _PASSABLE)  # noqa: PTH101 - as above
     for other in others:
-        if who is not None and not who.owns(f"{other}/{CHECKPOINTS}"):
+        if account is not None and not account.owns(f"{other}/{CHECKPOINTS}"):
             continue  # what somebody else saved is not handed over, whoever runs it again
         with suppress(FileNotFoundError):
             Path(other, CHECKPOINTS).rename(path)
             return
-    _make(path, who)
+    _make(path, account)
 
 
-def _make(path: str, who: Account | None = None) -> bool:
+def _make(path: str, account: Account | None = None) -> bool:
     """Make a directory, and give it to an account; returns whether it was not there."""
     try:
         os.mkdir(path, _OURS)  # noqa: PTH102 - as above
     except FileExistsError:
         return False
-    if who is not None:
-        who.give(path)
+    if account is not None:
+        account.give(path)
     return True
 
 

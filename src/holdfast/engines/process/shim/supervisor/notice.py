@@ -38,11 +38,11 @@ class Notice:
 
     def begin(self, program: SupervisedRun, deadline_at: float) -> None:
         """Warn another run from now on, if its job asks for it; one that was warned before is not warned twice."""
-        asked = program.order.get("warning")
+        warning = program.order.get("warning")
         self.due, self._heeding, self._given_at, self._before_s = _FOREVER, [], _FOREVER, 0.0
-        if not asked:
+        if not warning:
             return
-        self._before_s, self._number = asked
+        self._before_s, self._number = warning
         self._ends_at = deadline_at
         with suppress(OSError):
             if program.fostered:
@@ -78,14 +78,14 @@ class Notice:
     def _give(self, program: SupervisedRun, reason: str, ends_at: float, now: float) -> None:
         self._given_at = now
         program.warned_at = wall = moment.wall()
-        told = {"reason": reason, "stop_at": wall + ends_at - now, "given_at": wall}
+        notice = {"reason": reason, "stop_at": wall + ends_at - now, "given_at": wall}
         path = program.path(STOP)
         fresh = Path(f"{path}.new")
         with suppress(OSError), acting(program.account):  # a full disk: the signal comes all the same
             fresh.unlink(missing_ok=True)
             fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
-                os.write(fd, json.dumps(told).encode() + b"\n")
+                os.write(fd, json.dumps(notice).encode() + b"\n")
             finally:
                 os.close(fd)
             fresh.replace(path)
@@ -95,12 +95,12 @@ class Notice:
 
 def _topmost(leader: int, number: int) -> list[int]:
     """List who heeds a signal, without those below one that does: whoever started them passes it on if they need it."""
-    found, pending, looked = [], [leader], 0
+    topmost, pending, looked = [], [leader], 0
     while pending and looked < processes.MOST_LOOKED_AT:
         pid = pending.pop()
         looked += 1
         if processes.heeds(pid, number):
-            found.append(pid)
+            topmost.append(pid)
         else:
             pending += processes.children_of(pid)
-    return found
+    return topmost

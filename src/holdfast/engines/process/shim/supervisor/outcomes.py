@@ -65,8 +65,8 @@ def _printed(program: SupervisedRun) -> Message:
     for name in program.logs:  # how they followed each other is not known: what went wrong is mostly on standard error
         text, lines = files.tail(program.path(name), files.offset_in(files.last_line(program.path(BEGAN_OF[name]))))
         if program.stop_reason == "stall":  # our own words say nothing about the program
-            text, told, _ = text.partition(f"\n{HEADER}")
-            lines = files.last_lines(text) if told else lines
+            text, header, _ = text.partition(f"\n{HEADER}")
+            lines = files.last_lines(text) if header else lines
         log += ("\n" if log and not log.endswith("\n") else "") + text
         tail += lines
     return {"log": log, "log_tail": tail[-files.TAIL_LINES :]}

@@ -19,10 +19,10 @@ class FirstReport:
 
     def told(self, line: str, now: float) -> str:
         """Return a report, once they are known with its rate and the time left: ``30/100 (2.1/s, 33s left)``."""
-        found = _STEPS.match(line)
-        if found is None:
+        match = _STEPS.match(line)
+        if match is None:
             return line
-        step, total = float(found[1]), float(found[2])
+        step, total = float(match[1]), float(match[2])
         if self._first is None or step < self._first[1]:
             self._first = now, step
         since, begun = self._first

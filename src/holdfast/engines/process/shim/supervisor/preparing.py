@@ -40,7 +40,7 @@ def become(
     descriptors: Sequence[int],
     argv: list[str],
     environment: Mapping[str, str],
-    found: Callable[[list[str], Mapping[str, str]], str],
+    find: Callable[[list[str], Mapping[str, str]], str],
     refused: Callable[[OSError, list[str]], tuple[str, str]],
 ) -> NoReturn:
     """Prepare a run, and be its program; called in its process, in its working directory, with its rights.
@@ -51,14 +51,14 @@ def become(
             are of the files that have its inputs. All else above 2 is closed at once.
         argv: The program.
         environment: Its variables; it learns only at its start when its deadline is.
-        found: Finds a program in its PATH.
+        find: Finds a program in its PATH.
         refused: Names why one cannot be started: a reason, and a message.
     """
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         kept = 2
-        ready, *given = descriptors
+        ready, *inputs_given = descriptors
         for fd in sorted(descriptors):
             os.closerange(kept + 1, fd)
             kept = fd
@@ -67,12 +67,12 @@ def become(
         if not os.read(ready, 1):
             os._exit(_COULD_NOT)  # the supervisor was killed, and nobody knows of this process
         path = program.path(PREPARED)
-        _leave(path, *_prepared(program, given, environment, found, refused))
+        _leave(path, *_prepared(program, inputs_given, environment, find, refused))
         if _left(path) == DONE:
             limit_s = program.order.get("deadline_s")
             until = {} if limit_s is None else {"HOLDFAST_STOP_AT": f"{moment.wall() + limit_s:.3f}"}
             try:
-                os.execve(found(argv, environment), argv, {**environment, **until})  # noqa: S606 - what was ordered
+                os.execve(find(argv, environment), argv, {**environment, **until})  # noqa: S606 - what was ordered
             except (OSError, ValueError) as error:
                 _leave(path, *_refused(error, argv, refused))
     finally:
@@ -81,14 +81,14 @@ def become(
 
 def _prepared(
     program: SupervisedRun,
-    given: Sequence[int],
+    descriptors: Sequence[int],
     environment: Mapping[str, str],
-    found: Callable[[list[str], Mapping[str, str]], str],
+    find: Callable[[list[str], Mapping[str, str]], str],
     refused: Callable[[OSError, list[str]], tuple[str, str]],
 ) -> tuple[str, str]:
     """Put the inputs there and run the preparation; returns ``done``, or why not."""
     try:
-        inputs.put(program.order.get("inputs", ()), given)
+        inputs.put(program.order.get("inputs", ()), descriptors)
     except inputs.Unusable as error:
         return FAILED, str(error)
     if "prepare" not in program.order:
@@ -97,7 +97,7 @@ def _prepared(
     log = program.path(STDERR if program.order.get("separate") else LOG)
     begin = files.mark(log)[1]
     try:
-        pid = os.posix_spawn(found(argv, environment), argv, environment, setsigmask=())
+        pid = os.posix_spawn(find(argv, environment), argv, environment, setsigmask=())
         with os.fdopen(os.pidfd_open(pid), "rb") as ended:
             if not select.select([ended], [], [], limit_s)[0]:
                 return FAILED, f"its preparation took longer than {limit_s:g} s"
@@ -108,8 +108,8 @@ def _prepared(
     if code == 0:
         return DONE, ""
     how = f"exit code {code}" if code > 0 else f"signal {-code} ({signal.strsignal(-code)})"
-    said = files.last_line(log, begin)[:_LONGEST_SAID]
-    return FAILED, f"its preparation failed: {how}, {argv[0]}{': ' * bool(said)}{said}"
+    last = files.last_line(log, begin)[:_LONGEST_SAID]
+    return FAILED, f"its preparation failed: {how}, {argv[0]}{': ' * bool(last)}{last}"
 
 
 def _refused(

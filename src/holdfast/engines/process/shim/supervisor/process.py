@@ -109,9 +109,9 @@ class Supervisor:
 
     def _greet(self) -> None:
         program = self._execution.program
-        told = None if program is None else {**program.report(), "order": _known(program)}
+        run = None if program is None else {**program.report(), "order": _known(program)}
         if self._channel is not None:
-            self._channel.send({"hello": self._number, "pid": os.getpid(), "run": told})
+            self._channel.send({"hello": self._number, "pid": os.getpid(), "run": run})
 
     def _part(self) -> None:
         if self._channel is not None:
@@ -164,8 +164,8 @@ class Supervisor:
         execution.changed = False
         program = execution.program
         watched = bool(program.order.get("memory")) and not program.groups
-        told = {"run": program.report(), "worn": execution.worn, "unsaved": execution.notes.lag}
-        channel.send({**told, "watched": watched, "draining": program.exit is not None, "clear": execution.aside})
+        report = {"run": program.report(), "worn": execution.worn, "unsaved": execution.notes.lag}
+        channel.send({**report, "watched": watched, "draining": program.exit is not None, "clear": execution.aside})
         execution.aside = ""
         if channel.sending:
             self._poll.modify(channel.fd, _READABLE | select.POLLOUT)

@@ -86,18 +86,18 @@ class Silence:
         self._looked_at = now
         suspended = processes.is_suspended(program.pid)
         with acting(program.account):
-            found = [each.read() for each in self._watched]
-        for each, seen in zip(self._watched, found, strict=True):
-            if seen != each.seen:
-                each.seen, each.silent_s = seen, 0.0
+            readings = [limit.read() for limit in self._watched]
+        for limit, seen in zip(self._watched, readings, strict=True):
+            if seen != limit.seen:
+                limit.seen, limit.silent_s = seen, 0.0
             elif not suspended:
-                each.silent_s += step_s
-            if each.silent_s >= each.limit_s:
-                return each.words
+                limit.silent_s += step_s
+            if limit.silent_s >= limit.limit_s:
+                return limit.words
         return ""
 
     def _plan(self, now: float) -> None:
-        left = [each.limit_s - each.silent_s for each in self._watched]
+        left = [limit.limit_s - limit.silent_s for limit in self._watched]
         self.due = now + min(EVERY_S, *left) if left else float("inf")
 
 

@@ -110,14 +110,14 @@ def _tree(leader: int) -> Iterator[int]:
         pending += processes.children_of(pid)
 
 
-def _spawn(program: str, pid: int, log: int, who: Account | None) -> int:
+def _spawn(program: str, pid: int, log: int, account: Account | None) -> int:
     """Start py-spy on a process; 0 if it cannot be. It is the run's own, so it gets no rights but the run's."""
     actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
     argv, environment = [program, "dump", "--pid", str(pid)], {"PATH": os.defpath}
     try:
-        if who is not None:
+        if account is not None:
             return start(
-                who,
+                account,
                 [log],
                 enter=lambda: os.chdir("/"),
                 execute=lambda: os.execve(program, argv, environment),  # noqa: S606 - as asked for
@@ -159,10 +159,10 @@ def _innermost(text: str) -> str:
     for line in text.splitlines():
         if _BEGINS.match(line):
             threads.append((_MAIN.search(line) is not None, []))
-        found = _PYTHON_FRAME.match(line) or _SPIED_FRAME.match(line)
-        if found and threads:
-            place = f"{found['file'].rpartition('/')[2]}:{found['line']}"
-            threads[-1][1].append(f"{found['name']} ({place})")
+        match = _PYTHON_FRAME.match(line) or _SPIED_FRAME.match(line)
+        if match and threads:
+            place = f"{match['file'].rpartition('/')[2]}:{match['line']}"
+            threads[-1][1].append(f"{match['name']} ({place})")
     mains = [frames for main, frames in threads if main and frames]
     frames = next(iter(mains or [frames for _, frames in threads if frames]), [])
     return ", ".join(frames[:_MOST_FRAMES])[:_LONGEST_FRAMES]

@@ -33,10 +33,10 @@ def note(path: str, size: int, at_ns: int, *, begin: bool = True) -> None:
         fd = files.open_plain(path, os.O_RDWR | os.O_APPEND | (os.O_CREAT if begin else 0))
         try:
             _append(fd, size, at_ns)
-            taken = os.fstat(fd).st_blocks * 512
+            allocated = os.fstat(fd).st_blocks * 512
         finally:
             os.close(fd)
-        if taken > MOST_BYTES:
+        if allocated > MOST_BYTES:
             files.cap(path, MOST_BYTES)
 
 
@@ -61,10 +61,10 @@ def read(path: str, owner: int | None) -> tuple[array[int], array[int]]:
     fd = files.open_plain(path, os.O_RDONLY, owner)
     try:
         begin = _first(fd)
-        found = os.pread(fd, 2 * MOST_BYTES, begin)
+        data = os.pread(fd, 2 * MOST_BYTES, begin)
     finally:
         os.close(fd)
-    numbers = array(_NUMBERS, found[: len(found) // _PAIR * _PAIR])
+    numbers = array(_NUMBERS, data[: len(data) // _PAIR * _PAIR])
     return numbers[::2], numbers[1::2]
 
 
