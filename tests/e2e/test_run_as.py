@@ -217,6 +217,7 @@ def test_an_ordinary_user_is_told_why_programs_cannot_run_as_others(caller: Call
     assert "only a server that root runs can run programs as their submitters" in refused.stderr
 
 
+@pytest.mark.slow
 def test_what_accounts_left_in_a_database_runs_as_nobody_else_wherever_that_is_restored(people: Machine) -> None:
     copy, other = people.server.folder / "copy.db", Server(people.server.folder / "elsewhere")
     other.folder.mkdir()

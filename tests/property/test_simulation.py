@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHUNK = 10
-FEW = 50
+FEW = 10
 """Worlds that are lived in the default run; the others are in the long one."""
 MANY = 200
 FIRST_OF_SETS = 895
@@ -58,15 +58,16 @@ def test_a_world_that_once_broke_a_promise_keeps_it(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("first", range(10_001, 11_201, MANY))
+@pytest.mark.parametrize("first", range(10_001, 10_401, MANY))
 def test_everything_that_was_promised_holds_in_many_more_worlds(first: int) -> None:
     broken = {report.replay: report.message for report in map(simulate, range(first, first + MANY)) if report.broken}
     assert broken == {}
 
 
-def test_worlds_see_every_kind_of_fault_and_much_work() -> None:
+def test_worlds_see_every_kind_of_fault_and_much_work_and_no_promise_is_broken() -> None:
     faults: Counter[str] = Counter()
     reports = [simulate(seed) for seed in range(301, 341)]
+    assert {report.replay: report.message for report in reports if report.broken} == {}
     for report in reports:
         faults.update(report.faults)
     expected = {

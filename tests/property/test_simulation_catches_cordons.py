@@ -15,13 +15,11 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang import endings
 from holdfast.domain.workloads.gang.reconcile import Intervention
 from holdfast.ports.requests import Request, RequestKind
-from tools.simulate.operators import CORDONS_EVERY, FIRST_WITH_CORDONS, FIRST_WITH_PREEMPTIONS, PREEMPTIONS_EVERY
-from tools.simulate.run import simulate
+from tests.property.breaks import Break, assert_noticed
+from tools.simulate.operators import CORDONS_EVERY, PREEMPTIONS_EVERY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-SEEDS = 40
+    from collections.abc import Sequence
 
 
 def cordons_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
@@ -66,24 +64,15 @@ def a_place_is_taken_again_and_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Gangs, "reconcile", again)
 
 
-BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
-    "cordons are not looked at": (cordons_are_not_looked_at, {"closed-stays"}),
-    "a new controller knows no cordons": (a_new_controller_knows_no_cordons, {"closed-stays"}),
-    "what a drain stops is not judged": (what_a_drain_stops_is_not_judged, {"asked-for", "judged-once"}),
-    "a place is taken again and again": (a_place_is_taken_again_and_again, {"taken-when-asked"}),
+BREAKS: dict[str, Break] = {
+    "cordons are not looked at": (cordons_are_not_looked_at, {"closed-stays"}, 22),
+    "a new controller knows no cordons": (a_new_controller_knows_no_cordons, {"closed-stays"}, 22),
+    "what a drain stops is not judged": (what_a_drain_stops_is_not_judged, {"asked-for", "judged-once"}, 22),
+    "a place is taken again and again": (a_place_is_taken_again_and_again, {"taken-when-asked"}, 14),
 }
 
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    break_it, expected = BREAKS[name]
-    break_it(monkeypatch)
-    first, every = FIRST_WITH_CORDONS, CORDONS_EVERY
-    if expected & {"taken-when-asked"}:
-        first, every = FIRST_WITH_PREEMPTIONS, PREEMPTIONS_EVERY
-    for seed in range(first, SEEDS * every, every):
-        report = simulate(seed)
-        if report.broken:
-            assert report.broken in expected, report.message
-            return
-    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
+    every = PREEMPTIONS_EVERY if "taken-when-asked" in BREAKS[name][1] else CORDONS_EVERY
+    assert_noticed(BREAKS[name], monkeypatch, every=every)

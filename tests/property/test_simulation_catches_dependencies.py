@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,13 +17,8 @@ from holdfast.domain.workloads import dependencies
 from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.gang import conclude
 from holdfast.service.admission.dependencies import Resolved
-from tools.simulate.dependent_people import DEPENDENTS_EVERY, FIRST_WITH_DEPENDENTS
-from tools.simulate.run import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-SEEDS = 60
+from tests.property.breaks import Break, assert_noticed
+from tools.simulate.dependent_people import DEPENDENTS_EVERY
 
 
 def a_failure_counts_as_a_success(patch: pytest.MonkeyPatch) -> None:
@@ -76,29 +71,23 @@ def an_array_that_is_to_be_held_goes_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(arrays, "look", hasty)
 
 
-BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
-    "a failure counts as a success": (a_failure_counts_as_a_success, {"waits-for-it"}),
-    "one of several is enough": (one_of_several_is_enough, {"waits-for-it"}),
-    "nothing waits at submission": (nothing_waits_at_submission, {"waits-for-it"}),
-    "nobody is told": (nobody_is_told, {"all-ends"}),
-    "what ended before is not looked up": (what_ended_before_is_not_looked_up, {"waits-for-it", "all-ends"}),
-    "an array makes its tasks at once": (an_array_makes_its_tasks_at_once, {"waits-for-it"}),
+BREAKS: dict[str, Break] = {
+    "a failure counts as a success": (a_failure_counts_as_a_success, {"waits-for-it"}, 7),
+    "one of several is enough": (one_of_several_is_enough, {"waits-for-it"}, 17),
+    "nothing waits at submission": (nothing_waits_at_submission, {"waits-for-it"}, 2),
+    "nobody is told": (nobody_is_told, {"all-ends"}, 32),
+    "what ended before is not looked up": (what_ended_before_is_not_looked_up, {"waits-for-it", "all-ends"}, 7),
+    "an array makes its tasks at once": (an_array_makes_its_tasks_at_once, {"waits-for-it"}, 2),
     "the end of an array is not the end of its tasks": (
         the_end_of_an_array_is_not_the_end_of_its_tasks,
         {"waits-for-it", "all-ends"},
+        2,
     ),
-    "an array that is to be held goes on": (an_array_that_is_to_be_held_goes_on, {"waits-for-it"}),
-    "a released job waits for nothing": (a_released_job_waits_for_nothing, {"waits-for-it"}),
+    "an array that is to be held goes on": (an_array_that_is_to_be_held_goes_on, {"waits-for-it"}, 27),
+    "a released job waits for nothing": (a_released_job_waits_for_nothing, {"waits-for-it"}, 2),
 }
 
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    break_it, expected = BREAKS[name]
-    break_it(monkeypatch)
-    for seed in range(FIRST_WITH_DEPENDENTS, SEEDS * DEPENDENTS_EVERY, DEPENDENTS_EVERY):
-        report = simulate(seed)
-        if report.broken:
-            assert report.broken in expected, report.message
-            return
-    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
+    assert_noticed(BREAKS[name], monkeypatch, every=DEPENDENTS_EVERY)

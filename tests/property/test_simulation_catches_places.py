@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,15 +14,8 @@ from holdfast.domain.placement.scheduling import Round
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads import judge
 from holdfast.domain.workloads.gang import policies
-from tools.simulate.faults.places import FIRST_WITH_PLACES, PLACES_EVERY
-from tools.simulate.run import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-SEEDS = 60
-FIRST = {"nobody asks what must not run twice": 261}
-"""Where to begin, for what few worlds can see: a job must be lost that says so, and that nobody ever releases."""
+from tests.property.breaks import Break, assert_noticed
+from tools.simulate.faults.places import PLACES_EVERY
 
 
 def policies_are_asked_about_a_shortage(patch: pytest.MonkeyPatch) -> None:
@@ -56,27 +49,24 @@ def nobody_asks_what_must_not_run_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(policies, "unknown_end_policy", lambda *_: None)
 
 
-BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
-    "policies are asked about a shortage": (policies_are_asked_about_a_shortage, {"short-costs-nothing"}),
-    "a shortage is charged to a rule": (a_shortage_is_charged_to_a_rule, {"short-costs-nothing"}),
-    "a node that is short gets all there is": (a_short_node_gets_all_there_is, {"short-stays-empty"}),
+BREAKS: dict[str, Break] = {
+    "policies are asked about a shortage": (policies_are_asked_about_a_shortage, {"short-costs-nothing"}, 23),
+    "a shortage is charged to a rule": (a_shortage_is_charged_to_a_rule, {"short-costs-nothing"}, 23),
+    "a node that is short gets all there is": (a_short_node_gets_all_there_is, {"short-stays-empty"}, 23),
     "a node that is short gets the next before the last has started": (
         a_short_node_gets_the_next_before_the_last_has_started,
         {"short-stays-empty"},
+        23,
     ),
-    "a node seems well at once": (a_node_seems_well_at_once, {"short-stays-empty"}),
-    "nobody asks what must not run twice": (nobody_asks_what_must_not_run_twice, {"never-again"}),
+    "a node seems well at once": (a_node_seems_well_at_once, {"short-stays-empty"}, 23),
+    "nobody asks what must not run twice": (
+        nobody_asks_what_must_not_run_twice,
+        {"never-again"},
+        431,  # a job is lost that says so, and that nobody ever releases
+    ),
 }
 
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    break_it, expected = BREAKS[name]
-    break_it(monkeypatch)
-    first = FIRST.get(name, FIRST_WITH_PLACES)
-    for seed in range(first, first + SEEDS * PLACES_EVERY, PLACES_EVERY):
-        report = simulate(seed)
-        if report.broken:
-            assert report.broken in expected, report.message
-            return
-    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
+    assert_noticed(BREAKS[name], monkeypatch, every=PLACES_EVERY)

@@ -4,20 +4,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from holdfast.controller import publisher
 from holdfast.domain.record import evolve
 from holdfast.engines.simulated.life import Life
-from tools.simulate.run import simulate
-from tools.simulate.watched import FIRST_WATCHED, WATCHED_EVERY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-SEEDS = 10
+from tests.property.breaks import Break, assert_noticed
+from tools.simulate.watched import WATCHED_EVERY
 
 
 def orders_lack(patch: pytest.MonkeyPatch, **fields: Any) -> None:
@@ -44,20 +39,13 @@ def silence_counts_from_the_start(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Life, "_plan_forced_end", early)
 
 
-BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], set[str]]] = {
-    "an executor is not told of the limit": (an_executor_is_not_told_of_the_limit, {"silence-ends", "all-ends"}),
-    "an executor is not told of the warning": (an_executor_is_not_told_of_the_warning, {"warned-first"}),
-    "silence counts from the start": (silence_counts_from_the_start, {"silence-ends"}),
+BREAKS: dict[str, Break] = {
+    "an executor is not told of the limit": (an_executor_is_not_told_of_the_limit, {"silence-ends", "all-ends"}, 14),
+    "an executor is not told of the warning": (an_executor_is_not_told_of_the_warning, {"warned-first"}, 3),
+    "silence counts from the start": (silence_counts_from_the_start, {"silence-ends"}, 3),
 }
 
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_the_world_catches_it_when(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    break_it, expected = BREAKS[name]
-    break_it(monkeypatch)
-    for seed in range(FIRST_WATCHED, SEEDS * WATCHED_EVERY, WATCHED_EVERY):
-        report = simulate(seed)
-        if report.broken:
-            assert report.broken in expected, report.message
-            return
-    pytest.fail(f"{SEEDS} seeds saw nothing wrong")
+    assert_noticed(BREAKS[name], monkeypatch, every=WATCHED_EVERY)
