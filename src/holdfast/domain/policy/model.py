@@ -98,7 +98,7 @@ class JitterMode(StrEnum):
 class Backoff(Struct, frozen=True):
     """Delay before a retry: ``min(initial * multiplier^(n-1), max)``, then jitter, capped by max again.
 
-    ``n`` is the deciding rule's count including this failure (semantics 3). ``initial_s = 0`` is no delay.
+    ``n`` is the deciding rule's count including this failure. ``initial_s = 0`` is no delay.
     """
 
     initial_s: float = 0.0
@@ -114,9 +114,9 @@ class AntiAffinity(StrEnum):
     NONE = "none"
     """Nothing: any node and any GPU will do."""
     NODE = "node"
-    """Only the node of the last failed run; dropped if no other node could ever hold the job (semantics 4)."""
+    """Only the node of the last failed run; dropped if no other node could ever hold the job."""
     DEVICE = "device"
-    """The GPUs that the last failed run had, not their node; dropped if no others could ever run it (semantics 4)."""
+    """The GPUs that the last failed run had, not their node; dropped if no others could ever run it."""
 
 
 class MemoryGrowth(Struct, frozen=True):
