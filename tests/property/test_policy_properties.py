@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition, LogMatch
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.decide import decide, delay_s
-from holdfast.domain.policy.growth import grow
+from holdfast.domain.policy.decide import decide, delay_s, grow
 from holdfast.domain.policy.matchers import matches
 from holdfast.domain.policy.model import (
     Action,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.domain.policy.growth import grow
+from holdfast.domain.policy.decide import grow
 from holdfast.domain.policy.model import MemoryGrowth
 from tools.cases.armada_pods import grow_containers
 

@@ -1,6 +1,19 @@
 """One tick of the controller: take in, decide, commit, publish.
 
-Work is bounded per tick, and nothing is published that is not durable (architecture decisions 5 to 7).
+Why it commits before it publishes: an order that an executor has cannot be taken back, and a controller that dies
+remembers only what it has written. If it told first and then died, a program would run that no record knows, and the
+next controller would start it again. So a tick collects all changes in memory, writes them in one transaction, and
+only then changes what executors should have. A commit that the database refused leaves the changes for the next tick,
+and executors with what they had. A commit of which nobody knows whether it was made (``Uncertain``) ends this
+controller: to write it again could tell its events twice, so what is durable is read anew. A death between the commit
+and the publication costs nothing, because executors are told all that they should have, again and again.
+
+Why it adopts: programs outlive the controller, so a new one must not take the silence at its start for their end. It
+reads every job that is not over, takes each run that was handed out for one that still goes on, and starts the lease of
+its executor anew. A run is missed only once its executor has answered this controller, named by its epoch, and does not
+have it (``observations``). Until then nothing of it is started a second time.
+
+Work is bounded per tick, so that a burst of requests or of failures delays nobody's lease.
 """
 
 from __future__ import annotations
@@ -8,19 +21,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from holdfast.controller.evictions.drains import Drains
-from holdfast.controller.evictions.pressure import Evictions
+from holdfast.controller.clocks import Patience, in_our_time, retried_sooner
+from holdfast.controller.evictions import Drains, Evictions
 from holdfast.controller.hopeless import Hopeless, HopelessAfter
 from holdfast.controller.kind import ForEach, Pace
-from holdfast.controller.nodes.away import Away
+from holdfast.controller.nodes.losses import Away
 from holdfast.controller.observations import Observations
-from holdfast.controller.patience import Patience
 from holdfast.controller.placement import Placer
 from holdfast.controller.policy_catalog import PolicyCatalog, PolicyJudge
 from holdfast.controller.publisher import Publisher
 from holdfast.controller.readable import strays
 from holdfast.controller.reconcile import Quarantine, Reconciler, Requests, refuse
-from holdfast.controller.set_back import in_our_time, retried_sooner
 from holdfast.controller.state import ControllerState
 from holdfast.controller.workloads.kinds import Kinds, PodSettings, Wiring, all_kinds
 from holdfast.domain.event_mapping import grouped

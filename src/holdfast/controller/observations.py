@@ -1,8 +1,12 @@
 """Takes in what executors observed: which runs started, ended or are gone, and which were lost together.
 
-Terminal is absorbing: a report about an unknown run, or one that is over, changes nothing. What a run was seen doing
-counts however late the report arrives; that a run is missing counts only if the report is known to be newer than the
-belief that it was there.
+Reports arrive late, twice, out of order, or not at all, and a run that is given up wrongly runs twice. Three rules
+follow from that.
+
+- Terminal is absorbing: a report about an unknown run, or one that is over, changes nothing.
+- What a run was seen doing counts however late the report arrives, because it cannot become untrue.
+- That a run is missing counts only if the report is known to be newer than the belief that it was there. A report that
+  was sent to an earlier controller may be older than the order; one that acknowledges this controller cannot be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs that were lost together with their executor, and which job is to blame for that."""
+"""What was lost: runs together with their executor, which job is to blame for that, and nodes that may come back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.events.operators import NodeLost
 from holdfast.domain.events.registry import EventRecord
+from holdfast.domain.placement.fit import Place
 from holdfast.domain.policy import blame
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from holdfast.controller.state import ControllerState
     from holdfast.domain.events.registry import StoredEvent
-    from holdfast.domain.job import Run
+    from holdfast.domain.job import Node, Run
     from holdfast.domain.policy.blame import Loss, Suspicion
 
 
@@ -80,3 +81,33 @@ class Losses:
 
 def _read(at: float, event: NodeLost) -> Loss:
     return blame.Loss(event.executor, frozenset(event.nodes), at, dict(event.jobs), event.taken, event.longest_s)
+
+
+MAY_COME_BACK_S = 600.0
+"""A node that nobody has heard of for longer is gone for good."""
+
+
+class Away:
+    """Which nodes are gone and may come back; looked for once per tick, and only where any is gone."""
+
+    def __init__(self, state: ControllerState) -> None:
+        """Remember the state."""
+        self._state = state
+        self._found: tuple[float, Sequence[Place]] = (float("-inf"), ())
+
+    def places(self, now: float) -> Sequence[Place]:
+        """Return them; one from before this controller has its whole time from the start of that."""
+        nodes, there = self._state.nodes, self._state.capacity.places
+        if len(nodes) <= len(there):
+            return ()
+        if self._found[0] != now:
+            gone = [node for key, node in nodes.items() if key not in there and self._may(node, now)]
+            self._found = now, [*map(_place, gone)]
+        return self._found[1]
+
+    def _may(self, node: Node, now: float) -> bool:
+        return now - self._state.since(node.seen_at) < MAY_COME_BACK_S
+
+
+def _place(node: Node) -> Place:
+    return Place((node.executor, node.name), node.capacity, node.labels, node.engine, node.devices, node.short)

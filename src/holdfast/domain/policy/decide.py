@@ -4,16 +4,19 @@ The order of checks determines the reason reported (semantics, section 2): no fa
 retried; the kill switch; the global cap; the first rule that matches; its ``Fail`` or ``Hold``; its limit; a retry.
 ``Ignore`` is a retry that is not counted, so the kill switch stops it and no limit does; its delay grows
 with the attempts. A delay is ``initial * multiplier^exponent``, capped, spread, and capped again.
+
+Memory that grows is counted in whole bytes. A factor is taken as the decimal number that was written, so 1.1 x 1000 is
+1100 and not 1101.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from hashlib import sha1
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.failure import NEVER_RETRIED
-from holdfast.domain.policy.growth import grow
 from holdfast.domain.policy.model import Action, Decision, DecisionCode, JitterMode, LimitUse
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
@@ -21,7 +24,7 @@ from holdfast.domain.units import format_duration
 if TYPE_CHECKING:
     from holdfast.domain.failure import Failure
     from holdfast.domain.policy.compiled import CompiledRule, PolicySet
-    from holdfast.domain.policy.model import Backoff, RetryHistory, RetrySettings
+    from holdfast.domain.policy.model import Backoff, MemoryGrowth, RetryHistory, RetrySettings
 
 
 GLOBAL_LIMIT = "globalMaxRetries"
@@ -282,3 +285,24 @@ def spent(use: LimitUse, moved: str = "") -> str:
     """Say that a limit is used up."""
     used = f"{use.used} of {use.limit} retries are used" if use.limit else "the retry limit is 0"
     return f"{used} ({use.name}{moved})"
+
+
+def grow(memory: int, growth: MemoryGrowth) -> int:
+    """Grow a request once; it compounds when fed its own result.
+
+    Args:
+        memory: The request so far in bytes; 0 means there is none, and stays so.
+        growth: By what factor or amount, and up to what.
+
+    Returns:
+        The new request, rounded up to whole bytes and never smaller than before.
+    """
+    if memory <= 0:
+        return memory
+    grown = memory + (growth.static or 0)
+    if growth.factor is not None:
+        numerator, denominator = Fraction(repr(growth.factor)).as_integer_ratio()
+        grown = -(-grown * numerator // denominator)
+    if growth.max is not None:
+        grown = min(grown, growth.max)
+    return max(memory, grown)

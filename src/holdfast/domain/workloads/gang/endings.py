@@ -23,7 +23,7 @@ from holdfast.domain.lifecycle import (
     Ending,
     Interruption,
 )
-from holdfast.domain.lifecycle.interruptions import EVICTIONS
+from holdfast.domain.lifecycle.statuses import EVICTIONS
 from holdfast.domain.policy.model import Action, Decision, DecisionCode
 from holdfast.domain.record import evolve
 

@@ -20,7 +20,7 @@ from holdfast.domain.lifecycle import (
     RequestRow,
     Step,
 )
-from holdfast.domain.lifecycle.interruptions import OF_PLACE, changes_nothing
+from holdfast.domain.lifecycle.statuses import OF_PLACE, changes_nothing
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration

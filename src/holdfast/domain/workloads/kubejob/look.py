@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.domain.job import Run
 from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
-from holdfast.domain.lifecycle.interruptions import EVICTIONS, changes_nothing
+from holdfast.domain.lifecycle.statuses import EVICTIONS, changes_nothing
 from holdfast.domain.record import evolve
-from holdfast.domain.workloads.kubejob.decisions import after_its_pod
 from holdfast.domain.workloads.kubejob.model import StopPod
 from holdfast.domain.workloads.kubejob.observed import pod_of
 from holdfast.domain.workloads.kubejob.pods import LivePod
@@ -22,6 +21,7 @@ from holdfast.domain.workloads.kubejob.programs import Programs
 from holdfast.domain.workloads.kubejob.reconcile import reconcile
 from holdfast.domain.workloads.kubejob.standing import PodsAre, made, standing
 from holdfast.domain.workloads.kubejob.stored import PodRecord
+from holdfast.domain.workloads.kubejob.tally import after_its_pod
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

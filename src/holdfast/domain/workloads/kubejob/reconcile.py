@@ -13,7 +13,6 @@ from holdfast.domain.policy.decide import GLOBAL_LIMIT
 from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.base import Result
-from holdfast.domain.workloads.kubejob.decisions import as_it_ends, decisions_about
 from holdfast.domain.workloads.kubejob.model import (
     JobCondition,
     JobResult,
@@ -22,7 +21,14 @@ from holdfast.domain.workloads.kubejob.model import (
     StartPod,
     StopPod,
 )
-from holdfast.domain.workloads.kubejob.tally import has_place, remaining_s, tally, waits_until_gone
+from holdfast.domain.workloads.kubejob.tally import (
+    as_it_ends,
+    decisions_about,
+    has_place,
+    remaining_s,
+    tally,
+    waits_until_gone,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

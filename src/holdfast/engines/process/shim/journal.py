@@ -1,7 +1,13 @@
 """What survives the shim: one line per order, end and forgetting.
 
-Lines are appended without syncing: they survive the shim's death, and a machine's death takes the programs with it. The
-records of the supervisors say what became of a run that has an order and no end here.
+Why there is a journal: the shim may be killed at any instruction, and whoever is started next must know every run that
+may exist. So an order is written before its program is started. A run that has an order and no end here may have begun,
+may still go on, or may have ended unseen; its supervisor's record says which, and where there is none it is looked for
+by its mark (``recovery``). A run without an order was never started, and can be started now. An end stays in the
+supervisor's record until it is written here, and here until the controller has it on disk, so no result is lost.
+
+Lines are appended without syncing: they survive the shim's death, and a machine's death takes the programs with it. A
+line that was cut short is ended by the next shim, and ignored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Evicts runs of machines that run out of memory or disk, one at a time, as ``domain.placement.pressure`` chooses."""
+"""Takes their places from runs: on machines that run out of memory or disk, and on nodes that are being drained.
+
+Machines lose one run at a time, as ``domain.placement.pressure`` chooses; a drained node loses all of them. What
+follows is each kind's own rule for work whose place was taken.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,22 @@ from typing import TYPE_CHECKING
 
 from holdfast.controller.kind import Taking
 from holdfast.domain.lifecycle import RUN_TERMINAL, Interruption, RunStatus
-from holdfast.domain.lifecycle.interruptions import EVICTIONS
+from holdfast.domain.lifecycle.statuses import EVICTIONS
 from holdfast.domain.placement.pressure import DISK_REQUEST, Candidate, Last, choose
 from holdfast.domain.shortage import Shortage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from holdfast.controller.active import Active
     from holdfast.controller.nodes.shortages import Shortages
     from holdfast.controller.reconcile import Quarantine
     from holdfast.controller.state import ControllerState
     from holdfast.domain.job import Run
+    from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.placement.pressure import Eviction, Pressure
     from holdfast.ports.exchange import ExchangeRequest
+
 
 _log = logging.getLogger(__name__)
 _MILLI = 1000
@@ -97,3 +103,27 @@ def _candidate(active: Active, run: Run) -> Candidate:
 def _taking(chosen: Eviction) -> Taking:
     why = Interruption.EVICT_NOW if chosen.hard else Interruption.EVICT
     return Taking(why, chosen.reason, uid=chosen.victim.uid)
+
+
+class Drains:
+    """What runs on nodes that should have nothing."""
+
+    def __init__(self, state: ControllerState, quarantine: Quarantine) -> None:
+        """Remember where runs are."""
+        self._state = state
+        self._quarantine = quarantine
+
+    def run(self, cordons: Mapping[str, Cordon], now: float) -> None:
+        """Have whatever runs on a draining node stopped; what is being stopped already is left alone."""
+        draining = {name: cordon for name, cordon in cordons.items() if cordon.drain}
+        for job_id, active in list(self._state.active.items()) if draining else ():
+            nodes = {
+                run.node: None
+                for run in active.runs.values()
+                if run.node in draining and run.interrupted is None and run.status not in RUN_TERMINAL
+            }
+            for node in nodes:
+                kind = self._state.kinds[active.job.kind]
+                taking = Taking(Interruption.DRAIN, draining[node].in_words(), node)
+                drain = partial(kind.take_place, job_id, taking, now)
+                self._quarantine.attempt(active.job.kind, job_id, now, "draining its node", drain)

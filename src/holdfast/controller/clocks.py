@@ -1,8 +1,15 @@
-"""Takes delays that a clock which was ahead has stored for begun now, so that nothing waits for the difference.
+"""How long something has been waited for, whatever happens to the clock meanwhile.
 
-A running process does not follow a clock that is set back; the one that is started next does, and finds times that are
-yet to come: a delay lasts at most its whole length from the start of this process. Deadlines stay those of the clock
-that people read: were they counted anew, the clock's return would end work too early.
+Times are stored by a wall clock, perhaps of another machine, and clocks get adjusted. Giving up on a program too early
+runs it twice, and a retry that waits for an hour that the clock has jumped is late by an hour.
+
+- Set forward while this process runs: time counts at the earliest from the start of this process, and a step of its
+  clock does not count (``Patience``).
+- Set back before this process started: it finds stored times that are yet to come. A running process does not follow
+  such a clock, but the next one does, so each stored delay lasts at most its whole length from the start of this
+  process (``in_our_time``, ``retried_sooner``).
+
+Deadlines stay those of the clock that people read: were they counted anew, the clock's return would end work too early.
 """
 
 from __future__ import annotations
@@ -20,7 +27,9 @@ if TYPE_CHECKING:
     from holdfast.domain.job import Attempt, Job, Run
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.kubejob.stored import PodRecord
+    from holdfast.ports.clock import SteadyClock
     from holdfast.ports.store import Snapshot
+
 
 E = TypeVar("E", "Attempt", "Run")
 
@@ -93,3 +102,37 @@ def _set(stored: JobSet, now: float) -> JobSet:
         streaks={key: evolve(streak, due=streak.due - ahead_s) for key, streak in state.streaks.items()},
     )
     return evolve(stored, state=state)
+
+
+_A_STEP_S = 0.1
+"""How far the clock must jump ahead for that to be a step and not an inaccuracy of reading it."""
+_MOST_STEPS = 64
+
+
+class Patience:
+    """Says since when something has been waited for, as far as this process can vouch for it.
+
+    The time a status was entered is stored by a wall clock, perhaps of another machine, and clocks get adjusted. Giving
+    up on a program too early runs it twice, so time counts at the earliest from the start of this process, and a step
+    of its clock does not count.
+    """
+
+    def __init__(self, clock: SteadyClock) -> None:
+        """Start counting."""
+        self._clock = clock
+        self._began = clock.now()
+        self._ahead = self._began - clock.steady()
+        self._steps: list[tuple[float, float]] = []
+        """Where the clock was set forward: its reading then, and by how much."""
+
+    def look(self, now: float) -> None:
+        """Notice whether the clock was set forward; it never goes back within a process."""
+        ahead = now - self._clock.steady()
+        if ahead - self._ahead > _A_STEP_S:
+            self._steps = [*self._steps[1 - _MOST_STEPS :], (now, ahead - self._ahead)]
+            self._ahead = ahead
+
+    def since(self, entered: float) -> float:
+        """Return since when, by today's clock, a status entered then has been waited in."""
+        began = max(entered, self._began)
+        return began + sum(by for at, by in self._steps if began < at) if self._steps else began
