@@ -24,7 +24,7 @@ from holdfast.app.entrance.oidc import LONGEST_TOKEN, Keys, bearers, usable
 from holdfast.domain.access import Principal
 from holdfast.domain.access.claims import Trust
 from holdfast.errors import Unauthenticated
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.guard import Undelivered
 from holdfast.storage.sql import open_store
 from tests.contract.test_client_api import served
 from tests.integration.conftest import Counting, NoLogs

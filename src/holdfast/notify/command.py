@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from holdfast.domain.notifications.words import payload, subject
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.guard import Undelivered
 from holdfast.notify.webhook import encoded
 
 if TYPE_CHECKING:

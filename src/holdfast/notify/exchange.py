@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 from holdfast import __version__
 from holdfast.domain.record import Struct
-from holdfast.notify.guard import Deadline, cut_off
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.guard import Deadline, Undelivered, cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

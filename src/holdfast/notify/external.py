@@ -1,19 +1,26 @@
-"""Everything else: whatever the library Apprise knows, by its URL."""
+"""Everything else: whatever the library Apprise knows, by its URL.
+
+What a program wrote is kept from being read as markup: nobody is called by it, and no link has another name.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from holdfast.domain.notifications.words import subject, text
-from holdfast.notify.markup import for_any
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.guard import Undelivered
 
 if TYPE_CHECKING:
     from holdfast.domain.notifications.notification import Notification
 
 INSTALL = "pip install 'holdfast-scheduler[notify]'"
+_APART = "\u200b"
+"""A space of no width: people see no difference."""
+_MENTION = re.compile(r"(?<!\w)@(?=\w)")
+_LINK = re.compile(r"\](?=\()")
 
 
 def is_installed() -> bool:
@@ -54,3 +61,17 @@ def _without(url: str, said: str) -> str:
     for part in parts:
         said = said.replace(part, "...")
     return said[:300]
+
+
+def for_slack(text: str) -> str:
+    """Escape a text as Slack requires; Mattermost and Rocket.Chat also read ``@all`` and ``[name](address)``."""
+    return _without_calls(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def for_any(text: str) -> str:
+    """Return a text in which no medium finds a mention, a link with another name or a tag; it cannot know escapes."""
+    return _without_calls(text.replace("<", f"<{_APART}"))
+
+
+def _without_calls(text: str) -> str:
+    return _LINK.sub(f"]{_APART}", _MENTION.sub(f"@{_APART}", text))

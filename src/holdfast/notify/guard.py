@@ -14,7 +14,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.domain.record import Struct
-from holdfast.notify.trouble import Undelivered
 from holdfast.resolver import addresses
 
 if TYPE_CHECKING:
@@ -148,3 +147,12 @@ def cut_off(connection: socket.socket, deadline: Deadline) -> Iterator[None]:
         watch.cancel()
         watch.join()
         handle.close()
+
+
+class Undelivered(Exception):
+    """A try failed; the message is for people, and holds no secret."""
+
+    def __init__(self, message: str, *, final: bool = False) -> None:
+        """Remember what went wrong, and whether to try again would be of no use."""
+        super().__init__(message)
+        self.final = final

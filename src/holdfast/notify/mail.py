@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.domain.notifications.words import subject, text
 from holdfast.domain.notifier import MailSecurity
-from holdfast.notify.guard import Deadline, cut_off
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.guard import Deadline, Undelivered, cut_off
 
 if TYPE_CHECKING:
     import socket

@@ -10,9 +10,8 @@ from holdfast.domain.notifier import Medium, Secret
 from holdfast.domain.record import Struct
 from holdfast.errors import Problem
 from holdfast.notify import command, external, mail, webhook
-from holdfast.notify.guard import Guard
-from holdfast.notify.markup import for_slack
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.external import for_slack
+from holdfast.notify.guard import Guard, Undelivered
 from holdfast.ports.notifications import Sent
 
 if TYPE_CHECKING:

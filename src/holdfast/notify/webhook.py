@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from holdfast.notify.exchange import WebRequest, exchange
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.guard import Undelivered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,10 +24,9 @@ from standardwebhooks import Webhook
 from holdfast.domain.notifications.notification import Notification, OutcomeReport
 from holdfast.domain.notifier import Mail, MailSecurity, Medium, Notifier, Secret
 from holdfast.domain.record import evolve
-from holdfast.notify.guard import Deadline, Guard
+from holdfast.notify.guard import Deadline, Guard, Undelivered
 from holdfast.notify.mail import message_of
 from holdfast.notify.sender import MediaSender, Permissions
-from holdfast.notify.trouble import Undelivered
 from holdfast.notify.webhook import signing_key
 from holdfast.ports.notifications import Sent
 

@@ -13,8 +13,7 @@ from holdfast.app.entrance import accounts
 from holdfast.domain.access.claims import Trust
 from holdfast.errors import InvalidSetting, Problem, Unavailable
 from holdfast.notify.exchange import WebRequest, exchange
-from holdfast.notify.guard import Guard
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.guard import Guard, Undelivered
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -23,7 +23,7 @@ from holdfast.domain.access.claims import bearer
 from holdfast.domain.access.grants import ROOT_UID
 from holdfast.domain.record import Struct, evolve
 from holdfast.errors import Unauthenticated, Unavailable
-from holdfast.notify.trouble import Undelivered
+from holdfast.notify.guard import Undelivered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
