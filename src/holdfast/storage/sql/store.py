@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.storage.sql import migrations
 from holdfast.storage.sql.batch import Batches
-from holdfast.storage.sql.catalogue.tokens import SqlTokenStore
+from holdfast.storage.sql.catalogue.entries import SqlTokenStore
 from holdfast.storage.sql.controller import SqlControllerStore
 from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.figures import SqlFigureStore

@@ -1,4 +1,4 @@
-"""The catalogue that operators edit: policies with every revision, queues, categories and settings.
+"""The catalogue that operators edit: policies with every revision, queues, categories, settings and tokens.
 
 An edit, its checks and the catalogue's new version are one transaction.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import bindparam, delete, exists, func, insert, or_, select, update
 
-from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry
+from holdfast.compiled.codec import OperatorSettings, dump_entry, load_entry, load_spec
+from holdfast.compiled.records import dump_json
 from holdfast.domain import audit
 from holdfast.domain.access.grants import AS_BEFORE, Access
 from holdfast.domain.audit import Act, Subject
@@ -20,8 +21,8 @@ from holdfast.ports import presence
 from holdfast.storage import permissions, references, rules
 from holdfast.storage.sql import declared, tables
 from holdfast.storage.sql.admission import is_retried_in
-from holdfast.storage.sql.catalogue.naming import work_with_policy
 from holdfast.storage.sql.catalogue.reading import SETTINGS, read_catalogue, read_pause
+from holdfast.storage.sql.damage import sound
 from holdfast.storage.sql.logs import append_audited
 from holdfast.storage.sql.part import StorePart
 from holdfast.storage.sql.query import ACTIVE_STATES, owners
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Table
 
+    from holdfast.domain.access.tokens import ApiToken
     from holdfast.domain.audit import AuditedChange, Caller
     from holdfast.domain.category import FailureCategory
     from holdfast.domain.configured import Configured
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetrySettings
     from holdfast.ports.catalogue import Catalogue
-
 
 _LOCK = select(declared.settings.c.id).with_for_update()
 _VERSION = declared.settings.c.catalogue_version
@@ -294,3 +295,48 @@ def _delete(connection: Connection, table: Table, name: str) -> None:
 
 def _move_version(connection: Connection) -> None:
     connection.execute(_MOVE_VERSION)
+
+
+def work_with_policy(connection: Connection, policy: str) -> Iterator[str]:
+    """Yield what has not ended and names a retry policy itself; jobs of what was yielded are left out."""
+    jobs, specs, workloads = tables.jobs.c, tables.specs.c, tables.workloads.c
+    written = dump_json(policy)  # as it is in what is stored, where it may mean other things, too
+    owners_named = set[str]()
+    for owner in owners(connection, workloads.spec.contains(written, autoescape=True)):
+        if references.names_policy(owner, policy):
+            owners_named.add(owner.id)
+            yield references.user(owner.noun, owner.name, owner.id)
+    query = select(jobs.id, jobs.name, specs.body).join_from(tables.jobs, tables.specs)
+    query = query.where(jobs.state.in_(ACTIVE_STATES), specs.body.contains(written, autoescape=True))
+    query = query.where(or_(jobs.set_id.is_(None), jobs.set_id.not_in(owners_named))).order_by(jobs.seq)
+    for key, name, names in sound(
+        connection.execute(query), lambda row: (row.id, row.name, load_spec(row.body).retry_policies)
+    ):
+        if policy in names:
+            yield references.user("job", name, key)
+
+
+class SqlTokenStore(SqlCatalogueStore):
+    """The part of the catalogue that opens the door."""
+
+    def put_token(self, token: ApiToken, now: float, *, caller: Caller | None = None) -> None:
+        with self._editing() as (connection, before):
+            permissions.require_free_token(before.tokens.get(token.name), now)
+            put_entry(connection, declared.api_tokens, token.name, dump_entry(token))
+            self._tell(connection, audit.on_token(caller, Act.CREATE, token.name, f"for {token.user} as {token.role}"))
+
+    def revoke_token(self, name: str, now: float, *, caller: Caller | None = None) -> ApiToken:
+        with self._editing() as (connection, before):
+            presence.require_presence(Subject.TOKEN, name, existing=before.tokens.keys(), create=False)
+            token = before.tokens[name]
+            if token.revoked_at is None:
+                token = evolve(token, revoked_at=now)
+                put_entry(connection, declared.api_tokens, name, dump_entry(token))
+                self._tell(connection, audit.on_token(caller, Act.DELETE, name, f"of {token.user}"))
+            return token
+
+    def use_token(self, token: ApiToken, at: float) -> None:
+        with self._editing() as (connection, before):
+            stored = before.tokens.get(token.name)
+            if stored is not None and stored.id == token.id and (stored.used_at is None or stored.used_at < at):
+                put_entry(connection, declared.api_tokens, token.name, dump_entry(evolve(stored, used_at=at)))
