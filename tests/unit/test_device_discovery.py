@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.domain.devices import Device
 from holdfast.engines.devices.finding import find_devices
-from holdfast.engines.process.shim.supervisor.idle import Devices
+from holdfast.engines.process.shim.supervisor.silence import Devices
 from tests import nvml
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ASKS = """
 from holdfast.engines.devices.finding import find_devices
-from holdfast.engines.process.shim.supervisor.idle import Devices
+from holdfast.engines.process.shim.supervisor.silence import Devices
 from tests import nvml
 print([(each.id, each.index, each.type, each.memory, each.maker, each.bus) for each in find_devices()])
 """
@@ -88,7 +88,7 @@ def test_what_is_no_list_of_cards_has_none(tmp_path: Path, monkeypatch: pytest.M
 
 IDLES = """
 import sys
-from holdfast.engines.process.shim.supervisor.idle import Devices
+from holdfast.engines.process.shim.supervisor.silence import Devices
 devices, state = Devices(["GPU-5d1c", *sys.argv[2].split()]), open(sys.argv[1], "w")
 for said in sys.argv[3:]:
     state.truncate(0), state.seek(0), state.write(said), state.flush()

@@ -1,11 +1,12 @@
-"""How long a run has been silent: its output, and its progress file, each against the limit its job sets."""
+"""How long a run has been silent: its output, its progress file and its GPUs, each against the limit its job sets."""
 
 from __future__ import annotations
+
+import ctypes
 
 from .. import files, processes
 from ..account import acting
 from ..records import PROGRESS
-from .idle import Devices
 from .stacks import StackDump
 
 TYPE_CHECKING = False
@@ -18,6 +19,9 @@ EVERY_S = 1.0
 """How far apart looks are at most: a run is ended at most so much later than its limit."""
 MOST_STEP_S = 5.0
 """What counts as silence at most between two looks: a machine that stood still did not let the run speak, either."""
+_LIBRARY = "libnvidia-ml.so.1"
+BUSY_PERCENT = 1
+"""Of the driver's last sample period, up to a second, with a kernel running on the GPU; less is idle."""
 
 
 class _Watched:
@@ -108,3 +112,39 @@ def _written(program: SupervisedRun) -> object:
 
 def _progress(program: SupervisedRun) -> object:
     return files.last_line(program.path(PROGRESS))
+
+
+class _Utilisation(ctypes.Structure):
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+class Devices:
+    """The GPUs of a run, as NVIDIA's management library (NVML) sees them.
+
+    Its value changes with each look that finds one of them busy, or cannot tell.
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        """Open a session with the driver, if there is one."""
+        self._busy = 0
+        self._names = [name.encode() for name in names]
+        try:
+            self._nvml = ctypes.CDLL(_LIBRARY) if names else None
+        except OSError:
+            self._nvml = None
+        if self._nvml is not None and self._nvml.nvmlInit_v2() != 0:
+            self._nvml = None
+
+    def __call__(self) -> int:
+        """Look once."""
+        if self._nvml is None or any(map(self._is_busy, self._names)):
+            self._busy += 1
+        return self._busy
+
+    def _is_busy(self, name: bytes) -> bool:
+        handle, utilisation = ctypes.c_void_p(), _Utilisation()
+        library = self._nvml
+        if library is None or library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(handle)) != 0:
+            return True
+        failed = library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(utilisation)) != 0
+        return bool(failed or utilisation.gpu >= BUSY_PERCENT)
