@@ -139,13 +139,13 @@ def all_in_group(manifests: list[Manifest], group: str | None) -> list[Manifest]
     """Put jobs, arrays and job sets in a group, if one is given, whatever they say themselves."""
     if group is None:
         return manifests
-    from holdfast.dialects.native.groups import FIELD
+    from holdfast.dialects.native.envelope import GROUP_FIELD
     from holdfast.domain.workloads.jobset.model import GROUP
 
     return [
         _annotated(manifest, GROUP, lambda _: group)
         if _is_of_kubernetes(manifest)
-        else in_spec(manifest, {FIELD: group})
+        else in_spec(manifest, {GROUP_FIELD: group})
         for manifest in manifests
     ]
 

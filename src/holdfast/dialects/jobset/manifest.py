@@ -11,8 +11,7 @@ from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.dependencies import annotated_dependencies, refuse_annotated
-from holdfast.dialects.native.envelope import take_kind
-from holdfast.dialects.native.groups import check_annotated_group
+from holdfast.dialects.native.envelope import check_annotated_group, take_kind
 from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
 from holdfast.domain.workloads.jobset.model import (

@@ -16,8 +16,7 @@ from holdfast.dialects.jobset.pod_template import ARMADA_POLICY, PodTemplate
 from holdfast.dialects.jobset.set_checks import ReadGroup, check
 from holdfast.dialects.jobset.values import count, one_of, or_default, whole
 from holdfast.dialects.native.dependencies import read_dependencies
-from holdfast.dialects.native.envelope import close_envelope, open_envelope
-from holdfast.dialects.native.groups import read_group
+from holdfast.dialects.native.envelope import close_envelope, open_envelope, read_group
 from holdfast.dialects.native.job import SHELL, read_env, read_labels, read_policy_names
 from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.resources import read_named

@@ -11,8 +11,7 @@ from holdfast.dialects.jobset.native import read_native_jobset
 from holdfast.dialects.jobset.pod_template import check_metadata
 from holdfast.dialects.jobset.values import dns_1123_subdomain
 from holdfast.dialects.native.dependencies import annotated_dependencies
-from holdfast.dialects.native.envelope import API_VERSION, take_kind
-from holdfast.dialects.native.groups import check_annotated_group
+from holdfast.dialects.native.envelope import API_VERSION, check_annotated_group, take_kind
 from holdfast.dialects.native.notify import annotated_notify
 from holdfast.dialects.reading import Fields
 from holdfast.domain.record import Struct

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.dialects.jobset.canonical import canonical_set, mapping
 from holdfast.dialects.native.dependencies import DEPENDS_ON, ON_UNMET
 from holdfast.dialects.native.dependencies import FIELD as DEPENDENCIES
-from holdfast.dialects.native.envelope import API_VERSION
-from holdfast.dialects.native.groups import FIELD as GROUP_FIELD
+from holdfast.dialects.native.envelope import API_VERSION, GROUP_FIELD
 from holdfast.domain.record import Struct
 from holdfast.domain.workloads.jobset.model import GROUP, QUEUE_LABEL
 

@@ -1,18 +1,24 @@
-"""Reads the envelope of every native manifest: ``apiVersion``, ``kind``, ``metadata``, ``spec``."""
+"""Reads what native manifests share: the envelope (``apiVersion``, ``kind``, ``metadata``, ``spec``) and ``group``."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from holdfast.dialects.reading import LONGEST_NAME, shown
-from holdfast.domain.record import Struct
+from holdfast.dialects.reading import LONGEST_NAME, Fields, shown
+from holdfast.domain.access.group import LONGEST
+from holdfast.domain.record import Struct, evolve
+from holdfast.domain.workloads.jobset.model import GROUP
 
 if TYPE_CHECKING:
-    from holdfast.dialects.reading import Fields
+    from collections.abc import Mapping
+
+    from holdfast.errors import Problem
 
 API_VERSION = "holdfast.dev/v1"
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+GROUP_FIELD = "group"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Opened(Struct, frozen=True):
@@ -54,3 +60,19 @@ def read_job_name(metadata: Fields) -> str | None:
         rule = "letters, digits, '-', '_' and '.', with a letter or digit first and last"
         metadata.problem("name", f"name {shown(name)} is invalid", hint=rule)
     return name
+
+
+def read_group(spec: Fields) -> str:
+    """Read ``group``: any text of one line; empty where there is none."""
+    group = spec.text(GROUP_FIELD, longest=LONGEST) or ""
+    if _CONTROL.search(group):
+        spec.problem(GROUP_FIELD, "must not contain control characters", hint="write it in one line")
+    return group
+
+
+def check_annotated_group(metadata: Fields, annotations: Mapping[str, str]) -> None:
+    """Note what is wrong with the annotation that says it, if there is one."""
+    if GROUP in annotations:
+        problems: list[Problem] = []
+        read_group(Fields({GROUP_FIELD: annotations[GROUP]}, "", problems))
+        metadata.problems.extend(evolve(problem, path=metadata.at(f"annotations.{GROUP}")) for problem in problems)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.dialects.native.array import arrayed, read_array
 from holdfast.dialects.native.dependencies import read_dependencies
-from holdfast.dialects.native.envelope import LABEL_VALUE, read_job_name, take_kind
-from holdfast.dialects.native.groups import read_group
+from holdfast.dialects.native.envelope import LABEL_VALUE, read_group, read_job_name, take_kind
 from holdfast.dialects.native.notify import read_notify
 from holdfast.dialects.native.policy import read_policy
 from holdfast.dialects.native.preparing import read_inputs, read_preparation
