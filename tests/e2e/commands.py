@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +131,7 @@ class Forked:
 class Piped(Forked):
     """A forked command in a session of its own, whose output is read while it runs."""
 
-    def __init__(self, words: Sequence[str], environ: Mapping[str, str], *, folder: Path) -> None:
+    def __init__(self, words: Sequence[str], environ: Mapping[str, str], *, folder: Path | None = None) -> None:
         """Start it with nothing as its input."""
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         self.stdout, self.stderr = (open(end, encoding="utf-8", errors="replace") for end in (out, err))  # noqa: PTH123, SIM115 - no path; closed with it
@@ -152,6 +152,14 @@ class Piped(Forked):
     def terminate(self) -> None:
         """Ask it to end."""
         self.send_signal(signal.SIGTERM)
+
+    def __enter__(self) -> Self:
+        """Use it for as long as the context lasts."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
 
     def close(self) -> None:
         """Kill it, unless it has ended, and close the streams."""

@@ -8,11 +8,11 @@ import pwd
 import re
 import signal
 import socket
-import subprocess
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from tests.e2e.commands import Piped
 from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, wait_until
 
 if TYPE_CHECKING:
@@ -28,25 +28,11 @@ class OnOnePort(Server):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+            self.words = (*HOLDFAST, "up", "--port", str(free.getsockname()[1]))
 
-    def spawn(self) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*HOLDFAST, "up", "--port", str(self.port)],
-                env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        return self.process
-
-    def follow(self, *words: str) -> subprocess.Popen[str]:
+    def follow(self, *words: str) -> Piped:
         """Start ``holdfast events -f``."""
-        return subprocess.Popen(
-            [*HOLDFAST, "events", "-f", *words], env=self.environ, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
+        return Piped(("events", "-f", *words), self.environ)
 
     def say(self, *words: str) -> str:
         """Run a command and return what it printed."""
@@ -74,7 +60,6 @@ def without_statuses(events: list[dict[str, Any]]) -> list[str]:
 def test_a_follower_outlives_a_server_that_is_killed_and_prints_every_event_once(server: OnOnePort) -> None:
     server.start().close()
     with server.follow("-o", "json") as follower:
-        assert follower.stdout is not None
         server.say("run", "--name", "first", "--", "true")
         first = [json.loads(follower.stdout.readline())]
         while short(first[-1]) != "job.succeeded":
@@ -149,12 +134,8 @@ def test_a_follower_for_whom_there_is_no_room_says_so_once_and_goes_on_when_ther
             client.submit({"name": "first", "command": ["true"]})
             holds = cast("Generator[object]", other.events(follow=True))
             next(holds)
-            words = [*HOLDFAST, "events", "-f", "-o", "json", "--type", "job.submitted"]
-            with subprocess.Popen(
-                words, env=server.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-            ) as follower:
-                assert follower.stdout is not None
-                assert follower.stderr is not None
+            words = ("events", "-f", "-o", "json", "--type", "job.submitted")
+            with Piped(words, server.environ) as follower:
                 assert follower.stderr.readline() == (
                     "no events are followed for now: 1 clients follow events already\n"
                 )

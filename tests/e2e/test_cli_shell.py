@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +62,7 @@ class Shell:
     def start(self, *words: str) -> Iterator[subprocess.Popen[str] | commands.Piped]:
         """Start a command; one that does not end by itself is killed with the test."""
         if Server.forks and commands.can_be_forked(self._whole):
-            with closing(commands.Piped(words, self._whole, folder=self.folder)) as command:
+            with commands.Piped(words, self._whole, folder=self.folder) as command:
                 yield command
             return
         with subprocess.Popen(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from holdfast.cli.watching.reaching import AWAY
-from tests.e2e.server import HOLDFAST, Server, until, wait_until
+from tests.e2e import commands
+from tests.e2e.server import Server, until, wait_until
 from tests.e2e.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -30,9 +31,8 @@ class Watcher:
 
     def __init__(self, server: Server, folder: Path, *words: str) -> None:
         self.out, self.err = folder / "out", folder / "err"
-        with self.out.open("wb") as out, self.err.open("wb") as err:
-            line = [*HOLDFAST, "get", *words, "--watch"]
-            self.process = subprocess.Popen(line, stdout=out, stderr=err, env=server.environ, stdin=subprocess.DEVNULL)
+        with self.out.open("wb") as out, self.err.open("wb") as err, Path(os.devnull).open("rb") as nothing:
+            self.process = commands.start(("get", *words, "--watch"), server.environ, (nothing, out, err))
 
     def shows(self, *wanted: str) -> None:
         """Wait until a line has all of these words."""

@@ -22,6 +22,9 @@ import pytest
 from holdfast.client import Client
 from holdfast.errors import Unavailable
 from tests import postgres
+from tests.e2e import commands
+from tests.e2e.commands import HOLDFAST
+from tests.e2e.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow  # servers of PostgreSQL that go away and come back
 
-HOLDFAST = (sys.executable, "-c", "from holdfast.cli.main import main; main()")
 PATIENCE_S = 30.0
 LEASE_S = 15.0
 PASSWORD = "pa55-w0rd"  # noqa: S105 - a test's own
@@ -57,7 +59,9 @@ class Machine:
         """Return what every command here is given."""
         return {**os.environ, "HOLDFAST_DATA": str(self.data), "HOLDFAST_CPUS": "8", **self.environ}
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str) -> subprocess.Popen[str] | commands.Piped:
+        if Server.forks and commands.can_be_forked(self.environment()):
+            return commands.Piped(words, self.environment())
         return subprocess.Popen(
             [*HOLDFAST, *words],
             env=self.environment(),
@@ -73,7 +77,7 @@ class Machine:
                 out, err = process.communicate(timeout=PATIENCE_S)
             finally:
                 process.kill()
-            return Said(process.returncode, out, err)
+            return Said(process.wait(), out, err)
 
     def address(self) -> dict[str, Any]:
         """Read what the server left for those who look for it."""

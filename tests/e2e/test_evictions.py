@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from tests.e2e.test_databases import HOLDFAST, Machine, wait_until
+from tests.e2e.commands import HOLDFAST, Piped
+from tests.e2e.test_databases import Machine, wait_until
 from tests.e2e.test_shortages import mounted
 from tests.unit.jobset_lab import group as replicated
 from tests.unit.jobset_lab import manifest
@@ -50,7 +51,7 @@ class InGroup(Machine):
 
     group: Path | None = None
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str) -> subprocess.Popen[str] | Piped:
         if self.group is None:
             return super().start(*words)
         pipe = subprocess.PIPE

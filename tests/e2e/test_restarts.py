@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import signal
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,8 @@ import pytest
 
 import holdfast
 from holdfast.errors import Unavailable
-from tests.e2e.server import HOLDFAST, PATIENCE_S, Server, until, wait_until
+from tests.e2e.commands import Piped
+from tests.e2e.server import PATIENCE_S, Server, until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,23 +30,21 @@ class Restarted:
         self.server = server
         self.gate = folder / "gate"
         self.script = f"echo first; while [ ! -e {self.gate} ]; do sleep 0.05; done; echo second; exit 3"
-        self.commands: list[subprocess.Popen[str]] = []
+        self.commands: list[Piped] = []
 
-    def begin(self, *words: str) -> subprocess.Popen[str]:
-        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-        self.commands.append(subprocess.Popen([*HOLDFAST, *words], env=self.server.environ, text=True, **pipes))
+    def begin(self, *words: str) -> Piped:
+        self.commands.append(Piped(words, self.server.environ))
         return self.commands[-1]
 
     def restart(
         self,
-        *commands: subprocess.Popen[str],
+        *commands: Piped,
         noticed: Callable[[], object] = lambda: True,
         number: int = signal.SIGKILL,
     ) -> None:
         """End the server, start another one once it is missed, and let the job go on."""
         self.server.end(number)
         for command in commands:
-            assert command.stderr is not None
             assert AWAY in command.stderr.readline()
         wait_until(noticed, "somebody who misses the server")
         self.server.start().close()
@@ -59,8 +57,7 @@ def restarted(server: Server, tmp_path: Path) -> Iterator[Restarted]:
     made = Restarted(server, tmp_path)
     yield made
     for command in made.commands:
-        command.kill()
-        command.communicate()
+        command.close()
 
 
 def submitted(restarted: Restarted) -> str:
@@ -71,8 +68,7 @@ def submitted(restarted: Restarted) -> str:
     return job
 
 
-def first_line(command: subprocess.Popen[str]) -> str:
-    assert command.stdout is not None
+def first_line(command: Piped) -> str:
     return command.stdout.readline()
 
 

@@ -19,7 +19,8 @@ import psutil
 import pytest
 
 from holdfast.errors import Unavailable
-from tests.e2e.test_databases import HOLDFAST, Machine, all_succeeded, manifests, wait_until
+from tests.e2e.commands import HOLDFAST
+from tests.e2e.test_databases import Machine, all_succeeded, manifests, wait_until
 from tests.e2e.test_strangers import ABSENT, AS_CALLER, CALLER
 
 if TYPE_CHECKING:
