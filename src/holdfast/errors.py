@@ -223,7 +223,7 @@ class UnreadableSpec(Internal):
 
 def all_errors(root: type[HoldfastError] = HoldfastError) -> Sequence[type[HoldfastError]]:
     """List the whole tree, parents before children, so that tables over it can be checked for gaps."""
-    found = [root]
+    errors = [root]
     for child in root.__subclasses__():
-        found.extend(all_errors(child))
-    return found
+        errors.extend(all_errors(child))
+    return errors

@@ -77,11 +77,11 @@ class ArrayTools(Tools):
         said = {"failed": True, "causes": causes or [], "indices": indices, "set": change}
         wanted = ArrayRerun(**given(said))
         with self._surroundings.connect() as client:
-            found = self._changeable_array(client, array)
-            count = client.rerun_array(found.id, wanted, dry_run=True).total
+            original = self._changeable_array(client, array)
+            count = client.rerun_array(original.id, wanted, dry_run=True).total
             self._allowance.take(count)
             try:
-                accepted = client.rerun_array(found.id, wanted)
+                accepted = client.rerun_array(original.id, wanted)
             except HoldfastError:
                 self._allowance.give_back(count)
                 raise
@@ -90,15 +90,15 @@ class ArrayTools(Tools):
     def cancel_array(self, array: Reference, reason: Reason = "") -> dict[str, Any]:
         """Cancel an array: no more tasks are made, and those there are are stopped."""
         with self._surroundings.connect() as client:
-            found = self._changeable_array(client, array)
-            return {**plain(client.cancel_array(found.id, reason=reason)), **self._note()}
+            array_view = self._changeable_array(client, array)
+            return {**plain(client.cancel_array(array_view.id, reason=reason)), **self._note()}
 
     def _seen_array(self, client: Client, reference: str) -> ArrayView:
-        found = client.array(reference)
-        self._limits.require_sight(found, "array")
-        return found
+        array = client.array(reference)
+        self._limits.require_sight(array, "array")
+        return array
 
     def _changeable_array(self, client: Client, reference: str) -> ArrayView:
-        found = client.array(reference)
-        self._limits.require_change(found, found.labels, "array")
-        return found
+        array = client.array(reference)
+        self._limits.require_change(array, array.labels, "array")
+        return array

@@ -30,17 +30,17 @@ class ToolLimits(Struct, frozen=True):
     per_session: int = 100
     """Jobs it may submit in all."""
 
-    def queue_of(self, asked: str | None, path: str) -> str | None:
+    def queue_of(self, queue: str | None, path: str) -> str | None:
         """Return the queue for a job, ``None`` for the usual one.
 
         Raises:
             InvalidRequest: It may not use the one it asked for.
         """
-        if not self.queues or asked in self.queues:
-            return asked
-        if asked is None:
+        if not self.queues or queue in self.queues:
+            return queue
+        if queue is None:
             return self.queues[0]
-        raise InvalidRequest(problems=[Problem(path, f"{asked!r} is not for you", allowed=tuple(self.queues))])
+        raise InvalidRequest(problems=[Problem(path, f"{queue!r} is not for you", allowed=tuple(self.queues))])
 
     def require_sight(self, job: JobSummary | ArrayView, noun: str = "job") -> None:
         """Make sure that a job, or an array, may be looked at.

@@ -75,11 +75,13 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=200)] = 20,
     ) -> dict[str, Any]:
         """List the newest jobs, in the order they were submitted."""
-        asked = self._limits.queue_of(queue, "queue")
-        queues: Sequence[str | None] = [asked] if queue else self._limits.queues or [None]
+        allowed = self._limits.queue_of(queue, "queue")
+        queues: Sequence[str | None] = [allowed] if queue else self._limits.queues or [None]
         with self._surroundings.connect() as client:
-            each = [deque(client.jobs(states=states or (), queue=one, labels=labels), limit) for one in queues]
-        newest = sorted((job for found in each for job in found), key=lambda job: job.id)[-limit:]
+            newest_of_queues = [
+                deque(client.jobs(states=states or (), queue=queue_name, labels=labels), limit) for queue_name in queues
+            ]
+        newest = sorted((job for jobs in newest_of_queues for job in jobs), key=lambda job: job.id)[-limit:]
         return {"jobs": [plain(job) for job in newest], **self._note()}
 
     def get_job(self, job: Reference) -> dict[str, Any]:
@@ -128,32 +130,32 @@ class Tools:
     ) -> dict[str, Any]:
         """Give a job another attempt: release it if it is held, or retry one that failed or was cancelled."""
         with self._surroundings.connect() as client:
-            found = self._changeable(client, job)
-            if found.state == "Held":
-                return {"done": "released", **plain(client.release(found.id, reason=reason))}
-            if found.state not in {"Failed", "Cancelled"}:
-                message = f"job {found.id} is {found.state}: there is nothing to retry"
+            job_view = self._changeable(client, job)
+            if job_view.state == "Held":
+                return {"done": "released", **plain(client.release(job_view.id, reason=reason))}
+            if job_view.state not in {"Failed", "Cancelled"}:
+                message = f"job {job_view.id} is {job_view.state}: there is nothing to retry"
                 raise Refused(message)
             self._allowance.take(1)
-            return {"done": "retried", **plain(client.retry(found.id, reason=reason)), **self._note()}
+            return {"done": "retried", **plain(client.retry(job_view.id, reason=reason)), **self._note()}
 
     def cancel_job(
         self, job: Reference, reason: Annotated[str, Field(description="Shown to whoever looks at it.")] = ""
     ) -> dict[str, Any]:
         """Cancel a job: its programs are stopped, and it is not retried."""
         with self._surroundings.connect() as client:
-            found = self._changeable(client, job)
-            return {**plain(client.cancel(found.id, reason=reason)), **self._note()}
+            job_view = self._changeable(client, job)
+            return {**plain(client.cancel(job_view.id, reason=reason)), **self._note()}
 
     def _seen(self, client: Client, reference: str) -> JobView:
-        found = client.job(reference)
-        self._limits.require_sight(found)
-        return found
+        job = client.job(reference)
+        self._limits.require_sight(job)
+        return job
 
     def _changeable(self, client: Client, reference: str) -> JobView:
-        found = client.job(reference)
-        self._limits.require_change(found, found.labels)
-        return found
+        job = client.job(reference)
+        self._limits.require_change(job, job.labels)
+        return job
 
     def _note(self) -> dict[str, str]:
         return {} if self._surroundings.is_looked_after() else {"note": _UNSERVED}
@@ -183,5 +185,5 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
 
 def plain(thing: BaseModel) -> dict[str, Any]:
     """Write an answer of the API for an agent."""
-    found: dict[str, Any] = thing.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return found
+    fields: dict[str, Any] = thing.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return fields

@@ -244,5 +244,5 @@ class _Bounded(Generic[M]):
             labels = (OTHER,) * len(labels)
         else:
             self._known.add(labels)
-        found: M = self._metric.labels(*labels)
-        return found
+        metric: M = self._metric.labels(*labels)
+        return metric

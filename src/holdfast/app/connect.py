@@ -58,13 +58,13 @@ def connect(
         Refused: The file is another user's, or others can read or write it.
     """
     settings = settings or read_reach()
-    found = whereabouts.find(settings if token_file is None else without_token(settings))
-    shown = None if token_file is None else _token_for(found, token_file)
-    if found is not None:
-        with Client(found.url, shown or found.token) as client:
-            if found.origin is Discovery.DIRECTORY:
+    server = whereabouts.find(settings if token_file is None else without_token(settings))
+    shown = None if token_file is None else _token_for(server, token_file)
+    if server is not None:
+        with Client(server.url, shown or server.token) as client:
+            if server.origin is Discovery.DIRECTORY:
                 client.connection.find = partial(_found, DataDir(settings.data), shown)
-            client.connection.known = found.origin is not Discovery.NAMED
+            client.connection.known = server.origin is not Discovery.NAMED
             yield _ready(client, settings, waits, remark)
         return
     directory = DataDir(settings.data)
@@ -90,7 +90,7 @@ def _holding(path: Path) -> Iterator[ExitStack]:
 
 def _refuse_inherited(path: Path) -> None:
     """Refuse a directory whose database was open at the fork: SQLite's locks are not those of both processes."""
-    if any(process != os.getpid() for known, process in _opened if known == path):
+    if any(process != os.getpid() for opened_path, process in _opened if opened_path == path):
         message = f"this process was forked from one that has {path} open, and cannot use its database"
         hint = "start a server before: holdfast up --daemon; or start processes with the method spawn or forkserver"
         raise Conflict(message, hint=hint)
@@ -112,17 +112,19 @@ def _found(directory: DataDir, shown: str | None) -> tuple[str, str] | None:
     return None if server is None else (server.url, shown or server.token)
 
 
-def _token_for(found: Whereabouts | None, token_file: str) -> str:
+def _token_for(server: Whereabouts | None, token_file: str) -> str:
     """Read the token that is to be shown to a server."""
     from holdfast.app.data.token import FLAG, token_in_file  # only here: most commands show none of a file
 
     hint = "HOLDFAST_URL names one by its address"
-    if found is None:
-        told = "is for a server, and none is running here: without one a command opens the data directory itself"
-        raise InvalidSetting(problems=[Problem(FLAG, told, hint=hint)])
-    if found.url.startswith("unix:"):
-        told = f"is for a server that is asked by HTTP; the one at {found.url} knows who asks it, and takes no token"
-        raise InvalidSetting(problems=[Problem(FLAG, told, hint=hint)])
+    if server is None:
+        message = "is for a server, and none is running here: without one a command opens the data directory itself"
+        raise InvalidSetting(problems=[Problem(FLAG, message, hint=hint)])
+    if server.url.startswith("unix:"):
+        message = (
+            f"is for a server that is asked by HTTP; the one at {server.url} knows who asks it, and takes no token"
+        )
+        raise InvalidSetting(problems=[Problem(FLAG, message, hint=hint)])
     return token_in_file(Path(token_file), FLAG)
 
 

@@ -227,7 +227,7 @@ def _is_within(networks: Sequence[Network], client: tuple[str, int] | None) -> b
     if client is None:
         return True
     address = ip_address(client[0].partition("%")[0])
-    return any(address in one for one in networks)
+    return any(address in network for network in networks)
 
 
 def protocol(
@@ -276,12 +276,12 @@ class Server(uvicorn.Server):
         """Begin to serve."""
         await self.lifespan.startup()
         loop, self.servers = asyncio.get_running_loop(), []
-        for one in sockets or ():
-            is_for_jobs = one is self._for_jobs
-            in_clear = self._shown is None or is_for_jobs or one.family == socket.AF_UNIX
+        for listening in sockets or ():
+            is_for_jobs = listening is self._for_jobs
+            in_clear = self._shown is None or is_for_jobs or listening.family == socket.AF_UNIX
             context = None if self._shown is None or in_clear else self._shown.context
-            listener = Listener.over(one, self._guarded.doorway)
-            made = await loop.create_server(
+            listener = Listener.over(listening, self._guarded.doorway)
+            server = await loop.create_server(
                 partial(self._protocol, state={JOBS_ONLY: True} if is_for_jobs else {}),
                 sock=listener,
                 ssl=context,
@@ -289,7 +289,7 @@ class Server(uvicorn.Server):
                 ssl_shutdown_timeout=None if context is None else _GOODBYE_S,
                 backlog=self.config.backlog,
             )
-            self.servers.append(made)
+            self.servers.append(server)
             listener.listen(_QUEUE)
         self.started = True
 
@@ -318,7 +318,7 @@ class Shares(Struct, frozen=True):
         if isinstance(peer, int):
             is_whole = peer in {0, os.geteuid()}
         else:
-            is_whole = any(peer.network_address in one for one in self.whole)
+            is_whole = any(peer.network_address in network for network in self.whole)
         return self.most if is_whole else max(1, self.most // _SHARE_OF_CALLER)
 
 
@@ -354,9 +354,9 @@ class Listener(socket.socket):
     @classmethod
     def over(cls, listening: socket.socket, doorway: Doorway) -> Listener:
         """Take a socket over."""
-        made = cls(listening.family, listening.type, listening.proto, fileno=listening.detach())
-        made.doorway = doorway
-        return made
+        listener = cls(listening.family, listening.type, listening.proto, fileno=listening.detach())
+        listener.doorway = doorway
+        return listener
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Accept the next connection that there is a place for; others are closed.
@@ -366,25 +366,25 @@ class Listener(socket.socket):
         """
         while True:
             descriptor, address = self._accept()  # type: ignore[attr-defined] # the one that `accept` of every socket is made of
-            made = CountedConnection(self.family, self.type, self.proto, fileno=descriptor)
-            made.doorway = self.doorway
+            connection = CountedConnection(self.family, self.type, self.proto, fileno=descriptor)
+            connection.doorway = self.doorway
             try:
-                made.peer = _peer(made, address)
-                if self.doorway.enter(made):
-                    return made, address
+                connection.peer = _peer(connection, address)
+                if self.doorway.enter(connection):
+                    return connection, address
             except (OSError, ValueError):
                 pass
-            made.close()
+            connection.close()
 
 
 def _peer(connection: socket.socket, address: Any) -> Peer:  # noqa: ANN401 - as the socket has it
     if connection.family == socket.AF_UNIX:
         return peer_of(connection)[1]
-    found = ip_address(address[0].partition("%")[0])
-    if found.version == 6 and found.ipv4_mapped is not None:  # noqa: PLR2004 - a version of IP
-        found = found.ipv4_mapped
-    is_site = found.version == 6 and not found.is_loopback  # noqa: PLR2004 - as above
-    return ip_network((found, _SITE_BITS if is_site else found.max_prefixlen), strict=False)
+    peer = ip_address(address[0].partition("%")[0])
+    if peer.version == 6 and peer.ipv4_mapped is not None:  # noqa: PLR2004 - a version of IP
+        peer = peer.ipv4_mapped
+    is_site = peer.version == 6 and not peer.is_loopback  # noqa: PLR2004 - as above
+    return ip_network((peer, _SITE_BITS if is_site else peer.max_prefixlen), strict=False)
 
 
 class _Had(Struct, gc=True):
@@ -432,10 +432,10 @@ class Doorway:
 
     def arrived(self, connected: socket.socket, transport: asyncio.Transport) -> CountedConnection | None:
         """Return the connection of a socket, now that a key is agreed on; ``None`` if it was sent away meanwhile."""
-        found = self._by_descriptor.get(connected.fileno())
-        if found is not None:
-            found.transport = transport
-        return found
+        connection = self._by_descriptor.get(connected.fileno())
+        if connection is not None:
+            connection.transport = transport
+        return connection
 
     def _make_way(self, had: _Had) -> bool:
         self._sent_away += 1
@@ -463,10 +463,10 @@ class Doorway:
     def _taken_out(self, caller: CountedConnection) -> bool:
         had = self._had.get(getattr(caller, "peer", -1))
         places = () if had is None else (had.new, had.resting, had.answered)
-        there = any(place.pop(caller, True) is None for place in places)
+        was_there = any(place.pop(caller, True) is None for place in places)
         if had is not None and not had.count():
             del self._had[caller.peer]
-        return there
+        return was_there
 
     def leave(self, caller: CountedConnection) -> None:
         """Forget a connection, if it is known."""

@@ -59,8 +59,8 @@ def detach(log: Path, serve: Callable[[Started], None]) -> Detached:
         os.close(reader)
         _become_a_daemon(log, writer, serve)
     os.close(writer)
-    with os.fdopen(reader) as told:
-        answer = told.read()
+    with os.fdopen(reader) as answers:
+        answer = answers.read()
     os.waitpid(child, 0)
     return _read(answer, log)
 
@@ -83,9 +83,11 @@ def _become_a_daemon(log: Path, writer: int, serve: Callable[[Started], None]) -
         serve(started)
         code = 0
     except HoldfastError as error:
-        problems = [[one.path, one.message, one.allowed, one.hint, one.line] for one in error.problems]
-        told = {"code": error.code, "message": error.message, "hint": error.hint, "problems": problems}
-        _tell(writer, told)
+        problems = [
+            [problem.path, problem.message, problem.allowed, problem.hint, problem.line] for problem in error.problems
+        ]
+        refusal = {"code": error.code, "message": error.message, "hint": error.hint, "problems": problems}
+        _tell(writer, refusal)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the person who waits must be told
         _tell(writer, {"message": f"{type(error).__name__}: {error}"})
         sys.excepthook(type(error), error, error.__traceback__)
@@ -130,16 +132,17 @@ def _read(answer: str, log: Path) -> Detached:
     Raises:
         HoldfastError: What it told instead.
     """
-    told: dict[str, Any] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
-    if "url" in told:
-        return Detached(told["url"], told["doors"], told["warnings"])
-    kind = next((one for one in all_errors() if one.code == told.get("code")), None)
+    answer_read: dict[str, Any] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
+    if "url" in answer_read:
+        return Detached(answer_read["url"], answer_read["doors"], answer_read["warnings"])
+    kind = next((error_kind for error_kind in all_errors() if error_kind.code == answer_read.get("code")), None)
     if kind is None:
-        raise Internal(told["message"], hint=f"see {log}")
+        raise Internal(answer_read["message"], hint=f"see {log}")
     problems = [
-        Problem(path, message, tuple(allowed), hint, line) for path, message, allowed, hint, line in told["problems"]
+        Problem(path, message, tuple(allowed), hint, line)
+        for path, message, allowed, hint, line in answer_read["problems"]
     ]
-    raise kind(told["message"], problems=problems, hint=told["hint"])
+    raise kind(answer_read["message"], problems=problems, hint=answer_read["hint"])
 
 
 def stop(timeout_s: float) -> tuple[ServerAddress, int] | None:
@@ -173,7 +176,9 @@ def stop(timeout_s: float) -> tuple[ServerAddress, int] | None:
 def _require_unmanaged(pid: int) -> None:
     with suppress(OSError):
         groups = Path(f"/proc/{pid}/cgroup").read_text().split()
-        unit = next((found for group in groups if (found := group.rpartition("/")[2]) == f"{_UNIT}.service"), None)
+        unit = next(
+            (unit_name for group in groups if (unit_name := group.rpartition("/")[2]) == f"{_UNIT}.service"), None
+        )
         if unit is not None:
             user = " --user" if any("/user@" in group for group in groups) else ""
             message = f"systemd keeps this server running as {unit}, and would start it again"

@@ -203,15 +203,15 @@ class Embedded:
         controller, self._controller = self._controller, None
         if controller is None or self._epoch != epoch:
             controller = self._loaded()
-        began, asked = monotonic(), self._mailbox.take()
+        began, exchanges = monotonic(), self._mailbox.take()
         hinted, self._hinted = self._hinted, False
-        ticked = controller.tick(asked, look=hinted)
+        ticked = controller.tick(exchanges, look=hinted)
         self._controller = controller
         ahead = {}
-        for one in self._mailbox.take():  # who asked during the tick, which changed the answer: else it came later
-            answered = ticked.responses.get(one.executor)
-            if one.executor in ticked.changed and (answered is None or answered.sequence != one.sequence):
-                ahead[one.executor] = controller.answer(one)
+        for exchange in self._mailbox.take():  # who asked during the tick, which changed the answer: else it came later
+            answered = ticked.responses.get(exchange.executor)
+            if exchange.executor in ticked.changed and (answered is None or answered.sequence != exchange.sequence):
+                ahead[exchange.executor] = controller.answer(exchange)
         self._mailbox.answer(ticked.responses, ticked.changed, ahead)
         if ticked.written.notifications:
             self.on_told()
@@ -350,10 +350,10 @@ def start_embedded(
     stack.callback(leadership.step_down)
     ownership.led(leadership.take())
     tokens, telemetry = running.tokens(directory), None if serving is None else serving.telemetry
-    told = running.nothing_told if serving is None else partial(tokens.told, serving.url)
+    identity = running.nothing_told if serving is None else partial(tokens.told, serving.url)
     limits = ControllerSettings(places=places, pods=running.pods(settings), hopeless=running.hopeless(settings))
     limits = evolve(limits, token_digest=tokens.digest)
-    engine = running.engine(settings, directory, ownership, told)
+    engine = running.engine(settings, directory, ownership, identity)
     embedded = Embedded(store, engine, leadership, telemetry, limits)
     if settings.armada_config is not None:
         embedded.configuring = Configuring(settings.armada_config, store, leadership)
@@ -382,8 +382,8 @@ def start_embedded(
     return embedded
 
 
-def _both(one: Callable[[], float], other: Callable[[], float]) -> float:
-    return min(one(), other())
+def _both(first: Callable[[], float], other: Callable[[], float]) -> float:
+    return min(first(), other())
 
 
 @contextmanager

@@ -73,15 +73,15 @@ class _InProcess(Connection):
             "body": request.get("json"),
         }
         try:
-            found = endpoint.call(**self._arguments(endpoint, parts))
+            answer = endpoint.call(**self._arguments(endpoint, parts))
         except HoldfastError:
             raise
         except Exception as error:
             _log.exception("%s %s failed", method, path)
             raise Internal from error
-        if found is None or isinstance(found, bytes):
-            return HttpResponse(endpoint.status, found or b"")
-        view = found.view if isinstance(found, Reply) else found
+        if answer is None or isinstance(answer, bytes):
+            return HttpResponse(endpoint.status, answer or b"")
+        view = answer.view if isinstance(answer, Reply) else answer
         return HttpResponse(endpoint.status, view.model_dump_json(by_alias=True).encode())
 
     def close(self) -> None:
@@ -129,9 +129,9 @@ def _places(template: list[str], words: list[str]) -> dict[str, str] | None:
     if len(template) != len(words):
         return None
     places = {}
-    for known, word in zip(template, words, strict=True):
-        if known.startswith("{") and word:
-            places[known[1:-1]] = unquote(word)
-        elif known != word:
+    for part, word in zip(template, words, strict=True):
+        if part.startswith("{") and word:
+            places[part[1:-1]] = unquote(word)
+        elif part != word:
             return None
     return places

@@ -57,16 +57,16 @@ def read_reach() -> ServerReach:
     return read(ServerReach, {})
 
 
-def read(kind: type[T], given: Mapping[str, Any]) -> T:
+def read(kind: type[T], values: Mapping[str, Any]) -> T:
     """Read settings of a kind; what is given counts more than the environment.
 
     Raises:
         InvalidSetting: With every setting that is wrong, by the name of its variable.
     """
     try:
-        return kind(**{**_environment(kind), **given})
+        return kind(**{**_environment(kind), **values})
     except ValidationError as error:
-        problems = [_problem(one["loc"], one["msg"], one["input"]) for one in error.errors()]
+        problems = [_problem(fault["loc"], fault["msg"], fault["input"]) for fault in error.errors()]
         msg = "Some settings are not valid." if len(problems) > 1 else "A setting is not valid."
         raise InvalidSetting(msg, problems=problems) from error
 

@@ -106,7 +106,7 @@ def engine(
     settings: Settings,
     directory: DataDir,
     ownership: Ownership,
-    told: Callable[[str], Mapping[str, str]],
+    identity: Callable[[str], Mapping[str, str]],
 ) -> ProcessEngine:
     """Open the local-process engine; its programs end when no server has kept a lease for them.
 
@@ -114,7 +114,7 @@ def engine(
         settings: What the operator set.
         directory: Where programs run.
         ownership: Of the directory.
-        told: Returns the variables of a run that has a token of its own, by its uid.
+        identity: Returns the variables of a run that has a token of its own, by its uid.
     """
     offered = nodes(settings)
     opened = ProcessEngine(
@@ -127,7 +127,7 @@ def engine(
         secret=wiring.secret_files(settings, directory).value,
         blob=BlobFiles(directory.blobs).path,
         accounts=accounts_of(settings),
-        identity=told,
+        identity=identity,
     )
     watch_pressure(opened, directory, settings)
     watch_devices(opened, [device for node in offered for device in node.devices], settings)
@@ -193,10 +193,10 @@ def nodes(settings: Settings) -> Sequence[NodeInfo]:
         problem = Problem("HOLDFAST_MEMORY", str(error))
         raise InvalidSetting(problems=[problem]) from error
     cpu_m = None if settings.cpus is None else round(settings.cpus * 1000)
-    share, found = settings.nodes, devices(settings)
+    share, devices_found = settings.nodes, devices(settings)
     offered = []
     for place, node in enumerate(default_nodes(share)):
-        own = tuple(found[place::share])
+        own = tuple(devices_found[place::share])
         capacity = Resources(
             cpu_m=node.capacity.cpu_m if cpu_m is None else cpu_m // share,
             memory=node.capacity.memory if memory is None else memory // share,
@@ -222,9 +222,9 @@ def devices(settings: Settings) -> Sequence[Device]:
             raise InvalidSetting(problems=[problem]) from error
     if settings.gpus == 0:
         return ()
-    found = find_devices()
-    if settings.gpus is None or settings.gpus <= len(found):
-        return found[: settings.gpus]
+    found_devices = find_devices()
+    if settings.gpus is None or settings.gpus <= len(found_devices):
+        return found_devices[: settings.gpus]
     return numbered(settings.gpus)
 
 

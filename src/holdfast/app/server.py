@@ -192,7 +192,10 @@ def _guarded(host: str, settings: Settings) -> type[connections.GuardedProtocol]
 def _configured(app: FastAPI, host: str, port: int, settings: Settings) -> uvicorn.Config:
     allowed = connections.bounds(settings.connections, settings.request_timeout, doors=len(settings.doors))
     # Of a proxy's word who asked, only that of a named one counts; on a loopback address whoever is there may be one.
-    proxies = [str(one.network_address) if one.num_addresses == 1 else str(one) for one in settings.proxy]
+    proxies = [
+        str(proxy_network.network_address) if proxy_network.num_addresses == 1 else str(proxy_network)
+        for proxy_network in settings.proxy
+    ]
     return uvicorn.Config(
         app,
         host=host,

@@ -179,10 +179,10 @@ class Settings(ServerReach):
     """Level of the structured log on stderr: debug, info, warning, error."""
 
 
-def read_settings(**given: Any) -> Settings:  # noqa: ANN401 - of each setting's own type
+def read_settings(**values: Any) -> Settings:  # noqa: ANN401 - of each setting's own type
     """Read the settings; what is given counts more than the environment.
 
     Raises:
         InvalidSetting: With every setting that is wrong, by the name of its variable.
     """
-    return read(Settings, given)
+    return read(Settings, values)

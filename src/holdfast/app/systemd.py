@@ -142,8 +142,8 @@ def planned(
         return Service(program, (data or _STATE / NAME).absolute(), "root", port, multi_user=True)
     name = run_as or NAME
     if must_exist and not _is_a_user(name):
-        made = f"useradd --system --home-dir {_STATE / NAME} --shell /usr/sbin/nologin {NAME}"
-        problem = Problem("--run-as", f"there is no user {name!r}", hint=f"name one, or create it: {made}")
+        message = f"useradd --system --home-dir {_STATE / NAME} --shell /usr/sbin/nologin {NAME}"
+        problem = Problem("--run-as", f"there is no user {name!r}", hint=f"name one, or create it: {message}")
         raise InvalidRequest(problems=[problem])
     return Service(program, (data or _STATE / NAME).absolute(), name, port)
 
@@ -180,9 +180,9 @@ class Systemd:
     def version(self) -> int:
         """Return its version, the newest known one where there is none to ask."""
         program = shutil.which("systemctl")
-        said = _call([program, "--version"]).stdout if program else ""
-        found = re.search(r"\bsystemd (\d+)", said)
-        return int(found[1]) if found else _WITH_SUBGROUPS
+        output = _call([program, "--version"]).stdout if program else ""
+        match = re.search(r"\bsystemd (\d+)", output)
+        return int(match[1]) if match else _WITH_SUBGROUPS
 
     def install(self, service: Service) -> None:
         """Write the unit file and have the service run, now and after each start of the machine.
@@ -244,8 +244,8 @@ class Systemd:
         """
         done = _call(self._command(words))
         if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            message = f"systemctl {' '.join(words)} failed: {said[0] if said else f'exit code {done.returncode}'}"
+            lines = (done.stderr or done.stdout).strip().splitlines()
+            message = f"systemctl {' '.join(words)} failed: {lines[0] if lines else f'exit code {done.returncode}'}"
             raise Unavailable(message, hint="without systemd: holdfast up --daemon; the unit alone: --print")
 
     def _told(self, *words: str) -> str:

@@ -94,7 +94,7 @@ class Telemetry:
     def _see_short(self, short: Mapping[str, Short]) -> None:
         if short or self._short:
             for of in Shortage:
-                self._nodes_short.labels(of.value).set(sum(each.of is of for each in short.values()))
+                self._nodes_short.labels(of.value).set(sum(shortness.of is of for shortness in short.values()))
         self._short = short
 
     def _count(self, event: Event) -> None:

@@ -80,9 +80,9 @@ def _is_there(directory: Path) -> bool:
 def _lets_in(path: Path) -> bool:
     """Whether there is a socket of root's or of the caller's that the caller may connect to."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
     caller = os.geteuid()
-    is_trusted = not caller or found.st_uid in {0, caller}
-    return stat.S_ISSOCK(found.st_mode) and is_trusted and os.access(path, os.W_OK)
+    is_trusted = not caller or status.st_uid in {0, caller}
+    return stat.S_ISSOCK(status.st_mode) and is_trusted and os.access(path, os.W_OK)

@@ -29,12 +29,12 @@ def non_defaults(record: Struct, among: Sequence[tuple[str, object]] = ()) -> di
         names, usual = _whole(type(record))
         every = zip(names, usual, astuple(record), strict=True)
         return {name: value for name, default, value in every if value is not default and value != default}
-    found = {}
+    values = {}
     for name, default in among:
         value = getattr(record, name)
         if value is not default and value != default:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 @cache
@@ -48,8 +48,8 @@ def _whole(kind: type[Struct]) -> tuple[tuple[str, ...], tuple[object, ...]]:
 def defaults(kind: type[Struct]) -> Sequence[tuple[str, object]]:
     """Return every field's default; that of a field without one equals nothing."""
     return [
-        (each.name, each.default if each.default_factory is NODEFAULT else each.default_factory())
-        for each in fields(kind)
+        (field.name, field.default if field.default_factory is NODEFAULT else field.default_factory())
+        for field in fields(kind)
     ]
 
 

@@ -109,8 +109,8 @@ def stored_kinds() -> Mapping[str, Stored]:
 
 @cache
 def _in_package(package: str) -> Stored:
-    found: Stored = import_module(f"{package}.model").STORED
-    return found
+    stored: Stored = import_module(f"{package}.model").STORED
+    return stored
 
 
 def _stored(kind: str) -> Stored | None:
@@ -131,7 +131,7 @@ def dump_state(workload: Workload) -> str:
 @cache
 def _own(record: type[Workload]) -> Sequence[tuple[str, object]]:
     every = defaults(record)
-    return tuple(each for each in every if each[0] not in COMMON)
+    return tuple(field_own for field_own in every if field_own[0] not in COMMON)
 
 
 def needs_of(workload: Workload) -> Needs:
@@ -152,14 +152,14 @@ def awaited_by(workload: Owner) -> Sequence[str]:
     """Name what a workload still waits for before it starts, by id."""
     needs = needs_of(workload)
     left = () if workload.ended else enumerate(needs.after)
-    return [one.id for place, one in left if not one.outcome and place not in needs.met]
+    return [dependency.id for place, dependency in left if not dependency.outcome and place not in needs.met]
 
 
 def arrays_needed_by(workload: Workload) -> Sequence[str]:
     """Name the arrays, by id, whose tasks one that goes on takes over, or waits for one by one."""
     if not isinstance(workload, Array) or workload.ended:
         return ()
-    by_index = (one.id for one in needs_of(workload).after if one.by_index)
+    by_index = (dependency.id for dependency in needs_of(workload).after if dependency.by_index)
     return [*(origin.id for origin in workload.origins), *by_index]
 
 
@@ -169,10 +169,10 @@ def left_of_workload(kind: str, common: Mapping[str, Any]) -> Workload:
     Raises:
         Internal: It is of a kind that this one does not know.
     """
-    known = _stored(kind)
-    if known is None:
+    stored = _stored(kind)
+    if stored is None:
         raise _unknown(kind, common)
-    return record_of(known.record, common)
+    return record_of(stored.record, common)
 
 
 def _unknown(kind: str, common: Mapping[str, Any]) -> Internal:
@@ -201,7 +201,9 @@ def still_awaited(spec: str, met: str | None) -> Sequence[str]:
     try:
         after = decoder_of(_Text).decode(spec).spec.after
         places = () if met is None else load_json(met)
-        return [one.id for place, one in enumerate(after) if not one.outcome and place not in places]
+        return [
+            dependency.id for place, dependency in enumerate(after) if not dependency.outcome and place not in places
+        ]
     except (ValueError, TypeError):
         return ()
 
@@ -212,11 +214,11 @@ def load_workload(kind: str, common: Mapping[str, Any], state: str) -> Workload:
     Raises:
         Internal: It cannot be read, or is of a kind or version this one does not know.
     """
-    known = _stored(kind)
+    stored = _stored(kind)
     try:
         values = load_json(state)
-        if known is not None and values.pop(_VERSION) == known.version:
-            return record_of(known.record, {**common, **known.read(values)})
+        if stored is not None and values.pop(_VERSION) == stored.version:
+            return record_of(stored.record, {**common, **stored.read(values)})
     except (ValueError, LookupError, TypeError, AttributeError, HoldfastError) as error:
         message = f"the stored {kind} {common['id']} cannot be read: {error}"
         raise Internal(message, hint=LOSE_OR_RESTORE) from error

@@ -119,15 +119,15 @@ class Executor:
         stops = self._drop(observed, desired)
         starts: list[RunOrder] = []
         prepares: list[RunOrder] = []
-        for uid, wanted in desired.items():
-            order, seen = wanted.order, observed.get(uid)
-            if wanted.stop is not None:
+        for uid, target in desired.items():
+            order, seen = target.order, observed.get(uid)
+            if target.stop is not None:
                 if seen is None:
-                    self._never_started[uid] = self._not_started(order, wanted.stop)
-                elif self._is_worth_telling(seen, order.grace_s, wanted.stop):
-                    stops.append((uid, order.grace_s, wanted.stop))
-            elif seen is None or (not wanted.prepare and seen.phase in _UNSTARTED):
-                (prepares if wanted.prepare else starts).append(order)
+                    self._never_started[uid] = self._not_started(order, target.stop)
+                elif self._is_worth_telling(seen, order.grace_s, target.stop):
+                    stops.append((uid, order.grace_s, target.stop))
+            elif seen is None or (not target.prepare and seen.phase in _UNSTARTED):
+                (prepares if target.prepare else starts).append(order)
         if stops:
             self._stop_now(stops)
         if prepares and Capability.PREPARING in self._info.capabilities:

@@ -65,12 +65,14 @@ class Calling:
         self._patience_s = patience_s
         after_fork(self, Calling._renew)
 
-    def __call__(self, method: str, sent: Message, answered: type[M], *, where: Callable[[], str] | None = None) -> M:
+    def __call__(
+        self, method: str, request: Message, answered: type[M], *, where: Callable[[], str] | None = None
+    ) -> M:
         """Call a method until it is answered; the door takes the same launch as one.
 
         Args:
             method: Its path.
-            sent: What it is sent.
+            request: What it is sent.
             answered: What it answers.
             where: Says before each try at which address; by default the server's.
 
@@ -78,7 +80,7 @@ class Calling:
             ClusterError: It is refused.
             httpx.TransportError: The server has been away for too long.
         """
-        until, pause_s, body = time.monotonic() + self._patience_s, FIRST_S, sent.SerializeToString()
+        until, pause_s, body = time.monotonic() + self._patience_s, FIRST_S, request.SerializeToString()
         while True:
             try:
                 answer = self._connected().post(f"{where() if where else self.address}{method}", content=body)
@@ -116,8 +118,8 @@ class Calling:
 
 def _refusal(answer: httpx.Response) -> ClusterError:
     try:
-        told = answer.json()
-        return ClusterError(str(told["code"]), str(told.get("message", "")))
+        refusal = answer.json()
+        return ClusterError(str(refusal["code"]), str(refusal.get("message", "")))
     except (ValueError, KeyError, TypeError):
         code = "unavailable" if answer.is_server_error else "unknown"
         return ClusterError(code, f"HTTP status {answer.status_code}")

@@ -100,8 +100,8 @@ def fluster_ctx() -> FlusterContext:
 
 def get_fluster_ctx() -> FlusterContext | None:
     """Return the job that this program is the call of; ``None`` outside any."""
-    found = fluster_ctx()
-    return found if found.job_id else None
+    context = fluster_ctx()
+    return context if context.job_id else None
 
 
 @contextmanager

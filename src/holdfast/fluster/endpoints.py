@@ -80,10 +80,14 @@ class Resolver:
         Raises:
             RuntimeError: This is no program of a job.
         """
-        wanted = below(self._job_id(), name)
-        found = [one for one in self._client.list_endpoints(wanted) if one.name == wanted]
+        full_name = below(self._job_id(), name)
+        endpoints = [endpoint for endpoint in self._client.list_endpoints(full_name) if endpoint.name == full_name]
         return ResolveResult(
-            name, [ResolvedEndpoint(f"http://{one.address}", one.endpoint_id, dict(one.metadata)) for one in found]
+            name,
+            [
+                ResolvedEndpoint(f"http://{endpoint.address}", endpoint.endpoint_id, dict(endpoint.metadata))
+                for endpoint in endpoints
+            ],
         )
 
 

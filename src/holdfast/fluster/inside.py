@@ -20,5 +20,5 @@ taken: ContextVar[JobId | None] = ContextVar("fluster_job", default=None)
 
 def own_job() -> JobId:
     """Return the name of the job; empty outside any."""
-    found = taken.get()
-    return JobId(os.environ.get("FLUSTER_JOB_ID", "")) if found is None else found
+    job_id = taken.get()
+    return JobId(os.environ.get("FLUSTER_JOB_ID", "")) if job_id is None else job_id

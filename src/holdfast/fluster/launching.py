@@ -85,10 +85,10 @@ def create_environment(
     extras: Sequence[str] = (),
 ) -> cluster.EnvironmentConfig:
     """Return an environment with these packages, extras of the workspace, and variables."""
-    made = cluster.EnvironmentConfig(pip_packages=pip_packages, env_vars=dict(env_vars or {}), extras=extras)
+    environment = cluster.EnvironmentConfig(pip_packages=pip_packages, env_vars=dict(env_vars or {}), extras=extras)
     if workspace is not None:
-        made.workspace = workspace
-    return made
+        environment.workspace = workspace
+    return environment
 
 
 def packed(workspace: Path) -> bytes:

@@ -49,8 +49,8 @@ class LocalCluster:
         until, file = time.monotonic() + _LIMIT_S, self._place / "data" / "server.json"
         while time.monotonic() < until and self._server.poll() is None:
             with suppress(OSError, ValueError, KeyError):
-                found = json.loads(file.read_text())
-                return str(found["url"]), str(found["token"])
+                address = json.loads(file.read_text())
+                return str(address["url"]), str(address["token"])
             time.sleep(_PAUSE_S)
         msg = f"no server could be started: {self._log.read_text(errors='replace')[-2000:]}"
         raise RuntimeError(msg)

@@ -49,18 +49,18 @@ class LogFilter:
     """How many; 0 for all. Those of one moment come together, also if they are a few more."""
 
 
-def read(calling: Calling, job_id: str, wanted: LogFilter, where: Callable[[], str]) -> Iterator[LogEntry]:
+def read(calling: Calling, job_id: str, limits: LogFilter, where: Callable[[], str]) -> Iterator[LogEntry]:
     """Yield the lines that there are now, from an address that is asked for before each try."""
-    start_ms, found = wanted.start_ms, 0
+    start_ms, count = limits.start_ms, 0
     while True:
-        most = min(wanted.max_lines - found, MOST_LINES) if wanted.max_lines else 0
-        sent = cluster.Worker.FetchLogsRequest(job_id=job_id)
-        sent.filter.regex, sent.filter.start_line = wanted.regex, wanted.start_line
-        sent.filter.start_ms, sent.filter.end_ms, sent.filter.max_lines = start_ms, wanted.end_ms, most
-        part = calling(f"{WORKER}FetchLogs", sent, cluster.Worker.FetchLogsResponse, where=where).logs
+        most = min(limits.max_lines - count, MOST_LINES) if limits.max_lines else 0
+        request = cluster.Worker.FetchLogsRequest(job_id=job_id)
+        request.filter.regex, request.filter.start_line = limits.regex, limits.start_line
+        request.filter.start_ms, request.filter.end_ms, request.filter.max_lines = start_ms, limits.end_ms, most
+        part = calling(f"{WORKER}FetchLogs", request, cluster.Worker.FetchLogsResponse, where=where).logs
         yield from (LogEntry(line.timestamp_ms, line.source, line.data) for line in part)
-        found += len(part)
-        if len(part) < MOST_LINES or (wanted.max_lines and found >= wanted.max_lines):
+        count += len(part)
+        if len(part) < MOST_LINES or (limits.max_lines and count >= limits.max_lines):
             return
         start_ms = part[-1].timestamp_ms
 
@@ -68,9 +68,9 @@ def read(calling: Calling, job_id: str, wanted: LogFilter, where: Callable[[], s
 class LogFollower:
     """Reads on where it stopped: each line once, though several are of one moment."""
 
-    def __init__(self, wanted: LogFilter, lines: Callable[[LogFilter, str], Iterator[LogEntry]]) -> None:
+    def __init__(self, limits: LogFilter, lines: Callable[[LogFilter, str], Iterator[LogEntry]]) -> None:
         """Begin with the first line that is meant; ``lines`` reads those that there are now, from an address."""
-        self._wanted, self._lines = wanted, lines
+        self._wanted, self._lines = limits, lines
         self._last_ms = self._of_last = 0
         self._place = ""
 
@@ -81,11 +81,11 @@ class LogFollower:
             place: The worker's address, if there is one now; the last one is asked about an attempt that is over.
         """
         self._place = place or self._place
-        wanted, again = self._wanted, self._of_last
+        limits, again = self._wanted, self._of_last
         if self._last_ms:
-            wanted = replace(wanted, start_line=0, start_ms=max(wanted.start_ms, self._last_ms - 1))
+            limits = replace(limits, start_line=0, start_ms=max(limits.start_ms, self._last_ms - 1))
         with suppress(NoWorkerError):
-            for entry in self._lines(wanted, self._place):
+            for entry in self._lines(limits, self._place):
                 if again and entry.timestamp_ms == self._last_ms:
                     again -= 1
                     continue

@@ -95,7 +95,7 @@ class RpcClusterClient:
             msg = f"the name {name!r} has a slash: children are submitted in their parent"
             raise ValueError(msg)
         parent = parent or self._parent
-        sent = cluster.Controller.LaunchJobRequest(
+        request = cluster.Controller.LaunchJobRequest(
             name=f"{parent}/{name}" if parent else name,
             serialized_entrypoint=entrypoint.serialized(),
             resources=resources,
@@ -107,10 +107,10 @@ class RpcClusterClient:
         )
         kept = self._bundle_path or (os.environ.get("FLUSTER_BUNDLE_GCS_PATH") if parent else None)
         if self._bundle is not None:
-            sent.bundle_blob = self._bundle
+            request.bundle_blob = self._bundle
         elif kept:
-            sent.bundle_gcs_path = kept
-        return JobId(self._call("LaunchJob", sent, cluster.Controller.LaunchJobResponse).job_id)
+            request.bundle_gcs_path = kept
+        return JobId(self._call("LaunchJob", request, cluster.Controller.LaunchJobResponse).job_id)
 
     def status(self, job_id: str, *, include_result: bool = False) -> cluster.JobStatus:
         """Say how a job does.
@@ -118,8 +118,8 @@ class RpcClusterClient:
         Raises:
             ClusterError: There is no such job.
         """
-        sent = cluster.Controller.GetJobStatusRequest(job_id=job_id, include_result=include_result)
-        return self._call("GetJobStatus", sent, cluster.Controller.GetJobStatusResponse).job
+        request = cluster.Controller.GetJobStatusRequest(job_id=job_id, include_result=include_result)
+        return self._call("GetJobStatus", request, cluster.Controller.GetJobStatusResponse).job
 
     def result(self, job_id: str) -> Any:  # noqa: ANN401 - whatever was returned
         """Return what the call of a job that succeeded returned; read only what you trust.
@@ -225,11 +225,11 @@ class RpcClusterClient:
         for status in self.watch(job_id, timeout, poll_interval):
             yield from reader.news(status.worker_address)
 
-    def log_reader(self, job_id: str, wanted: LogFilter) -> LogFollower:
+    def log_reader(self, job_id: str, limits: LogFilter) -> LogFollower:
         """Return what reads the log of a job on where it stopped."""
-        return LogFollower(wanted, partial(self._lines, job_id))
+        return LogFollower(limits, partial(self._lines, job_id))
 
-    def _lines(self, job_id: str, wanted: LogFilter, place: str = "") -> Iterator[LogEntry]:
+    def _lines(self, job_id: str, limits: LogFilter, place: str = "") -> Iterator[LogEntry]:
         """Yield lines from a worker's address; from what the status says where that is none, or does not answer.
 
         Raises:
@@ -242,13 +242,13 @@ class RpcClusterClient:
             if not (now or place):
                 msg = f"no worker has job {job_id!r}: it has printed nothing, or waits to be run again"
                 raise NoWorkerError(msg)
-            found = self._calling.at(now or place)
-            if found in tried:
+            worker = self._calling.at(now or place)
+            if worker in tried:
                 return self.address  # who came in by a tunnel may not reach it otherwise
-            tried.append(found)
-            return found
+            tried.append(worker)
+            return worker
 
-        return read(self._calling, job_id, wanted, where)
+        return read(self._calling, job_id, limits, where)
 
     def terminate(self, job_id: str) -> None:
         """End a job and its children; one that has ended stays as it ended."""
@@ -277,31 +277,33 @@ class RpcClusterClient:
             states: Those that are meant.
             prefix: ``a`` means that job and all below it, and not ``ab``; ``a/`` what is below it alone.
         """
-        found = self._call("ListJobs", cluster.Controller.ListJobsRequest(), cluster.Controller.ListJobsResponse).jobs
+        statuses = self._call(
+            "ListJobs", cluster.Controller.ListJobsRequest(), cluster.Controller.ListJobsResponse
+        ).jobs
         above = None if prefix is None else f"{prefix.removesuffix('/')}/"
         return [
             job
-            for job in found
+            for job in statuses
             if (states is None or job.state in states)
             and (above is None or job.job_id == prefix or job.job_id.startswith(above))
         ]
 
     def register_endpoint(self, name: str, address: str, job_id: str, metadata: Mapping[str, str] | None = None) -> str:
         """Say where a program of a job answers, while its attempt runs; returns the registration's id."""
-        sent = cluster.Controller.RegisterEndpointRequest(
+        request = cluster.Controller.RegisterEndpointRequest(
             name=name, address=address, job_id=job_id, metadata=metadata or {}
         )
-        return self._call("RegisterEndpoint", sent, cluster.Controller.RegisterEndpointResponse).endpoint_id
+        return self._call("RegisterEndpoint", request, cluster.Controller.RegisterEndpointResponse).endpoint_id
 
     def unregister_endpoint(self, endpoint_id: str) -> None:
         """Take back a registration; one that is not there stays so."""
-        sent = cluster.Controller.UnregisterEndpointRequest(endpoint_id=endpoint_id)
-        self._call("UnregisterEndpoint", sent, cluster.Empty)
+        request = cluster.Controller.UnregisterEndpointRequest(endpoint_id=endpoint_id)
+        self._call("UnregisterEndpoint", request, cluster.Empty)
 
     def list_endpoints(self, prefix: str) -> list[cluster.Controller.Endpoint]:
         """List the endpoints whose names begin so."""
-        sent = cluster.Controller.ListEndpointsRequest(prefix=prefix)
-        return [*self._call("ListEndpoints", sent, cluster.Controller.ListEndpointsResponse).endpoints]
+        request = cluster.Controller.ListEndpointsRequest(prefix=prefix)
+        return [*self._call("ListEndpoints", request, cluster.Controller.ListEndpointsResponse).endpoints]
 
     def close(self) -> None:
         """Close its connections; jobs go on."""
@@ -317,5 +319,5 @@ class RpcClusterClient:
         """Close it."""
         self.close()
 
-    def _call(self, name: str, sent: Message, answered: type[M]) -> M:
-        return self._calling(f"{CONTROLLER}{name}", sent, answered)
+    def _call(self, name: str, request: Message, answered: type[M]) -> M:
+        return self._calling(f"{CONTROLLER}{name}", request, answered)

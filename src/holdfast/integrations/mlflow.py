@@ -9,13 +9,13 @@ import mlflow
 from holdfast.sdk.calls.context import current
 
 
-def start_run(**given: Any) -> Any:
+def start_run(**options: Any) -> Any:
     """Start a run in a job's first attempt, and go on with it in every other one.
 
     Its id is kept beside the checkpoints, and its tag ``holdfast.job`` is the job's id.
 
     Args:
-        **given: As of ``mlflow.start_run``, without ``run_id``; in attempts that go on, they have no effect.
+        **options: As of ``mlflow.start_run``, without ``run_id``; in attempts that go on, they have no effect.
 
     Raises:
         LookupError: Holdfast did not start this program.
@@ -24,7 +24,7 @@ def start_run(**given: Any) -> Any:
     kept = run.checkpoint_dir / f"mlflow-run-{run.tracking_id}"
     if kept.exists():
         return mlflow.start_run(run_id=kept.read_text())
-    tags = {"holdfast.job": run.job_id, **given.pop("tags", {})}
-    started = mlflow.start_run(**{"run_name": run.job_name, **given, "tags": tags})
+    tags = {"holdfast.job": run.job_id, **options.pop("tags", {})}
+    started = mlflow.start_run(**{"run_name": run.job_name, **options, "tags": tags})
     kept.write_text(started.info.run_id)
     return started

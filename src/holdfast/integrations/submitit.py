@@ -62,13 +62,13 @@ class HoldfastInfoWatcher(core.InfoWatcher):
     def update(self) -> None:
         """Ask for what is not over."""
         self._num_calls += 1
-        wanted = sorted(self._registered - self._finished)
-        states = client().api.states(wanted) if wanted else {}
+        unfinished = sorted(self._registered - self._finished)
+        states = client().api.states(unfinished) if unfinished else {}
         self._info_dict.update(
-            {one: {"JobID": one, "State": _STATES.get(states.get(one, ""), _GONE)} for one in wanted}
+            {job_id: {"JobID": job_id, "State": _STATES.get(states.get(job_id, ""), _GONE)} for job_id in unfinished}
         )
         self._last_status_check = time.time()
-        self._finished.update(one for one in wanted if self.is_done(one, mode="cache"))
+        self._finished.update(job_id for job_id in unfinished if self.is_done(job_id, mode="cache"))
 
 
 class AttemptPaths(utils.JobPaths):
@@ -112,9 +112,9 @@ class HoldfastJob(core.Job[core.R]):
         """Return why it failed: of many tasks one that failed by itself, as the others are stopped with it."""
         if not self._sub_jobs:
             return super().exception()
-        found = [error for error in (task.exception() for task in self._sub_jobs) if error is not None]
-        own = [error for error in found if isinstance(error, utils.FailedJobError) and _STOPPED not in str(error)]
-        return next(iter(own or found), None)
+        errors = [error for error in (task.exception() for task in self._sub_jobs) if error is not None]
+        own = [error for error in errors if isinstance(error, utils.FailedJobError) and _STOPPED not in str(error)]
+        return next(iter(own or errors), None)
 
     def _get_outcome_and_result(self) -> tuple[str, Any]:
         """Read what its last attempt left.
@@ -140,19 +140,19 @@ class HoldfastJob(core.Job[core.R]):
 
     def cancel(self, check: bool = True) -> None:
         """Cancel it, also while it runs; with ``check`` wait for its end."""
-        found = client().job(self.job_id)
-        found.cancel("cancelled through submitit")
+        job = client().job(self.job_id)
+        job.cancel("cancelled through submitit")
         if check:
-            found.wait()
+            job.wait()
 
     def _get_logs_string(self, name: str) -> str | None:
         """Read what all its attempts printed; nothing of stderr where it goes to stdout."""
-        found = client().job(self.job_id)
-        view, stderr = found.view(), name == "stderr"
+        job = client().job(self.job_id)
+        view, stderr = job.view(), name == "stderr"
         if not view.attempts or (stderr and view.spec.get("logs") != "separate"):
             return None
         rank = self._tasks[0]
-        return "".join(found.logs(attempt=each.number, rank=rank, stderr=stderr) for each in view.attempts)
+        return "".join(job.logs(attempt=attempt.number, rank=rank, stderr=stderr) for attempt in view.attempts)
 
 
 class HoldfastJobEnvironment(job_environment.JobEnvironment):
@@ -170,9 +170,9 @@ class HoldfastJobEnvironment(job_environment.JobEnvironment):
     @property
     def paths(self) -> AttemptPaths:
         """Return where the files of this attempt are."""
-        found = AttemptPaths(os.environ["SUBMITIT_FOLDER"], job_id=self.job_id, task_id=self.global_rank)
-        found.attempt = int(os.environ["HOLDFAST_ATTEMPT"])
-        return found
+        job_paths = AttemptPaths(os.environ["SUBMITIT_FOLDER"], job_id=self.job_id, task_id=self.global_rank)
+        job_paths.attempt = int(os.environ["HOLDFAST_ATTEMPT"])
+        return job_paths
 
     def _handle_signals(self, paths: utils.JobPaths, submission: DelayedSubmission) -> None:
         super()._handle_signals(paths, submission)
@@ -219,21 +219,21 @@ class HoldfastExecutor(core.PicklingExecutor):
         return HoldfastJob(folder=self.folder, job_id=job.id, tasks=list(range(self._num_tasks())))
 
     def _options(self) -> Options:
-        given = dict(self.parameters)
-        tasks, limit_s = self._num_tasks(), given.get("timeout_min", _DEFAULT_MIN) * 60
-        warning_s = min(given.get("signal_delay_s", _SIGNAL_DELAY_S), limit_s / 2)
-        written = given.get("retry", ())
-        chosen: dict[str, Any] = {name: given[name] for name in self._valid_parameters() & {*given}}
+        parameters = dict(self.parameters)
+        tasks, limit_s = self._num_tasks(), parameters.get("timeout_min", _DEFAULT_MIN) * 60
+        warning_s = min(parameters.get("signal_delay_s", _SIGNAL_DELAY_S), limit_s / 2)
+        written = parameters.get("retry", ())
+        chosen: dict[str, Any] = {name: parameters[name] for name in self._valid_parameters() & {*parameters}}
         chosen.pop("signal_delay_s", None)
         general = {
-            "name": given.get("name"),
-            "cpus": given.get("cpus_per_task"),
-            "gpus": -(-given["gpus_per_node"] // tasks) if given.get("gpus_per_node") else None,
-            "memory": f"{given['mem_gb'] * 1024 / tasks:.0f}Mi" if given.get("mem_gb") else None,
+            "name": parameters.get("name"),
+            "cpus": parameters.get("cpus_per_task"),
+            "gpus": -(-parameters["gpus_per_node"] // tasks) if parameters.get("gpus_per_node") else None,
+            "memory": f"{parameters['mem_gb'] * 1024 / tasks:.0f}Mi" if parameters.get("mem_gb") else None,
         }
         chosen = {**{name: value for name, value in general.items() if value is not None}, **chosen}
-        chosen["env"] = {**given.get("env", {}), "SUBMITIT_EXECUTOR": self.name()}
-        chosen["logs"] = "together" if given.get("stderr_to_stdout") else "separate"
+        chosen["env"] = {**parameters.get("env", {}), "SUBMITIT_EXECUTOR": self.name()}
+        chosen["logs"] = "together" if parameters.get("stderr_to_stdout") else "separate"
         chosen["retry"] = [_REQUEUED, *([written] if isinstance(written, dict) else written)]
         return {**chosen, "gang": tasks, "deadline": f"{limit_s - warning_s}s", "grace": f"{warning_s}s"}  # type: ignore[typeddict-item] # options by name
 

@@ -24,7 +24,7 @@ _REAP_S = 5.0
 def environment(notification: Notification, path: str) -> Mapping[str, str]:
     """Return all a program finds in its environment; none of the server's own."""
     report = notification.report
-    told = {
+    texts = {
         "ID": notification.id,
         "TO": notification.to,
         "EVENT": report.event,
@@ -37,7 +37,7 @@ def environment(notification: Notification, path: str) -> Mapping[str, str]:
         "CAUSE": report.cause,
         "ATTEMPTS": str(report.attempts),
     }
-    return {"PATH": path, **{f"HOLDFAST_NOTIFY_{name}": text.replace("\0", "?") for name, text in told.items()}}
+    return {"PATH": path, **{f"HOLDFAST_NOTIFY_{name}": text.replace("\0", "?") for name, text in texts.items()}}
 
 
 def run(command: Sequence[str], notification: Notification, path: str, timeout_s: float) -> None:
@@ -60,16 +60,16 @@ def run(command: Sequence[str], notification: Notification, path: str, timeout_s
         message = f"{command[0]} cannot be started: {error.strerror or error}"
         raise Undelivered(message) from error
     try:
-        _, said = started.communicate(encoded(payload(notification.report)), timeout=timeout_s)
+        _, output = started.communicate(encoded(payload(notification.report)), timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         message = f"{command[0]} did not end within {timeout_s:g} s, and was killed"
         raise Undelivered(message) from error
     finally:
         _end(started)
     if started.returncode != 0:
-        told = " ".join(said.decode("utf-8", "replace").split())[-_MOST_SHOWN:]
+        shown = " ".join(output.decode("utf-8", "replace").split())[-_MOST_SHOWN:]
         how = f"exit code {started.returncode}" if started.returncode > 0 else f"signal {-started.returncode}"
-        msg = f"{command[0]} ended with {how}{f': {told}' if told else ''}"
+        msg = f"{command[0]} ended with {how}{f': {shown}' if shown else ''}"
         raise Undelivered(msg)
 
 

@@ -133,28 +133,28 @@ class Courier:
 
     def _full(self) -> set[str]:
         """Name the notifiers that have as many tries under way as they may."""
-        busy = Counter(each.to for each in self._under_way.values())
+        busy = Counter(notification.to for notification in self._under_way.values())
         return {to for to, count in busy.items() if count >= AT_ONCE_EACH}
 
     def _begin_some(self, due: Sequence[Notification]) -> None:
         """Begin those whose notifiers have room; the first of each has."""
         notifiers = self._store.catalogue().notifiers
-        for one in due:
-            if one.to not in self._full():
-                whole = self._under_way[one.id] = completed(self._store, one)
-                self._workers.submit(partial(self._try, whole, notifiers.get(one.to)))
+        for notification in due:
+            if notification.to not in self._full():
+                whole = self._under_way[notification.id] = completed(self._store, notification)
+                self._workers.submit(partial(self._try, whole, notifiers.get(notification.to)))
 
-    def _try(self, one: Notification, notifier: Notifier | None) -> None:
+    def _try(self, notification: Notification, notifier: Notifier | None) -> None:
         """Try once, and leave what became of it to the next step."""
         if notifier is None:
-            sent = Sent(f"notifier {one.to!r} does not exist, or cannot be read", final=True)
+            result = Sent(f"notifier {notification.to!r} does not exist, or cannot be read", final=True)
         else:
-            sent = self._sender.send(notifier, one, self._clock.now())
+            result = self._sender.send(notifier, notification, self._clock.now())
         now = self._clock.now()
-        if not sent.error:
-            self._done.put(one.delivered(now))
+        if not result.error:
+            self._done.put(notification.delivered(now))
         else:
-            self._done.put(one.failed(sent.error, now, draw=self._dice.draw(), final=sent.final))
+            self._done.put(notification.failed(result.error, now, draw=self._dice.draw(), final=result.final))
         self.changed()
 
     def _settle(self) -> None:
@@ -167,12 +167,14 @@ class Courier:
         if not self._unsettled:
             return
         stored = self._store.settle_notifications(self._unsettled)
-        for one in self._unsettled:
-            self._count(str(one.state).lower() if one.settled_at is not None else "failed")
-            self._under_way.pop(one.id, None)
-        for one in stored:
-            if one.state is DeliveryState.DEAD:
-                _log.warning("notification %s to %s is given up: %s", one.id, one.to, one.error)
+        for notification in self._unsettled:
+            self._count(str(notification.state).lower() if notification.settled_at is not None else "failed")
+            self._under_way.pop(notification.id, None)
+        for notification in stored:
+            if notification.state is DeliveryState.DEAD:
+                _log.warning(
+                    "notification %s to %s is given up: %s", notification.id, notification.to, notification.error
+                )
         self._unsettled.clear()
 
     def drain(self, bound_s: float) -> int:

@@ -80,7 +80,7 @@ def exchange(
             headers = {"User-Agent": f"holdfast/{__version__}", **request.headers}
             connection.request(request.method, connection.target, request.body, headers)
             answer = connection.getresponse()
-            said = answer.read(most) if reads(answer.status) else b""
+            body = answer.read(most) if reads(answer.status) else b""
     except ssl.SSLCertVerificationError as error:
         message = f"the certificate of {connection.host} is not valid: {error.verify_message}"
         raise Undelivered(message) from error
@@ -93,4 +93,4 @@ def exchange(
         connection.close()
     if deadline.passed:  # what was cut off looks like an answer that has ended
         raise deadline.over()
-    return answer.status, said
+    return answer.status, body

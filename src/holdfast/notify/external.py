@@ -41,26 +41,26 @@ def send(url: str, notification: Notification, timeout_s: float) -> None:
 
     asset = apprise.AppriseAsset(app_id="Holdfast", app_desc="Holdfast", async_mode=False)
     half_s = timeout_s / 2
-    known = apprise.Apprise(asset=asset)
-    if not known.add(f"{url}{'&' if '?' in url else '?'}cto={half_s:g}&rto={half_s:g}"):
+    targets = apprise.Apprise(asset=asset)
+    if not targets.add(f"{url}{'&' if '?' in url else '?'}cto={half_s:g}&rto={half_s:g}"):
         message = "Apprise does not know this URL"
         raise Undelivered(message, final=True)
     report = notification.report
     with apprise.LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # it has no types
-        done = known.notify(
+        done = targets.notify(
             title=for_any(subject(report)), body=for_any(text(report)), body_format=apprise.NotifyFormat.TEXT
         )
-        said = " ".join(log.getvalue().split())
+        output = " ".join(log.getvalue().split())
     if not done:
-        raise Undelivered(_without(url, said) or "Apprise could not deliver it")
+        raise Undelivered(_without(url, output) or "Apprise could not deliver it")
 
 
-def _without(url: str, said: str) -> str:
+def _without(url: str, text: str) -> str:
     """Leave a secret URL out of what the library said; it writes only part of one, but that may be enough."""
     parts = [part for part in url.replace("?", "/").split("/") if len(part) > 5]  # noqa: PLR2004 - words, not tokens
     for part in parts:
-        said = said.replace(part, "...")
-    return said[:300]
+        text = text.replace(part, "...")
+    return text[:300]
 
 
 def for_slack(text: str) -> str:

@@ -66,12 +66,16 @@ class Guard(Struct, frozen=True):
 
     def permits(self, address: IPv4Address | IPv6Address) -> bool:
         """Whether an address may be connected to."""
-        meant = _meant(address)
+        embedded = _meant(address)
         if any(
-            one.version == network.version and one in network for one in (address, meant) for network in self.allowed
+            candidate.version == network.version and candidate in network
+            for candidate in (address, embedded)
+            for network in self.allowed
         ):
             return True
-        return meant.is_global and not meant.is_multicast and not any(meant in network for network in _OF_A_SITE)
+        return (
+            embedded.is_global and not embedded.is_multicast and not any(embedded in network for network in _OF_A_SITE)
+        )
 
     def connect(self, host: str, port: int, deadline: Deadline) -> socket.socket:
         """Connect to the first address of a host that answers.
@@ -79,26 +83,26 @@ class Guard(Struct, frozen=True):
         Raises:
             Undelivered: None is allowed, or none answers in time.
         """
-        found = _addresses(host, port, deadline)
-        permitted = [each for each in found if self.permits(ip_address(str(each[4][0]).partition("%")[0]))]
+        addresses = _addresses(host, port, deadline)
+        permitted = [entry for entry in addresses if self.permits(ip_address(str(entry[4][0]).partition("%")[0]))]
         if not permitted:
-            shown = ", ".join(sorted({str(each[4][0]) for each in found}))
+            shown = ", ".join(sorted({str(entry[4][0]) for entry in addresses}))
             message = f"{host} is {shown}, which is not a public address; {ALLOW_HINT}"
             raise Undelivered(message, final=True)
         why = ""
         for family, kind, protocol, _, address in permitted:
             left_s = deadline.left_s()
-            made = socket.socket(family, kind, protocol)
-            made.settimeout(left_s)
+            connection = socket.socket(family, kind, protocol)
+            connection.settimeout(left_s)
             try:
-                made.connect(address)
+                connection.connect(address)
             except TimeoutError:
                 why = f"no connection within {deadline.seconds:g} s"
             except OSError as error:
                 why = error.strerror or str(error)
             else:
-                return made
-            made.close()
+                return connection
+            connection.close()
         message = f"{host}:{port} cannot be reached: {why}"
         raise Undelivered(message)
 

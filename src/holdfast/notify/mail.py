@@ -36,11 +36,11 @@ class _GuardedSmtp(smtplib.SMTP):
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         del timeout
-        made = self._guard.connect(host, port, self._deadline)
-        self._watch.enter_context(cut_off(made, self._deadline))
+        connection = self._guard.connect(host, port, self._deadline)
+        self._watch.enter_context(cut_off(connection, self._deadline))
         if self._mail.security is not MailSecurity.TLS:
-            return made
-        return ssl.create_default_context().wrap_socket(made, server_hostname=host)
+            return connection
+        return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
 
     def close(self) -> None:
         """Close the connection."""
@@ -83,8 +83,10 @@ def send(guard: Guard, mail: Mail, password: str | None, notification: Notificat
         msg = f"{mail.host} takes no mail for {', '.join(error.recipients)}"
         raise Undelivered(msg) from error
     except smtplib.SMTPResponseException as error:
-        told = error.smtp_error.decode("utf-8", "replace") if isinstance(error.smtp_error, bytes) else error.smtp_error
-        msg = f"{mail.host} answered {error.smtp_code}: {told}"
+        answer = (
+            error.smtp_error.decode("utf-8", "replace") if isinstance(error.smtp_error, bytes) else error.smtp_error
+        )
+        msg = f"{mail.host} answered {error.smtp_code}: {answer}"
         raise Undelivered(msg) from error
     except ssl.SSLCertVerificationError as error:
         msg = f"the certificate of {mail.host} is not valid: {error.verify_message}"

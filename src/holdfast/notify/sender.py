@@ -98,8 +98,8 @@ class MediaSender:
         return notifier.url if notifier.secret_url is None else self._secret(notifier.secret_url)
 
     def _secret(self, secret: Secret) -> str:
-        found = self._read_secret(secret)
-        if not found:
+        value = self._read_secret(secret)
+        if not value:
             message = f"{secret} of the server holds no secret"
             raise Undelivered(message)
-        return found
+        return value

@@ -58,18 +58,18 @@ def post(guard: Guard, url: str, headers: Mapping[str, str], body: bytes, timeou
     Raises:
         Undelivered: It was not taken.
     """
-    sent = {"Content-Type": "application/json", **headers}
-    request = WebRequest("POST", url, sent, body)
+    all_headers = {"Content-Type": "application/json", **headers}
+    request = WebRequest("POST", url, all_headers, body)
     _judge(*exchange(guard, request, timeout_s, most=_MOST_READ, reads=lambda status: status not in _SUCCESS))
 
 
-def _judge(status: int, said: bytes) -> None:
+def _judge(status: int, body: bytes) -> None:
     if status in _SUCCESS:
         return
     if status in _REDIRECTION:
         message = f"it answered {status}; redirects are not followed: give its URL as it is now"
         raise Undelivered(message, final=True)
-    told = " ".join(said.decode("utf-8", "replace").split())[:_MOST_SHOWN]
-    printable = "".join(letter for letter in told if letter.isprintable())
+    text = " ".join(body.decode("utf-8", "replace").split())[:_MOST_SHOWN]
+    printable = "".join(letter for letter in text if letter.isprintable())
     msg = f"it answered {status}{f': {printable}' if printable else ''}"
     raise Undelivered(msg, final=status == _GONE)

@@ -135,7 +135,7 @@ class Array:
         Raises:
             HoldfastError: It was refused; nothing to rerun is, too.
         """
-        said: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "failed": failed or not (cancelled or causes or indices is not None),
             "cancelled": cancelled,
             "causes": list(causes),
@@ -143,9 +143,11 @@ class Array:
             "name": name,
             "set": dict(change or {}),
         }
-        wanted = ArrayRerun(**{field: value for field, value in said.items() if value not in (None, [], {}, False)})
-        made = self._api.rerun_array(self.id, wanted)
-        return Array(self._api, made.id, made.name)
+        array_rerun = ArrayRerun(
+            **{field: value for field, value in fields.items() if value not in (None, [], {}, False)}
+        )
+        created = self._api.rerun_array(self.id, array_rerun)
+        return Array(self._api, created.id, created.name)
 
 
 def written_indices(indices: str | Iterable[int] | None) -> str | None:
@@ -159,8 +161,8 @@ def array_manifest(work: Sequence[str] | str, options: ArrayOptions) -> Manifest
     Raises:
         InvalidRequest: With every option that is wrong.
     """
-    matrix = {name: _values(each) for name, each in options.get("matrix", {}).items()}
-    said = {
+    matrix = {name: _values(values) for name, values in options.get("matrix", {}).items()}
+    fields = {
         "indices": written_indices(options.get("indices")),
         "lines": list(options["lines"]) if "lines" in options else None,
         "matrix": matrix or None,
@@ -170,9 +172,9 @@ def array_manifest(work: Sequence[str] | str, options: ArrayOptions) -> Manifest
     }
     rest = {name: value for name, value in options.items() if name not in _OF_ARRAYS}
     manifest = manifest_of(work, cast("Options", rest))
-    manifest["spec"]["array"] = {name: value for name, value in said.items() if value is not None}
+    manifest["spec"]["array"] = {name: value for name, value in fields.items() if value is not None}
     return manifest
 
 
-def _values(each: object) -> object:
-    return list(each) if isinstance(each, range | tuple | set) else each
+def _values(value: object) -> object:
+    return list(value) if isinstance(value, range | tuple | set) else value

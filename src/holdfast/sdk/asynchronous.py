@@ -36,8 +36,8 @@ T_co = TypeVar("T_co", covariant=True)
 def _asked(of: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Awaitable[T]]:
     """Have a method of the synchronous one, which is an attribute, asked in a thread."""
 
-    async def ask(self: Any, /, *args: P.args, **given: P.kwargs) -> T:
-        return await run_sync(partial(method, getattr(self, of), *args, **given))
+    async def ask(self: Any, /, *args: P.args, **arguments: P.kwargs) -> T:
+        return await run_sync(partial(method, getattr(self, of), *args, **arguments))
 
     return update_wrapper(ask, method)
 
@@ -126,9 +126,9 @@ class AsyncArray:
             await anyio.sleep(rest_s)
         return state
 
-    async def rerun(self, **wanted: Any) -> AsyncArray:
+    async def rerun(self, **changes: Any) -> AsyncArray:
         """Run some of its tasks again; see ``Array.rerun``."""
-        return AsyncArray(await run_sync(partial(self.array.rerun, **wanted)))
+        return AsyncArray(await run_sync(partial(self.array.rerun, **changes)))
 
 
 async def patiently(api: Api, ids: Sequence[str], *, until: float | None) -> Mapping[str, str]:

@@ -80,12 +80,12 @@ class Client:
         stack = ExitStack()
         try:
             api = stack.enter_context(connect(drive=drive, settings=read_settings()))
-            made = cls(api=api, directory=directory, max_bytes=max_bytes)
+            client = cls(api=api, directory=directory, max_bytes=max_bytes)
         except BaseException:
             stack.close()
             raise
-        made._stack.push(stack)
-        return made
+        client._stack.push(stack)
+        return client
 
     def __enter__(self) -> Self:
         """Use it in a ``with`` statement."""
@@ -193,9 +193,9 @@ class Client:
         limit: int | None = None,
     ) -> Iterator[Job[Any]]:
         """List jobs in any of these states, or all, in order of submission; ``user``: who submitted them."""
-        for found in self.api.full_jobs(states=states, queue=queue, user=user, group=group, limit=limit):
-            name = found.annotations.get(ANNOTATION)
-            yield Job(self.api, found.id, found.name, None if name is None else self.calls.of(name))
+        for view in self.api.full_jobs(states=states, queue=queue, user=user, group=group, limit=limit):
+            name = view.annotations.get(ANNOTATION)
+            yield Job(self.api, view.id, view.name, None if name is None else self.calls.of(name))
 
     @property
     def calls(self) -> CallFolder:
@@ -214,13 +214,13 @@ class Client:
         return data / f"{_CALLS}-{sha256(address.encode()).hexdigest()[:8]}"
 
     def _call(
-        self, wanted: Sequence[tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]], options: Options
+        self, calls: Sequence[tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]], options: Options
     ) -> list[Job[Any]]:
         added: list[Call] = []
         options = self._with_secrets(options)
         try:
             manifests = []
-            for function, arguments, named in wanted:
+            for function, arguments, named in calls:
                 added.append(self.calls.add(function, arguments, named))
                 manifests.append(call_manifest(added[-1], name_of(function), options))
             ids = self._submitted(manifests)
@@ -237,29 +237,29 @@ class Client:
 
     def _with_secrets(self, options: Given) -> Given:
         """Send the values of secret variables ahead, and name them where the job has its variables."""
-        given = cast("Options", options)
-        asked = given.get("secret_env", ())
-        if not asked:
+        fields = cast("Options", options)
+        secrets = fields.get("secret_env", ())
+        if not secrets:
             return options
-        values = asked if isinstance(asked, Mapping) else {name: os.environ.get(name, "") for name in asked}
+        values = secrets if isinstance(secrets, Mapping) else {name: os.environ.get(name, "") for name in secrets}
         if empty := [name for name, value in values.items() if not value]:
             raise InvalidRequest(problems=[Problem(f"secret_env[{name}]", "is not set here") for name in empty])
-        sent: dict[str, Any] = {name: {"secret": self.api.keep_secret(value)} for name, value in values.items()}
-        rest = {name: value for name, value in given.items() if name != "secret_env"}
-        return cast("Given", {**rest, "env": {**given.get("env", {}), **sent}})
+        references: dict[str, Any] = {name: {"secret": self.api.keep_secret(value)} for name, value in values.items()}
+        rest = {name: value for name, value in fields.items() if name != "secret_env"}
+        return cast("Given", {**rest, "env": {**fields.get("env", {}), **references}})
 
     def _submitted(self, manifests: Sequence[Manifest]) -> list[str]:
         if len(manifests) == 1:
             return [self.api.submit(manifests[0]).id]
         ids: list[str] = []
         for start in range(0, len(manifests), _MOST_AT_ONCE):
-            found = self.api.submit_bulk(manifests[start : start + _MOST_AT_ONCE]).items
-            ids += [item.id for item in found if item.id is not None]
+            items = self.api.submit_bulk(manifests[start : start + _MOST_AT_ONCE]).items
+            ids += [item.id for item in items if item.id is not None]
         return ids
 
 
 def call_manifest(call: Call, name: str, options: Options) -> Manifest:
     """Build the manifest of a job that is a call."""
-    given: Options = {"name": name, **options}
-    given["annotations"] = {**options.get("annotations", {}), **call.annotations}
-    return manifest_of(call.command, given)
+    fields: Options = {"name": name, **options}
+    fields["annotations"] = {**options.get("annotations", {}), **call.annotations}
+    return manifest_of(call.command, fields)

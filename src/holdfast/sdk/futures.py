@@ -29,9 +29,9 @@ class SubmittedFuture(Future[T], Generic[T, M]):
         self._made: M | None = None
         after_fork(self, SubmittedFuture._leave)
 
-    def submitted(self, made: M | None) -> None:
+    def submitted(self, future: M | None) -> None:
         """Take note of what it was submitted as, or that nothing will come of it if nothing has."""
-        self._made = made or self._made
+        self._made = future or self._made
         self._submitted.set()
 
     def _leave(self) -> None:

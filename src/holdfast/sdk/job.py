@@ -140,9 +140,9 @@ class Job(Generic[T_co]):
         """Find what the last attempt left: of a failed gang, the rank whose failure it was."""
         if self._call is None:
             return None
-        ranks = [rank] if view.state == "Succeeded" else [rank, *(one for one in range(view.gang) if one != rank)]
-        found = [left for one in ranks if (left := self._call.outcome(view.attempt, one))]
-        return next((left for left in found if not left.ok), found[0] if found else None)
+        ranks = [rank] if view.state == "Succeeded" else [rank, *(other for other in range(view.gang) if other != rank)]
+        outcomes = [left for other in ranks if (left := self._call.outcome(view.attempt, other))]
+        return next((left for left in outcomes if not left.ok), outcomes[0] if outcomes else None)
 
     def _failed(self, view: JobView) -> JobFailed:
         why = patiently(self._api, self.why)

@@ -105,7 +105,7 @@ def manifest_of(command: Sequence[str] | str, options: Options) -> Manifest:
         "onUnknownEnd": options.get("on_unknown_end"),
         "logs": options.get("logs"),
         "notify": list(options.get("notify", ())),
-        "dependsOn": [_awaited(one) for one in options.get("after", ())],
+        "dependsOn": [_awaited(dependency) for dependency in options.get("after", ())],
         "retryPolicies": list(options.get("policies", ())),
         "retry": _inline_policies(options, problems),
     }
@@ -119,10 +119,10 @@ def manifest_of(command: Sequence[str] | str, options: Options) -> Manifest:
     return {"apiVersion": "holdfast.dev/v1", "kind": "Job", "metadata": metadata, "spec": _given(**spec)}
 
 
-def _awaited(one: object) -> object:
+def _awaited(dependency: object) -> object:
     """Name a job by its id; whatever else is given says itself what it means."""
-    job_id = getattr(one, "id", None)
-    return one if job_id is None else f"job/{job_id}"
+    job_id = getattr(dependency, "id", None)
+    return dependency if job_id is None else f"job/{job_id}"
 
 
 def name_of(function: object) -> str:
@@ -133,7 +133,7 @@ def name_of(function: object) -> str:
 
 def passed_on(environ: Mapping[str, str]) -> dict[str, str]:
     """Choose the caller's variables that its programs need."""
-    return {name: value for name, value in environ.items() if any(fnmatchcase(name, each) for each in PASSED_ON)}
+    return {name: value for name, value in environ.items() if any(fnmatchcase(name, pattern) for pattern in PASSED_ON)}
 
 
 def _given(**values: Any) -> Manifest:
@@ -144,16 +144,16 @@ def _given(**values: Any) -> Manifest:
 def _inline_policies(options: Options, problems: list[Problem]) -> list[Manifest]:
     """Order what is said about retries: a run's own word, then exceptions, then written policies, then any failure."""
     written = options.get("retry", ())
-    policies = [dict(one) for one in ([written] if isinstance(written, Mapping) else written)]
+    policies = [dict(policy) for policy in ([written] if isinstance(written, Mapping) else written)]
     rules = [_rule(key, answer, problems) for key, answer in options.get("on_exceptions", {}).items()]
     retries = options.get("retries")
     if not rules and not policies and retries is None:
         return []
     limit = DEFAULT_RETRIES if retries is None else retries
-    said = [{"name": "not-retryable", "action": "Fail", "onTerminationMessage": _ends_with(NOT_RETRYABLE)}]
+    markers = [{"name": "not-retryable", "action": "Fail", "onTerminationMessage": _ends_with(NOT_RETRYABLE)}]
     if rules or retries is not None:
-        said.append({"name": "retryable", "action": "Retry", "onTerminationMessage": _ends_with(RETRYABLE)})
-    first = {"name": "python", "retryLimit": limit, "defaultAction": "Fail", "rules": [*said, *rules]}
+        markers.append({"name": "retryable", "action": "Retry", "onTerminationMessage": _ends_with(RETRYABLE)})
+    first = {"name": "python", "retryLimit": limit, "defaultAction": "Fail", "rules": [*markers, *rules]}
     last = {"name": "retries", "retryLimit": retries, "defaultAction": "Retry", "rules": [_ALL]}
     return [first, *policies, *([last] if retries is not None else [])]
 

@@ -18,10 +18,10 @@ _MOST_RUNS = 16
 
 def share_of(progress: str) -> float | None:
     """Read how much is done, from 0 to 1, where it begins with ``3/10`` or ``30 %``."""
-    found = _SHARE.match(progress)
-    if found is None:
+    match = _SHARE.match(progress)
+    if match is None:
         return None
-    done, total, percent = found.groups()
+    done, total, percent = match.groups()
     share = float(percent) / 100 if percent else float(done) / float(total) if float(total) else None
     return None if share is None else min(1.0, share)
 
@@ -43,8 +43,10 @@ def html_of(job: JobView) -> str:
 
 def _attempt(attempt: AttemptView) -> str:
     ended = attempt.cause or ("" if attempt.exit_code is None else f"exit code {attempt.exit_code}")
-    told = [run for run in attempt.runs if run.progress][:_MOST_RUNS]
-    return _row(str(attempt.number), attempt.state, ended, "".join(_progress(run, many=len(told) > 1) for run in told))
+    reporting = [run for run in attempt.runs if run.progress][:_MOST_RUNS]
+    return _row(
+        str(attempt.number), attempt.state, ended, "".join(_progress(run, many=len(reporting) > 1) for run in reporting)
+    )
 
 
 def _row(number: str, state: str, ended: str, progress: str) -> str:

@@ -196,14 +196,14 @@ class Pump:
 
     def _taken(self) -> list[JobFuture[Any]]:
         """Take what waits to be submitted, without what was cancelled before."""
-        taken: list[JobFuture[Any]] = []
+        batch: list[JobFuture[Any]] = []
         with self._changed:
-            while self._fresh and len(taken) < _MOST_AT_ONCE:
+            while self._fresh and len(batch) < _MOST_AT_ONCE:
                 future = self._fresh.popleft()
                 if not future.over:
                     future.sent = True
-                    taken.append(future)
-        return taken
+                    batch.append(future)
+        return batch
 
     def _submit(self, futures: Sequence[JobFuture[Any]]) -> None:
         """Submit all in one request; sent again after a lost answer it has the same key, so that none comes twice."""

@@ -82,7 +82,7 @@ def patiently(api: Api, ask: Callable[[], T], *, until: float | None = None) -> 
     silence = Outage(api.connection.patience_s)
     while True:
         try:
-            found = ask()
+            answer = ask()
         except Unavailable as error:
             pause_s = silence.failed(error)
             if until is not None and time.monotonic() + pause_s > until:
@@ -91,7 +91,7 @@ def patiently(api: Api, ask: Callable[[], T], *, until: float | None = None) -> 
             time.sleep(pause_s)
         else:
             silence.answered()
-            return found
+            return answer
 
 
 def as_completed(jobs: Iterable[J], timeout: float | None = None) -> Iterator[J]:
@@ -146,7 +146,7 @@ def _states(jobs: Mapping[str, JobHandle]) -> dict[str, str]:
     by_api: dict[Api, list[str]] = {}
     for job in jobs.values():
         by_api.setdefault(job.api, []).append(job.id)
-    found = dict.fromkeys(jobs, GONE)
+    states = dict.fromkeys(jobs, GONE)
     for api, ids in by_api.items():
-        found.update(api.states(ids))
-    return found
+        states.update(api.states(ids))
+    return states

@@ -127,8 +127,8 @@ class Machine(Engine):
         self.lost.add(node)
         ended = [
             uid
-            for uid, each in self._engine.observe().items()
-            if self._orders[uid].node == node and each.phase is not RunPhase.FINISHED
+            for uid, observation in self._engine.observe().items()
+            if self._orders[uid].node == node and observation.phase is not RunPhase.FINISHED
         ]
         self._lose(ended, FailureCondition.NODE_LOST, f"node {node} stopped answering")
         return len(ended)
@@ -137,21 +137,21 @@ class Machine(Engine):
         """End programs in a way that nobody sees."""
         self._engine.stop([(uid, 0.0, StopReason.LOST) for uid in uids])
         self.look()
-        for uid, each in self._engine.observe().items():
-            if uid in uids and each.outcome is not None:
+        for uid, observation in self._engine.observe().items():
+            if uid in uids and observation.outcome is not None:
                 gone = evolve(
-                    each.outcome,
+                    observation.outcome,
                     containers=(),
                     conditions=frozenset({condition}),
                     ended_by=EndedBy.LOST,
                     message=message,
                 )
-                self._overruled[uid] = evolve(each, outcome=gone)
+                self._overruled[uid] = evolve(observation, outcome=gone)
 
     def lose_everything(self) -> int:
         """Be replaced by a new machine of that name; returns how many runs that ended."""
         self.look()
-        ended = sum(each.phase is not RunPhase.FINISHED for each in self._seen.values())
+        ended = sum(observation.phase is not RunPhase.FINISHED for observation in self._seen.values())
         self._install()
         return ended
 

@@ -117,15 +117,15 @@ def read_problem(entry: ProblemEntry) -> Problem:
     return Problem(entry.path, entry.message, allowed=tuple(entry.allowed), hint=entry.hint, line=entry.line)
 
 
-def invalid(found: Iterable[Mapping[str, Any]]) -> InvalidRequest:
+def invalid(errors: Iterable[Mapping[str, Any]]) -> InvalidRequest:
     """Make the error of what pydantic found wrong with the parts of a request, each at its place."""
-    return InvalidRequest(problems=[_problem(one) for one in found])
+    return InvalidRequest(problems=[_problem(error) for error in errors])
 
 
-def _problem(found: Mapping[str, Any]) -> Problem:
-    expected = found.get("ctx", {}).get("expected")
+def _problem(error: Mapping[str, Any]) -> Problem:
+    expected = error.get("ctx", {}).get("expected")
     allowed = tuple(str(expected).replace("'", "").replace(" or ", ", ").split(", ")) if expected else ()
-    return Problem(_path(found["loc"]), str(found["msg"]), allowed=allowed)
+    return Problem(_path(error["loc"]), str(error["msg"]), allowed=allowed)
 
 
 def _path(location: Sequence[Any]) -> str:
@@ -146,6 +146,6 @@ class UnreadableView(Response):
     """What is wrong with it."""
 
 
-def unreadable_views(found: "Sequence[Unreadable]") -> list[UnreadableView]:
+def unreadable_views(unreadable: "Sequence[Unreadable]") -> list[UnreadableView]:
     """Show what a list leaves out."""
-    return [UnreadableView(id=one.id, name=one.name, message=one.why) for one in found]
+    return [UnreadableView(id=item.id, name=item.name, message=item.why) for item in unreadable]

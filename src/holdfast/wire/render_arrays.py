@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from holdfast.errors import Problem
 
 
-def array_view(found: Progress) -> ArrayView:
+def array_view(progress: Progress) -> ArrayView:
     """Show an array and how far it is."""
-    header = _header(found.array, found.spec, found.state, found.reason)
-    return ArrayView(**header, waiting=found.waiting, running=found.running, eta_s=found.eta_s)
+    header = _header(progress.array, progress.spec, progress.state, progress.reason)
+    return ArrayView(**header, waiting=progress.waiting, running=progress.running, eta_s=progress.eta_s)
 
 
 def array_accepted(array: Array, spec: ArraySpec, warnings: Iterable[Problem]) -> ArrayAccepted:
     """Show an array that was just submitted."""
-    told = [problem_entry(warning) for warning in warnings]
+    entries = [problem_entry(warning) for warning in warnings]
     header = _header(array, spec, array.phase(spec), array.reason(spec))
-    return ArrayAccepted(**header, waiting=spec.total, running=0, warnings=told)
+    return ArrayAccepted(**header, waiting=spec.total, running=0, warnings=entries)
 
 
-def array_why(found: Explanation[Progress]) -> ArrayWhy:
+def array_why(explanation: Explanation[Progress]) -> ArrayWhy:
     """Show why an array is where it is."""
     return ArrayWhy(
-        array=array_view(found.of),
-        headline=found.headline,
+        array=array_view(explanation.of),
+        headline=explanation.headline,
         groups=[
-            FailureGroupView(cause=each.why, exit_code=each.exit_code, decision=each.decision, **_tasks(each))
-            for each in found.groups
-            if each.state is JobState.FAILED
+            FailureGroupView(cause=group.why, exit_code=group.exit_code, decision=group.decision, **_tasks(group))
+            for group in explanation.groups
+            if group.state is JobState.FAILED
         ],
         cancelled=[
-            CancelGroupView(reason=each.why, **_tasks(each))
-            for each in found.groups
-            if each.state is JobState.CANCELLED
+            CancelGroupView(reason=group.why, **_tasks(group))
+            for group in explanation.groups
+            if group.state is JobState.CANCELLED
         ],
-        reruns=[*map(array_link, found.reruns)],
-        omitted=found.omitted,
+        reruns=[*map(array_link, explanation.reruns)],
+        omitted=explanation.omitted,
     )
 
 
@@ -64,7 +64,7 @@ def array_link(other: Origin | Array) -> ArrayLink:
 
 
 def _header(array: Array, spec: ArraySpec, state: str, reason: str) -> dict[str, Any]:
-    known = array.state
+    record = array.state
     return {
         "id": array.id,
         "name": array.name,
@@ -72,16 +72,16 @@ def _header(array: Array, spec: ArraySpec, state: str, reason: str) -> dict[str,
         "state": state,
         "reason": reason,
         "total": spec.total,
-        "succeeded": known.succeeded,
-        "failed": known.failed,
-        "cancelled": known.cancelled,
+        "succeeded": record.succeeded,
+        "failed": record.failed,
+        "cancelled": record.cancelled,
         "max_running": spec.max_running,
         "rerun_of": array_link(array.origins[0]) if array.origins else None,
         "indices": None if spec.only is None else format_indexes(spec.every_index()),
-        "depends_on": dependency_views(spec.job.after, spec.not_waited_for(known), over=bool(known.made)),
+        "depends_on": dependency_views(spec.job.after, spec.not_waited_for(record), over=bool(record.made)),
         "labels": dict(spec.job.labels),
         "submitted_by": array.submitted_by,
         "group": array.group,
         "created_at": timestamp(array.created_at),
-        "ended_at": optional_timestamp(known.ended_at),
+        "ended_at": optional_timestamp(record.ended_at),
     }

@@ -61,4 +61,6 @@ def limit_views(limits: Iterable[LimitUse]) -> list[LimitView]:
 
 def considered_views(rules: Iterable[Considered]) -> list[ConsideredView]:
     """Show the rules that were considered."""
-    return [ConsideredView(policy=one.policy, rule=one.rule, matched=one.matched, because=one.because) for one in rules]
+    return [
+        ConsideredView(policy=rule.policy, rule=rule.rule, matched=rule.matched, because=rule.because) for rule in rules
+    ]

@@ -56,18 +56,18 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any eve
 
 def audit_view(stored: StoredAuditEntry) -> AuditView:
     """Show an action."""
-    entry, by = stored.entry, stored.entry.caller
+    entry, caller = stored.entry, stored.entry.caller
     return AuditView(
         id=str(stored.seq),
-        time=timestamp(by.at),
-        actor=by.actor,
+        time=timestamp(caller.at),
+        actor=caller.actor,
         action=entry.act.value,
         kind=entry.subject,
         name=entry.name,
         outcome=entry.outcome,
         detail=entry.detail,
-        origin=by.origin,
-        request_id=by.request_id,
+        origin=caller.origin,
+        request_id=caller.request_id,
     )
 
 
@@ -86,7 +86,7 @@ def history_entry(row: HistoryRow) -> HistoryEntry:
         message=row.message,
         times=row.attempts,
         steps=[
-            HistoryStep(name=each.name, outcome=str(each.outcome), error_code=each.error_code, message=each.message)
-            for each in row.steps
+            HistoryStep(name=step.name, outcome=str(step.outcome), error_code=step.error_code, message=step.message)
+            for step in row.steps
         ],
     )

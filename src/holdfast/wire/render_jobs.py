@@ -66,7 +66,7 @@ def resources_view(amount: Resources) -> ResourcesView:
         cpu=format_cpu(amount.cpu_m),
         memory=format_memory(amount.memory),
         gpu=amount.gpus if amount.share_m else amount.gpu,
-        named={name: format_amount(each) for name, each in amount.named},
+        named={name: format_amount(named_amount) for name, named_amount in amount.named},
     )
 
 
@@ -101,8 +101,8 @@ def job_outcome(job: Job, latest: Latest) -> JobOutcome:
 
 def _progress(gang: int, runs: Sequence[RunView]) -> str:
     """Write how far runs of the first ranks are, after their ranks where there are several."""
-    said = [(run.rank, run.progress) for run in runs[:MOST_RANKS] if run.progress]
-    return said[0][1] if gang == 1 and said else "; ".join(f"{rank}: {text}" for rank, text in said)
+    reports = [(run.rank, run.progress) for run in runs[:MOST_RANKS] if run.progress]
+    return reports[0][1] if gang == 1 and reports else "; ".join(f"{rank}: {text}" for rank, text in reports)
 
 
 def job_applied(job: Job, result: str, warnings: Sequence[Problem]) -> JobApplied:
@@ -190,15 +190,15 @@ def dependency_views(after: Sequence[Dependency], met: Collection[int], *, over:
     """Show what is waited for; ``met`` are the places of what is not any more, ``over`` is that nothing is."""
     return [
         DependencyView(
-            kind=one.target or "",
-            id=one.id,
-            name=one.name,
-            condition=one.condition.value,
-            by_index=one.by_index,
-            on_unmet=one.on_unmet.value,
+            kind=dependency.target or "",
+            id=dependency.id,
+            name=dependency.name,
+            condition=dependency.condition.value,
+            by_index=dependency.by_index,
+            on_unmet=dependency.on_unmet.value,
             waits=not over and place not in met,
         )
-        for place, one in enumerate(after)
+        for place, dependency in enumerate(after)
     ]
 
 
@@ -364,9 +364,9 @@ def failed_pod(run: Run, failure: Failure, decision: Decision) -> FailedPod:
     )
 
 
-def why_view(found: Explanation[Job]) -> Why:
+def why_view(explanation: Explanation[Job]) -> Why:
     """Show why a job is where it is."""
-    job, attempt = found.of, found.attempt
+    job, attempt = explanation.of, explanation.attempt
     facts = _facts(attempt.failure) if attempt and attempt.failure else {}
     decision = attempt.decision if attempt else None
     return Why(
@@ -375,10 +375,14 @@ def why_view(found: Explanation[Job]) -> Why:
         state=str(job.state),
         submitted_by=job.submitted_by,
         attempt=attempt.number if attempt else None,
-        headline=found.headline,
-        summary=list(found.summary),
+        headline=explanation.headline,
+        summary=list(explanation.summary),
         decision=decision_view(decision, retry_at=attempt.retry_at) if attempt and decision else None,
-        pods=[failed_pod(run, run.failure, run.decision) for run in found.failed_pods if run.failure and run.decision],
+        pods=[
+            failed_pod(run, run.failure, run.decision)
+            for run in explanation.failed_pods
+            if run.failure and run.decision
+        ],
         **facts,
     )
 

@@ -46,8 +46,8 @@ def set_applied(
     job_set: JobSet, spec: JobSetSpec, *, queue: str, result: str, warnings: Sequence[Problem]
 ) -> JobSetApplied:
     """Show a set that was sent."""
-    told = [problem_entry(one) for one in warnings]
-    return JobSetApplied(**_header(job_set, spec, queue), result=result, warnings=told)
+    entries = [problem_entry(warning) for warning in warnings]
+    return JobSetApplied(**_header(job_set, spec, queue), result=result, warnings=entries)
 
 
 def _header(job_set: JobSet, spec: JobSetSpec, queue: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def set_view(
         success_operator=str(spec.success.operator),
         success_targets=list(spec.success.targets),
         coordinator=coordinator_endpoint(spec),
-        conditions=[condition_view(one) for one in state.conditions],
+        conditions=[condition_view(condition) for condition in state.conditions],
         groups=_groups(spec, state),
         backoff=[_backoff(key, until) for key, until in state.not_before.items()],
         left_failed=sorted(state.left_failed),
@@ -116,7 +116,10 @@ def _in_place(spec: JobSetSpec, state: JobSetState) -> int | None:
 
 def _groups(spec: JobSetSpec, state: JobSetState) -> list[GroupView]:
     counts = {status.name: status for status in state.groups}
-    return [_group(one, counts.get(one.name, GroupStatus(one.name)), state) for one in spec.replicated_jobs]
+    return [
+        _group(replicated_job, counts.get(replicated_job.name, GroupStatus(replicated_job.name)), state)
+        for replicated_job in spec.replicated_jobs
+    ]
 
 
 def _group(group: ReplicatedJob, status: GroupStatus, state: JobSetState) -> GroupView:
@@ -130,7 +133,7 @@ def _group(group: ReplicatedJob, status: GroupStatus, state: JobSetState) -> Gro
         max_restarts=group.max_restarts,
         parallelism=group.job.parallelism,
         completions=group.job.completions,
-        depends_on={one.name: str(one.status) for one in group.depends_on},
+        depends_on={dependency.name: str(dependency.status) for dependency in group.depends_on},
     )
 
 
@@ -192,20 +195,22 @@ def set_decision_view(decision: SetDecision) -> SetDecisionView:
     )
 
 
-def set_why(found: Explanation[JobSet], spec: JobSetSpec) -> JobSetWhy:
+def set_why(explanation: Explanation[JobSet], spec: JobSetSpec) -> JobSetWhy:
     """Show why a set is where it is."""
     traces = [
-        JobSetDecisionTrace(at=timestamp(one.at), decision=set_decision_view(one.decision), summary=list(one.summary))
-        for one in found.traces
+        JobSetDecisionTrace(
+            at=timestamp(trace.at), decision=set_decision_view(trace.decision), summary=list(trace.summary)
+        )
+        for trace in explanation.traces
     ]
     return JobSetWhy(
-        id=found.of.id,
-        name=found.of.name,
-        state=found.of.phase(spec),
-        submitted_by=found.of.submitted_by,
-        headline=found.headline,
-        conditions=[condition_view(one) for one in found.of.state.conditions],
-        summary=list(found.summary),
+        id=explanation.of.id,
+        name=explanation.of.name,
+        state=explanation.of.phase(spec),
+        submitted_by=explanation.of.submitted_by,
+        headline=explanation.headline,
+        conditions=[condition_view(trace) for trace in explanation.of.state.conditions],
+        summary=list(explanation.summary),
         traces=traces,
-        omitted=found.omitted,
+        omitted=explanation.omitted,
     )

@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 
 
-def pods_view(asked: KubeJobSpec | None, known: KubeJobRecord | None) -> PodsView:
+def pods_view(spec: KubeJobSpec | None, record: KubeJobRecord | None) -> PodsView:
     """Show a job's pods.
 
     Args:
-        asked: What the job asks for, as far as it is still known.
-        known: What is remembered of its pods; ``None`` before its first one.
+        spec: What the job asks for, as far as it is still known.
+        record: What is remembered of its pods; ``None`` before its first one.
     """
-    parallelism = asked.parallelism if asked else None
-    completions = asked.completions if asked else None
-    if known is None:
-        return PodsView(parallelism=parallelism, completions=completions, suspended=asked.suspend if asked else False)
-    state, resized = known.state, known.parallelism is not None
+    parallelism = spec.parallelism if spec else None
+    completions = spec.completions if spec else None
+    if record is None:
+        return PodsView(parallelism=parallelism, completions=completions, suspended=spec.suspend if spec else False)
+    state, resized = record.state, record.parallelism is not None
     return PodsView(
-        parallelism=known.parallelism if resized else parallelism,
-        completions=known.completions if resized else completions,
+        parallelism=record.parallelism if resized else parallelism,
+        completions=record.completions if resized else completions,
         active=state.active,
         ready=state.ready,
         succeeded=state.succeeded,
         failed=state.failed,
         terminating=state.terminating,
-        restarts=sum(pod.restarts for pod in known.pods),
+        restarts=sum(pod.restarts for pod in record.pods),
         completed_indexes=format_indexes(state.completed_indexes),
         failed_indexes=format_indexes(state.failed_indexes),
-        suspended=known.suspended,
-        conditions=[condition_view(one) for one in state.conditions],
+        suspended=record.suspended,
+        conditions=[condition_view(condition) for condition in state.conditions],
     )
 
 

@@ -59,9 +59,9 @@ class Contexts:
         self.file = _place() / _FILE
         self.current, self._known = LOCAL, dict[str, Context]()
         try:
-            found: dict[str, Any] = json.loads(read_private(self.file, otherwise=_OTHERWISE))
-            self.current = str(found["current"])
-            self._known = {name: Context(name, **facts) for name, facts in found["contexts"].items()}
+            stored: dict[str, Any] = json.loads(read_private(self.file, otherwise=_OTHERWISE))
+            self.current = str(stored["current"])
+            self._known = {name: Context(name, **facts) for name, facts in stored["contexts"].items()}
         except FileNotFoundError:
             return
         except OSError as error:
@@ -98,9 +98,9 @@ class Contexts:
             message = f"there is a context {name!r} already"
             raise Conflict(message, hint=f"choose another name, or remove it: holdfast context remove {name}")
         in_keyring = token is not None and _is_kept(name, token)
-        self._known[name] = made = Context(name, url, None if in_keyring else token, in_keyring)
+        self._known[name] = context = Context(name, url, None if in_keyring else token, in_keyring)
         self._write()
-        return made
+        return context
 
     def use(self, name: str) -> None:
         """Have one asked from now on when nothing else is said.
@@ -137,18 +137,19 @@ class Contexts:
             return context.token
         keyring = _keyring()
         try:
-            found = keyring.get_password(_SERVICE, name) if keyring is not None else None
+            password = keyring.get_password(_SERVICE, name) if keyring is not None else None
         except Exception as error:  # of each keyring's own
             message = f"the keyring does not give the token of {name}: {error}"
             raise Unavailable(message) from error
-        if found is None:
+        if password is None:
             message = f"the token of {name} is not in the keyring"
             raise Unavailable(message, hint=f"log in again: holdfast login {context.url} --name {name}")
-        return found
+        return password
 
     def _write(self) -> None:
-        known = {
-            one.name: {"url": one.url, "token": one.token, "in_keyring": one.in_keyring} for one in self.all.values()
+        stored = {
+            context.name: {"url": context.url, "token": context.token, "in_keyring": context.in_keyring}
+            for context in self.all.values()
         }
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -158,7 +159,7 @@ class Contexts:
                     os.unlink(fresh.name, dir_fd=folder)
                 fd = open_trusted(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder=folder)
                 with os.fdopen(fd, "w") as file:
-                    json.dump({"current": self.current, "contexts": known}, file, indent=1)
+                    json.dump({"current": self.current, "contexts": stored}, file, indent=1)
                     file.flush()
                     os.fsync(fd)
                 os.replace(fresh.name, self.file.name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -177,11 +178,11 @@ def chosen(name: str | None) -> tuple[str, str | None] | None:
     if name == LOCAL or (name is None and not (_place() / _FILE).exists()):
         return None
     contexts = Contexts()
-    wanted = contexts.current if name is None else name
-    if wanted == LOCAL:
+    chosen_name = contexts.current if name is None else name
+    if chosen_name == LOCAL:
         return None
     try:
-        return contexts.named(wanted).url, contexts.token(wanted)
+        return contexts.named(chosen_name).url, contexts.token(chosen_name)
     except NotFound as error:
         raise InvalidSetting(problems=[Problem("HOLDFAST_CONTEXT", error.message, hint=error.hint)]) from error
 
@@ -207,5 +208,5 @@ def _keyring() -> _Keyring | None:
         from keyring.backends import fail, null
     except ImportError:
         return None
-    found = keyring.get_keyring()
-    return None if isinstance(found, fail.Keyring | null.Keyring) else found
+    backend = keyring.get_keyring()
+    return None if isinstance(backend, fail.Keyring | null.Keyring) else backend

@@ -95,9 +95,9 @@ class DataDir:
             with trusted_folder(self.path) as folder:
                 fd = open_trusted(self._server_file, os.O_RDONLY, folder=folder)
             with os.fdopen(fd) as file:
-                found = json.loads(file.read())
-                doors = {str(name): str(place) for name, place in (found.get("doors") or {}).items()}
-                address = ServerAddress(found["url"], found["token"], int(found["pid"]), doors)
+                written = json.loads(file.read())
+                doors = {str(name): str(place) for name, place in (written.get("doors") or {}).items()}
+                address = ServerAddress(written["url"], written["token"], int(written["pid"]), doors)
                 return address if _is_locked(file) else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -109,8 +109,8 @@ class DataDir:
             Unavailable: The directory cannot be written.
         """
         try:
-            known = {"url": address.url, "token": address.token, "pid": address.pid, "doors": dict(address.doors)}
-            self._announce(json.dumps(known))
+            written = {"url": address.url, "token": address.token, "pid": address.pid, "doors": dict(address.doors)}
+            self._announce(json.dumps(written))
         except OSError as error:
             msg = f"cannot write {self._server_file}: {error.strerror}"
             raise Unavailable(msg) from error

@@ -41,8 +41,8 @@ class Identity(Struct, frozen=True):
 
     def is_at(self, path: Path) -> Identity:
         """Return the same word for where it is now."""
-        found = path.stat()
-        return evolve(self, path=str(path.resolve()), device=found.st_dev, inode=found.st_ino)
+        status = path.stat()
+        return evolve(self, path=str(path.resolve()), device=status.st_dev, inode=status.st_ino)
 
     def is_same_place(self, other: Identity) -> bool:
         """Whether both are one directory, which may have been renamed, or put back where it was."""
@@ -59,8 +59,8 @@ def _read_identity(text: str) -> Identity | None:
 def word_of(directory: DataDir) -> str:
     """Return the word of a data directory, whoever holds it; empty if nobody ever did."""
     with suppress(OSError):
-        known = _read_identity(read_trusted(directory.path / _IDENTITY))
-        return known.word if known is not None else ""
+        identity = _read_identity(read_trusted(directory.path / _IDENTITY))
+        return identity.word if identity is not None else ""
     return ""
 
 
@@ -126,12 +126,12 @@ class Ownership:
             Conflict: The original is in use.
         """
         try:
-            known = _read_identity(record.read())
-            here = Identity(known.word if known else secrets.token_hex(4)).is_at(self._path)
-            if known is not None and not known.is_same_place(here):
-                _require_idle(known, directory)
+            identity = _read_identity(record.read())
+            here = Identity(identity.word if identity else secrets.token_hex(4)).is_at(self._path)
+            if identity is not None and not identity.is_same_place(here):
+                _require_idle(identity, directory)
                 here = evolve(here, word=secrets.token_hex(4))
-            if here != known:
+            if here != identity:
                 record.write(json.dumps(asdict(here)))
         except OSError as error:
             raise _unusable(self._path / _IDENTITY, error) from error
@@ -145,8 +145,8 @@ class Ownership:
     @property
     def epoch(self) -> int:
         """The last epoch under which an owner led the database of the file; 0 where there never was one."""
-        found = _marked(_mark_of(self._database)).get("epoch", 0) if self._database else 0
-        return found if isinstance(found, int) else 0
+        stored_epoch = _marked(_mark_of(self._database)).get("epoch", 0) if self._database else 0
+        return stored_epoch if isinstance(stored_epoch, int) else 0
 
     def led(self, epoch: int) -> None:
         """Note under which epoch this process leads the database, beside the file; from then on all are watched.
@@ -218,9 +218,9 @@ def refuse_copy(directory: DataDir) -> None:
         Refused: Its identity is another user's, or others can write it.
     """
     with suppress(OSError):
-        known = _read_identity(read_trusted(directory.path / _IDENTITY))
-        if known is not None and not known.is_same_place(known.is_at(directory.path)):
-            _require_idle(known, directory)
+        identity = _read_identity(read_trusted(directory.path / _IDENTITY))
+        if identity is not None and not identity.is_same_place(identity.is_at(directory.path)):
+            _require_idle(identity, directory)
 
 
 def _require_idle(original: Identity, directory: DataDir) -> None:
@@ -231,8 +231,8 @@ def _require_idle(original: Identity, directory: DataDir) -> None:
     """
     place = Path(original.path)
     with suppress(OSError):
-        found = _read_identity(read_at_once(place / _IDENTITY))
-        if found is None or found.word != original.word:
+        identity = _read_identity(read_at_once(place / _IDENTITY))
+        if identity is None or identity.word != original.word:
             return
         if is_held(place / _LOCK) or is_held(place / _IDENTITY) or is_in_use(place / directory.runs.name):
             message = f"{directory.path} is a copy of {place}, which is in use: both would run the same jobs"
@@ -250,8 +250,8 @@ def _marked(path: Path) -> dict[str, object]:
 
 def _parsed(text: str) -> dict[str, object]:
     with suppress(ValueError):
-        found = json.loads(text)
-        return found if isinstance(found, dict) else {}
+        parsed = json.loads(text)
+        return parsed if isinstance(parsed, dict) else {}
     return {}
 
 
@@ -269,8 +269,8 @@ def _text_of(path: Path) -> str:
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     with suppress(OSError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
+        status = path.stat()
+        return status.st_dev, status.st_ino
     return None
 
 

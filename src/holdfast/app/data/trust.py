@@ -95,24 +95,24 @@ def read_private(path: Path, *, folder: int | None = None, otherwise: str = _ANO
         OSError: It cannot be opened.
     """
     with os.fdopen(open_trusted(path, os.O_RDONLY, folder=folder, otherwise=otherwise), errors="replace") as file:
-        found = os.fstat(file.fileno())
-        if found.st_mode & _OTHERS_READ and (found.st_uid or not os.geteuid()):
-            mode = stat.S_IMODE(found.st_mode)
+        status = os.fstat(file.fileno())
+        if status.st_mode & _OTHERS_READ and (status.st_uid or not os.geteuid()):
+            mode = stat.S_IMODE(status.st_mode)
             message = f"{path} can be read by other users (mode {mode:04o}), who could take over jobs and secrets"
             raise Refused(message, hint=f"replace what it holds if somebody may have read it, and: chmod go= {path}")
         return file.read()
 
 
 def _require_trusted(fd: int, path: Path, otherwise: str = _ANOTHER) -> None:
-    found, caller = os.fstat(fd), os.geteuid()
-    is_folder = stat.S_ISDIR(found.st_mode)
-    if not is_folder and not stat.S_ISREG(found.st_mode):
+    status, caller = os.fstat(fd), os.geteuid()
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if not is_folder and not stat.S_ISREG(status.st_mode):
         raise _odd(path, "is not a plain file", otherwise)
-    if caller and found.st_uid not in {caller, 0}:  # root may use anybody's
-        message = f"{path} belongs to another user, {_named(found.st_uid)}, who could take over jobs and secrets"
+    if caller and status.st_uid not in {caller, 0}:  # root may use anybody's
+        message = f"{path} belongs to another user, {_named(status.st_uid)}, who could take over jobs and secrets"
         raise Refused(message, hint=f"run this as that user, or {otherwise}")
-    if found.st_mode & _OTHERS_WRITE:
-        mode = stat.S_IMODE(found.st_mode)
+    if status.st_mode & _OTHERS_WRITE:
+        mode = stat.S_IMODE(status.st_mode)
         message = f"{path} can be written by other users (mode {mode:04o}), who could take over jobs and secrets"
         raise Refused(message, hint=f"if nobody else wrote there: chmod go-w {path}; or {otherwise}")
 

@@ -43,10 +43,10 @@ _DELEGATE = "run it as a service, which has its own control groups: holdfast ser
 
 def python(_: Settings) -> Finding:
     """Say what runs this, and whether the system is one that programs can be held on."""
-    found = f"{platform.python_version()} ({sys.executable}), holdfast {__version__} on {platform.system()}"
+    version = f"{platform.python_version()} ({sys.executable}), holdfast {__version__} on {platform.system()}"
     if sys.platform != "linux":
-        return warn(found, "Holdfast is made for Linux: elsewhere there are no control groups, and programs escape")
-    return ok(found)
+        return warn(version, "Holdfast is made for Linux: elsewhere there are no control groups, and programs escape")
+    return ok(version)
 
 
 def user(_: Settings) -> Finding:
@@ -87,14 +87,14 @@ def _synchronised() -> bool | None:
 
 def gpus(settings: Settings) -> Finding:
     """Compare the GPUs there are with those that are handed out."""
-    found, offered = find_devices(), running.devices(settings)
-    there = f"{len(found)} found, {len(offered)} handed out"
-    if settings.devices is None and len(offered) > len(found):
-        return warn(there, "jobs would get devices that do not exist: HOLDFAST_GPUS")
-    if len(found) > len(offered):
-        return warn(there, f"to hand out all: HOLDFAST_GPUS={len(found)}, or leave it out")
+    devices, offered = find_devices(), running.devices(settings)
+    summary = f"{len(devices)} found, {len(offered)} handed out"
+    if settings.devices is None and len(offered) > len(devices):
+        return warn(summary, "jobs would get devices that do not exist: HOLDFAST_GPUS")
+    if len(devices) > len(offered):
+        return warn(summary, f"to hand out all: HOLDFAST_GPUS={len(devices)}, or leave it out")
     bad = [f"{device.id}: {device.trouble}" for device in offered if device.trouble]
-    return warn(there, "; ".join(bad)) if bad else ok(there)
+    return warn(summary, "; ".join(bad)) if bad else ok(summary)
 
 
 def memory(settings: Settings) -> Finding:
@@ -137,13 +137,13 @@ def _containment(settings: Settings) -> Mapping[str, str]:
         with suppress(HoldfastError, IndexError, KeyError), Client(server.url, server.token) as client:
             labels = client.nodes()[0].labels
             return {name: labels[name] for name in (MEMORY_LABEL, PIDS_LABEL)}
-    found = cgroups.find(str(settings.data), f"examined by {os.getpid()}", "auto")
-    if found is None:
+    groups = cgroups.find(str(settings.data), f"examined by {os.getpid()}", "auto")
+    if groups is None:
         return {MEMORY_LABEL: _WATCHED, PIDS_LABEL: _NONE}
     try:
-        return {MEMORY_LABEL: found.name, PIDS_LABEL: found.name if found.counts_processes else _NONE}
+        return {MEMORY_LABEL: groups.name, PIDS_LABEL: groups.name if groups.counts_processes else _NONE}
     finally:
-        found.close()
+        groups.close()
 
 
 def _user_limit() -> int | None:

@@ -44,10 +44,10 @@ def directory(settings: Settings) -> Finding:
             file.write(b"x")
     except OSError as error:
         return fail(f"{path} cannot be written: {error.strerror}", "set HOLDFAST_DATA to a directory you can write")
-    found = path.stat()
-    if found.st_uid != os.geteuid():
+    status = path.stat()
+    if status.st_uid != os.geteuid():
         return warn(f"{path} belongs to another user", "run Holdfast as that user, or set HOLDFAST_DATA")
-    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO) & ~(stat.S_IXGRP | stat.S_IXOTH):
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) & ~(stat.S_IXGRP | stat.S_IXOTH):
         return warn(f"{path} is accessible to other users, including every log in it", f"chmod 700 {path}")
     return ok(f"{path}, writable and private")
 
@@ -70,8 +70,8 @@ def of_kind(kind: str, *, has_database: bool) -> Finding:
 
 def disk(settings: Settings) -> Finding:
     """Look what is free."""
-    found = os.statvfs(_existing(settings.data))
-    free, files = found.f_bavail * found.f_frsize, found.f_favail if found.f_files else None
+    status = os.statvfs(_existing(settings.data))
+    free, files = status.f_bavail * status.f_frsize, status.f_favail if status.f_files else None
     shown = f"{format_memory(free)} free" + ("" if files is None else f", {files:,} inodes free")
     advice = (
         "free some space, or delete old jobs: holdfast db prune --older-than 30d"

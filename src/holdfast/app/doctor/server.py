@@ -38,8 +38,8 @@ def database(settings: Settings) -> Finding:
     health = upkeep.examine(place)
     if health.problems:
         return fail(f"{health.place}: {'; '.join(health.problems)}", "for details: holdfast db check")
-    found = f"{health.place}, {health.rows['jobs']:,} jobs, sound"
-    return warn(f"{found}; {health.paused}", "to have it go on: holdfast db resume") if health.paused else ok(found)
+    message = f"{health.place}, {health.rows['jobs']:,} jobs, sound"
+    return warn(f"{message}; {health.paused}", "to have it go on: holdfast db resume") if health.paused else ok(message)
 
 
 def server(settings: Settings) -> Finding:
@@ -48,11 +48,11 @@ def server(settings: Settings) -> Finding:
     Raises:
         HoldfastError: It says why it cannot.
     """
-    found = whereabouts.find(settings)
-    if found is None:
+    place = whereabouts.find(settings)
+    if place is None:
         return warn("none is running: jobs run only while a command waits for them", _START)
-    with Client(found.url, found.token) as client:
-        return _working(client, f"{found.url}, process {found.pid}" if found.pid else found.url)
+    with Client(place.url, place.token) as client:
+        return _working(client, f"{place.url}, process {place.pid}" if place.pid else place.url)
 
 
 def catalogue(settings: Settings) -> Finding:
@@ -86,7 +86,7 @@ def _catalogue_warnings(client: Client) -> Iterator[str]:
 
 def _working(client: Client, where: str) -> Finding:
     client.health()
-    found = client.version()
-    text = f"{where}, version {found.version} (api {found.api}.{found.revision})"
-    apart = difference(found.revision)
+    version = client.version()
+    text = f"{where}, version {version.version} (api {version.api}.{version.revision})"
+    apart = difference(version.revision)
     return warn(f"{text}, is not of the same age", apart) if apart else ok(f"{text}, working")

@@ -73,8 +73,12 @@ def named(name: str, table: Mapping[str, str] = MappingProxyType({})) -> Princip
 
 def other_people() -> Sequence[str]:
     """Name the accounts of people on this machine, beside the one that runs this process."""
-    found = (one for one in pwd.getpwall() if _FIRST_PERSON <= one.pw_uid < _overflow() and one.pw_uid != os.geteuid())
-    return [one.pw_name for one in found if not one.pw_shell.endswith(_NO_SHELLS)]
+    people = (
+        account
+        for account in pwd.getpwall()
+        if _FIRST_PERSON <= account.pw_uid < _overflow() and account.pw_uid != os.geteuid()
+    )
+    return [account.pw_name for account in people if not account.pw_shell.endswith(_NO_SHELLS)]
 
 
 def is_group(name: str) -> bool:
@@ -96,14 +100,14 @@ def principal_of(uid: int) -> Principal:
         message = f"an account of another user namespace is no account here: it is seen as number {uid}"
         raise Refused(message, hint="ask from outside the container, or by HOLDFAST_URL and HOLDFAST_TOKEN")
     try:
-        found = pwd.getpwuid(uid)
+        entry = pwd.getpwuid(uid)
     except KeyError:
         return Principal(str(uid), via=Via.SOCKET, uid=uid)
     groups = []
-    for gid in os.getgrouplist(found.pw_name, found.pw_gid):
+    for gid in os.getgrouplist(entry.pw_name, entry.pw_gid):
         with suppress(KeyError):  # a group without a name can be given no right
             groups.append(grp.getgrgid(gid).gr_name)
-    return Principal(found.pw_name, tuple(sorted(groups)), Via.SOCKET, uid)
+    return Principal(entry.pw_name, tuple(sorted(groups)), Via.SOCKET, uid)
 
 
 def _name(uid: int) -> str:

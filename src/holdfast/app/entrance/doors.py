@@ -88,14 +88,14 @@ class Visitors(Struct, frozen=True):
 
     async def _caller(self, authorization: str | None, peer: str, request_id: str) -> Caller:
         try:
-            who = await self._who(authorization)
+            principal = await self._who(authorization)
         except Unauthenticated:
             if authorization:
                 await self.wrong.wait(_machine(peer))
             raise
         if self.backend.access.is_at_hand():
-            return self.backend.caller(who, origin=peer, request_id=request_id)
-        return await asyncio.to_thread(self.backend.caller, who, origin=peer, request_id=request_id)
+            return self.backend.caller(principal, origin=peer, request_id=request_id)
+        return await asyncio.to_thread(self.backend.caller, principal, origin=peer, request_id=request_id)
 
     async def _who(self, authorization: str | None) -> Principal:
         own, shown = self.entrance.token, _token_in(authorization or "")

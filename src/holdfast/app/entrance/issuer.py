@@ -127,15 +127,15 @@ def keys_of(issuer: str) -> Sequence[Any]:
 
 def _read(url: str) -> dict[str, Any]:
     request = WebRequest("GET", url, {"Accept": "application/json"})
-    status, said = exchange(_ANYWHERE, request, TIMEOUT_S, most=_LARGEST, reads=lambda status: status == _OK)
+    status, body = exchange(_ANYWHERE, request, TIMEOUT_S, most=_LARGEST, reads=lambda status: status == _OK)
     if status != _OK:
         msg = f"{url} is answered with {status}"
         raise Undelivered(msg)
     try:
-        found = json.loads(said)
+        document = json.loads(body)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         msg = f"{url} is answered with something else than a JSON object of up to {_LARGEST} bytes"
         raise Undelivered(msg)
-    return found
+    return document

@@ -130,11 +130,11 @@ def open_unix_socket(path: Path, *, everybody: bool = False) -> Iterator[UnixSoc
     path = path.absolute()
     with ExitStack() as stack:
         try:
-            made = _opened(stack, path, everybody=everybody)
+            listener = _opened(stack, path, everybody=everybody)
         except OSError as error:
             message = f"cannot listen on {path}: {error.strerror or error}"
             raise Unavailable(message, hint="choose another with --socket or HOLDFAST_SOCKET") from error
-        yield made
+        yield listener
 
 
 def _opened(stack: ExitStack, path: Path, *, everybody: bool) -> UnixSocket:
@@ -145,9 +145,9 @@ def _opened(stack: ExitStack, path: Path, *, everybody: bool) -> UnixSocket:
     stack.callback(os.close, lock)
     _require_free(path, folder, lock)
     listener = stack.enter_context(_listener(path.name, folder, 0o666 if everybody else 0o600))
-    made = UnixSocket(listener, folder, path.name)
-    stack.callback(made.remove)
-    return made
+    unix_socket = UnixSocket(listener, folder, path.name)
+    stack.callback(unix_socket.remove)
+    return unix_socket
 
 
 def _require_free(path: Path, folder: int, lock: int) -> None:
@@ -156,10 +156,10 @@ def _require_free(path: Path, folder: int, lock: int) -> None:
     except BlockingIOError as error:
         raise _taken(path) from error
     try:
-        found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return
-    if not stat.S_ISSOCK(found.st_mode):
+    if not stat.S_ISSOCK(status.st_mode):
         message = f"{path} is there, and is no socket"
         raise Refused(message, hint="choose another with --socket or HOLDFAST_SOCKET, or remove it")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -206,14 +206,14 @@ def open_jobs_port(directory: DataDir) -> socket.socket:
     try:
         with trusted_folder(directory.path) as folder:
             kept = _kept(path, folder)
-            made = _bound_for_jobs(kept)
-            _keep(path, folder, made.getsockname()[1])
+            listener = _bound_for_jobs(kept)
+            _keep(path, folder, listener.getsockname()[1])
     except OSError as error:
         msg = f"there is no port for programs of jobs, or {path} cannot be used: {error.strerror or error}"
         raise Unavailable(msg) from error
-    if kept not in {None, made.getsockname()[1]}:
+    if kept not in {None, listener.getsockname()[1]}:
         _log.warning("port %d is taken: programs of jobs that began before do not find this server", kept)
-    return made
+    return listener
 
 
 def kept_port(directory: DataDir) -> int:
@@ -238,22 +238,24 @@ def _bound_for_jobs(kept: int | None) -> socket.socket:
 
 def _answers(port: int) -> bool:
     """Whether somebody listens already, who may be another server of this account and would share the port."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as made:
-        made.settimeout(_ANSWER_S)
-        return made.connect_ex((HOST, port)) != errno.ECONNREFUSED
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_ANSWER_S)
+        return connection.connect_ex((HOST, port)) != errno.ECONNREFUSED
 
 
 def _listening(port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # also where connections of the last server linger
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # also where the shim holds it
-        made.bind((HOST, port))
-        made.listen(_QUEUE)
+        listener.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # also where connections of the last server linger
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # also where the shim holds it
+        listener.bind((HOST, port))
+        listener.listen(_QUEUE)
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener
 
 
 def _kept(path: Path, folder: int) -> int | None:

@@ -34,8 +34,8 @@ def require_safe(host: str, settings: Settings) -> None:
         Refused: Tokens would be sent in clear.
         InvalidSetting: Only one of certificate and key is given.
     """
-    given = {"HOLDFAST_TLS_CERT": settings.tls_cert, "HOLDFAST_TLS_KEY": settings.tls_key}
-    missing = [name for name, path in given.items() if path is None]
+    paths = {"HOLDFAST_TLS_CERT": settings.tls_cert, "HOLDFAST_TLS_KEY": settings.tls_key}
+    missing = [name for name, path in paths.items() if path is None]
     if len(missing) == 1:
         raise InvalidSetting(problems=[Problem(missing[0], "is required: a certificate and its key go together")])
     if not is_beyond(host):
@@ -124,15 +124,15 @@ class Certificates:
             _log.info("the renewed certificate %s is used from now on", self._cert)
 
     def _marks(self) -> list[tuple[int, int, int]]:
-        found = []
+        marks = []
         for path in (self._cert, self._key):
             try:
                 facts = path.stat()
             except OSError:
-                found.append((0, 0, 0))
+                marks.append((0, 0, 0))
             else:
-                found.append((facts.st_ino, facts.st_mtime_ns, facts.st_size))
-        return found
+                marks.append((facts.st_ino, facts.st_mtime_ns, facts.st_size))
+        return marks
 
 
 def _loaded(cert: Path, key: Path) -> ssl.SSLContext:

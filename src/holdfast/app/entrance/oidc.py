@@ -112,13 +112,13 @@ class Bearers:
         return await self._with_account(principal)
 
     async def _with_account(self, principal: Principal) -> Principal:
-        now, known = self._now(), self._accounts.get(principal.name)
-        if known is None or not 0 <= now - known[0] < _ACCOUNT_S:
-            found = await asyncio.to_thread(self._account, principal.name)
+        now, cached = self._now(), self._accounts.get(principal.name)
+        if cached is None or not 0 <= now - cached[0] < _ACCOUNT_S:
+            read = await asyncio.to_thread(self._account, principal.name)
             while len(self._accounts) >= _MOST_KEPT:
                 self._accounts.pop(next(iter(self._accounts)))
-            known = self._accounts[principal.name] = now, found
-        account = known[1]
+            cached = self._accounts[principal.name] = now, read
+        account = cached[1]
         return principal if account is None or account.uid == ROOT_UID else evolve(principal, uid=account.uid)
 
 
@@ -127,11 +127,11 @@ def _parts(text: str) -> _Parts:
         msg = f"the token has {len(text)} characters; at most {LONGEST_TOKEN} are read"
         raise Unauthenticated(msg, hint="have the issuer put fewer groups into it")
     try:
-        told = _LIBRARY.decode_complete(text, options={"verify_signature": False})
-        claims = json.loads(told["payload"])
+        decoded = _LIBRARY.decode_complete(text, options={"verify_signature": False})
+        claims = json.loads(decoded["payload"])
     except (InvalidTokenError, ValueError, RecursionError) as error:
         raise _broken() from error
-    header = told["header"]
+    header = decoded["header"]
     kid, algorithm, kind = header.get("kid"), header.get("alg"), header.get("typ", "")
     if not isinstance(claims, dict) or not isinstance(kid, str | None) or not isinstance(kind, str):
         raise _broken()
@@ -171,30 +171,32 @@ def bearers(
     return Bearers(trust, keys, now, account)
 
 
-def usable(given: Iterable[Any]) -> Known:
+def usable(keys_given: Iterable[Any]) -> Known:
     """Return the keys of a set that signatures can be checked with, one for each algorithm it may be used with."""
-    pairs = [pair for one in list(given)[:MOST_KEYS] if isinstance(one, dict) for pair in _made(one)]
-    found: dict[tuple[str | None, str], PyJWK] = {(key.key_id, name): key for name, key in pairs if key.key_id}
+    pairs = [
+        pair for key_given in list(keys_given)[:MOST_KEYS] if isinstance(key_given, dict) for pair in _made(key_given)
+    ]
+    keys: dict[tuple[str | None, str], PyJWK] = {(key.key_id, name): key for name, key in pairs if key.key_id}
     alone = Counter(name for name, _ in pairs)
-    return found | {(None, name): key for name, key in pairs if alone[name] == 1}
+    return keys | {(None, name): key for name, key in pairs if alone[name] == 1}
 
 
-def _made(given: dict[str, Any]) -> Iterator[tuple[str, PyJWK]]:
+def _made(key_given: dict[str, Any]) -> Iterator[tuple[str, PyJWK]]:
     """Make what a key is for each algorithm it may be used with, if it is one to check signatures with."""
-    kind = given.get("kty") if given.get("kty") == "RSA" else given.get("crv")
-    if given.get("use", "sig") != "sig" or "d" in given or not isinstance(given.get("kid"), str | None):
+    kind = key_given.get("kty") if key_given.get("kty") == "RSA" else key_given.get("crv")
+    if key_given.get("use", "sig") != "sig" or "d" in key_given or not isinstance(key_given.get("kid"), str | None):
         return
     for name in _BY_KIND.get(str(kind), ()):
-        if given.get("alg", name) == name and (key := _key(given, name)) is not None:
+        if key_given.get("alg", name) == name and (key := _key(key_given, name)) is not None:
             yield name, key
 
 
-def _key(given: dict[str, Any], algorithm: str) -> PyJWK | None:
+def _key(key_given: dict[str, Any], algorithm: str) -> PyJWK | None:
     try:
-        key = PyJWK(given, algorithm)
+        key = PyJWK(key_given, algorithm)
     except (PyJWKError, InvalidKeyError, ValueError, TypeError):
         return None
-    return key if given["kty"] != "RSA" or key.key.key_size >= _SHORTEST_RSA else None
+    return key if key_given["kty"] != "RSA" or key.key.key_size >= _SHORTEST_RSA else None
 
 
 class Keys:
@@ -239,16 +241,16 @@ class Keys:
             Unauthenticated: The issuer has no such key.
             Unavailable: The issuer cannot be asked.
         """
-        found = self._known.get((kid, algorithm))
-        if found is not None and found is not other_than:
+        key = self._known.get((kid, algorithm))
+        if key is not None and key is not other_than:
             if self._steady() - self._read_at >= _STALE_S:
                 self.begin()
-            return found
+            return key
         if (reading := self.begin()) is not None:
             await asyncio.wrap_future(reading)
-        found = self._known.get((kid, algorithm))
-        if found is not None and found is not other_than:
-            return found
+        key = self._known.get((kid, algorithm))
+        if key is not None and key is not other_than:
+            return key
         if self._failure is not None:
             msg = f"{self._issuer} cannot be asked for the key of that token: {self._failure}"
             raise Unavailable(msg, hint="try again soon; tokens signed with a key that is known are taken meanwhile")
@@ -260,14 +262,14 @@ class Keys:
 
     def _renew(self, reading: Future[None]) -> None:
         try:
-            known = self._read()
+            keys = self._read()
         except Undelivered as error:
             self._failed(str(error))
         except Exception:  # noqa: BLE001 - whoever waits is told, whatever it was
             _log.exception("reading the keys of %s failed", self._issuer)
             self._failed("its answer could not be read")
         else:
-            self._known, self._read_at, self._failure = known, self._steady(), None
+            self._known, self._read_at, self._failure = keys, self._steady(), None
         with self._lock:
             self._reading = None
         reading.set_result(None)

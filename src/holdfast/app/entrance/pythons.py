@@ -38,23 +38,23 @@ class Pythons:
         """The program that makes the call of a file, whose name follows."""
         return (self.python, "-u", str(RUNNER))
 
-    def refusal(self, by: Principal) -> str | None:
+    def refusal(self, principal: Principal) -> str | None:
         """Say why it cannot run as somebody's account, if so."""
-        uid = by.uid if self._as_submitters else None
-        known = self._known.get(uid)
-        if known is None or not 0 <= time.monotonic() - known[0] < _KNOWN_S:
-            known = self._known[uid] = time.monotonic(), self._asked(uid)
-        return known[1]
+        uid = principal.uid if self._as_submitters else None
+        cached = self._known.get(uid)
+        if cached is None or not 0 <= time.monotonic() - cached[0] < _KNOWN_S:
+            cached = self._known[uid] = time.monotonic(), self._asked(uid)
+        return cached[1]
 
     def _asked(self, uid: int | None) -> str | None:
         as_whom: dict[str, Any] = {}
-        whose = "" if uid is None else f" as account {uid}"
+        message = "" if uid is None else f" as account {uid}"
         try:
             if uid is not None:
                 account = pwd.getpwuid(uid)
                 groups = os.getgrouplist(account.pw_name, account.pw_gid)
                 as_whom = {"user": uid, "group": account.pw_gid, "extra_groups": groups}
-            found = subprocess.run(  # noqa: S603 - what the operator set
+            done = subprocess.run(  # noqa: S603 - what the operator set
                 [self.python, "-I", str(RUNNER), "--check"],
                 capture_output=True,
                 text=True,
@@ -68,8 +68,8 @@ class Pythons:
         except KeyError:
             return f"there is no account with the number {uid}"
         except (OSError, subprocess.SubprocessError) as error:
-            return f"{self.python} cannot be run{whose}: {error}"
-        if found.returncode == 0:
+            return f"{self.python} cannot be run{message}: {error}"
+        if done.returncode == 0:
             return None
-        last = (found.stderr.strip().splitlines() or [f"exit code {found.returncode}"])[-1][:_LONGEST]
-        return f"{self.python} cannot run calls{whose}: {last}"
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:_LONGEST]
+        return f"{self.python} cannot run calls{message}: {last}"

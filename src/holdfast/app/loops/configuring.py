@@ -41,8 +41,8 @@ def read_file(path: Path) -> Configured:
         with path.open("rb") as file:
             text = file.read(_LARGEST + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        msg = f"{path} cannot be read: {told}"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        msg = f"{path} cannot be read: {reason}"
         raise InvalidSetting(msg) from error
     return read_configuration(text, str(path))
 
@@ -104,13 +104,13 @@ class Configuring:
     def _stamp(self) -> tuple[int, tuple[float, int, int]] | None:
         """Return under which lease which state of the file is seen; ``None``: there is none, or this does not lead."""
         try:
-            found = self._path.stat()
-            return self._leadership.epoch(), (found.st_mtime_ns, found.st_size, found.st_ino)
+            status = self._path.stat()
+            return self._leadership.epoch(), (status.st_mtime_ns, status.st_size, status.st_ino)
         except (OSError, Unavailable):
             return None
 
     def _say(self, trouble: str) -> None:
-        told = f"{trouble}; what was in force before stays so"
-        if told != self._trouble:
-            _log.error("%s", told)
-        self._trouble = told
+        message = f"{trouble}; what was in force before stays so"
+        if message != self._trouble:
+            _log.error("%s", message)
+        self._trouble = message

@@ -80,9 +80,9 @@ class Telling:
             if drain and self._leadership.refusal() is None and self._has_to_tell():
                 left = (self._made or self._make()).drain(DRAIN_S)
                 if left:
-                    told = "1 notification is" if left == 1 else f"{left} notifications are"
+                    message = "1 notification is" if left == 1 else f"{left} notifications are"
                     _log.warning(
-                        "%s not delivered yet; a server, or the next command that runs jobs, will continue", told
+                        "%s not delivered yet; a server, or the next command that runs jobs, will continue", message
                     )
             if self._made is not None:
                 self._made.stop()
@@ -96,10 +96,10 @@ class Telling:
         from holdfast.notify.courier import Courier
 
         count = telemetry.told if telemetry is not None else lambda _: None
-        made = Courier(self._store, sender(settings, directory), SystemClock(), SystemDice(), count=count)
-        made.changed = self.wake
-        self._made = made
-        return made
+        courier = Courier(self._store, sender(settings, directory), SystemClock(), SystemDice(), count=count)
+        courier.changed = self.wake
+        self._made = courier
+        return courier
 
     def step(self) -> float:
         """Deliver what is due; returns how long to wait for the next step."""

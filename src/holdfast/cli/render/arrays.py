@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 def array_table(arrays: Sequence[ArrayView], *, now_s: float, wide: bool = False) -> Table:
     """Tabulate arrays, one a row; ages are counted to ``now_s``, in seconds since the epoch."""
     if wide:
-        return _WIDE, [_wide(one) for one in arrays]
+        return _WIDE, [_wide(array) for array in arrays]
     rows = [
         (
-            one.name,
-            one.state,
-            f"{_over(one)}/{one.total}",
-            str(one.running),
-            str(one.failed),
-            eta(one),
-            age(one.created_at, now_s),
-            told(one),
+            array.name,
+            array.state,
+            f"{_over(array)}/{array.total}",
+            str(array.running),
+            str(array.failed),
+            eta(array),
+            age(array.created_at, now_s),
+            told(array),
         )
-        for one in arrays
+        for array in arrays
     ]
     return ("NAME", "STATE", "DONE", "RUNNING", "FAILED", "ETA", "AGE", "REASON"), rows
 
@@ -41,11 +41,26 @@ _WIDE = (
 )
 
 
-def _wide(one: ArrayView) -> tuple[str, ...]:
-    counts = (one.total, one.waiting, one.running, one.succeeded, one.failed, one.cancelled)
-    times = (when(one.created_at), when(one.ended_at))
-    known = (*times, one.submitted_by, pairs(one.labels), told(one))
-    return (one.id, one.name, one.queue, one.state, *map(str, counts), eta(one), *known)
+def _wide(array_view: ArrayView) -> tuple[str, ...]:
+    counts = (
+        array_view.total,
+        array_view.waiting,
+        array_view.running,
+        array_view.succeeded,
+        array_view.failed,
+        array_view.cancelled,
+    )
+    times = (when(array_view.created_at), when(array_view.ended_at))
+    shared = (*times, array_view.submitted_by, pairs(array_view.labels), told(array_view))
+    return (
+        array_view.id,
+        array_view.name,
+        array_view.queue,
+        array_view.state,
+        *map(str, counts),
+        eta(array_view),
+        *shared,
+    )
 
 
 def told(array: ArrayView) -> str:
@@ -75,7 +90,7 @@ def with_arrays(table: Table, arrays: Sequence[ArrayView], *, now_s: float) -> T
         }
         for one in arrays
     ]
-    return columns, [*rows, *(tuple(known.get(column, "") for column in columns) for known in facts)]
+    return columns, [*rows, *(tuple(shown_facts.get(column, "") for column in columns) for shown_facts in facts)]
 
 
 def eta(array: ArrayView) -> str:
@@ -97,27 +112,27 @@ def _example(group: FailureGroupView) -> str:
     return group.example.replace(f"; {group.decision}", "", 1).removesuffix(".")
 
 
-def print_array_why(found: ArrayWhy, output: Output) -> None:
+def print_array_why(why: ArrayWhy, output: Output) -> None:
     """Print where an array is, its failed tasks by how they failed, and cancelled ones by why."""
-    output.heading(found.headline)
-    for group in found.groups:
+    output.heading(why.headline)
+    for group in why.groups:
         code = "" if group.exit_code is None else f", exit code {group.exit_code}"
         tasks = "task" if group.count == 1 else "tasks"
         output.text("")
         output.paragraph(f"{group.count} {tasks} failed with {group.cause or 'no known cause'}{code}: {group.indexes}.")
         output.paragraph(f"Decided: {group.decision or 'nothing'}. Example: {_example(group)}.")
-    for cancelled in found.cancelled:
+    for cancelled in why.cancelled:
         tasks = "task was" if cancelled.count == 1 else "tasks were"
         output.text("")
         output.paragraph(f"{cancelled.count} {tasks} cancelled: {cancelled.indexes}. Example: {cancelled.example}.")
-    if found.omitted:
+    if why.omitted:
         output.text("")
-        output.paragraph(f"{found.omitted} earlier failures were not examined.")
-    if found.reruns:
+        output.paragraph(f"{why.omitted} earlier failures were not examined.")
+    if why.reruns:
         output.text("")
-        output.paragraph(f"Rerun in: {', '.join(one.name for one in found.reruns)}.")
-    shown = [*(group.indexes for group in found.groups), *(group.indexes for group in found.cancelled)]
+        output.paragraph(f"Rerun in: {', '.join(rerun.name for rerun in why.reruns)}.")
+    shown = [*(group.indexes for group in why.groups), *(group.indexes for group in why.cancelled)]
     if shown:
         first = shown[0].partition(",")[0].partition("-")[0]
         output.text("")
-        output.paragraph(f"For one task: holdfast why {found.array.name}-{first}")
+        output.paragraph(f"For one task: holdfast why {why.array.name}-{first}")

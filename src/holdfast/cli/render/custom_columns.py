@@ -35,18 +35,18 @@ def is_custom(form: str) -> bool:
     return form.startswith(PREFIX)
 
 
-def read_columns(form: str, known: Sequence[str] = ()) -> list[tuple[str, Path]]:
+def read_columns(form: str, fields: Sequence[str] = ()) -> list[tuple[str, Path]]:
     """Read the columns that are asked for.
 
     Args:
         form: All of it, from ``custom-columns=`` on.
-        known: The fields things have; of none of them is none asked about.
+        fields: The fields things have; of none of them is none asked about.
 
     Raises:
         InvalidRequest: Something is wrong; with one problem for each column.
     """
     problems: list[Problem] = []
-    found: list[tuple[str, Path]] = []
+    columns: list[tuple[str, Path]] = []
     parts = _split(form.removeprefix(PREFIX))
     if not any(parts):
         problems.append(Problem("--output", "custom-columns has no columns", hint=f"write {_EXAMPLE}"))
@@ -58,15 +58,17 @@ def read_columns(form: str, known: Sequence[str] = ()) -> list[tuple[str, Path]]
         elif path is None:
             hint = "such as .state, .labels.team, .attempts[0].node or .attempts[*].cause"
             problems.append(Problem("--output", f"{text!r} is not a path", hint=hint))
-        elif known and path[0] not in {*known, EVERY}:
-            meant = closest(str(path[0]), known)
-            problems.append(Problem("--output", f"there is no field {path[0]!r}", allowed=tuple(known), hint=meant))
+        elif fields and path[0] not in {*fields, EVERY}:
+            suggestion = closest(str(path[0]), fields)
+            problems.append(
+                Problem("--output", f"there is no field {path[0]!r}", allowed=tuple(fields), hint=suggestion)
+            )
         else:
-            found.append((name.strip(), path))
+            columns.append((name.strip(), path))
     if problems:
         msg = "A flag is not valid."
         raise InvalidRequest(msg, problems=problems)
-    return found
+    return columns
 
 
 def custom_table(columns: Sequence[tuple[str, Path]], things: Sequence[Mapping[str, Any]]) -> Table:
@@ -98,10 +100,10 @@ def _path(text: str) -> Path | None:
     return tuple(steps) or None
 
 
-def _step(found: re.Match[str]) -> str | int:
-    if (name := found["name"] or found["quoted"]) is not None:
+def _step(match: re.Match[str]) -> str | int:
+    if (name := match["name"] or match["quoted"]) is not None:
         return re.sub(r"\\(.)", r"\1", name)
-    return EVERY if found["index"] == EVERY else int(found["index"])
+    return EVERY if match["index"] == EVERY else int(match["index"])
 
 
 def _cell(thing: object, path: Path) -> str:
@@ -115,8 +117,8 @@ def _values(thing: Any, path: Path) -> Iterator[Any]:  # noqa: ANN401 - plain da
         return
     step, rest = path[0], path[1:]
     if step == EVERY and isinstance(thing, dict | list):
-        for each in thing.values() if isinstance(thing, dict) else thing:
-            yield from _values(each, rest)
+        for inner in thing.values() if isinstance(thing, dict) else thing:
+            yield from _values(inner, rest)
     elif _has(thing, step):
         yield from _values(thing[step], rest)
 

@@ -49,8 +49,8 @@ def outcome(decision: DecisionView) -> str:
     if decision.code in _SPENT and decision.limits:
         last = decision.limits[-1]
         return f"{last.used} of {last.limit} retries are used" if last.limit else "the retry limit is 0"
-    said, matched, more = decision.reason.partition("matched rule: ")
-    if said or not matched:
+    before, matched, more = decision.reason.partition("matched rule: ")
+    if before or not matched:
         return decision.reason
     return f"rule {decision.rule}{more.removeprefix(decision.action)}"
 

@@ -85,10 +85,10 @@ def _cut(title: str, shown: int, count: int, which: str, every: str) -> str:
 
 
 def _resources(job: JobView) -> str:
-    asked = job.resources
-    each = "pod" if job.pods else "rank"
-    named = "".join(f", {name} {amount}" for name, amount in asked.named.items())
-    return f"cpu {asked.cpu}, memory {asked.memory}, gpu {asked.gpu:g}{named} for each {each}"
+    resources = job.resources
+    unit = "pod" if job.pods else "rank"
+    named = "".join(f", {name} {amount}" for name, amount in resources.named.items())
+    return f"cpu {resources.cpu}, memory {resources.memory}, gpu {resources.gpu:g}{named} for each {unit}"
 
 
 def _secrets(job: JobView) -> str:

@@ -83,7 +83,8 @@ def _text(value: object) -> str:
 def audit_table(entries: Sequence[AuditView], *, now_s: float) -> Table:
     """Tabulate what operators did; ages are counted to ``now_s``."""
     rows = [
-        (age(one.time, now_s), one.actor, one.action, one.kind, one.name, one.outcome, one.detail) for one in entries
+        (age(entry.time, now_s), entry.actor, entry.action, entry.kind, entry.name, entry.outcome, entry.detail)
+        for entry in entries
     ]
     return ("AGE", "ACTOR", "ACTION", "KIND", "NAME", "OUTCOME", "DETAIL"), rows
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 _MOST_ROWS = 15
 
 
-def print_summary(found: SummaryView, since: str, output: Output) -> None:
+def print_summary(summary: SummaryView, since: str, output: Output) -> None:
     """Print figures and, if anything failed, what and where."""
     output.heading(f"Last {since}")
-    output.facts(summary_facts(found))
-    kinds = [(one.kind, str(one.count), rounded(one.lost_s)) for one in found.failures]
-    nodes = [(one.node, str(one.count), rounded(one.lost_s)) for one in found.nodes]
+    output.facts(summary_facts(summary))
+    kinds = [(total.kind, str(total.count), rounded(total.lost_s)) for total in summary.failures]
+    nodes = [(total.node, str(total.count), rounded(total.lost_s)) for total in summary.nodes]
     for columns, rows in ((("FAILURE", "COUNT", "LOST"), kinds), (("NODE", "FAILURES", "LOST"), nodes)):
         if rows:
             output.text("")
@@ -30,35 +30,35 @@ def print_summary(found: SummaryView, since: str, output: Output) -> None:
             output.text(f"and {len(rows) - _MOST_ROWS} more: holdfast summary -o json")
 
 
-def summary_facts(found: SummaryView) -> list[tuple[str, str]]:
+def summary_facts(summary: SummaryView) -> list[tuple[str, str]]:
     """List the figures in words."""
     return [
-        ("Jobs", states(found.jobs)),
-        ("Attempts", f"{found.attempts:,}, {found.retries:,} of them retries"),
-        ("Failures", f"{found.failed:,}, {rounded(found.lost_s)} lost to them"),
-        ("ETTR", _ettr(found)),
-        ("Recovery", _recovery(found)),
+        ("Jobs", states(summary.jobs)),
+        ("Attempts", f"{summary.attempts:,}, {summary.retries:,} of them retries"),
+        ("Failures", f"{summary.failed:,}, {rounded(summary.lost_s)} lost to them"),
+        ("ETTR", _ettr(summary)),
+        ("Recovery", _recovery(summary)),
     ]
 
 
 def states(counts: Mapping[str, int]) -> str:
     """Write how many jobs are in each state, in the order of their lives."""
-    told = [f"{counts[state]:,} {state}" for state in map(str, JobState) if counts.get(state)]
-    return ", ".join(told) or "none"
+    parts = [f"{counts[state]:,} {state}" for state in map(str, JobState) if counts.get(state)]
+    return ", ".join(parts) or "none"
 
 
-def _ettr(found: SummaryView) -> str:
-    if found.ettr is None:
+def _ettr(summary: SummaryView) -> str:
+    if summary.ettr is None:
         return "nothing has run"
-    productive, wall = rounded(found.productive_s), rounded(found.wall_s)
-    return f"{found.ettr:.1%} ({productive} of lasting work in {wall})"
+    productive, wall = rounded(summary.productive_s), rounded(summary.wall_s)
+    return f"{summary.ettr:.1%} ({productive} of lasting work in {wall})"
 
 
-def _recovery(found: SummaryView) -> str:
-    if found.mean_recovery_s is None:
+def _recovery(summary: SummaryView) -> str:
+    if summary.mean_recovery_s is None:
         return "no failed attempt was followed by another"
-    times = "once" if found.recoveries == 1 else f"{found.recoveries:,} times"
-    return f"{times}, {rounded(found.mean_recovery_s)} on average from a failure to the next start"
+    times = "once" if summary.recoveries == 1 else f"{summary.recoveries:,} times"
+    return f"{times}, {rounded(summary.mean_recovery_s)} on average from a failure to the next start"
 
 
 def rounded(seconds: float) -> str:

@@ -30,14 +30,14 @@ def csv_lines(rows: Sequence[Mapping[str, Any]], model: type[Any], *, header: bo
 
 def columns_of(model: type[Any]) -> list[Column]:
     """List the plain fields of a model, and those of the models in it; lists of models are left out."""
-    found: list[Column] = []
+    columns: list[Column] = []
     for name, info in model.model_fields.items():
         kind, key = _kind(info.annotation), info.alias or name
         if hasattr(kind, "model_fields"):
-            found += [(f"{name}_{inner}", (key, *path)) for inner, path in columns_of(kind) if len(path) == _SINGLE]
+            columns += [(f"{name}_{inner}", (key, *path)) for inner, path in columns_of(kind) if len(path) == _SINGLE]
         elif _is_plain(kind):
-            found.append((name, (key,)))
-    return found
+            columns.append((name, (key,)))
+    return columns
 
 
 def _kind(annotation: Any) -> Any:  # noqa: ANN401 - a type
@@ -45,7 +45,7 @@ def _kind(annotation: Any) -> Any:  # noqa: ANN401 - a type
     if get_origin(annotation) is Annotated:
         return _kind(get_args(annotation)[0])
     if get_origin(annotation) in {Union, UnionType}:
-        kinds = [one for one in get_args(annotation) if one is not NoneType]
+        kinds = [get_arg for get_arg in get_args(annotation) if get_arg is not NoneType]
         return _kind(kinds[0]) if len(kinds) == _SINGLE else annotation
     return annotation
 
@@ -67,9 +67,9 @@ def text_of(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
+    if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
         return pairs(value)
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 

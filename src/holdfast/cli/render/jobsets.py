@@ -38,95 +38,113 @@ def jobset_table(sets: Sequence[JobSetSummary], *, now_s: float, wide: bool = Fa
         now_s: Seconds since the epoch, UTC; ages are counted to it.
         wide: Whether to add more columns.
     """
-    rows = [(*_narrow(one, now_s), *(_more(one) if wide else ())) for one in sets]
+    rows = [(*_narrow(job_set, now_s), *(_more(job_set) if wide else ())) for job_set in sets]
     return (*_COLUMNS, *(_MORE_COLUMNS if wide else ())), rows
 
 
-def _narrow(one: JobSetSummary, now_s: float) -> tuple[str, ...]:
+def _narrow(job_set: JobSetSummary, now_s: float) -> tuple[str, ...]:
     return (
-        one.name,
-        one.terminal or "",
-        _restarted(one, now_s),
-        "True" if one.terminal == "Completed" else "",
-        str(one.suspend).lower(),
-        age(one.created_at, now_s),
+        job_set.name,
+        job_set.terminal or "",
+        _restarted(job_set, now_s),
+        "True" if job_set.terminal == "Completed" else "",
+        str(job_set.suspend).lower(),
+        age(job_set.created_at, now_s),
     )
 
 
-def _more(one: JobSetSummary) -> tuple[str, ...]:
-    counts = (one.jobs, one.ready, one.active, one.succeeded, one.failed)
-    return (one.state, *map(str, counts), _counted(one), one.queue, one.submitted_by, one.id, one.reason)
+def _more(job_set: JobSetSummary) -> tuple[str, ...]:
+    counts = (job_set.jobs, job_set.ready, job_set.active, job_set.succeeded, job_set.failed)
+    return (
+        job_set.state,
+        *map(str, counts),
+        _counted(job_set),
+        job_set.queue,
+        job_set.submitted_by,
+        job_set.id,
+        job_set.reason,
+    )
 
 
-def _restarted(one: JobSetSummary, now_s: float) -> str:
+def _restarted(job_set: JobSetSummary, now_s: float) -> str:
     """Write its restarts, and when a part of it that waits for one is due: ``3 (next in 4s)``."""
-    return str(one.restarts) if one.restart_at is None else f"{one.restarts} (next in {until(one.restart_at, now_s)})"
+    return (
+        str(job_set.restarts)
+        if job_set.restart_at is None
+        else f"{job_set.restarts} (next in {until(job_set.restart_at, now_s)})"
+    )
 
 
-def _counted(one: JobSetSummary) -> str:
+def _counted(job_set: JobSetSummary) -> str:
     """Write counted restarts and how many are allowed; a set without a failure policy allows none."""
-    return f"{one.restarts_counted}/{one.max_restarts or 0}"
+    return f"{job_set.restarts_counted}/{job_set.max_restarts or 0}"
 
 
-def jobset_facts(one: JobSetView) -> list[tuple[str, str]]:
+def jobset_facts(job_set: JobSetView) -> list[tuple[str, str]]:
     """List what is known of a job set; what is not is left out."""
     facts = [
-        ("Name", one.name),
-        ("Id", one.id),
-        ("State", ": ".join(filter(None, (one.state, one.reason, one.message)))),
-        ("Queue", f"{one.queue}, priority {one.priority}"),
-        ("Submitted by", one.submitted_by),
-        ("Labels", pairs(one.labels)),
-        ("Annotations", pairs(one.annotations)),
-        ("Managed by", one.managed_by or ""),
-        ("After", ", ".join(awaited(one.depends_on))),
-        ("Suspended", "yes" if one.suspend else ""),
-        ("Restarts", _restarts(one)),
-        ("Restart strategy", one.restart_strategy or ""),
-        ("Restarts in place", "" if one.in_place_restarts is None else str(one.in_place_restarts)),
-        ("Startup", one.startup_order),
-        ("Success", f"{one.success_operator} of {', '.join(one.success_targets) or 'its replicated jobs'}"),
-        ("Coordinator", one.coordinator or ""),
-        ("Left failed", ", ".join(one.left_failed)),
-        ("Backing off", "; ".join(map(_backoff, one.backoff))),
-        ("Created", when(one.created_at)),
-        ("Started", when(one.started_at)),
-        ("Ended", when(one.ended_at)),
-        ("Deleted automatically", when(one.expires_at)),
+        ("Name", job_set.name),
+        ("Id", job_set.id),
+        ("State", ": ".join(filter(None, (job_set.state, job_set.reason, job_set.message)))),
+        ("Queue", f"{job_set.queue}, priority {job_set.priority}"),
+        ("Submitted by", job_set.submitted_by),
+        ("Labels", pairs(job_set.labels)),
+        ("Annotations", pairs(job_set.annotations)),
+        ("Managed by", job_set.managed_by or ""),
+        ("After", ", ".join(awaited(job_set.depends_on))),
+        ("Suspended", "yes" if job_set.suspend else ""),
+        ("Restarts", _restarts(job_set)),
+        ("Restart strategy", job_set.restart_strategy or ""),
+        ("Restarts in place", "" if job_set.in_place_restarts is None else str(job_set.in_place_restarts)),
+        ("Startup", job_set.startup_order),
+        ("Success", f"{job_set.success_operator} of {', '.join(job_set.success_targets) or 'its replicated jobs'}"),
+        ("Coordinator", job_set.coordinator or ""),
+        ("Left failed", ", ".join(job_set.left_failed)),
+        ("Backing off", "; ".join(map(_backoff, job_set.backoff))),
+        ("Created", when(job_set.created_at)),
+        ("Started", when(job_set.started_at)),
+        ("Ended", when(job_set.ended_at)),
+        ("Deleted automatically", when(job_set.expires_at)),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-def _restarts(one: JobSetSummary) -> str:
-    if one.max_restarts is None:
-        return f"{one.restarts} of the whole set; no failure policy: its first failed job fails it"
-    return f"{one.restarts} of the whole set; {one.restarts_counted} counted of {one.max_restarts} allowed"
+def _restarts(job_set: JobSetSummary) -> str:
+    if job_set.max_restarts is None:
+        return f"{job_set.restarts} of the whole set; no failure policy: its first failed job fails it"
+    return f"{job_set.restarts} of the whole set; {job_set.restarts_counted} counted of {job_set.max_restarts} allowed"
 
 
-def _backoff(one: BackoffView) -> str:
-    what = f"job {one.job}" if one.job else f"replicatedJob {one.replicated_job}" if one.replicated_job else "the set"
-    return f"{what} until {when(one.until)}"
+def _backoff(backoff: BackoffView) -> str:
+    what = (
+        f"job {backoff.job}"
+        if backoff.job
+        else f"replicatedJob {backoff.replicated_job}"
+        if backoff.replicated_job
+        else "the set"
+    )
+    return f"{what} until {when(backoff.until)}"
 
 
-def jobset_sections(one: JobSetView, log: Sequence[JobSetLogEntry], *, now_s: float) -> list[tuple[str, Table]]:
+def jobset_sections(job_set: JobSetView, log: Sequence[JobSetLogEntry], *, now_s: float) -> list[tuple[str, Table]]:
     """List the tables below the facts; empty ones are left out."""
     decisions = [(entry.at, entry.decision) for entry in log if entry.decision is not None]
     events = [entry for entry in log if entry.decision is None]
     sections = [
-        ("Conditions", condition_table(one.conditions)),
-        ("Replicated jobs", group_table(one.groups)),
-        (_jobs_title(one), child_table(one.children[:_MOST_JOBS], now_s=now_s)),
+        ("Conditions", condition_table(job_set.conditions)),
+        ("Replicated jobs", group_table(job_set.groups)),
+        (_jobs_title(job_set), child_table(job_set.children[:_MOST_JOBS], now_s=now_s)),
         ("Decisions", decision_table(decisions)),
         ("Events", event_table(events)),
     ]
     return [(title, (columns, rows)) for title, (columns, rows) in sections if rows]
 
 
-def _jobs_title(one: JobSetView) -> str:
-    shown = min(_MOST_JOBS, len(one.children))
-    if shown >= one.jobs:
+def _jobs_title(job_set: JobSetView) -> str:
+    shown = min(_MOST_JOBS, len(job_set.children))
+    if shown >= job_set.jobs:
         return "Jobs"
-    return f"Jobs (the first {shown} of {one.jobs:,}; all: holdfast get jobs --jobset {one.name})"
+    return f"Jobs (the first {shown} of {job_set.jobs:,}; all: holdfast get jobs --jobset {job_set.name})"
 
 
 def group_table(groups: Sequence[GroupView]) -> Table:
@@ -215,4 +233,6 @@ def _action(decision: SetDecisionView) -> str:
 
 def event_table(events: Sequence[JobSetLogEntry]) -> Table:
     """Tabulate what was to be known of a set, as ``kubectl describe`` does."""
-    return ("TYPE", "REASON", "TIME", "MESSAGE"), [(one.type, one.reason, when(one.at), one.message) for one in events]
+    return ("TYPE", "REASON", "TIME", "MESSAGE"), [
+        (event.type, event.reason, when(event.at), event.message) for event in events
+    ]

@@ -96,20 +96,20 @@ def fitted(columns: Sequence[str], widths: Sequence[int], room: int) -> list[int
         widths: What each needs.
         room: Characters of a line; 0 is no limit.
     """
-    found = list(widths)
-    over = sum(found) + len(GAP) * (len(found) - 1) - room
+    fitting = list(widths)
+    over = sum(fitting) + len(GAP) * (len(fitting) - 1) - room
     if not room:
-        return found
-    last = len(found) - 1
+        return fitting
+    last = len(fitting) - 1
     for least in (_READABLE, _LEAST, 1):
         bounds = [least if least == 1 else max(least, len(name)) for name in columns]
-        cut = max(0, min(over, found[last] - bounds[last]))
-        found[last] -= cut
+        cut = max(0, min(over, fitting[last] - bounds[last]))
+        fitting[last] -= cut
         over -= cut
-        while over > 0 and (wide := [place for place in range(last) if found[place] > bounds[place]]):
-            found[max(wide, key=found.__getitem__)] -= 1
+        while over > 0 and (wide := [place for place in range(last) if fitting[place] > bounds[place]]):
+            fitting[max(wide, key=fitting.__getitem__)] -= 1
             over -= 1
-    return found
+    return fitting
 
 
 def terminal_width(stream: IO[str]) -> int | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def notifier_table(notifiers: Sequence[NotifierView]) -> Table:
     """Tabulate notifiers."""
-    rows = [(one.name, str(one.spec.get("type")), _where(one.spec)) for one in notifiers]
+    rows = [(notifier.name, str(notifier.spec.get("type")), _where(notifier.spec)) for notifier in notifiers]
     return ("NAME", "TYPE", "WHERE"), rows
 
 
@@ -32,14 +32,14 @@ def notification_table(notifications: Sequence[NotificationView], *, wide: bool 
     columns = ("ID", "TO", "STATE", "TRIES", *(("CREATED", "NEXT TRY") if wide else ()), "WHAT", "ERROR")
     rows = [
         (
-            one.id,
-            one.to,
-            one.state,
-            str(one.tries),
-            *((when(one.created_at), when(one.next_at)) if wide else ()),
-            one.summary,
-            one.error,
+            notification.id,
+            notification.to,
+            notification.state,
+            str(notification.tries),
+            *((when(notification.created_at), when(notification.next_at)) if wide else ()),
+            notification.summary,
+            notification.error,
         )
-        for one in notifications
+        for notification in notifications
     ]
     return columns, rows

@@ -26,13 +26,13 @@ def pod_counts(pods: PodsView) -> str:
 
 def pod_facts(pods: PodsView) -> list[tuple[str, str]]:
     """List what is known of the pods of a job; what is not is left out."""
-    wanted = (
+    message = (
         "until one succeeds and all have ended"
         if pods.completions is None
         else f"{pods.completions} completion{'' if pods.completions == 1 else 's'}"
     )
     facts = [
-        ("Pods", f"{pods.parallelism} at once, {wanted}"),
+        ("Pods", f"{pods.parallelism} at once, {message}"),
         ("Pods now", f"{pod_counts(pods)}; {pods.ready} ready"),
         ("Program restarts", str(pods.restarts or "")),
         ("Completed indexes", pods.completed_indexes),
@@ -44,5 +44,8 @@ def pod_facts(pods: PodsView) -> list[tuple[str, str]]:
 
 def condition_table(conditions: Sequence[ConditionView]) -> Table:
     """Tabulate conditions, those that do not hold any more, too."""
-    rows = [(one.type, str(one.status), one.reason, when(one.since), one.message) for one in conditions]
+    rows = [
+        (condition.type, str(condition.status), condition.reason, when(condition.since), condition.message)
+        for condition in conditions
+    ]
     return ("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"), rows

@@ -32,11 +32,11 @@ def tree_table(
     children: dict[str, list[Node]] = {}
     roots: list[Node] = []
     for node in nodes.values():
-        above = [getattr(node, "job_set", None), *(one.id for one in node.depends_on)]
-        parent = next((one for one in reversed(above) if one in nodes), None)
+        above = [getattr(node, "job_set", None), *(item.id for item in node.depends_on)]
+        parent = next((item for item in reversed(above) if item in nodes), None)
         (roots if parent is None else children.setdefault(parent, [])).append(node)
     called = references((node.id, node.name) for node in nodes.values())
-    called |= {one.id: f"jobset/{one.name}" for one in sets}
+    called |= {item.id: f"jobset/{item.name}" for item in sets}
     rows = [
         (f"{indent}{called[node.id]}", node.state, ", ".join(awaited(node.depends_on)), node.reason)
         for indent, node in _drawn(roots, children)
@@ -68,7 +68,7 @@ def _drawn(roots: Sequence[Node], children: dict[str, list[Node]]) -> Iterator[t
 
 def awaited(depends_on: Iterable[DependencyView]) -> Iterator[str]:
     """Write what something waits for, or waited for, as one would ask for it."""
-    for one in depends_on:
-        kind = f"{one.kind}/" if one.kind == "jobset" else ""
-        condition = "" if one.condition == "ok" else f":{one.condition}"
-        yield f"{kind}{one.name}{condition}{':index' if one.by_index else ''}"
+    for dependency in depends_on:
+        kind = f"{dependency.kind}/" if dependency.kind == "jobset" else ""
+        condition = "" if dependency.condition == "ok" else f":{dependency.condition}"
+        yield f"{kind}{dependency.name}{condition}{':index' if dependency.by_index else ''}"

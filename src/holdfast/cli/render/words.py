@@ -43,13 +43,13 @@ def cut(text: str, width: int) -> str:
     return line.plain
 
 
-def bar(told: str, width: int) -> str:
+def bar(text: str, width: int) -> str:
     """Draw how far something is that says ``step/total`` at first, such as ``[###---]``; empty if it does not."""
-    found = _STEPS.match(told)
-    total = float(found[2]) if found else 0.0
-    if found is None or not total:
+    match = _STEPS.match(text)
+    total = float(match[2]) if match else 0.0
+    if match is None or not total:
         return ""
-    done = round(width * min(1.0, float(found[1]) / total))
+    done = round(width * min(1.0, float(match[1]) / total))
     return f"[{'#' * done}{'-' * (width - done)}]"
 
 

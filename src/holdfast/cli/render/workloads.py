@@ -13,10 +13,16 @@ if TYPE_CHECKING:
     from holdfast.wire.workloads import WorkloadView
 
 
-def workload_table(found: Sequence[WorkloadView], *, now_s: float, wide: bool = False) -> Table:
+def workload_table(workloads: Sequence[WorkloadView], *, now_s: float, wide: bool = False) -> Table:
     """Tabulate work of a kind, one a row; ages are counted to ``now_s``, in seconds since the epoch."""
     rows = [
-        (one.name, one.state, age(one.created_at, now_s), one.reason, *((one.id, one.queue, one.submitted_by) * wide))
-        for one in found
+        (
+            workload.name,
+            workload.state,
+            age(workload.created_at, now_s),
+            workload.reason,
+            *((workload.id, workload.queue, workload.submitted_by) * wide),
+        )
+        for workload in workloads
     ]
     return ("NAME", "STATE", "AGE", "REASON", *(("ID", "QUEUE", "USER") * wide)), rows

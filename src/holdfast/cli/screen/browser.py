@@ -150,21 +150,21 @@ class Browser:
         return False
 
     def _answer(self, key: str) -> bool:
-        asked, self._question = self._question, None
-        if key.lower() == "y" and asked is not None:
-            self._try(asked[1])
+        question, self._question = self._question, None
+        if key.lower() == "y" and question is not None:
+            self._try(question[1])
             return True
         self._said = "nothing was done"
         return False
 
-    def _move(self, by: int) -> None:
+    def _move(self, steps: int) -> None:
         if self._page is not None:
-            self._first = max(0, self._first + by)
+            self._first = max(0, self._first + steps)
             return
         ids = [job.id for job in self._jobs()]
         if ids:
             place = ids.index(self._selected) if self._selected in ids else 0
-            self._selected = ids[max(0, min(len(ids) - 1, place + by))]
+            self._selected = ids[max(0, min(len(ids) - 1, place + steps))]
 
     def _act(self, key: str) -> bool:
         job, client = self._job(), self._client
@@ -210,10 +210,10 @@ class Browser:
 
 def _why(client: Client, job: JobOutcome) -> list[str]:
     """Explain a job, wrapped to the terminal's width."""
-    found, sheet = client.why(job.id), Sheet()
+    why, sheet = client.why(job.id), Sheet()
     output = Output(sheet)
-    output.heading(found.headline)
-    for sentence in found.summary:
+    output.heading(why.headline)
+    for sentence in why.summary:
         output.paragraph(sentence)
     return sheet.lines
 

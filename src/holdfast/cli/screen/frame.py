@@ -67,9 +67,9 @@ def frame(view: OverviewView, rates: Rates, selected: str, now_s: float, paper: 
     """
     lines = [paper.line(_head(view, rates), "bold"), paper.line(_queues(view))]
     room = max(1, paper.lines // _SHARE - 1)
-    lines += _limited([_node(one) for one in view.nodes], "nodes", room, paper)
-    lines += _limited([_device(one) for one in view.devices], "devices", room, paper)
-    lines += _limited([f"{one.name}  {progress(one)}" for one in view.arrays], "arrays", room, paper)
+    lines += _limited([_node(item) for item in view.nodes], "nodes", room, paper)
+    lines += _limited([_device(item) for item in view.devices], "devices", room, paper)
+    lines += _limited([f"{item.name}  {progress(item)}" for item in view.arrays], "arrays", room, paper)
     called = references((job.id, job.name) for job in (*view.running, *view.failing))
     running = [_running(job, called, now_s) for job in view.running]
     failing = [_failing(job, called, now_s) for job in view.failing]
@@ -112,8 +112,8 @@ def _head(view: OverviewView, rates: Rates) -> str:
 
 
 def _queues(view: OverviewView) -> str:
-    told = [f"{one.queue}: {states(one.jobs)}" for one in view.queues]
-    return f"queues    {';  '.join(told) or 'empty'}"
+    loads = [f"{queue.queue}: {states(queue.jobs)}" for queue in view.queues]
+    return f"queues    {';  '.join(loads) or 'empty'}"
 
 
 def _limited(texts: Sequence[str], what: str, room: int, paper: Paper) -> list[str]:
@@ -136,15 +136,15 @@ def _device(device: DeviceView) -> str:
 
 def _running(job: JobOutcome, called: Mapping[str, str], now_s: float) -> tuple[str, ...]:
     drawn = bar(job.progress, _BAR)
-    told = f"{drawn} {job.progress}" if drawn else job.progress
-    return (called[job.id], str(job.attempt), span(job.started_at, None, now_s), job.node or "", told)
+    message = f"{drawn} {job.progress}" if drawn else job.progress
+    return (called[job.id], str(job.attempt), span(job.started_at, None, now_s), job.node or "", message)
 
 
 def _failing(job: JobOutcome, called: Mapping[str, str], now_s: float) -> tuple[str, ...]:
     since = age(job.ended_at, now_s) if job.ended_at else ""
     cause = "/".join(filter(None, (job.category, job.subcategory))) or ending(job.exit_code, job.signal, [])
-    told = ": ".join(filter(None, (cause or job.cause or "", job.error_line or job.reason)))
-    return (called[job.id], job.state, str(job.attempt), since, told)
+    reason = ": ".join(filter(None, (cause or job.cause or "", job.error_line or job.reason)))
+    return (called[job.id], job.state, str(job.attempt), since, reason)
 
 
 def _table(

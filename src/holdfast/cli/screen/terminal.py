@@ -127,21 +127,21 @@ class Screen:
     def _pause(self) -> None:
         """Stop as Ctrl-Z asks, with the terminal as the shell expects it, and go on as ``fg`` asks."""
         self._give_back()
-        asked = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        previous = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)
-        signal.signal(signal.SIGTSTP, asked)
+        signal.signal(signal.SIGTSTP, previous)
         self._take()
         os.write(self._woken, b"w")
 
 
 def keys_of(text: str) -> list[str]:
     """Name the keys that sent a text."""
-    found: list[str] = []
+    keys: list[str] = []
     while text:
-        known = next((sent for size in (4, 3, 1) if (sent := text[:size]) in KEYS), text[0])
-        found.append(KEYS.get(known, known))
-        text = text[len(known) :]
-    return found
+        key = next((candidate for size in (4, 3, 1) if (candidate := text[:size]) in KEYS), text[0])
+        keys.append(KEYS.get(key, key))
+        text = text[len(key) :]
+    return keys
 
 
 def _terminate(*_: object) -> None:

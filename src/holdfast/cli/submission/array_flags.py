@@ -30,33 +30,33 @@ class ArrayFlags:
     success: str | None = None
 
 
-def array_section(given: ArrayFlags, flags: Flags, stdin: TextIO) -> dict[str, Any] | None:
+def array_section(flags_given: ArrayFlags, flags: Flags, stdin: TextIO) -> dict[str, Any] | None:
     """Build ``array`` of a manifest; ``None`` where no flag asks for one.
 
     Args:
-        given: The flags.
+        flags_given: The flags.
         flags: Told of what is wrong.
         stdin: Standard input, for ``--each -``.
     """
-    indices, percent, most = (given.array or "").partition("%")
+    indices, percent, most = (flags_given.array or "").partition("%")
     section: dict[str, Any] = {}
-    if given.array is not None:
+    if flags_given.array is not None:
         section["indices"] = indices
-    if given.each is not None:
-        section["lines"] = _lines(given.each, flags, stdin)
-    if given.matrix:
-        section["matrix"] = _values(given.matrix, flags)
-    if percent and given.max_running is not None:
-        flags.wrong("--max-running", f"is already given by --array {given.array}")
+    if flags_given.each is not None:
+        section["lines"] = _lines(flags_given.each, flags, stdin)
+    if flags_given.matrix:
+        section["matrix"] = _values(flags_given.matrix, flags)
+    if percent and flags_given.max_running is not None:
+        flags.wrong("--max-running", f"is already given by --array {flags_given.array}")
     limits = {
-        "maxRunning": flags.integer("--array" if percent else "--max-running", most or given.max_running, low=1),
-        "maxFailures": flags.integer("--max-failures", given.max_failures, high=_MOST),
-        "success": _success(given.success, flags),
+        "maxRunning": flags.integer("--array" if percent else "--max-running", most or flags_given.max_running, low=1),
+        "maxFailures": flags.integer("--max-failures", flags_given.max_failures, high=_MOST),
+        "success": _success(flags_given.success, flags),
     }
-    known = {name: value for name, value in limits.items() if value is not None}
+    limits_given = {name: value for name, value in limits.items() if value is not None}
     if section:
-        return {**section, **known}
-    for name in known:
+        return {**section, **limits_given}
+    for name in limits_given:
         flags.wrong(_FLAGS[name], "has no array", hint="add --array 0-9, --each FILE or --matrix NAME=VALUES")
     return None
 
@@ -66,17 +66,17 @@ _FLAGS = {"maxRunning": "--max-running", "maxFailures": "--max-failures", "succe
 
 def spread_matrix(words: Sequence[str]) -> list[str]:
     """Let ``--matrix`` take several words: ``--matrix lr=1,2 seed=1..5`` is one ``--matrix`` for each."""
-    found: list[str] = []
+    spread: list[str] = []
     taking = False
     for place, word in enumerate(words):
         if word == "--":
-            return [*found, *words[place:]]
+            return [*spread, *words[place:]]
         taking = taking and not word.startswith("-") and "=" in word
-        if taking and found[-1] != _MATRIX:
-            found.append(_MATRIX)
+        if taking and spread[-1] != _MATRIX:
+            spread.append(_MATRIX)
         taking = taking or word == _MATRIX
-        found.append(word)
-    return found
+        spread.append(word)
+    return spread
 
 
 def unused_name(program: str) -> str:
@@ -98,16 +98,16 @@ def _lines(file: str, flags: Flags, stdin: TextIO) -> list[str]:
 
 
 def _values(words: Sequence[str], flags: Flags) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for word in (piece for each in words for piece in each.split()):
+    values_of: dict[str, list[str]] = {}
+    for word in (piece for word_given in words for piece in word_given.split()):
         name, equals, values = word.partition("=")
         if not name or not equals:
             flags.wrong(_MATRIX, f"{word!r} is not NAME=VALUE,...", hint="such as lr=0.1,0.01 or seed=1..5")
-        elif name in found:
+        elif name in values_of:
             flags.wrong(_MATRIX, f"{name!r} is given twice", hint="separate its values by commas")
         else:
-            found[name] = values.split(",")
-    return found
+            values_of[name] = values.split(",")
+    return values_of
 
 
 def _success(text: str | None, flags: Flags) -> str | int | None:

@@ -48,7 +48,7 @@ def exported(chosen: str | None, cli: Cli, flags: Flags) -> dict[str, str]:
             elif chosen is not None and not is_utf_8(variables.get(pattern, "")):
                 flags.wrong("--export", f"the value of {pattern!r} is not UTF-8 text")
         selected = {
-            name: value for name, value in variables.items() if any(fnmatchcase(name, each) for each in patterns)
+            name: value for name, value in variables.items() if any(fnmatchcase(name, glob) for glob in patterns)
         }
     exported = {name: value for name, value in selected.items() if is_utf_8(name + value)}
     if len(exported) < len(selected):
@@ -68,13 +68,13 @@ def carrying(manifests: Sequence[Manifest], env: Mapping[str, str], cli: Cli) ->
         cli: Has the shell's working directory.
     """
     cwd = cli.cwd()
-    found = [_carrying(one, env, cwd) if is_own_job(one) else one for one in manifests]
-    if cli.stderr.isatty() and any(new is not old for new, old in zip(found, manifests, strict=True)):
+    carried = [_carrying(manifest, env, cwd) if is_own_job(manifest) else manifest for manifest in manifests]
+    if cli.stderr.isatty() and any(new is not old for new, old in zip(carried, manifests, strict=True)):
         names = ", ".join(sorted(env)) or "no variable"
         cli.say(
             f"from this shell, where a job says nothing else: {names}; working directory {cwd} (not: --export NONE)"
         )
-    return found
+    return carried
 
 
 def is_own_job(manifest: Manifest) -> bool:
@@ -84,10 +84,10 @@ def is_own_job(manifest: Manifest) -> bool:
 
 def _carrying(manifest: Manifest, env: Mapping[str, str], cwd: str) -> Manifest:
     own = manifest.spec.get("env")
-    given: dict[str, object] = {} if _has_a_folder(manifest.spec) else {"workingDir": cwd}
+    additions: dict[str, object] = {} if _has_a_folder(manifest.spec) else {"workingDir": cwd}
     if own is None or isinstance(own, Mapping):
-        given["env"] = {**env, **(own or {})}
-    return in_spec(manifest, given)
+        additions["env"] = {**env, **(own or {})}
+    return in_spec(manifest, additions)
 
 
 def _has_a_folder(spec: Mapping[str, object]) -> bool:

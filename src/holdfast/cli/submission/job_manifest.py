@@ -100,7 +100,7 @@ def build(job: JobFlags, retry: RetryFlags, flags: Flags) -> Manifest:
             }
         ),
         "dependsOn": list(job.after),
-        "notify": [_notified(each) for each in job.notify],
+        "notify": [_notified(wish) for wish in job.notify],
         "signal": _warning(job, flags),
         "checkpointedExitCode": flags.integer("--checkpointed-exit-code", job.checkpointed_exit_code, low=1, high=255),
         "onUnknownEnd": None if job.on_unknown_end is None else job.on_unknown_end.capitalize(),
@@ -113,7 +113,7 @@ def build(job: JobFlags, retry: RetryFlags, flags: Flags) -> Manifest:
 def _notified(text: str) -> Manifest | str:
     """Read ``NAME`` or ``NAME:EVENT,EVENT``."""
     to, colon, occasions = text.partition(":") if "://" not in text else (text, "", "")
-    return {"to": to, "on": [each.strip() for each in occasions.split(",")]} if colon else to
+    return {"to": to, "on": [occasion.strip() for occasion in occasions.split(",")]} if colon else to
 
 
 def _set(values: Manifest) -> Manifest:
@@ -134,13 +134,13 @@ def _resources(job: JobFlags, flags: Flags) -> Manifest:
 
 def _gpus(job: JobFlags, flags: Flags) -> int | str | Manifest | None:
     """Write how many GPUs, or which share of one, and which will do."""
-    asked = flags.parsed("--gpus", job.gpus, parse_gpus)
+    amount = flags.parsed("--gpus", job.gpus, parse_gpus)
     flags.parsed("--gpu-memory", job.gpu_memory, parse_memory)
-    count = None if asked is None or job.gpus is None else job.gpus if asked[1] else asked[0]
+    count = None if amount is None or job.gpus is None else job.gpus if amount[1] else amount[0]
     if job.gpu_type is None and job.gpu_memory is None:
         return count
-    wanted = {"type": job.gpu_type, "memory": job.gpu_memory}
-    return {"count": 1 if count is None else count, **_set(wanted)}
+    device = {"type": job.gpu_type, "memory": job.gpu_memory}
+    return {"count": 1 if count is None else count, **_set(device)}
 
 
 def _warning(job: JobFlags, flags: Flags) -> Manifest:

@@ -21,7 +21,7 @@ def in_order(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
     Whatever something waits for is in an earlier part or, of a job or an array, in the same. What waits in a circle is
     left for the last, for the server to refuse.
     """
-    places = [place for place, one in enumerate(manifests) if one.noun in OF_WORK]
+    places = [place for place, manifest in enumerate(manifests) if manifest.noun in OF_WORK]
     owners = {place for place in places if manifests[place].noun in OWNERS}
     if not any(_waits_for(manifests[place]) for place in owners):
         yield places
@@ -37,12 +37,12 @@ def in_order(manifests: Sequence[Manifest]) -> Iterator[list[int]]:
 
 def _together(left: dict[int, None], owners: set[int], awaited: dict[int, set[int]]) -> list[int]:
     """Return the jobs that wait for nothing that is left but each other."""
-    found = {place for place in left if place not in owners}
+    together = {place for place in left if place not in owners}
     before = -1
-    while before != len(found):
-        before = len(found)
-        found = {place for place in found if not (awaited[place] & left.keys()) - found}
-    return sorted(found)
+    while before != len(together):
+        before = len(together)
+        together = {place for place in together if not (awaited[place] & left.keys()) - together}
+    return sorted(together)
 
 
 def _awaited(manifests: Sequence[Manifest], places: Sequence[int]) -> dict[int, set[int]]:
@@ -65,4 +65,8 @@ def _waits_for(manifest: Manifest) -> list[tuple[NounName | None, str]]:
     """List what a manifest names, in either form, with its kind where it is said; what cannot be read is left out."""
     from holdfast.dialects.native.dependencies import written_dependencies
 
-    return [(_KINDS.get(str(one.target)), one.name) for one in written_dependencies(manifest.value) if one.name]
+    return [
+        (_KINDS.get(str(dependency.target)), dependency.name)
+        for dependency in written_dependencies(manifest.value)
+        if dependency.name
+    ]

@@ -23,7 +23,7 @@ _FLAG = "--secret-env"
 
 def secret_values(words: Sequence[str], environ: Mapping[str, str], flags: Flags) -> dict[str, str]:
     """Read the values of secret variables, from this shell or from files; none is repeated in a message."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words:
         name, equals, file = word.partition("=")
         value = _content(file, flags) if equals else environ.get(name)
@@ -32,8 +32,8 @@ def secret_values(words: Sequence[str], environ: Mapping[str, str], flags: Flags
         elif value is not None and (trouble := _trouble(value)):
             flags.wrong(_FLAG, f"the value of {name!r} {trouble}")
         elif value is not None:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def _content(file: str, flags: Flags) -> str | None:
@@ -64,11 +64,11 @@ def with_secrets(manifests: Sequence[Manifest], named: Mapping[str, object]) -> 
     Raises:
         InvalidManifest: Some are job sets or Jobs of Kubernetes, which cannot have them.
     """
-    others = [one for one in manifests if not is_own_job(one)]
+    others = [manifest for manifest in manifests if not is_own_job(manifest)]
     if others:
-        problems = [one.locate(Problem("kind", f"cannot be combined with {_FLAG}")) for one in others]
+        problems = [manifest.locate(Problem("kind", f"cannot be combined with {_FLAG}")) for manifest in others]
         raise InvalidManifest(problems=problems, hint="only jobs and arrays in Holdfast's own form have secrets")
-    return [in_spec(one, {"env": {**_variables(one), **named}}) for one in manifests]
+    return [in_spec(manifest, {"env": {**_variables(manifest), **named}}) for manifest in manifests]
 
 
 def _variables(manifest: Manifest) -> Mapping[str, object]:

@@ -71,8 +71,8 @@ def submit_all(client: Client, manifests: Sequence[Manifest], cli: Cli, *, lenie
         for place in part:
             if manifests[place].noun in OWNERS:
                 created[place] = _create(client, manifests[place], cli, lenient=lenient)
-        sent = submit_jobs(client, [manifests[place] for place in several], cli, lenient=lenient)
-        items |= zip(several, sent, strict=True)
+        accepted = submit_jobs(client, [manifests[place] for place in several], cli, lenient=lenient)
+        items |= zip(several, accepted, strict=True)
     submitted = [items[place] for place in sorted(items)]
     arrays = [item for item in submitted if item.kind == "array"]
     jobs_alone = [item for item in submitted if item.kind != "array"]
@@ -132,13 +132,13 @@ def rehearse(client: Client, manifests: Sequence[Manifest], verb: str, cli: Cli,
     """
     others = [manifest for manifest in manifests if manifest.noun != Noun.JOB]
     for part in _parts([manifest for manifest in manifests if manifest.noun == Noun.JOB]) or [()]:
-        sent = [*others, *part]
+        rehearsed = [*others, *part]
         try:
-            items = client.check([manifest.value for manifest in sent], verb=verb, lenient=lenient).items
+            items = client.check([manifest.value for manifest in rehearsed], verb=verb, lenient=lenient).items
         except HoldfastError as error:
-            raise located_set(error, sent, lenient=lenient) from error
+            raise located_set(error, rehearsed, lenient=lenient) from error
         for item in items:
-            tell_warnings(item.warnings, sent[item.index], cli)
+            tell_warnings(item.warnings, rehearsed[item.index], cli)
 
 
 def _parts(manifests: Sequence[Manifest]) -> Sequence[Sequence[Manifest]]:
@@ -159,15 +159,15 @@ def _check(client: Client, owners: Sequence[Manifest], parts: Sequence[Sequence[
     problems: list[Problem] = []
     hints: list[str | None] = []
     for part in parts:
-        sent = [*owners, *part]
+        checked = [*owners, *part]
         try:
-            client.check([manifest.value for manifest in sent], verb="create", lenient=lenient)
+            client.check([manifest.value for manifest in checked], verb="create", lenient=lenient)
         except HoldfastError as error:
-            told = located_set(error, sent, lenient=lenient)
+            refusal = located_set(error, checked, lenient=lenient)
             if not isinstance(error, InvalidRequest | Refused):
-                raise told from error
-            problems.extend(told.problems)
-            hints.append(told.hint)
+                raise refusal from error
+            problems.extend(refusal.problems)
+            hints.append(refusal.hint)
     if problems:
         msg = "some manifests are not valid; nothing was submitted"
         raise InvalidManifest(msg, problems=list(dict.fromkeys(problems)), hint=next(filter(None, hints), None))

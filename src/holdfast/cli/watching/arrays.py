@@ -24,7 +24,7 @@ def watch_array(client: Client, reference: str, interrupts: Interrupts, cli: Cli
 
     It is cancelled where whoever watches asks for that.
     """
-    pace, told, began = Polling(cli.sleep, first_s=0.05), "", cli.now()
+    pace, last_line, began = Polling(cli.sleep, first_s=0.05), "", cli.now()
     told_at = began
     with live_line(cli) as (live, above):
         while (array := client.array(reference)).state not in ARRAY.ended:
@@ -32,8 +32,8 @@ def watch_array(client: Client, reference: str, interrupts: Interrupts, cli: Cli
                 client.cancel_array(reference, reason=interrupts.reason)
             line = progress(array)
             live.draw(f"{array.name}: {line}, {waited(cli.now() - began)}")
-            if not live.able and line != told and cli.now() - told_at >= _TELL_EVERY_S:
+            if not live.able and line != last_line and cli.now() - told_at >= _TELL_EVERY_S:
                 above.say(f"{array.name}: {line}")
-                told, told_at = line, cli.now()
+                last_line, told_at = line, cli.now()
             pace.rest()
     return array

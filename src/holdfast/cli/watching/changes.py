@@ -84,28 +84,28 @@ class ChangingList:
 
     def _read(self, client: Client) -> None:
         noun, before = self._selection.noun, self.things
-        found = {thing.id if self._by_job else _key(noun, thing): thing for thing in self._found(client)}
-        self._note_deleted(client, {key: thing for key, thing in before.items() if key not in found})
-        self.things = found
+        things = {thing.id if self._by_job else _key(noun, thing): thing for thing in self._found(client)}
+        self._note_deleted(client, {key: thing for key, thing in before.items() if key not in things})
+        self.things = things
         self._read_beside(client)
         self._read_at = self._now()
 
     def _found(self, client: Client) -> list[Any]:
         """Read the selection; what it names has to be there only at first."""
-        asked, found = self._selection, []
-        if self._seen is None or not asked.names:
-            return asked.read(client)
-        for name in asked.names:
+        selection, things = self._selection, []
+        if self._seen is None or not selection.names:
+            return selection.read(client)
+        for name in selection.names:
             with suppress(NotFound):
-                found += replace(asked, names=(name,)).read(client)
-        return found
+                things += replace(selection, names=(name,)).read(client)
+        return things
 
     def _read_beside(self, client: Client) -> None:
-        found = {one.id: one for one in self._beside(client)}
-        left = {key: one for key, one in self.others.items() if key not in found}
-        there = {array.id for array in client.arrays()} if left else ()
-        self.deleted_others |= {key: one for key, one in left.items() if key not in there}
-        self.others = found
+        beside = {other.id: other for other in self._beside(client)}
+        left = {key: other for key, other in self.others.items() if key not in beside}
+        existing = {array.id for array in client.arrays()} if left else ()
+        self.deleted_others |= {key: other for key, other in left.items() if key not in existing}
+        self.others = beside
 
     def _read_changed(self, client: Client, seen: int, last: int) -> None:
         """Read the jobs that something happened to, and now and then those that change without an event."""
@@ -121,8 +121,10 @@ class ChangingList:
         if len(events) == MOST_EVENTS:
             self._read(client)
             return
-        told = list(dict.fromkeys(one.subject.removeprefix(_JOBS) for one in events if one.subject.startswith(_JOBS)))
-        self._take(client, told)
+        changed = list(
+            dict.fromkeys(event.subject.removeprefix(_JOBS) for event in events if event.subject.startswith(_JOBS))
+        )
+        self._take(client, changed)
         self._read_beside(client)
 
     def _read_running(self, client: Client) -> None:
@@ -150,11 +152,11 @@ class ChangingList:
             del self.things[job_id]
 
     def _take(self, client: Client, ids: Sequence[str]) -> None:
-        known = {job.id: job for some in batched(ids) for job in self._selection.of_ids(client, some)}
-        left = {job_id: self.things[job_id] for job_id in ids if job_id in self.things and job_id not in known}
+        by_id = {job.id: job for some in batched(ids) for job in self._selection.of_ids(client, some)}
+        left = {job_id: self.things[job_id] for job_id in ids if job_id in self.things and job_id not in by_id}
         self._note_deleted(client, left)
         self._drop(left)
-        self.things |= {job_id: known[job_id] for job_id in ids if job_id in known}
+        self.things |= {job_id: by_id[job_id] for job_id in ids if job_id in by_id}
 
     def _note_deleted(self, client: Client, left: Mapping[str, Any]) -> Sequence[str]:
         """Note which of these are no longer there, rather than no longer what was asked for; returns their keys."""
@@ -166,10 +168,10 @@ class ChangingList:
 def _gone(client: Client, noun: NounName, left: Mapping[str, Any]) -> Sequence[str]:
     """Return the keys of those things that are no longer there."""
     if noun == Noun.JOB:
-        known = client.states([job.id for job in left.values()])
-        return [key for key, job in left.items() if job.id not in known]
-    there = {_key(noun, thing) for thing in Selection(noun).read(client)}
-    return [key for key in left if key not in there]
+        states = client.states([job.id for job in left.values()])
+        return [key for key, job in left.items() if job.id not in states]
+    existing = {_key(noun, thing) for thing in Selection(noun).read(client)}
+    return [key for key in left if key not in existing]
 
 
 def _key(noun: NounName, thing: object) -> str:

@@ -33,11 +33,11 @@ def tell_endings(client: Client, states: Mapping[str, str | None], ids: Sequence
         ids: Which to tell of; the first of them one by one.
         cli: Where to.
     """
-    told, rest = ids[:MOST_TOLD], ids[MOST_TOLD:]
-    known = {job.id: job for job in client.job_outcomes(ids=told)} if told else {}
-    called = references((job.id, job.name) for job in known.values())
-    for job_id in told:
-        job = known.get(job_id)
+    shown, rest = ids[:MOST_TOLD], ids[MOST_TOLD:]
+    by_id = {job.id: job for job in client.job_outcomes(ids=shown)} if shown else {}
+    called = references((job.id, job.name) for job in by_id.values())
+    for job_id in shown:
+        job = by_id.get(job_id)
         if job is None:
             cli.say(f"{job_id}: is gone")
             continue
@@ -80,5 +80,5 @@ def counted(states: Iterable[str | None]) -> str:
     """Write how many jobs are in each state; what is gone is in none."""
     counts = Counter(state or "gone" for state in states)
     gone = [f"{counts['gone']:,} gone"] if counts["gone"] else []
-    known = [told] if (told := in_states(counts)) != "none" else []
-    return ", ".join([*known, *gone])
+    parts = [states_text] if (states_text := in_states(counts)) != "none" else []
+    return ", ".join([*parts, *gone])

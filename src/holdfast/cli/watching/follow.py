@@ -166,23 +166,23 @@ class Prefixed:
         if rest := self._open.pop(rank, ""):
             self._stream.write(f"[{self._name(rank)}] {rest}\n")
             self._stream.flush()
-        self._end_line(said=True)
-        said = f"rank {rank}: {words}" if self.many else words
-        self._say(f"{self._of}: {said}" if self._of else said)
+        self._end_line(more=True)
+        message = f"rank {rank}: {words}" if self.many else words
+        self._say(f"{self._of}: {message}" if self._of else message)
 
     def _name(self, rank: int) -> str:
         return "/".join(part for part in (self._of, str(rank) if self.many else "") if part)
 
-    def _end_line(self, *, said: bool) -> None:
+    def _end_line(self, *, more: bool) -> None:
         """Have what comes next begin on a line of its own; a log that nothing follows is left as it was written."""
         self._apart = self._unfinished
-        if self._apart and said and self._beside:
+        if self._apart and more and self._beside:
             self._stream.write("\n")
             self._unfinished = self._apart = False
 
-    def close(self, *, said: bool = False) -> None:
-        """Write the lines that never ended; ``said`` is whether something is said next."""
-        self._end_line(said=said)
+    def close(self, *, more: bool = False) -> None:
+        """Write the lines that never ended; ``more`` is whether something is said next."""
+        self._end_line(more=more)
         self._stream.writelines(f"[{self._name(rank)}] {rest}\n" for rank, rest in sorted(self._open.items()))
         self._open.clear()
         self._stream.flush()
@@ -194,10 +194,10 @@ def outputs(cli: Cli, *, many: bool, of: str = "") -> Mapping[bool, Prefixed]:
     return {stderr: Prefixed(stream, cli.say, many=many, of=of, beside=beside) for stderr, stream, beside in streams}
 
 
-def _is_same(one: IO[str], other: IO[str]) -> bool:
+def _is_same(io: IO[str], other: IO[str]) -> bool:
     """Tell whether two streams are one terminal, pipe or file."""
     try:
-        return os.path.sameopenfile(one.fileno(), other.fileno())
+        return os.path.sameopenfile(io.fileno(), other.fileno())
     except OSError:  # one of them is none of these
         return False
 
@@ -284,10 +284,10 @@ class Follower:
                 update |= {"state": _STATES[kind], "reason": event.data.get("reason", "")}
         return self._job.model_copy(update=update)
 
-    def close(self, *, said: bool = False) -> None:
-        """Write the lines that never ended; ``said`` is whether something is said next."""
+    def close(self, *, more: bool = False) -> None:
+        """Write the lines that never ended; ``more`` is whether something is said next."""
         for out in (self._out or {}).values():
-            out.close(said=said)
+            out.close(more=more)
 
     def _print_logs(self, job: JobView, attempt: AttemptView) -> None:
         if self._logs is None or self._out is None:
@@ -307,7 +307,7 @@ class Follower:
 
     def _close(self, attempt: AttemptView) -> None:
         failed = attempt.state != "Succeeded"
-        self.close(said=failed)
+        self.close(more=failed)
         self._logs = None
         self._number = attempt.number + 1
         self.news = True

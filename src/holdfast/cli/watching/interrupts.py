@@ -44,7 +44,9 @@ class Interrupts:
         self._terminals = [number for number in (1, 2) if os.isatty(number)]
         for number in _ENDS:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, lambda by, _: self._end(signal.Signals(by)))
+                self._before[number] = signal.signal(
+                    number, lambda signal_number, _: self._end(signal.Signals(signal_number))
+                )
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -91,11 +93,11 @@ class Interrupts:
             os.dup2(nowhere, number)
         os.close(nowhere)
 
-    def _end(self, by: signal.Signals) -> None:
-        if by is signal.SIGHUP:
+    def _end(self, received: signal.Signals) -> None:
+        if received is signal.SIGHUP:
             self._leave_terminal()
         if self._ended_by is not None:
             raise KeyboardInterrupt
-        self._ended_by = by
+        self._ended_by = received
         self._pressed = max(self._pressed, _CANCEL)
         self._say(f"cancelling {self._work}")

@@ -62,11 +62,11 @@ def watch_list(watched: Watched, cli: Cli) -> int:
 
 def _append(watched: Watched, cli: Cli) -> None:
     """Print what changes below what was printed before."""
-    appended, told = _Appended(watched, cli), ""
+    appended, last_notice = _Appended(watched, cli), ""
     for notice in reached(watched.list.look, cli):
-        if notice and notice != told:
+        if notice and notice != last_notice:
             cli.say(notice)
-        told = notice
+        last_notice = notice
         if notice != AWAY:
             appended.show()
         cli.sleep(EVERY_S)
@@ -90,8 +90,8 @@ def _drawn(watched: Watched, cli: Cli) -> int:
 def _lines(watched: Watched, room: int) -> list[str]:
     """Write as much of the list as fits: what goes on, and the newest of the rest, in the order of the list."""
     things, others = list(watched.list.things.values()), list(watched.list.others.values())
-    shown = {id(one) for one in fitting([*things, *others], max(1, room - _FRAME))}
-    seen, beside = ([one for one in some if id(one) in shown] for some in (things, others))
+    shown = {id(thing) for thing in fitting([*things, *others], max(1, room - _FRAME))}
+    seen, beside = ([thing for thing in some if id(thing) in shown] for some in (things, others))
     columns, rows = watched.table(seen, beside)
     sheet = Sheet()
     Output(sheet).listing(columns).head(rows)
@@ -139,12 +139,12 @@ class _Appended:
 
     def _changed(self) -> list[Any]:
         """Return the things that are not as they were printed."""
-        found = []
+        changed = []
         for key, thing in self._watched.list.things.items():
             if self._printed.get(key) != (now := _lasting(thing)):
                 self._printed[key] = now
-                found.append(thing)
-        return found
+                changed.append(thing)
+        return changed
 
     def _rows(self, form: str, out: Output) -> None:
         columns, rows = self._tabulated(form)
@@ -164,8 +164,8 @@ class _Appended:
         """Return the columns, and the rows of all there is and of what was deleted, by key."""
         watched = self._watched.list
         if is_custom(form):
-            found = [*watched.things.values(), *map(_Deleted, watched.deleted.values())]
-            columns, rows = custom_table(read_columns(form), [*map(plain, found)])
+            listed = [*watched.things.values(), *map(_Deleted, watched.deleted.values())]
+            columns, rows = custom_table(read_columns(form), [*map(plain, listed)])
             return columns, dict(zip([*watched.things, *watched.deleted], rows, strict=True))
         things, others = watched.things | watched.deleted, watched.others | watched.deleted_others
         columns, rows = self._watched.table([*things.values()], [*others.values()])

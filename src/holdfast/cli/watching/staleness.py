@@ -24,7 +24,7 @@ class Stated(Protocol):
 
 def note_if_stale(client: Client, cli: Cli, *shown: Stated) -> None:
     """Tell the person when some of these would have gone on with a server; without any, when anything would have."""
-    moves = any(one.state in {state for kind in KINDS.values() for state in kind.moving} for one in shown)
+    moves = any(thing.state in {state for kind in KINDS.values() for state in kind.moving} for thing in shown)
     if (moves or not shown) and not cli.is_looked_after() and (moves or _any_moves(client)):
         cli.say(NOTE)
 

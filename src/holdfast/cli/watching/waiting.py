@@ -43,19 +43,19 @@ class Wanted:
         return state == (self.kind.success if self.state == TERMINAL else self.state)
 
 
-def wait_for(client: Client, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
+def wait_for(client: Client, ids: Sequence[str], goal: Wanted, cli: Cli) -> int:
     """Wait for all jobs; returns the exit code and says how they ended."""
-    return _wait(_Jobs(client), ids, wanted, cli)
+    return _wait(_Jobs(client), ids, goal, cli)
 
 
-def wait_for_owners(client: Client, references: Sequence[str], wanted: Wanted, cli: Cli) -> int:
+def wait_for_owners(client: Client, references: Sequence[str], goal: Wanted, cli: Cli) -> int:
     """Wait for all of some work that is made of jobs; returns the exit code and says how it ended.
 
     Raises:
         NotFound: There is no such work.
     """
-    found = _Arrays(client.array) if wanted.kind is ARRAY else _Owners(client.of(wanted.kind).get)
-    return _wait(found, found.named(references), wanted, cli)
+    owners = _Arrays(client.array) if goal.kind is ARRAY else _Owners(client.of(goal.kind).get)
+    return _wait(owners, owners.named(references), goal, cli)
 
 
 class _Looked(Protocol):
@@ -86,15 +86,15 @@ class _Jobs:
         if not closely or len(names) > 1:
             self._seen = None
             return self._client.states(names)
-        found = list(self._client.job_outcomes(ids=names))
-        self._seen = found[0] if found else None
-        return {job.id: job.state for job in found}
+        jobs = list(self._client.job_outcomes(ids=names))
+        self._seen = jobs[0] if jobs else None
+        return {job.id: job.state for job in jobs}
 
     def line(self, states: Mapping[str, str | None]) -> str:
         if self._seen is None:
             return f"{len(states):,} jobs: {counted(states.values())}" if len(states) > 1 else counted(states.values())
-        told = job_line(self._seen)
-        return told if len(states) == 1 else f"{len(states):,} jobs: {counted(states.values())}; {told}"
+        first_line = job_line(self._seen)
+        return first_line if len(states) == 1 else f"{len(states):,} jobs: {counted(states.values())}; {first_line}"
 
     def tell(self, states: Mapping[str, str | None], names: Sequence[str], cli: Cli) -> None:
         tell_endings(self._client, states, names, cli)
@@ -109,19 +109,19 @@ class _Owners:
 
     def named(self, references: Sequence[str]) -> Sequence[str]:
         """Find what is waited for; returns the names."""
-        self._seen = {one.name: one for one in map(self._get, references)}
+        self._seen = {owner.name: owner for owner in map(self._get, references)}
         return list(self._seen)
 
     def look(self, names: Sequence[str], *, closely: bool) -> Mapping[str, str]:
         del closely
-        found = {}
+        states = {}
         for name in names:
             try:
                 self._seen[name] = self._get(self._seen[name].id)
-                found[name] = self._seen[name].state
+                states[name] = self._seen[name].state
             except NotFound:
                 continue
-        return found
+        return states
 
     def line(self, states: Mapping[str, str | None]) -> str:
         return "; ".join(f"{name}: {self.said(name) if state else 'gone'}" for name, state in states.items())
@@ -140,29 +140,29 @@ class _Arrays(_Owners):
 
     def said(self, name: str) -> str:
         array = self._seen[name]
-        told = progress(array)
-        return f"{array.state}: {array.reason or told}" if array.state in ARRAY.ended else told
+        counts = progress(array)
+        return f"{array.state}: {array.reason or counts}" if array.state in ARRAY.ended else counts
 
 
-def wait_until_gone(there: Callable[[], Sequence[str]], wanted: Wanted, cli: Cli) -> int:
+def wait_until_gone(still_there: Callable[[], Sequence[str]], goal: Wanted, cli: Cli) -> int:
     """Wait until nothing is there any more; says each name that has gone."""
-    pace, deadline = Polling(cli.sleep), _deadline(wanted, cli)
-    left = there()
+    pace, deadline = Polling(cli.sleep), _deadline(goal, cli)
+    left = still_there()
     while left:
         left_s = None if deadline is None else deadline - cli.now()
         if left_s is not None and left_s <= 0:
             cli.say(f"timed out: {', '.join(left)} {'is' if len(left) == 1 else 'are'} not gone yet")
             return exit_codes.TIMED_OUT
         pace.rest(at_most_s=left_s)
-        left = there()
+        left = still_there()
     return exit_codes.OK
 
 
-def _wait(things: _Looked, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
+def _wait(things: _Looked, ids: Sequence[str], goal: Wanted, cli: Cli) -> int:
     with live_line(cli) as (line, above):
-        outcome = _Waiting(above, wanted, dict.fromkeys(ids, ""))
+        outcome = _Waiting(above, goal, dict.fromkeys(ids, ""))
         try:
-            code = _until_there(things, outcome, wanted, above, line)
+            code = _until_there(things, outcome, goal, above, line)
         except KeyboardInterrupt:
             outcome.leave()
             return exit_codes.INTERRUPTED
@@ -171,10 +171,10 @@ def _wait(things: _Looked, ids: Sequence[str], wanted: Wanted, cli: Cli) -> int:
     return outcome.told(things)
 
 
-def _until_there(things: _Looked, outcome: _Waiting, wanted: Wanted, cli: Cli, line: LiveLine) -> int | None:
+def _until_there(things: _Looked, outcome: _Waiting, goal: Wanted, cli: Cli, line: LiveLine) -> int | None:
     """Look until all are where they should be, which returns ``None``, or the time is over."""
     began = cli.now()
-    pace, deadline = Polling(cli.sleep), _deadline(wanted, cli)
+    pace, deadline = Polling(cli.sleep), _deadline(goal, cli)
     while waiting := outcome.waiting():
         try:
             news = outcome.note(things.look(waiting, closely=line.able))
@@ -188,23 +188,23 @@ def _until_there(things: _Looked, outcome: _Waiting, wanted: Wanted, cli: Cli, l
         if left is not None and left <= 0:
             line.clear()
             many = len(outcome.states)
-            cli.say(f"timed out: {len(waiting)} of {many} {wanted.kind.noun}s are not {wanted.state} yet")
+            cli.say(f"timed out: {len(waiting)} of {many} {goal.kind.noun}s are not {goal.state} yet")
             return exit_codes.TIMED_OUT
         line.draw(f"{things.line(outcome.states)}, {waited(cli.now() - began)}")
         pace.rest(news=news, things=len(waiting), at_most_s=left)
     return None
 
 
-def _deadline(wanted: Wanted, cli: Cli) -> float | None:
-    return None if wanted.timeout_s is None else cli.now() + wanted.timeout_s
+def _deadline(goal: Wanted, cli: Cli) -> float | None:
+    return None if goal.timeout_s is None else cli.now() + goal.timeout_s
 
 
 class _Waiting:
     """What is known of each thing, and what the person was told already."""
 
-    def __init__(self, cli: Cli, wanted: Wanted, states: dict[str, str]) -> None:
+    def __init__(self, cli: Cli, goal: Wanted, states: dict[str, str]) -> None:
         self._cli = cli
-        self._wanted = wanted
+        self._wanted = goal
         self.states: dict[str, str | None] = {**states}
         self._paused_told: set[str] = set()
 

@@ -128,10 +128,10 @@ class Run:
         if not self._stop_file:
             return None
         try:
-            told = json.loads(Path(self._stop_file).read_bytes())
+            notice = json.loads(Path(self._stop_file).read_bytes())
         except FileNotFoundError:
             return None
-        return Warned(str(told["reason"]), float(told["stop_at"]))
+        return Warned(str(notice["reason"]), float(notice["stop_at"]))
 
     @property
     def stop_at(self) -> float | None:

@@ -92,19 +92,21 @@ def _called(path: str) -> object:
     with open(path, "rb") as file:
         body = file.read()
     written = _WRITTEN.search(body[-_LONGEST_TRAILER:])
-    by = written[1].decode() if written else ""
-    if by not in {"", here}:
-        sys.stderr.write(f"this call was pickled by Python {by} and is made by {here}: it may fail for that alone\n")
+    pickled_by = written[1].decode() if written else ""
+    if pickled_by not in {"", here}:
+        sys.stderr.write(
+            f"this call was pickled by Python {pickled_by} and is made by {here}: it may fail for that alone\n"
+        )
     try:
-        sent = pickle.loads(body)
+        call = pickle.loads(body)
     except Exception as error:
-        whose = f"; Python {by} pickled it" if by else ""
-        msg = f"the entry point could not be read by Python {here} in the job{whose}: {type(error).__name__}: {error}"
+        origin = f"; Python {pickled_by} pickled it" if pickled_by else ""
+        msg = f"the entry point could not be read by Python {here} in the job{origin}: {type(error).__name__}: {error}"
         raise UnreadableCall(msg) from error
-    if isinstance(sent, tuple):
-        function, arguments, named = sent
+    if isinstance(call, tuple):
+        function, arguments, named = call
         return function(*arguments, **named)
-    return sent.callable(*sent.args, **(sent.kwargs or {}))
+    return call.callable(*call.args, **(call.kwargs or {}))
 
 
 def _leave(result: object) -> None:
@@ -134,13 +136,13 @@ def _say_why(error: BaseException) -> None:
     place = os.environ.get("HOLDFAST_TERMINATION_LOG")
     if place is None:
         return
-    told = _bytes("".join(traceback.format_exception_only(type(error), error)).strip())
-    room = _LONGEST_MESSAGE - len(told) - 1
+    text = _bytes("".join(traceback.format_exception_only(type(error), error)).strip())
+    room = _LONGEST_MESSAGE - len(text) - 1
     if room > 0:
         trace = _bytes("".join(traceback.format_exception(type(error), error, error.__traceback__)))
-        told += b"\n" + trace[-room:].decode(errors="ignore").encode()
+        text += b"\n" + trace[-room:].decode(errors="ignore").encode()
     with open(place, "wb") as file:
-        file.write(told[:_LONGEST_MESSAGE].decode(errors="ignore").encode())
+        file.write(text[:_LONGEST_MESSAGE].decode(errors="ignore").encode())
 
 
 def _bytes(text: str) -> bytes:
@@ -178,18 +180,18 @@ def _provide_types() -> None:
 
 def _install(words: Sequence[str]) -> int:
     """Install packages for a run; from an index, or with a folder in its place without a network."""
-    given = {}
+    options = {}
     while words[0] in {"--by", "--index"}:
-        given[words[0]], words = words[1], words[2:]
-    index = given.get("--index", "")
+        options[words[0]], words = words[1], words[2:]
+    index = options.get("--index", "")
     uv = _uv()
-    by = given.get("--by") or ("uv" if uv and (index or not _pip_is_set()) else "pip")
-    if by == "uv" and not uv:
+    installer = options.get("--by") or ("uv" if uv and (index or not _pip_is_set()) else "pip")
+    if installer == "uv" and not uv:
         sys.stderr.write(f"uv is not on this machine: neither on the PATH {os.environ.get('PATH')} nor a module here\n")
         return _MISSING
     folder = index.startswith("/")
     place = ["--no-index", "--find-links", index] if folder else ["--index-url", index] if index else []
-    if by == "uv":
+    if installer == "uv":
         # Copies, as packages of a run are its own to change; and of no Python but this one.
         os.environ.update(UV_LINK_MODE="copy", UV_PYTHON_DOWNLOADS="never", UV_NO_PROGRESS="1")
         apart = [*(["--offline"] if folder else []), *([] if _can_cache() else ["--no-cache"])]
@@ -201,9 +203,9 @@ def _install(words: Sequence[str]) -> int:
 
 def _uv() -> Sequence[str]:
     """Return how uv is run, if it is here."""
-    found = shutil.which("uv")
-    if found:
-        return [found]
+    path = shutil.which("uv")
+    if path:
+        return [path]
     return [sys.executable, "-m", "uv"] if importlib.util.find_spec("uv") else []
 
 

@@ -45,11 +45,11 @@ class CallFolder:
         self.place = place.absolute()
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = place.stat()
+            status = place.stat()
         except OSError as error:
             msg = f"cannot use {place} for calls: {error.strerror}"
             raise Unavailable(msg) from error
-        if found.st_uid != os.getuid() or found.st_mode & _OTHERS:
+        if status.st_uid != os.getuid() or status.st_mode & _OTHERS:
             msg = f"{place} is open to others, who could have your programs run anything"
             raise InvalidRequest(msg, hint=f"chmod 700 {place}, or name another directory")
 
@@ -82,19 +82,19 @@ class CallFolder:
             raise InvalidRequest(msg)
         return Call(self.place / name)
 
-    def forget(self, known: Callable[[Sequence[str]], Iterable[str]]) -> None:
-        """Delete what belongs to jobs that are gone; ``known`` returns those of many ids that are there."""
+    def forget(self, existing: Callable[[Sequence[str]], Iterable[str]]) -> None:
+        """Delete what belongs to jobs that are gone; ``existing`` returns those of many ids that are there."""
         old = {call: call.job for call in self._older_than(time.time() - _KEEP_S)}
-        there = set(known([job for job in old.values() if job])) if old else set()
+        present = set(existing([job for job in old.values() if job])) if old else set()
         for call, job in old.items():
-            if job not in there:
+            if job not in present:
                 call.delete()
 
     def _older_than(self, moment: float) -> list[Call]:
-        found = []
+        calls = []
         with suppress(OSError):
-            found = [Call(folder) for folder in self.place.iterdir() if folder.stat().st_mtime < moment]
-        return found
+            calls = [Call(folder) for folder in self.place.iterdir() if folder.stat().st_mtime < moment]
+        return calls
 
 
 class Call:

@@ -70,13 +70,13 @@ class CallOutcome:
                 cannot be made again.
         """
         try:
-            found = pickle.loads(self.body)
+            loaded = pickle.loads(self.body)
         except Exception as error:
             msg = f"{self.summary or 'the result'} cannot be read here: {error}"
             raise CallError(msg) from RemoteTraceback(self.trace) if self.trace else error
         if self.ok:
-            return found
-        raise found from RemoteTraceback(self.trace)
+            return loaded
+        raise loaded from RemoteTraceback(self.trace)
 
 
 def read_outcome(path: str) -> CallOutcome | None:
