@@ -71,7 +71,7 @@ def measure(count: int = 4_000) -> tuple[float, float, float]:
         server = json.loads((Path(folder) / "server.json").read_text())
         with Client(server["url"], token=server["token"]) as client:
             client.put_settings({"access": {"operator": ["user:bench"]}})
-            client.put_queue("fluster", _QUEUE)
+            client.queues.put("fluster", _QUEUE)
         timed = _TIMED.format(connections=CONNECTIONS)
         by_rest = _run(count, _BY_REST, server["url"], server["token"])
         by_connect = _run(count, timed + _BY_CONNECT.format(), server["url"].partition("//")[2])

@@ -27,7 +27,7 @@ with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder, ExitStack(
     store = wiring.store(settings, directory)
     stack.callback(store.close)
     wiring.application(directory, store, token="t")
-    store.put_queue(Queue("default", paused=True))
+    store.put_entry(Queue("default", paused=True))
     submitter = Submitter(store, SystemClock(), SortableIds())
     for start in range(0, count, 10_000):
         submitter.submit_many([JobSpec(name="queued", command=("true",))] * min(10_000, count - start))

@@ -35,9 +35,8 @@ VICTIMS: Mapping[str, Callable[[str], ColumnElement[bool]]] = {
 }
 """Which rows are a workload's, by the tables that have such rows."""
 SHARED = frozenset({
-    "api_tokens", "audit", "categories", "cordons", "discards", "idempotency", "intake", "leadership", "nodes",
-    "notifications", "notifiers",
-    "places", "policies", "policy_revisions", "quarantine", "queues", "requests", "reruns", "settings",
+    "audit", "discards", "entries", "idempotency", "intake", "leadership", "nodes", "notifications",
+    "places", "policies", "policy_revisions", "quarantine", "requests", "reruns", "settings",
 })  # fmt: skip
 """Tables whose rows belong to nobody in particular: all of them are damaged."""
 
@@ -116,10 +115,10 @@ def submit_each_kind(client: Client, prefix: str, shell: str) -> list[str]:
 
 def submit_victims(client: Client, shell: str) -> dict[Damage, list[str]]:
     """Submit something to damage for every text of the tables that have rows of workloads, and a row for the others."""
-    client.create_notifier(native("Notifier", "ops", type="webhook", url="https://127.0.0.1:1"))
-    client.create_queue(native("Queue", "other"))
-    client.create_policy(native("RetryPolicy", "patient", **_RETRY))
-    client.create_category(native("FailureCategory", "odd", rules=[{"onTerminationMessage": {"pattern": "odd"}}]))
+    client.notifiers.create(native("Notifier", "ops", type="webhook", url="https://127.0.0.1:1"))
+    client.queues.create(native("Queue", "other"))
+    client.policies.create(native("RetryPolicy", "patient", **_RETRY))
+    client.categories.create(native("FailureCategory", "odd", rules=[{"onTerminationMessage": {"pattern": "odd"}}]))
     client.put_settings({"globalMaxRetries": 50})
     client.create_token("ci")
     submit_job(client, "told", "exit 5", notify=["ops"])

@@ -78,7 +78,7 @@ revision, down_revision, branch_labels, depends_on = "{number:04d}", "{before:04
 
 
 def upgrade() -> None:
-    op.add_column("queues", sa.Column("of_{number:04d}", sa.Text()))
+    op.add_column("entries", sa.Column("of_{number:04d}", sa.Text()))
 """
 
 

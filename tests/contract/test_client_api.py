@@ -311,51 +311,51 @@ def test_jobs_are_controlled(client: Client, store: MemoryStore) -> None:
 
 def test_the_catalogue_is_edited(client: Client) -> None:
     policy = _manifest("RetryPolicy", "infra", {"retryLimit": 3})
-    assert client.create_policy(policy).revision == 1
-    assert client.put_policy("infra", policy, must_exist=True) == client.policy("infra") == client.policies()[0]
+    assert client.policies.create(policy).revision == 1
+    assert [client.policies.put("infra", policy, must_exist=True)] == client.policies.list()
     queue = _manifest("Queue", "gpu", {"retryPolicies": ["infra"]})
-    assert client.create_queue(queue) == client.put_queue("gpu", queue) == client.queue("gpu")
-    assert [one.name for one in client.queues()] == ["default", "gpu"]
+    assert client.queues.create(queue) == client.queues.put("gpu", queue) == client.queues.get("gpu")
+    assert [one.name for one in client.queues.list()] == ["default", "gpu"]
     category = _manifest("FailureCategory", "disk", {"rules": [{"onExitCodes": {"operator": "In", "values": [2]}}]})
-    assert client.create_category(category) == client.put_category("disk", category) == client.category("disk")
-    assert [one.name for one in client.categories() if not one.built_in] == ["disk"]
-    client.delete_category("disk")
+    assert client.categories.create(category) == client.categories.put("disk", category)
+    assert [one.name for one in client.categories.list() if not one.built_in] == ["disk"]
+    client.categories.delete("disk")
     limits = {"StartAttempts": {"timeout": 60.0, "maxRetries": None}}
     assert client.put_settings({"handlerLimits": limits}).handler_limits == limits
     assert client.put_settings({"globalMaxRetries": 5, "defaultPolicyName": "infra"}).global_max_retries == 5
     assert client.settings().default_policy_name == "infra"
     client.put_settings({})
-    client.delete_queue("gpu")
-    client.delete_policy("infra")
-    assert client.policies() == []
-    assert all(one.built_in for one in client.categories())
+    client.queues.delete("gpu")
+    client.policies.delete("infra")
+    assert client.policies.list() == []
+    assert all(one.built_in for one in client.categories.list())
 
 
 def test_a_policy_is_edited_only_as_its_editor_knows_it(client: Client) -> None:
     policy, other = (_manifest("RetryPolicy", "infra", {"retryLimit": limit}) for limit in (3, 4))
     with pytest.raises(NotFound):
-        client.put_policy("infra", policy, if_match="1")
-    client.put_policy("infra", policy)
-    client.put_policy("infra", other, if_match="1")
+        client.policies.put("infra", policy, if_match="1")
+    client.policies.put("infra", policy)
+    client.policies.put("infra", other, if_match="1")
     with pytest.raises(VersionConflict) as caught:
-        client.put_policy("infra", policy, if_match="1")
+        client.policies.put("infra", policy, if_match="1")
     assert caught.value.current == "2"
     with pytest.raises(VersionConflict):
-        client.delete_policy("infra", if_match="1")
-    client.delete_policy("infra", if_match="2")
-    assert client.policies() == []
+        client.policies.delete("infra", if_match="1")
+    client.policies.delete("infra", if_match="2")
+    assert client.policies.list() == []
 
 
 def test_refusals_come_back_as_the_errors_they_were(client: Client) -> None:
     policy = _manifest("RetryPolicy", "infra", {})
-    client.create_policy(policy)
-    client.create_queue(_manifest("Queue", "small", {"maxRunning": {"cpu": 1}}))
+    client.policies.create(policy)
+    client.queues.create(_manifest("Queue", "small", {"maxRunning": {"cpu": 1}}))
     cases: list[tuple[type[Exception], Callable[[], object]]] = [
         (NotFound, lambda: client.job("nope")),
-        (NotFound, lambda: client.put_queue("q", _manifest("Queue", "q", {}), must_exist=True)),
+        (NotFound, lambda: client.queues.put("q", _manifest("Queue", "q", {}), must_exist=True)),
         (NotFound, lambda: client.job("a/../../b?c=d#e")),
-        (AlreadyExists, lambda: client.create_policy(policy)),
-        (InvalidPolicy, lambda: client.put_policy("infra", _manifest("RetryPolicy", "infra", {"x": 1}))),
+        (AlreadyExists, lambda: client.policies.create(policy)),
+        (InvalidPolicy, lambda: client.policies.put("infra", _manifest("RetryPolicy", "infra", {"x": 1}))),
         (InvalidSetting, lambda: client.put_settings({"x": 1})),
         (InvalidRequest, lambda: list(client.jobs(states=["lost"]))),
         (InvalidRequest, lambda: client.job("a" * 256)),
@@ -363,7 +363,7 @@ def test_refusals_come_back_as_the_errors_they_were(client: Client) -> None:
         (InvalidRequest, lambda: client.cancel("nope", reason="x" * 1001)),
         (InvalidRequest, lambda: client.submit(JOB, key="k" * 256)),
         (Refused, lambda: client.submit({**JOB, "queue": "small", "resources": {"cpu": 2}})),
-        (Conflict, lambda: client.delete_queue("default")),
+        (Conflict, lambda: client.queues.delete("default")),
     ]
     for kind, call in cases:
         with pytest.raises(kind) as caught:
@@ -433,7 +433,7 @@ def test_a_submission_whose_answer_was_lost_is_made_once(url: str, store: Memory
 def test_what_must_not_be_done_twice_is_not_sent_again(url: str) -> None:
     pauses: list[float] = []
     with _unreliable(url, 1, pauses) as client, pytest.raises(Unavailable):
-        client.create_policy(_manifest("RetryPolicy", "infra", {}))
+        client.policies.create(_manifest("RetryPolicy", "infra", {}))
     assert pauses == []
 
 

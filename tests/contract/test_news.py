@@ -27,7 +27,7 @@ def test_what_anybody_asks_is_news_and_what_the_controller_commits_itself_is_non
     other.append(Request(RequestKind.CANCEL, ("j1",), 1.0))
     assert controller.has_news()
     assert controller.tick().written.jobs["j1"].state is JobState.CANCELLED
-    other.put_queue(Queue("gpu"))  # after a commit that was not looked for yet
+    other.put_entry(Queue("gpu"))  # after a commit that was not looked for yet
     assert controller.has_news()
     controller.tick()
     assert not controller.has_news()

@@ -22,7 +22,9 @@ from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.placement.pause import Pause
 from holdfast.domain.policy.model import Action, Backoff, ExitCodeOperator, ExitCodes, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.entries import ENTRIES, EntryInfo
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, VersionConflict
+from holdfast.ports.entries import CATEGORY, POLICY, QUEUE, kind_of
 from holdfast.ports.store import Changes, Submission
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
     from tests.contract.conftest import Place
 
-POLICY = RetryPolicy("infra", (Rule(Action.RETRY, "any", retry_limit=3),), retry_limit=5)
+INFRA = RetryPolicy("infra", (Rule(Action.RETRY, "any", retry_limit=3),), retry_limit=5)
 OOM = FailureCategory("oom", (CategoryRule(conditions=frozenset({"OOMKilled"}), hint="ask for more"),), precedence=1)
 
 
@@ -49,26 +51,26 @@ def test_an_empty_catalogue_has_the_default_queue_and_settings(store: Store) -> 
 
 
 def test_a_policy_gets_a_revision_for_every_content_it_ever_had(store: Store) -> None:
-    assert store.put_policy(evolve(POLICY, revision=77), create=True).revision == 1
-    assert store.put_policy(POLICY).revision == 1
-    changed = store.put_policy(evolve(POLICY, retry_limit=9), create=False)
-    assert changed == evolve(POLICY, retry_limit=9, revision=2)
+    assert store.put_entry(evolve(INFRA, revision=77), create=True).revision == 1
+    assert store.put_entry(INFRA).revision == 1
+    changed = store.put_entry(evolve(INFRA, retry_limit=9), create=False)
+    assert changed == evolve(INFRA, retry_limit=9, revision=2)
     assert store.catalogue().policies["infra"] == changed
-    assert store.policy_revision("infra", 1) == POLICY
+    assert store.policy_revision("infra", 1) == INFRA
     assert store.policy_revision("infra", 2) == changed
 
 
 def test_a_deleted_policys_revisions_stay_and_a_new_one_counts_on(store: Store) -> None:
-    store.put_policy(POLICY)
-    store.delete_policy("infra")
+    store.put_entry(INFRA)
+    store.delete_entry(POLICY, "infra")
     assert dict(store.catalogue().policies) == {}
-    assert store.policy_revision("infra", 1) == POLICY
-    assert store.put_policy(POLICY, create=True).revision == 2
+    assert store.policy_revision("infra", 1) == INFRA
+    assert store.put_entry(INFRA, create=True).revision == 2
 
 
 @pytest.mark.parametrize(("name", "revision"), [("infra", 0), ("infra", 2), ("infra", -1), ("other", 1)])
 def test_a_revision_that_never_was_is_not_found(store: Store, name: str, revision: int) -> None:
-    store.put_policy(POLICY)
+    store.put_entry(INFRA)
     with pytest.raises(NotFound):
         store.policy_revision(name, revision)
 
@@ -76,28 +78,28 @@ def test_a_revision_that_never_was_is_not_found(store: Store, name: str, revisio
 def test_a_rich_policy_is_kept_whole(store: Store) -> None:
     codes = ExitCodes(ExitCodeOperator.NOT_IN, frozenset({1, 2}))
     rule = Rule(Action.HOLD, "odd", codes, frozenset({"AppError"}), "bad|worse", backoff=Backoff(1.5, 60.0, 3.0))
-    stored = store.put_policy(RetryPolicy("rich", (rule, Rule(Action.FAIL, "rest")), default_action=Action.RETRY))
+    stored = store.put_entry(RetryPolicy("rich", (rule, Rule(Action.FAIL, "rest")), default_action=Action.RETRY))
     assert stored.rules[0] == rule
     assert store.catalogue().policies["rich"] == store.policy_revision("rich", 1) == stored
 
 
 def test_a_policy_in_use_is_not_deleted_and_its_users_are_named(store: Store) -> None:
-    store.put_policy(POLICY)
+    store.put_entry(INFRA)
     for name in ("gpu", "cpu"):
-        store.put_queue(Queue(name, retry_policies=("infra",)))
+        store.put_entry(Queue(name, retry_policies=("infra",)))
     store.put_settings(RetrySettings(), "infra")
     with pytest.raises(Conflict, match=r"'gpu'.*settings|settings.*'gpu'") as raised:
-        store.delete_policy("infra")
+        store.delete_entry(POLICY, "infra")
     assert "'cpu'" in str(raised.value)
     assert "infra" in store.catalogue().policies
 
 
 def test_a_queue_is_kept_whole_and_replaced(store: Store) -> None:
-    store.put_policy(POLICY)
+    store.put_entry(INFRA)
     queue = Queue("gpu", 2.5, Ceiling(4000, 8 << 30, 2), 7, ("infra",), paused=True)
-    store.put_queue(queue, create=True)
+    store.put_entry(queue, create=True)
     assert store.catalogue().queues["gpu"] == queue
-    store.put_queue(Queue("gpu"), create=False)
+    store.put_entry(Queue("gpu"), create=False)
     assert store.catalogue().queues["gpu"] == Queue("gpu")
 
 
@@ -107,23 +109,23 @@ def test_edits_of_a_queue_at_the_same_time_do_not_undo_each_other(store: Store) 
         return evolve(found, weight=found.weight + 1.0)
 
     with ThreadPoolExecutor(4) as threads:
-        edited = list(threads.map(lambda _: store.edit_queue("gpu", heavier), range(20)))
+        edited = list(threads.map(lambda _: store.edit_entry(QUEUE, "gpu", heavier), range(20)))
     assert sorted(queue.weight for queue in edited) == [float(weight) for weight in range(2, 22)]
     assert store.catalogue().queues["gpu"].weight == 21.0
 
 
 def test_an_edit_that_is_refused_changes_nothing(store: Store) -> None:
     with pytest.raises(NotFound):
-        store.edit_queue("gpu", lambda _: Queue("gpu"), create=False)
+        store.edit_entry(QUEUE, "gpu", lambda _: Queue("gpu"), create=False)
     with pytest.raises(InvalidRequest):
-        store.edit_queue("gpu", lambda _: Queue("gpu", retry_policies=("x",)))
+        store.edit_entry(QUEUE, "gpu", lambda _: Queue("gpu", retry_policies=("x",)))
     assert set(store.catalogue().queues) == {"default"}
 
 
 def test_a_queue_may_name_only_policies_that_exist(store: Store) -> None:
-    store.put_policy(POLICY)
+    store.put_entry(INFRA)
     with pytest.raises(InvalidRequest) as raised:
-        store.put_queue(Queue("gpu", retry_policies=("infra", "x", "y")))
+        store.put_entry(Queue("gpu", retry_policies=("infra", "x", "y")))
     assert [problem.path for problem in raised.value.problems] == ["retryPolicies[1]", "retryPolicies[2]"]
     assert raised.value.problems[0].allowed == ("infra",)
     assert set(store.catalogue().queues) == {"default"}
@@ -131,40 +133,40 @@ def test_a_queue_may_name_only_policies_that_exist(store: Store) -> None:
 
 def test_the_default_queue_is_changed_but_never_made_or_deleted(store: Store) -> None:
     with pytest.raises(AlreadyExists):
-        store.put_queue(Queue("default"), create=True)
-    store.put_queue(Queue("default", weight=3.0), create=False)
+        store.put_entry(Queue("default"), create=True)
+    store.put_entry(Queue("default", weight=3.0), create=False)
     with pytest.raises(Conflict):
-        store.delete_queue("default")
+        store.delete_entry(QUEUE, "default")
     assert dict(store.catalogue().queues) == {"default": Queue("default", weight=3.0)}
 
 
 def test_a_queue_is_deleted_once_its_jobs_have_ended(store: Store) -> None:
-    store.put_queue(Queue("gpu"))
+    store.put_entry(Queue("gpu"))
     store.submit(Submission([job("j1", queue="gpu"), job("j2", queue="default")]))
     with pytest.raises(Conflict):
-        store.delete_queue("gpu")
+        store.delete_entry(QUEUE, "gpu")
     store.commit(Changes({"j1": evolve(store.job("j1"), state=JobState.CANCELLED)}))
-    store.delete_queue("gpu")
+    store.delete_entry(QUEUE, "gpu")
     assert set(store.catalogue().queues) == {"default"}
 
 
 def test_categories_are_tried_by_precedence_then_name(store: Store) -> None:
     for name, precedence in (("z", 0), ("b", 1), ("a", 1)):
-        store.put_category(evolve(OOM, name=name, precedence=precedence))
+        store.put_entry(evolve(OOM, name=name, precedence=precedence))
     assert [each.name for each in store.catalogue().categories] == ["z", "a", "b"]
-    store.delete_category("a")
+    store.delete_entry(CATEGORY, "a")
     assert [each.name for each in store.catalogue().categories] == ["z", "b"]
 
 
 def test_a_category_is_kept_whole_and_replaced(store: Store) -> None:
-    store.put_category(OOM, create=True)
+    store.put_entry(OOM, create=True)
     assert store.catalogue().categories == [OOM]
-    store.put_category(evolve(OOM, hint="more"), create=False)
+    store.put_entry(evolve(OOM, hint="more"), create=False)
     assert store.catalogue().categories == [evolve(OOM, hint="more")]
 
 
 def test_settings_are_kept_and_replaced(store: Store) -> None:
-    store.put_policy(POLICY)
+    store.put_entry(INFRA)
     settings = RetrySettings(0, Backoff(2.0, 90.0, 1.5))
     store.put_settings(settings, "infra")
     assert (store.catalogue().settings, store.catalogue().default_policy) == (settings, "infra")
@@ -179,28 +181,28 @@ def test_the_default_policy_must_exist(store: Store) -> None:
 
 
 def test_a_policy_is_changed_and_deleted_only_at_a_revision_its_editor_knows(store: Store) -> None:
-    store.put_policy(POLICY, if_match={"7"})
-    changed = evolve(POLICY, retry_limit=9)
+    store.put_entry(INFRA, if_match={"7"})
+    changed = evolve(INFRA, retry_limit=9)
     calls: list[Callable[[], object]] = [
-        lambda: store.put_policy(changed, if_match={"2"}),
-        lambda: store.put_policy(POLICY, if_match=()),
-        lambda: store.delete_policy("infra", if_match={"0", "x"}),
+        lambda: store.put_entry(changed, if_match={"2"}),
+        lambda: store.put_entry(INFRA, if_match=()),
+        lambda: store.delete_entry(POLICY, "infra", if_match={"0", "x"}),
     ]
     for refused in calls:
         with pytest.raises(VersionConflict) as caught:
             refused()
         assert caught.value.current == "1"
-    assert store.put_policy(changed, if_match={"2", "1"}).revision == 2
-    store.delete_policy("infra", if_match={"2"})
-    assert store.put_policy(changed).revision == 3
+    assert store.put_entry(changed, if_match={"2", "1"}).revision == 2
+    store.delete_entry(POLICY, "infra", if_match={"2"})
+    assert store.put_entry(changed).revision == 3
 
 
 @pytest.mark.parametrize(
     "put",
     [
-        lambda store, create: store.put_policy(POLICY, create=create),
-        lambda store, create: store.put_queue(Queue("gpu"), create=create),
-        lambda store, create: store.put_category(OOM, create=create),
+        lambda store, create: store.put_entry(INFRA, create=create),
+        lambda store, create: store.put_entry(Queue("gpu"), create=create),
+        lambda store, create: store.put_entry(OOM, create=create),
     ],
 )
 def test_create_says_whether_the_name_must_be_new(store: Store, put: Callable[[Store, bool | None], object]) -> None:
@@ -213,23 +215,23 @@ def test_create_says_whether_the_name_must_be_new(store: Store, put: Callable[[S
     put(store, None)
 
 
-@pytest.mark.parametrize("delete", ["delete_policy", "delete_queue", "delete_category"])
-def test_deleting_what_is_not_there_is_not_found(store: Store, delete: str) -> None:
+@pytest.mark.parametrize("info", ENTRIES.values(), ids=lambda info: info.noun)
+def test_deleting_what_is_not_there_is_not_found(store: Store, info: EntryInfo) -> None:
     with pytest.raises(NotFound, match="'nowhere'"):
-        getattr(store, delete)("nowhere")
+        store.delete_entry(kind_of(info), "nowhere")
 
 
 EDITS: tuple[Callable[[Store], object], ...] = (
-    lambda store: store.put_policy(POLICY),
-    lambda store: store.put_policy(evolve(POLICY, retry_limit=1)),
-    lambda store: store.put_queue(Queue("gpu", retry_policies=("infra",))),
-    lambda store: store.put_queue(Queue("gpu")),
-    lambda store: store.put_category(OOM),
+    lambda store: store.put_entry(INFRA),
+    lambda store: store.put_entry(evolve(INFRA, retry_limit=1)),
+    lambda store: store.put_entry(Queue("gpu", retry_policies=("infra",))),
+    lambda store: store.put_entry(Queue("gpu")),
+    lambda store: store.put_entry(OOM),
     lambda store: store.put_settings(RetrySettings(1), "infra"),
     lambda store: store.put_settings(RetrySettings(1), None),
-    lambda store: store.delete_category("oom"),
-    lambda store: store.delete_policy("infra"),
-    lambda store: store.delete_queue("gpu"),
+    lambda store: store.delete_entry(CATEGORY, "oom"),
+    lambda store: store.delete_entry(POLICY, "infra"),
+    lambda store: store.delete_entry(QUEUE, "gpu"),
 )
 
 
@@ -269,10 +271,10 @@ def test_the_version_moves_with_every_edit_that_changes_something(store: Store) 
         edit(store)
         versions.append(store.catalogue_version())
     assert versions == sorted(set(versions))
-    store.put_queue(Queue("default"))
+    store.put_entry(Queue("default"))
     store.put_settings(RetrySettings(1), None)
     with pytest.raises(NotFound):
-        store.delete_policy("infra")
+        store.delete_entry(POLICY, "infra")
     assert store.catalogue_version() == versions[-1] == store.catalogue().version
 
 
@@ -281,13 +283,13 @@ def test_a_stored_pattern_that_is_not_re2_is_named_and_another_entry_stands_in_f
     place: Place,
 ) -> None:
     store = place.open()
-    store.put_policy(RetryPolicy("broken", (Rule(Action.RETRY, "any", termination_message="("),)))
-    store.put_category(FailureCategory("cuda", (CategoryRule(log="*"),)))
-    store.put_policy(POLICY)
-    store.put_category(OOM)
+    store.put_entry(RetryPolicy("broken", (Rule(Action.RETRY, "any", termination_message="("),)))
+    store.put_entry(FailureCategory("cuda", (CategoryRule(log="*"),)))
+    store.put_entry(INFRA)
+    store.put_entry(OOM)
     found = store.catalogue()
     assert sorted(found.unreadable) == ["failure category cuda", "retry policy broken"]
     assert all("is not RE2" in why for why in found.unreadable.values())
     assert [rule.action for rule in found.policies["broken"].rules] == [Action.HOLD]
     assert {category.name: category.rules for category in found.categories} == {"cuda": (), "oom": OOM.rules}
-    assert found.policies["infra"] == POLICY
+    assert found.policies["infra"] == INFRA

@@ -229,7 +229,7 @@ def test_a_handled_requests_id_is_not_given_again(store: Store) -> None:
 NEWS: Sequence[Callable[[Store], object]] = (
     lambda store: store.submit(Submission([job("j2")])),
     lambda store: store.append(Request(RequestKind.CANCEL, ("j1",), 1.0)),
-    lambda store: store.put_queue(Queue("gpu")),
+    lambda store: store.put_entry(Queue("gpu")),
 )
 
 

@@ -28,6 +28,7 @@ from holdfast.domain.policy.model import Action, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.array.model import Array
 from holdfast.errors import AlreadyExists, Conflict, Internal, NotFound
+from holdfast.ports.entries import CATEGORY, POLICY, QUEUE
 from holdfast.ports.events import EventFilter
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, Submission
@@ -151,7 +152,7 @@ def test_an_event_comes_back_as_it_was(store: Store, event: Event) -> None:
 
 
 def test_events_are_read_in_parts_and_by_filter(store: Store) -> None:
-    store.put_queue(Queue("gpu"))
+    store.put_entry(Queue("gpu"))
     submit(store, job("a"), job("b", "gpu"))
     commit(store, ("a", JobStarted(1)), ("b", JobStarted(1)), ("a", JobSucceeded(1)))
     everything = store.events(limit=1000)
@@ -176,17 +177,17 @@ def test_an_empty_log_begins_at_nothing(store: Store) -> None:
 
 def test_an_edit_is_an_event_and_an_entry_of_the_audit_log(store: Store) -> None:
     policy, category = RetryPolicy("infra"), FailureCategory("net", (CategoryRule(log="reset"),))
-    store.put_policy(policy, create=True, caller=ANN)
-    store.put_policy(evolve(policy, default_action=Action.RETRY), caller=ANN)
-    store.put_queue(Queue("gpu"), caller=ANN)
-    store.put_queue(Queue("gpu", weight=2.0), caller=ANN)
-    store.put_category(category, caller=ANN)
-    store.put_category(evolve(category, hint="plug it in"), caller=ANN)
+    store.put_entry(policy, create=True, caller=ANN)
+    store.put_entry(evolve(policy, default_action=Action.RETRY), caller=ANN)
+    store.put_entry(Queue("gpu"), caller=ANN)
+    store.put_entry(Queue("gpu", weight=2.0), caller=ANN)
+    store.put_entry(category, caller=ANN)
+    store.put_entry(evolve(category, hint="plug it in"), caller=ANN)
     store.put_settings(RetrySettings(global_max_retries=3), "infra", caller=ANN)
     store.put_settings(RetrySettings(), None, caller=ANN)
-    store.delete_policy("infra", caller=ANN)
-    store.delete_queue("gpu", caller=ANN)
-    store.delete_category("net", caller=ANN)
+    store.delete_entry(POLICY, "infra", caller=ANN)
+    store.delete_entry(QUEUE, "gpu", caller=ANN)
+    store.delete_entry(CATEGORY, "net", caller=ANN)
     happened = [event for _, _, event in told(store)]
     assert [event for event in happened if not isinstance(event, OperatorActed)] == [
         ENTRY_EVENTS[Subject.POLICY]["created"]("infra", 1),
@@ -211,17 +212,17 @@ def test_an_edit_is_an_event_and_an_entry_of_the_audit_log(store: Store) -> None
 
 
 def test_an_edit_that_changes_nothing_or_is_refused_leaves_no_trace(store: Store) -> None:
-    store.put_policy(RetryPolicy("infra"))
-    store.put_queue(Queue("gpu", retry_policies=("infra",)))
-    store.put_policy(RetryPolicy("infra"), caller=ANN)
-    store.put_queue(Queue("gpu", retry_policies=("infra",)), caller=ANN)
+    store.put_entry(RetryPolicy("infra"))
+    store.put_entry(Queue("gpu", retry_policies=("infra",)))
+    store.put_entry(RetryPolicy("infra"), caller=ANN)
+    store.put_entry(Queue("gpu", retry_policies=("infra",)), caller=ANN)
     store.put_settings(RetrySettings(), None, caller=ANN)
     with pytest.raises(AlreadyExists):
-        store.put_queue(Queue("gpu"), create=True, caller=ANN)
+        store.put_entry(Queue("gpu"), create=True, caller=ANN)
     with pytest.raises(Conflict):
-        store.delete_policy("infra", caller=ANN)
+        store.delete_entry(POLICY, "infra", caller=ANN)
     with pytest.raises(NotFound):
-        store.delete_category("nothing", caller=ANN)
+        store.delete_entry(CATEGORY, "nothing", caller=ANN)
     assert told(store) == []
     assert store.audit(limit=10) == []
 

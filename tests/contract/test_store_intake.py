@@ -66,7 +66,7 @@ class Desk:
 
 
 def test_a_bulk_that_a_queue_has_no_room_for_is_refused_whole(store: Store) -> None:
-    store.put_queue(Queue("q", max_queued=3))
+    store.put_entry(Queue("q", max_queued=3))
     desk = Desk(store)
     desk.jobs("ann", "a", "b")
     with pytest.raises(QueueFull, match="queue q lets 3 jobs wait: 2 do, and this is 2 more"):
@@ -78,7 +78,7 @@ def test_a_bulk_that_a_queue_has_no_room_for_is_refused_whole(store: Store) -> N
 
 
 def test_what_runs_or_has_ended_makes_room(store: Store) -> None:
-    store.put_queue(Queue("q", max_queued=1))
+    store.put_entry(Queue("q", max_queued=1))
     desk = Desk(store)
     desk.jobs("ann", "a")
     for state in (JobState.BACKOFF, JobState.HELD, JobState.WAITING, JobState.QUEUED):
@@ -93,7 +93,7 @@ def test_what_runs_or_has_ended_makes_room(store: Store) -> None:
 
 
 def test_an_array_is_as_many_jobs_as_it_has_tasks_and_one_submission(store: Store) -> None:
-    store.put_queue(Queue("q", max_queued=10, submissions_per_minute=2))
+    store.put_entry(Queue("q", max_queued=10, submissions_per_minute=2))
     desk = Desk(store)
     with pytest.raises(QueueFull, match="and this is 11 more"):
         desk.array("ann", "large", 11)
@@ -107,7 +107,7 @@ def test_an_array_is_as_many_jobs_as_it_has_tasks_and_one_submission(store: Stor
 
 
 def test_an_array_that_has_ended_or_makes_no_more_tasks_makes_room(store: Store) -> None:
-    store.put_queue(Queue("q", max_queued=5))
+    store.put_entry(Queue("q", max_queued=5))
     desk = Desk(store)
     made = desk.array("ann", "first", 5)
     with pytest.raises(QueueFull):
@@ -118,7 +118,7 @@ def test_an_array_that_has_ended_or_makes_no_more_tasks_makes_room(store: Store)
 
 
 def test_a_job_set_is_all_of_its_jobs_and_one_submission(store: Store) -> None:
-    store.put_queue(Queue("q", max_queued=4, submissions_per_minute=2))
+    store.put_entry(Queue("q", max_queued=4, submissions_per_minute=2))
     desk = Desk(store)
     with pytest.raises(QueueFull):
         desk.set_of("ann", "large", 5)
@@ -134,7 +134,7 @@ def test_a_job_set_is_all_of_its_jobs_and_one_submission(store: Store) -> None:
 
 
 def test_one_user_who_is_at_the_limit_keeps_no_other_out(store: Store) -> None:
-    store.put_queue(Queue("q", max_queued=5, per_user=UserLimits(max_queued=2, submissions_per_minute=3)))
+    store.put_entry(Queue("q", max_queued=5, per_user=UserLimits(max_queued=2, submissions_per_minute=3)))
     desk = Desk(store)
     desk.jobs("ann", "a1", "a2")
     with pytest.raises(QueueFull, match="lets 2 jobs of ann wait"):
@@ -145,7 +145,7 @@ def test_one_user_who_is_at_the_limit_keeps_no_other_out(store: Store) -> None:
 
 
 def test_a_minute_has_room_when_it_says_so_and_what_was_refused_does_not_count(store: Store) -> None:
-    store.put_queue(Queue("q", submissions_per_minute=3))
+    store.put_entry(Queue("q", submissions_per_minute=3))
     desk = Desk(store)
     desk.jobs("ann", "a", "b")
     desk.clock.time += 20.0
@@ -162,7 +162,7 @@ def test_a_minute_has_room_when_it_says_so_and_what_was_refused_does_not_count(s
 
 
 def test_the_same_key_again_is_no_second_submission(store: Store) -> None:
-    store.put_queue(Queue("q", max_queued=1, submissions_per_minute=1))
+    store.put_entry(Queue("q", max_queued=1, submissions_per_minute=1))
     desk = Desk(store)
     for _ in range(3):
         assert desk.jobs("ann", "a", key="same") == 1
@@ -170,7 +170,7 @@ def test_the_same_key_again_is_no_second_submission(store: Store) -> None:
 
 
 def test_a_clock_that_was_an_hour_ahead_keeps_nobody_out(store: Store) -> None:
-    store.put_queue(Queue("q", submissions_per_minute=1))
+    store.put_entry(Queue("q", submissions_per_minute=1))
     desk = Desk(store)
     desk.clock.time += 3600.0
     desk.jobs("ann", "a")
@@ -186,7 +186,7 @@ def test_of_callers_at_one_moment_no_more_pass_than_there_is_room_for(
     place: Place, limits: dict[str, int], *, each: bool
 ) -> None:
     store, ids, looked = place.open(), Counting(), threading.Barrier(CALLERS)
-    store.put_queue(Queue("q", per_user=UserLimits(**limits)) if each else Queue("q", **limits))  # type: ignore[arg-type] # a table of fields
+    store.put_entry(Queue("q", per_user=UserLimits(**limits)) if each else Queue("q", **limits))  # type: ignore[arg-type] # a table of fields
     desks = [Desk(place.open(), Together(looked), ids) for _ in range(CALLERS)]
     raised = at_once([partial(desk.jobs, "ann", f"j{at}") for at, desk in enumerate(desks)])
     assert Counter(type(error) in {QueueFull, RateLimited} for error in raised) == {True: CALLERS - 2}
@@ -195,18 +195,18 @@ def test_of_callers_at_one_moment_no_more_pass_than_there_is_room_for(
 
 def test_a_store_that_is_opened_again_knows_what_the_last_minute_had(place: Place) -> None:
     store, ids = place.open(), Counting()
-    store.put_queue(Queue("q", submissions_per_minute=1))
+    store.put_entry(Queue("q", submissions_per_minute=1))
     Desk(store, ids=ids).jobs("ann", "a")
     with pytest.raises(RateLimited):
         Desk(place.open(), ids=ids).jobs("ann", "b")
 
 
 def test_what_came_before_a_queue_had_a_limit_does_not_count(store: Store) -> None:
-    store.put_queue(Queue("q", max_running_jobs=1))
+    store.put_entry(Queue("q", max_running_jobs=1))
     desk = Desk(store)
     for at in range(5):
         desk.jobs("ann", f"a{at}")
-    store.put_queue(Queue("q", submissions_per_minute=1))
+    store.put_entry(Queue("q", submissions_per_minute=1))
     desk.jobs("ann", "later")
     with pytest.raises(RateLimited):
         desk.jobs("ann", "too-soon")
@@ -214,7 +214,7 @@ def test_what_came_before_a_queue_had_a_limit_does_not_count(store: Store) -> No
 
 def test_a_damaged_row_of_a_minute_keeps_nobody_out(sqlite: SqlPlace) -> None:
     store = sqlite.open()
-    store.put_queue(Queue("q", submissions_per_minute=2))
+    store.put_entry(Queue("q", submissions_per_minute=2))
     desk = Desk(store)
     desk.jobs("ann", "a")
     with closing(sqlite3.connect(sqlite.url)) as raw, raw:
@@ -225,7 +225,7 @@ def test_a_damaged_row_of_a_minute_keeps_nobody_out(sqlite: SqlPlace) -> None:
 
 
 def test_to_ask_whether_there_is_room_counts_nothing(store: Store) -> None:
-    store.put_queue(Queue("q", max_queued=1, submissions_per_minute=1))
+    store.put_entry(Queue("q", max_queued=1, submissions_per_minute=1))
     one = Submission([evolve(new_job(JobSpec("one", ("true",)), "j1", 1.0), queue="q")])
     one = evolve(one, limited=["q"])
     for _ in range(3):
@@ -233,7 +233,7 @@ def test_to_ask_whether_there_is_room_counts_nothing(store: Store) -> None:
     store.submit(one)
     with pytest.raises(QueueFull):
         store.require_room(evolve(one, jobs=[evolve(one.jobs[0], id="j2")]), 2.0)
-    store.put_queue(Queue("q", submissions_per_minute=1))
+    store.put_entry(Queue("q", submissions_per_minute=1))
     with pytest.raises(RateLimited):
         store.require_room(evolve(one, jobs=[evolve(one.jobs[0], id="j2")]), 2.0)
     store.require_room(evolve(one, jobs=[evolve(one.jobs[0], id="j2")]), 99.0)
@@ -242,7 +242,7 @@ def test_to_ask_whether_there_is_room_counts_nothing(store: Store) -> None:
 @pytest.mark.parametrize("limits", [{"max_queued": 5}, {"per_user": UserLimits(max_queued=5)}], ids=str)
 def test_what_waits_elsewhere_is_not_looked_at(sqlite: SqlPlace, limits: dict[str, Any]) -> None:
     store = sqlite.open()
-    store.put_queue(Queue("q", **limits))
+    store.put_entry(Queue("q", **limits))
     desk = Desk(store)
     asked: list[tuple[str, Any]] = []
 

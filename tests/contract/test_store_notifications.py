@@ -16,6 +16,7 @@ from holdfast.domain.notifications.notification import DeliveryState, Notificati
 from holdfast.domain.notifier import Medium, Notifier, Notify, Secret
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
+from holdfast.ports.entries import NOTIFIER
 from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.store import Changes, Submission
 
@@ -38,22 +39,22 @@ def told(key: str, to: str = "ops", at: float = 1.0, about: str = "j") -> Notifi
 
 def test_a_notifier_is_created_changed_and_deleted_and_each_moves_the_catalogue(store: Store) -> None:
     versions = [store.catalogue_version()]
-    store.put_notifier(OPS, create=True, caller=BY)
+    store.put_entry(OPS, create=True, caller=BY)
     versions.append(store.catalogue_version())
-    store.put_notifier(OPS)
+    store.put_entry(OPS)
     assert store.catalogue_version() == versions[-1]
     changed = evolve(OPS, timeout_s=3.0)
-    store.put_notifier(changed, create=False)
+    store.put_entry(changed, create=False)
     versions.append(store.catalogue_version())
     assert dict(store.catalogue().notifiers) == {"ops": changed}
     with pytest.raises(AlreadyExists):
-        store.put_notifier(OPS, create=True)
+        store.put_entry(OPS, create=True)
     with pytest.raises(NotFound):
-        store.put_notifier(evolve(OPS, name="other"), create=False)
-    store.delete_notifier("ops", caller=BY)
+        store.put_entry(evolve(OPS, name="other"), create=False)
+    store.delete_entry(NOTIFIER, "ops", caller=BY)
     assert dict(store.catalogue().notifiers) == {}
     with pytest.raises(NotFound):
-        store.delete_notifier("ops")
+        store.delete_entry(NOTIFIER, "ops")
     assert versions == sorted(set(versions))
     events = [one.type.name for one in store.events(after=0, limit=99)]
     assert [name for name in events if name != "operator.acted"] == ["notifier.created", "notifier.deleted"]
@@ -62,13 +63,13 @@ def test_a_notifier_is_created_changed_and_deleted_and_each_moves_the_catalogue(
 def test_a_queue_names_only_notifiers_there_are_and_keeps_them_from_being_deleted(store: Store) -> None:
     queue = Queue("ml", notify=(Notify("ops"),))
     with pytest.raises(InvalidRequest) as caught:
-        store.put_queue(queue)
+        store.put_entry(queue)
     assert str(caught.value.problems[0]).startswith("notify[0].to: notifier 'ops' does not exist")
-    store.put_notifier(OPS)
-    store.put_queue(queue)
+    store.put_entry(OPS)
+    store.put_entry(queue)
     assert store.catalogue().queues["ml"] == queue
     with pytest.raises(Conflict, match="used by queue 'ml'"):
-        store.delete_notifier("ops")
+        store.delete_entry(NOTIFIER, "ops")
 
 
 def test_what_is_to_be_told_is_stored_once_with_the_commit_and_is_there_after_a_restart(place: Place) -> None:

@@ -51,8 +51,8 @@ def test_what_was_stored_is_there_after_reopening(sqlite: Place) -> None:
     attempt = Attempt("j1", 1, AttemptStatus.RUNNING, dispatch=1)
     run = Run("j1-1-0-1", "j1", 1, 0, RunStatus.RUNNING)
     first.commit(Changes({"j1": running}, {attempt.key: attempt}, {run.uid: run}))
-    first.put_policy(RetryPolicy("infra"))
-    first.put_queue(Queue("gpu", retry_policies=("infra",)))
+    first.put_entry(RetryPolicy("infra"))
+    first.put_entry(Queue("gpu", retry_policies=("infra",)))
     first.put_settings(RetrySettings(3), "infra")
     snapshot, catalogue = first.load(), first.catalogue()
     first.close()
@@ -73,7 +73,7 @@ def test_two_connections_see_the_same_and_each_others_commits(sqlite: Place) -> 
     one, two = sqlite.open(), sqlite.open()
     one.submit(Submission([job("j1")]))
     two.commit(Changes({"j1": evolve(two.job("j1"), state=JobState.HELD)}))
-    two.put_policy(RetryPolicy("infra"))
+    two.put_entry(RetryPolicy("infra"))
     assert one.job("j1").state is JobState.HELD
     assert one.catalogue_version() == two.catalogue_version()
     assert set(one.catalogue().policies) == {"infra"}

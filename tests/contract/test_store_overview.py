@@ -92,7 +92,7 @@ def attempt(job_id: str, number: int, *times: float | None, **given: object) -> 
 def history(store: Store) -> None:
     """One job failed twice and succeeded, one goes on after a failure, one waits, one ended long ago, one has pods."""
     jobs = [job("a"), job("b", queue="gpu"), job("c", queue="gpu"), job("old"), job("pods")]
-    store.put_queue(Queue("gpu"))
+    store.put_entry(Queue("gpu"))
     store.submit(Submission(jobs, labels={"a": {"team": "nlp", "x": "1"}, "b": {"team": "nlp"}}))
     a, b, c, old, pods = store.jobs_by_id(["a", "b", "c", "old", "pods"])
     changed = [
@@ -199,7 +199,7 @@ def test_the_load_is_counted_by_queue_and_state_and_lists_begin_with_the_newest(
     states = [JobState.QUEUED, JobState.RUNNING, JobState.FAILED, JobState.RUNNING, JobState.BACKOFF]
     jobs = [job(f"j{place}", name=f"Train_{place}", queue=f"q{place % 2}") for place in range(len(states))]
     for name in {each.queue for each in jobs} - {"default"}:
-        store.put_queue(Queue(name))
+        store.put_entry(Queue(name))
     store.submit(Submission(jobs))
     known = store.jobs_by_id([one.id for one in jobs])
     moved = [evolve(one, state=state) for one, state in zip(known, states, strict=True)]
@@ -239,7 +239,7 @@ def test_what_runs_had_is_summed_up_by_what_they_share(store: Store) -> None:
         job("j2", submitted_by="ann", child=ChildOf("a1", "", 0), spec=task),
         job("j3", submitted_by="ben"),
     ]
-    store.put_queue(Queue("gpu"))
+    store.put_entry(Queue("gpu"))
     store.submit(Submission(jobs, labels={"j1": {"team": "vision"}}))
     gpu, small = Resources(2000, 4 << 30, 1, 500), Resources(500)
     failed = Failure(Cause.KERNEL_NONZERO_EXIT, frozenset())

@@ -39,7 +39,7 @@ def _place(text: str) -> WorkScope:
 
 @pytest.fixture
 def filled(store: Store) -> Store:
-    store.put_queue(Queue("gpu"))
+    store.put_entry(Queue("gpu"))
     jobs = []
     arrays = []
     for number, group in enumerate(GROUPS):

@@ -15,6 +15,7 @@ from holdfast.domain.workloads.array.model import Array, ArraySpec, ArrayState, 
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, Terminal
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict
+from holdfast.ports.entries import POLICY
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.service.admission.records import new_job
 from holdfast.service.jobsets.sets import SetWriter
@@ -73,48 +74,48 @@ def end(store: Store) -> None:
 
 @pytest.mark.parametrize(("kind", "noun"), [("job", "job"), ("array", "array"), ("set", "job set")])
 def test_a_policy_that_work_names_is_deleted_once_that_has_ended(store: Store, kind: str, noun: str) -> None:
-    store.put_policy(PATIENT)
+    store.put_entry(PATIENT)
     submit(store, kind, "train", "patient")
     with pytest.raises(Conflict) as raised:
-        store.delete_policy("patient")
+        store.delete_entry(POLICY, "patient")
     assert str(raised.value).startswith(f"retry policy 'patient' is used by {noun} 'train' (")
     assert raised.value.message.count("used by") == raised.value.message.count("(") == 1
     assert raised.value.hint == CHANGED
     assert store.catalogue().policies["patient"] == PATIENT
-    assert store.put_policy(evolve(PATIENT, retry_limit=1)).revision == 2
+    assert store.put_entry(evolve(PATIENT, retry_limit=1)).revision == 2
     end(store)
-    store.delete_policy("patient")
+    store.delete_entry(POLICY, "patient")
     assert dict(store.catalogue().policies) == {}
 
 
 def test_who_uses_a_policy_is_listed_in_short_also_when_it_is_to_be_detached(store: Store) -> None:
-    store.put_policy(PATIENT)
+    store.put_entry(PATIENT)
     for number in range(5):
         submit(store, "job", f"train-{number}", "patient")
     with pytest.raises(Conflict) as raised:
-        store.delete_policy("patient", detach=True)
+        store.delete_entry(POLICY, "patient", detach=True)
     assert "job 'train-0' (" in raised.value.message
     assert raised.value.message.endswith("), others")
     assert raised.value.message.count("job 'train-") == 3
 
 
 def test_what_only_looks_like_the_name_of_a_policy_keeps_none(store: Store) -> None:
-    store.put_policy(PATIENT)
+    store.put_entry(PATIENT)
     odd = JobSpec("patient", ("patient", "%"), labels={"policy": "patient"}, env={"patient": "patient"})
     made = new_job(odd, "j1", 1.0)
     store.submit(Submission([made, evolve(made, id="damaged", spec='{"patient"')]))
-    store.delete_policy("patient")
+    store.delete_entry(POLICY, "patient")
 
 
 def test_work_that_names_a_policy_which_is_deleted_at_the_same_moment_is_not_accepted(store: Store) -> None:
-    store.put_policy(PATIENT)
+    store.put_entry(PATIENT)
 
     class Deleting(Counting):
         """Gives ids, once the policy that was looked up is deleted."""
 
         def new(self) -> str:
             if "patient" in store.catalogue().policies:
-                store.delete_policy("patient")
+                store.delete_entry(POLICY, "patient")
             return super().new()
 
     with pytest.raises(Conflict, match="retry policy 'patient' does not exist any more") as raised:
@@ -128,11 +129,11 @@ def test_of_a_submission_and_the_deletion_of_its_policy_one_is_accepted(place: P
     submitting, deleting = place.open(), place.open()
     for number in range(ROUNDS):
         name = f"p{number}"
-        submitting.put_policy(evolve(PATIENT, name=name))
+        submitting.put_entry(evolve(PATIENT, name=name))
         raised = at_once(
             [
                 partial(submit, submitting, kind, name, name),
-                partial(deleting.delete_policy, name),
+                partial(deleting.delete_entry, POLICY, name),
             ]
         )
         assert len(raised) == 1

@@ -139,7 +139,7 @@ def test_every_field_of_a_filter_must_hold(store: Store, where: JobFilter, expec
         job(job_id, name, queue=queue, state=state, child=in_set.get(job_id))
         for job_id, (name, queue, state, _) in LISTED.items()
     ]
-    store.put_queue(Queue("gpu"))
+    store.put_entry(Queue("gpu"))
     store.submit(Submission(jobs, labels))
     assert [each.id for each in store.jobs(where)] == expected
 

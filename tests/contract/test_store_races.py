@@ -23,6 +23,7 @@ from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Conflict, NotFound, VersionConflict
+from holdfast.ports.entries import QUEUE
 from holdfast.ports.notifications import NotificationFilter
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
@@ -174,12 +175,12 @@ def test_of_a_submission_and_the_deletion_of_its_queue_one_is_accepted(place: Pl
     submitting, deleting = place.open(), place.open()
     for number in range(ROUNDS):
         name = f"q{number}"
-        submitting.put_queue(Queue(name))
+        submitting.put_entry(Queue(name))
         spec = dump_spec(ArraySpec(JobSpec(name, ("true",), queue=name), (Indexes(0, 1),)))
         work = Submission([job(name, queue=name)])
         if kind == "array":
             work = Submission([], also=[Array(id=name, name=name, spec=spec, created_at=1.0)])
-        raised = at_once([lambda work=work: submitting.submit(work), lambda name=name: deleting.delete_queue(name)])  # type: ignore[misc]
+        raised = at_once([partial(submitting.submit, work), partial(deleting.delete_entry, QUEUE, name)])
         assert [type(error) for error in raised] == [Conflict]
         is_there = name in submitting.catalogue().queues
         assert is_there is bool(submitting.jobs_by_id([name]) or submitting.workloads_by_id(Array, [name]))
@@ -188,15 +189,15 @@ def test_of_a_submission_and_the_deletion_of_its_queue_one_is_accepted(place: Pl
 
 
 def test_a_queue_stays_while_an_array_has_tasks_to_make_for_it(store: Store) -> None:
-    store.put_queue(Queue("q"))
+    store.put_entry(Queue("q"))
     spec = dump_spec(ArraySpec(JobSpec("sweep", ("true",), queue="q"), (Indexes(0, 1),)))
     one = Array(id="a", name="sweep", spec=spec, created_at=1.0)
     store.submit(Submission([], also=[one]))
     with pytest.raises(Conflict, match="queue 'q' still has array 'sweep', which has not ended"):
-        store.delete_queue("q")
+        store.delete_entry(QUEUE, "q")
     assert "q" in store.catalogue().queues
     store.commit(Changes(workloads={"a": evolve(one, state=ArrayState(status="Failed"))}))
-    store.delete_queue("q")
+    store.delete_entry(QUEUE, "q")
     assert "q" not in store.catalogue().queues
 
 
@@ -278,14 +279,14 @@ def test_of_a_retry_and_the_deletion_of_a_job_one_is_accepted(place: Place) -> N
 
 def test_a_queue_stays_while_a_job_of_it_is_about_to_be_retried_and_no_job_is_retried_into_none(store: Store) -> None:
     for name in ("q1", "q2"):
-        store.put_queue(Queue(name))
+        store.put_entry(Queue(name))
     store.submit(Submission([job("j1", queue="q1"), job("j2", queue="q2")]))
     jobs = store.jobs_by_id(["j1", "j2"])
     store.commit(Changes({one.id: evolve(one, state=JobState.FAILED, ended_at=101.0) for one in jobs}))
     store.append(Request(RequestKind.RETRY, ("j1",), 1.0))
     with pytest.raises(Conflict, match="queue 'q1' still has jobs"):
-        store.delete_queue("q1")
-    store.delete_queue("q2")
+        store.delete_entry(QUEUE, "q1")
+    store.delete_entry(QUEUE, "q2")
     with pytest.raises(Conflict, match="queue 'q2' does not exist any more"):
         store.append(Request(RequestKind.RETRY, ("j2",), 1.0))
 

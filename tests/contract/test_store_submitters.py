@@ -10,6 +10,7 @@ from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
 from holdfast.domain.notifier import Medium, Notifier
 from holdfast.domain.policy.model import RetryPolicy
+from holdfast.ports.entries import CATEGORY, NOTIFIER, POLICY, QUEUE
 
 if TYPE_CHECKING:
     from holdfast.ports.store import Store
@@ -19,20 +20,20 @@ KINDS = ("retry policy", "queue", "failure category", "notifier")
 
 
 def _write(store: Store, by: Caller | None, seed: int) -> None:
-    store.put_policy(RetryPolicy("one", (), retry_limit=seed), caller=by)
-    store.put_queue(Queue("one", weight=1.0 + seed), caller=by)
-    store.put_category(FailureCategory("one", (), precedence=seed), caller=by)
-    store.put_notifier(Notifier("one", Medium.WEBHOOK, url="https://example.org", timeout_s=1.0 + seed), caller=by)
+    store.put_entry(RetryPolicy("one", (), retry_limit=seed), caller=by)
+    store.put_entry(Queue("one", weight=1.0 + seed), caller=by)
+    store.put_entry(FailureCategory("one", (), precedence=seed), caller=by)
+    store.put_entry(Notifier("one", Medium.WEBHOOK, url="https://example.org", timeout_s=1.0 + seed), caller=by)
 
 
 def test_it_stays_its_first_writers_until_it_is_deleted(store: Store) -> None:
     _write(store, ANN, 1)
     _write(store, BOB, 2)
     assert store.catalogue().submitters == {f"{kind} one": "ann" for kind in KINDS}
-    store.delete_policy("one")
-    store.delete_queue("one")
-    store.delete_category("one")
-    store.delete_notifier("one")
+    store.delete_entry(POLICY, "one")
+    store.delete_entry(QUEUE, "one")
+    store.delete_entry(CATEGORY, "one")
+    store.delete_entry(NOTIFIER, "one")
     assert store.catalogue().submitters == {}
     _write(store, BOB, 3)
     assert store.catalogue().submitters == {f"{kind} one": "bob" for kind in KINDS}
@@ -45,5 +46,5 @@ def test_what_nobody_known_wrote_is_nobodys(store: Store) -> None:
 
 
 def test_equal_content_of_somebody_else_is_no_new_revision(store: Store) -> None:
-    first = store.put_policy(RetryPolicy("one", (), retry_limit=1), caller=ANN)
-    assert store.put_policy(RetryPolicy("one", (), retry_limit=1), caller=BOB) == first
+    first = store.put_entry(RetryPolicy("one", (), retry_limit=1), caller=ANN)
+    assert store.put_entry(RetryPolicy("one", (), retry_limit=1), caller=BOB) == first

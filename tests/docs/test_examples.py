@@ -60,8 +60,8 @@ def test_an_example_policy_can_be_applied_and_read_back(tmp_path: Path, path: Pa
     (document,) = read_documents(path.read_text())
     name = document.value["metadata"]["name"]
     with connect(settings=Settings(url=None, data=tmp_path / "data")) as client:
-        client.put_policy(name, document.value)
-        assert client.policy(name).name == name
+        client.policies.put(name, document.value)
+        assert client.policies.get(name).name == name
 
 
 def test_the_demo_ends_as_it_must() -> None:

@@ -150,7 +150,7 @@ def test_a_storm_of_five_hundred_jobs_is_stopped_by_editing_the_file(server: Ser
     with server.start() as client:
         backoff = {"initialDelay": "200ms", "multiplier": 1}
         head = {"apiVersion": "holdfast.dev/v1", "kind": "RetryPolicy", "metadata": {"name": "stubborn"}}
-        client.create_policy({**head, "spec": {**FOR_EVER, "backoff": backoff}})
+        client.policies.create({**head, "spec": {**FOR_EVER, "backoff": backoff}})
         manifest = {
             "apiVersion": "holdfast.dev/v1",
             "kind": "Job",

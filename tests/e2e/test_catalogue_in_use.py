@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,7 +49,7 @@ def waiting(client: Client, gate: Path, **spec: object) -> str:
 @pytest.mark.slow
 def test_a_policy_stays_while_running_work_names_it_and_a_change_of_it_decides(server: Server, tmp_path: Path) -> None:
     with server.start() as client:
-        client.create_policy(policy("patient"))
+        client.policies.create(policy("patient"))
         job = waiting(client, tmp_path / "gate", retryPolicies=["patient"])
         array = job_of("sweep", "sleep 600", array={"indices": "0-1"}, retryPolicies=["patient"])
         sweep = client.submit_array(array).id
@@ -56,7 +57,7 @@ def test_a_policy_stays_while_running_work_names_it_and_a_change_of_it_decides(s
         assert refused.returncode == 4
         assert f"retry policy 'patient' is used by array 'sweep' ({sweep}), job 'waits' ({job})" in refused.stderr
         assert "wait for what has not ended, or cancel it; until then it can be changed" in refused.stderr
-        client.put_policy("patient", policy("patient", defaultAction="Fail"))
+        client.policies.put("patient", policy("patient", defaultAction="Fail"))
         (tmp_path / "gate").touch()
         until(client, job, lambda view: view.state == "Failed")
         assert "policy patient (revision 2)" in " ".join(client.why(job).summary)
@@ -75,8 +76,8 @@ def test_notifiers_categories_and_secrets_that_are_gone_when_a_job_fails_are_tol
     with server.start() as client:
         secret.parent.mkdir(mode=0o700, exist_ok=True)
         secret.write_text("hub_1234567890")
-        client.create_notifier(native("Notifier", "ops", type="webhook", url="https://127.0.0.1:1"))
-        client.create_category(native("FailureCategory", "odd", rules=[{"onLog": {"pattern": "odd"}}]))
+        client.notifiers.create(native("Notifier", "ops", type="webhook", url="https://127.0.0.1:1"))
+        client.categories.create(native("FailureCategory", "odd", rules=[{"onLog": {"pattern": "odd"}}]))
         env = {"GATE": str(tmp_path / "gate"), "HUB": {"secret": "hub"}}
         again = [{"action": "Retry", "onCategory": ["odd"], "backoff": {"initialDelay": "0s"}}]
         retry = {"rules": again, "defaultAction": "Fail"}
@@ -91,8 +92,8 @@ def test_notifiers_categories_and_secrets_that_are_gone_when_a_job_fails_are_tol
 
         (tmp_path / "gate").unlink()
         other = waiting(client, tmp_path / "gate", notify=["ops"], retry=retry)
-        client.delete_notifier("ops")
-        client.delete_category("odd")
+        client.notifiers.delete("ops")
+        client.categories.delete("odd")
         (tmp_path / "gate").touch()
         until(client, other, lambda view: view.state == "Failed")
         assert [one.category for one in client.attempts(other)] == [None]
@@ -108,15 +109,15 @@ def test_submissions_and_deletions_at_one_moment_leave_no_work_that_names_what_i
         ask = partial(callers.map, partial(asked, anywhere))
         for number in range(6):
             name = f"p{number}"
-            client.create_policy(policy(name))
-            client.create_queue(native("Queue", name))
+            client.policies.create(policy(name))
+            client.queues.create(native("Queue", name))
             named = {"retryPolicies": [name], "queue": name, "resources": {"cpu": 0.01}}
             array = job_of(f"{name}-array", "exit 3", array={"indices": "0-1"}, **named)
             singly = [job_of(f"{name}-{which}", "exit 3", **named) for which in range(3)]
             calls = [*(("submit", one) for one in singly), ("submit_array", array)]
-            answers = [*ask([*calls, ("delete_policy", name), ("delete_queue", name)])]
+            answers = [*ask([*calls, ("policies.delete", name), ("queues.delete", name)])]
             assert {type(one) for one in answers if isinstance(one, HoldfastError)} <= {Conflict, InvalidManifest}
-        there = {one.name for one in client.policies()} & {one.name for one in client.queues()}
+        there = {one.name for one in client.policies.list()} & {one.name for one in client.queues.list()}
         jobs = list(client.full_jobs())
         assert {job.queue for job in jobs} <= there
         for job in jobs:
@@ -129,7 +130,7 @@ def asked(server: Server, call: tuple[str, object]) -> object:
     name, argument = call
     with server.client() as client:
         try:
-            return getattr(client, name)(argument)
+            return attrgetter(name)(client)(argument)
         except HoldfastError as error:
             return error
 
@@ -140,10 +141,10 @@ def test_a_rule_that_is_put_above_another_takes_over_nothing_that_was_counted(an
     above = {"action": "Retry", "onConditions": ["OOMKilled"], "retryLimit": 3}
     backoff = {"initialDelay": "700ms", "multiplier": 1}
     with anywhere.start() as client:
-        client.create_policy(policy("infra", rules=[again], backoff=backoff, defaultAction="Fail"))
+        client.policies.create(policy("infra", rules=[again], backoff=backoff, defaultAction="Fail"))
         job = client.submit(job_of("fails", "exit 7", retryPolicies=["infra"])).id
         until(client, job, lambda view: view.attempt >= 2)
-        client.put_policy("infra", policy("infra", rules=[above, again], backoff=backoff, defaultAction="Fail"))
+        client.policies.put("infra", policy("infra", rules=[above, again], backoff=backoff, defaultAction="Fail"))
         ended = until(client, job, lambda view: view.state == "Failed")
         [(counter, count)] = ended.counters.items()
         assert (ended.attempt, counter.rpartition("-")[0], count) == (4, "infra/exit-7", 3)

@@ -33,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
                 client.submit({"name": name, "command": ["true"]})
             client.submit_array({"name": "tries", "command": ["true"], "array": {"indices": "0-1"}})
             policy = {"apiVersion": "holdfast.dev/v1", "kind": "RetryPolicy", "metadata": {"name": "infra"}}
-            client.create_policy({**policy, "spec": {"retryLimit": 2}})
+            client.policies.create({**policy, "spec": {"retryLimit": 2}})
             yield server
     finally:
         server.clean_up()

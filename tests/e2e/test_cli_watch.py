@@ -118,7 +118,7 @@ def test_what_was_deleted_has_its_row_once_more_with_a_state_that_says_so(tmp_pa
     for folder in folders:
         folder.mkdir()
     with idle.client() as client:
-        client.put_queue("spare", {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "spare"}})
+        client.queues.put("spare", {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "spare"}})
         client.submit_array({"name": "short", "command": ["true"], "array": {"indices": "0-1"}})
         wait_until(lambda: client.array("short").state == "Succeeded", "the array ends")
         watchers = [Watcher(idle, folder, *words) for folder, words in zip(folders, kinds, strict=True)]
@@ -127,7 +127,7 @@ def test_what_was_deleted_has_its_row_once_more_with_a_state_that_says_so(tmp_pa
         ):
             watcher.shows(name)
         client.delete_array("short")
-        client.delete_queue("spare")
+        client.queues.delete("spare")
         watchers[0].shows("short", "Deleted")
         watchers[1].shows("short", "Deleted")
         watchers[2].shows("spare", "Deleted")

@@ -64,7 +64,7 @@ def test_what_a_queue_does_not_take_in_is_refused_alone(fluster: FlusterServer) 
     with fluster.start() as admin:
         admin.put_settings({"access": {"operator": ["user:ann"]}})
         queue = {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "fluster"}}
-        admin.put_queue("fluster", {**queue, "spec": {"paused": True, "maxQueued": 2}})
+        admin.queues.put("fluster", {**queue, "spec": {"paused": True, "maxQueued": 2}})
     door = Connected(fluster)
     for at in range(2):
         door("LaunchJob", launch(f"fits/{at}", TRUE))

@@ -168,7 +168,7 @@ def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(
     rule = {"action": "Retry", "name": "busy", "onExitCodes": {"operator": "In", "values": [75]}}
     policy = {"retryLimit": 2, "backoff": {"initialDelay": "20ms"}, "rules": [rule]}
     kind = {"apiVersion": "holdfast.dev/v1", "kind": "RetryPolicy", "metadata": {"name": "flaky"}, "spec": policy}
-    stage.api.put_policy("flaky", kind)
+    stage.api.policies.put("flaky", kind)
     ledger = stage.ledger()
     meeting = {who: f"meet 2; {what}" if "leave" in what else what for who, what in plan.items()}
     view = stage.ended(stage.apply(native(ledger, meeting)))

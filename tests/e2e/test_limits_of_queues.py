@@ -95,7 +95,7 @@ def test_armadas_client_is_told_that_a_queue_is_full_as_upstream_does(door: Door
     stock = door.open()
     with door.client() as client:
         spec = {"maxQueued": 1, "paused": True}
-        client.put_queue(
+        client.queues.put(
             "ml", {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "ml"}, "spec": spec}
         )
     found = stock(

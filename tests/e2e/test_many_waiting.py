@@ -35,7 +35,7 @@ def test_all_that_wait_for_a_job_are_released_over_a_killed_server_and_retention
     waits = {"dependsOn": ["first"], "queue": "later", "resources": {"cpu": 0.01}}
     holds = {"shell": f"until [ -e {gate} ]; do sleep 0.05; done"}
     with server.start() as client:
-        client.create_queue(native("Queue", "later", paused=True))
+        client.queues.create(native("Queue", "later", paused=True))
         job = client.submit(native("Job", "first", **holds)).id
         program = f'echo "$HOLDFAST_JOB_NAME" >> {ran}'
         client.submit_bulk([native("Job", f"n{number}", **{"shell": program, **waits}) for number in range(COUNT)])
@@ -50,6 +50,6 @@ def test_all_that_wait_for_a_job_are_released_over_a_killed_server_and_retention
         wait_until(lambda: in_state(client, "Waiting") == 0, "the release of all")
         assert server.run("db", "prune", "--older-than", "0s").stdout == "1 job deleted\n"
         assert client.summary().jobs == {"Queued": COUNT}
-        client.put_queue("later", native("Queue", "later"))
+        client.queues.put("later", native("Queue", "later"))
         wait_until(lambda: in_state(client, "Queued") == in_state(client, "Running") == 0, "the end of all")
     assert sorted(ran.read_text().split()) == sorted(f"n{number}" for number in range(COUNT))

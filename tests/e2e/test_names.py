@@ -124,7 +124,7 @@ def test_webhooks_go_where_a_name_server_says_if_that_is_allowed_and_nowhere_els
     with receiving(got) as port, server.start() as client:
         for name in ("hooks", "inner", "rebind", "unknown", "silent"):
             url = f"http://{name}.example:{port}/"
-            client.create_notifier(native("Notifier", name, type="webhook", url=url, timeout="2s"))
+            client.notifiers.create(native("Notifier", name, type="webhook", url=url, timeout="2s"))
 
         def said(name: str) -> str:
             ended = server.run("notify", "test", name)

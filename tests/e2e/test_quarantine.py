@@ -34,7 +34,7 @@ def test_a_damaged_row_keeps_no_server_from_starting_and_nothing_else_from_runni
     server: Server, *, begun: bool
 ) -> None:
     client = server.start()
-    client.create_queue(queue(paused=not begun))
+    client.queues.create(queue(paused=not begun))
     bad = client.submit({"name": "bad", "shell": "sleep 300", "queue": "later"}).id
     good = client.submit({"name": "good", "shell": "sleep 3; exit 5", "queue": "later"}).id
     if begun:
@@ -52,7 +52,7 @@ def test_a_damaged_row_keeps_no_server_from_starting_and_nothing_else_from_runni
         client.close()
         server.end()
     client = server.start()
-    client.put_queue("later", queue(paused=False))
+    client.queues.put("later", queue(paused=False))
     assert until(client, good, lambda job: job.ended_at).attempts[-1].exit_code == 5
     machine = Machine(server.data)
     assert machine.run("get", "jobs", "--quarantined", "-o", "name").out == f"job/{bad}\n"

@@ -58,7 +58,7 @@ def server(tmp_path: Path) -> Server:
 
 def limited(client: Client, rate: int | None) -> None:
     spec = {"paused": True, "perUser": {} if rate is None else {"submissionsPerMinute": rate}}
-    client.put_queue(
+    client.queues.put(
         "busy", {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "busy"}, "spec": spec}
     )
 

@@ -83,11 +83,11 @@ def test_who_shows_a_token_is_its_user_and_no_more_than_its_role(lab: Lab) -> No
 
 def test_a_token_is_no_more_than_its_user_has_become(lab: Lab) -> None:
     steers = lab.client(lab.made("steers", user="ops", role="operator").token)
-    steers.create_queue({**QUEUE, "metadata": {"name": "one"}})
+    steers.queues.create({**QUEUE, "metadata": {"name": "one"}})
     lab.admin.put_settings({"access": {"viewer": ["user:ops"]}})
     lab.clock.time += FRESH_S
     with pytest.raises(Forbidden, match="whose role here is viewer"):
-        steers.create_queue({**QUEUE, "metadata": {"name": "two"}})
+        steers.queues.create({**QUEUE, "metadata": {"name": "two"}})
 
 
 def test_a_token_is_for_what_its_scope_says(lab: Lab) -> None:

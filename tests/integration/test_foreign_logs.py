@@ -26,7 +26,7 @@ BY = Caller(Principal("tester"), 0.0, "", "")
 def fill(path: Path, names: range, *, checkpoint: bool = False) -> None:
     with closing(open_store(path)) as store:
         for number in names:
-            store.put_queue(Queue(f"q{number}" * 20))
+            store.put_entry(Queue(f"q{number}" * 20))
     if checkpoint:
         with closing(sqlite3.connect(path)) as database:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -41,7 +41,7 @@ def crash(path: Path, folder: Path, names: range) -> Path:
     """Leave a database as a process does that was killed after some more changes: with its log."""
     with closing(open_store(path)) as store:
         for number in names:
-            store.put_queue(Queue(f"q{number}" * 20))
+            store.put_entry(Queue(f"q{number}" * 20))
         shutil.copytree(path.parent, folder)
     left = folder / path.name
     assert Path(f"{left}-wal").stat().st_size > 0
@@ -105,7 +105,7 @@ def test_what_belongs_together_is_opened_after_a_crash_and_wherever_it_was_copie
     assert queues(tmp_path / "elsewhere" / left.name) == queues(left) == 20 + 1
     with closing(open_store(made)) as store:
         for number in range(20, 300):  # over checkpoints, while others look
-            store.put_queue(Queue(f"q{number}" * 400))
+            store.put_entry(Queue(f"q{number}" * 400))
             if number % 20 == 0:
                 upkeep.examine(made)
         again = tmp_path / "again"

@@ -53,7 +53,7 @@ def _rehearsed(http: httpx.Client, path: str, body: dict[str, Any]) -> httpx.Res
 def test_a_dry_run_is_refused_as_the_submission_would_be(
     http: httpx.Client, store: MemoryStore, path: str, body: dict[str, Any], queue: Queue, refused: tuple[str, str]
 ) -> None:
-    store.put_queue(queue)
+    store.put_entry(queue)
     for _ in range(3):
         assert _rehearsed(http, path, body).is_success, "nothing is counted"
     assert http.post("/api/v1/jobs", json=JOB).status_code == 201
@@ -63,7 +63,7 @@ def test_a_dry_run_is_refused_as_the_submission_would_be(
 
 
 def test_what_is_together_too_much_is_refused_together(http: httpx.Client, store: MemoryStore) -> None:
-    store.put_queue(Queue("q", max_queued=2))
+    store.put_entry(Queue("q", max_queued=2))
     items = [{**JOB, "name": name} for name in ("a", "b", "c")]
     for path in ("/api/v1/jobs", "/api/v1/dry-run"):
         assert _rehearsed(http, path, {"items": items[:2]}).is_success

@@ -19,7 +19,7 @@ from holdfast.storage.sql.engine import Database
 from holdfast.storage.sql.sqlite_file import BESIDE
 from tests import databases
 
-READS = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM queues').fetchone()[0])"
+READS = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM entries').fetchone()[0])"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_whatever_a_process_does_with_its_database_it_keeps_its_locks_on_the_fil
     link.symlink_to(path)
     with closing(open_store(path)) as store:
         for number, place in enumerate((path, link)):
-            store.put_queue(Queue(f"before-{number}"))
+            store.put_entry(Queue(f"before-{number}"))
             upkeep.examine(place)
             upkeep.leader(place, 0.0)
             upkeep.refuse_damage(place)
@@ -58,7 +58,7 @@ def test_whatever_a_process_does_with_its_database_it_keeps_its_locks_on_the_fil
             open_store(place).close()
             assert is_locked(path)
             known = read_by_another_process(path)
-            store.put_queue(Queue(f"after-{number}"))
+            store.put_entry(Queue(f"after-{number}"))
             assert read_by_another_process(path) == known + 1
     assert not is_locked(path)
 
@@ -67,7 +67,7 @@ def test_connections_that_are_opened_at_once_keep_the_locks_on_the_file(path: Pa
     count = read_by_another_process(path)
     crashed = path.with_name("crashed.db")
     with closing(open_store(path)) as store:
-        store.put_queue(Queue("in-the-log"))
+        store.put_entry(Queue("in-the-log"))
         for name in ("", *BESIDE):  # as a process leaves them that was killed
             shutil.copyfile(f"{path}{name}", f"{crashed}{name}")
     start, opened = threading.Barrier(8), []
@@ -84,7 +84,7 @@ def test_connections_that_are_opened_at_once_keep_the_locks_on_the_file(path: Pa
     for store in opened[1:]:
         store.close()
     assert is_locked(crashed)
-    opened[0].put_queue(Queue("later"))
+    opened[0].put_entry(Queue("later"))
     assert read_by_another_process(crashed) == count + 2
     opened[0].close()
 
@@ -95,14 +95,14 @@ def test_who_writes_notices_that_the_log_is_not_the_one_any_more_and_saves_what_
     path: Path, names: list[str], *, replaced: bool
 ) -> None:
     store = open_store(path)
-    store.put_queue(Queue("before"))
+    store.put_entry(Queue("before"))
     for name in names:
         beside = Path(f"{path}{name}")
         content = beside.read_bytes()
         beside.unlink()
         if replaced:
             beside.write_bytes(content)
-    for write in (lambda: store.put_queue(Queue("after")), store.mark):
+    for write in (lambda: store.put_entry(Queue("after")), store.mark):
         with pytest.raises(Unavailable, match="was removed or replaced while it is in use") as refused:
             write()
         assert f"{path}{names[0]}" in refused.value.message

@@ -154,6 +154,6 @@ def test_steps_on_top_are_run_once_in_order(empty: Callable[[str], str], tmp_pat
     ran = subprocess.run([sys.executable, "-c", program, url, str(folder)], capture_output=True, text=True, check=False)
     newest = int(migrations.HEAD)
     assert ran.stdout.split() == [f"{newest + 2:04d}"], ran.stderr
-    assert contents(url)["queues"][3:5] == [f"of_{newest + 1:04d} TEXT", f"of_{newest + 2:04d} TEXT"]
+    assert contents(url)["entries"][4:6] == [f"of_{newest + 1:04d} TEXT", f"of_{newest + 2:04d} TEXT"]
     with pytest.raises(Conflict, match="a newer Holdfast made it"):
         open_store(url)

@@ -69,7 +69,7 @@ class Readiness:
 @pytest.fixture
 def store() -> MemoryStore:
     store = MemoryStore()
-    store.put_queue(Queue("small", max_running=Ceiling(500)))
+    store.put_entry(Queue("small", max_running=Ceiling(500)))
     return store
 
 

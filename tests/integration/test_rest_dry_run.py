@@ -62,7 +62,7 @@ def test_a_dry_run_answers_as_the_real_request_and_stores_nothing(
     http: httpx.Client, lab: SetLab, method: str, path: str, body: dict[str, Any]
 ) -> None:
     store = lab.store
-    store.put_queue(SMALL)
+    store.put_entry(SMALL)
     before = store.catalogue()
     asked = http.request(method, f"/api/v1{path}{'&' if '?' in path else '?'}dry_run=true", json=body)
     assert store.catalogue() == before
@@ -74,7 +74,7 @@ def test_a_dry_run_answers_as_the_real_request_and_stores_nothing(
 
 def test_what_is_checked_together_may_name_what_comes_before_it(http: httpx.Client, lab: SetLab) -> None:
     store = lab.store
-    store.put_queue(SMALL)
+    store.put_entry(SMALL)
     job = {"command": ["x"], "queue": "new", "retryPolicies": ["patient"]}
     items = [job, _queue("new", retryPolicies=["patient"]), _policy("patient")]
     answer = http.post("/api/v1/dry-run?verb=create", json={"items": items})

@@ -25,7 +25,7 @@ def _bulk(*names: str) -> dict[str, object]:
 
 
 def test_a_minute_that_is_full_says_when_there_is_room_again(http: httpx.Client, store: MemoryStore) -> None:
-    store.put_queue(Queue("q", submissions_per_minute=2))
+    store.put_entry(Queue("q", submissions_per_minute=2))
     assert http.post("/api/v1/jobs", json=_bulk("a", "b")).status_code in {200, 201}
     answer = http.post("/api/v1/jobs", json={"name": "c", "command": ["true"], "queue": "q"})
     problem = _refusal(answer, 429, "rate_limited")
@@ -40,7 +40,7 @@ def test_a_minute_that_is_full_says_when_there_is_room_again(http: httpx.Client,
 def test_a_bulk_for_which_there_is_no_room_is_refused_whole_and_never_told_to_come_again(
     http: httpx.Client, store: MemoryStore, atomic: str
 ) -> None:
-    store.put_queue(Queue("q", max_queued=2))
+    store.put_entry(Queue("q", max_queued=2))
     answer = http.post("/api/v1/jobs", params={"atomic": atomic}, json=_bulk("a", "b", "c"))
     problem = _refusal(answer, 429, "queue_full")
     assert "retry-after" not in answer.headers

@@ -62,7 +62,7 @@ class People:
     def queue(self, name: str, *permissions: dict[str, Any]) -> None:
         spec = {"permissions": list(permissions)}
         body = {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
-        self.lab_client.put_queue(name, body)
+        self.lab_client.queues.put(name, body)
         self.lab.pass_s(FRESH_S)
 
 
@@ -244,11 +244,11 @@ def test_a_queue_with_permissions_takes_jobs_only_of_those_it_names_and_lets_the
 def test_operators_change_queues_but_not_who_may_use_them(people: People) -> None:
     people.queue("gpu", {"subjects": ["group:ml"], "verbs": ["submit"]})
     closed = {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "gpu"}, "spec": {"weight": 2}}
-    for change in (lambda: people.ops.put_queue("gpu", closed), lambda: people.ops.delete_queue("gpu")):
+    for change in (lambda: people.ops.queues.put("gpu", closed), lambda: people.ops.queues.delete("gpu")):
         with pytest.raises(Forbidden, match="may not change the permissions of queue gpu: that takes the role admin"):
             change()
     closed["spec"] = {"weight": 2, "permissions": [{"subjects": ["group:ml"], "verbs": ["submit"]}]}
-    people.ops.put_queue("gpu", closed)
+    people.ops.queues.put("gpu", closed)
 
 
 def test_operators_say_who_works_in_a_queue_they_create_but_not_who_reads_others_logs(people: People) -> None:
@@ -256,10 +256,10 @@ def test_operators_say_who_works_in_a_queue_they_create_but_not_who_reads_others
         spec = {"permissions": [{"subjects": ["user:ann", "user:ops"], "verbs": list(verbs)}]}
         return {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
 
-    people.ops.create_queue(made("hers", "submit", "watch", "cancel"))
+    people.ops.queues.create(made("hers", "submit", "watch", "cancel"))
     assert people.ann.submit({**JOB, "queue": "hers"}).queue == "hers"
     with pytest.raises(Forbidden, match="may not change the permissions of queue spied"):
-        people.ops.create_queue(made("spied", "submit", "logs"))
+        people.ops.queues.create(made("spied", "submit", "logs"))
 
 
 def test_operators_delete_a_queue_they_created_until_an_admin_gives_logs_away_in_it(people: People) -> None:
@@ -267,18 +267,18 @@ def test_operators_delete_a_queue_they_created_until_an_admin_gives_logs_away_in
         spec = {"permissions": [{"subjects": ["user:ann"], "verbs": list(verbs)}]}
         return {"apiVersion": "holdfast.dev/v1", "kind": "Queue", "metadata": {"name": "theirs"}, "spec": spec}
 
-    people.ops.create_queue(made("submit"))
+    people.ops.queues.create(made("submit"))
     with pytest.raises(Forbidden, match="may not change the permissions of queue theirs"):
-        people.ops.put_queue("theirs", made("submit", "cancel"))
-    people.ops.delete_queue("theirs")
-    people.ops.create_queue(made("submit"))
-    people.lab_client.put_queue("theirs", made("submit", "logs"))
+        people.ops.queues.put("theirs", made("submit", "cancel"))
+    people.ops.queues.delete("theirs")
+    people.ops.queues.create(made("submit"))
+    people.lab_client.queues.put("theirs", made("submit", "logs"))
     with pytest.raises(Forbidden, match="may not change the permissions of queue theirs"):
-        people.ops.delete_queue("theirs")
-    people.lab_client.delete_queue("theirs")
-    people.lab_client.create_queue(made("submit"))
+        people.ops.queues.delete("theirs")
+    people.lab_client.queues.delete("theirs")
+    people.lab_client.queues.create(made("submit"))
     with pytest.raises(Forbidden, match="may not change the permissions of queue theirs"):
-        people.ops.delete_queue("theirs")
+        people.ops.queues.delete("theirs")
 
 
 def test_a_report_names_nobody_whose_work_is_hidden_and_still_adds_up(people: People) -> None:

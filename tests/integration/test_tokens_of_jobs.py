@@ -82,7 +82,7 @@ def test_a_program_submits_below_its_job_reads_and_cancels_that_and_is_its_owner
     own.cancel_array("sweep")
     with pytest.raises(Forbidden, match="may not cancel this job with this token"):
         own.cancel(job_id)
-    for asked in (own.nodes, own.tokens, own.audit, own.settings, own.queues):
+    for asked in (own.nodes, own.tokens, own.audit, own.settings, own.queues.list):
         with pytest.raises(Forbidden, match="with this token"):
             [*asked()]  # some are read page by page
     with pytest.raises(Forbidden, match="with this token"):

@@ -72,7 +72,7 @@ def test_a_job_submits_below_its_own_name_and_reads_and_steers_what_is_there(lab
 
 def test_a_queue_is_meant_by_its_whole_name(lab: Lab) -> None:
     for name in ("gpu", "gpu2", "gp"):
-        lab.admin.create_queue({**QUEUE, "metadata": {"name": name}})
+        lab.admin.queues.create({**QUEUE, "metadata": {"name": name}})
     for name in ("gpu", "gpu2", "gp"):
         lab.admin.submit({**JOB, "name": name, "queue": name})
         lab.admin.submit_array({**ARRAY, "name": f"a-{name}", "queue": name})

@@ -25,27 +25,27 @@ def _manifest(kind: str) -> dict[str, Any]:
 def test_what_somebody_wrote_stays_theirs_when_another_changes_it(people: People) -> None:
     ops, lab = people.ops, people.lab_client
     made = [
-        ops.create_policy(_manifest("RetryPolicy")),
-        ops.create_queue(_manifest("Queue")),
-        ops.create_category(_manifest("FailureCategory")),
-        ops.create_notifier(_manifest("Notifier")),
+        ops.policies.create(_manifest("RetryPolicy")),
+        ops.queues.create(_manifest("Queue")),
+        ops.categories.create(_manifest("FailureCategory")),
+        ops.notifiers.create(_manifest("Notifier")),
     ]
     changed = [
-        lab.put_policy("one", {**_manifest("RetryPolicy"), "spec": {"retryLimit": 2, "rules": []}}),
-        lab.put_queue("one", {**_manifest("Queue"), "spec": {"weight": 3}}),
-        lab.put_category(
+        lab.policies.put("one", {**_manifest("RetryPolicy"), "spec": {"retryLimit": 2, "rules": []}}),
+        lab.queues.put("one", {**_manifest("Queue"), "spec": {"weight": 3}}),
+        lab.categories.put(
             "one", {**_manifest("FailureCategory"), "spec": {**SPECS["FailureCategory"], "precedence": 2}}
         ),
-        lab.put_notifier("one", {**_manifest("Notifier"), "spec": {**SPECS["Notifier"], "timeout": "3s"}}),
+        lab.notifiers.put("one", {**_manifest("Notifier"), "spec": {**SPECS["Notifier"], "timeout": "3s"}}),
     ]
-    read = [lab.policy("one"), lab.queue("one"), lab.category("one"), lab.notifier("one")]
+    read = [lab.policies.get("one"), lab.queues.get("one"), lab.categories.get("one"), lab.notifiers.get("one")]
     listed = [
-        *(one for one in lab.policies() if one.name == "one"),
-        *(one for one in lab.queues() if one.name == "one"),
-        *(one for one in lab.categories() if one.name == "one"),
-        *(one for one in lab.notifiers() if one.name == "one"),
+        *(one for one in lab.policies.list() if one.name == "one"),
+        *(one for one in lab.queues.list() if one.name == "one"),
+        *(one for one in lab.categories.list() if one.name == "one"),
+        *(one for one in lab.notifiers.list() if one.name == "one"),
     ]
     assert len(listed) == len(SPECS)
     shown = [one.model_dump(by_alias=True)["submitted_by"] for one in (*made, *changed, *read, *listed)]
     assert shown == ["ops"] * 4 * len(SPECS)
-    assert lab.queue("default").submitted_by == ""
+    assert lab.queues.get("default").submitted_by == ""

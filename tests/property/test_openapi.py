@@ -83,7 +83,7 @@ def _lines(_: schemathesis.SerializationContext, value: Any) -> bytes:  # noqa: 
 def _store() -> MemoryStore:
     """Make a store with one of everything: a job named ``0`` that failed once and waits for its retry."""
     store = MemoryStore()
-    store.put_policy(RetryPolicy("0"))
+    store.put_entry(RetryPolicy("0"))
     job = Job("job000000", "0", "default", 0, 1.0, dump_spec(JobSpec("0", ("true",))))
     store.submit(Submission([job]))
     failure = Failure(Cause.KERNEL_NONZERO_EXIT, frozenset({"AppError"}), (ContainerResult(3),), node="n1", ran_s=1.0)

@@ -82,7 +82,7 @@ class Kept:
     def __init__(self) -> None:
         self.store, self.numbers = MemoryStore(), count()
         self.had: list[tuple[Had, Hours, bool]] = []
-        self.store.put_queue(Queue("gpu"))
+        self.store.put_entry(Queue("gpu"))
 
     def add(self, jobs: Iterable[Had]) -> None:
         for each in jobs:

@@ -18,6 +18,7 @@ from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, JobSetState, SetEvent, SetLogEntry
 from holdfast.domain.workloads.kubejob.stored import KubeJobRecord
 from holdfast.errors import HoldfastError
+from holdfast.ports.entries import CATEGORY, POLICY, QUEUE
 from holdfast.ports.requests import Request, RequestKind
 from holdfast.ports.store import Changes, JobFilter, Submission
 from holdfast.storage.sql import open_store
@@ -222,11 +223,11 @@ class Stores(RuleBasedStateMachine):
     @rule(name=POLICIES, limit=st.integers(0, 2), create=CREATE)
     def put_policy(self, name: str, limit: int, create: bool | None) -> None:  # noqa: FBT001 - hypothesis passes by name
         policy = RetryPolicy(name, (Rule(Action.RETRY, "any"),), limit)
-        self.both(lambda store: store.put_policy(policy, create=create))
+        self.both(lambda store: store.put_entry(policy, create=create))
 
     @rule(name=POLICIES)
     def delete_policy(self, name: str) -> None:
-        self.both(lambda store: store.delete_policy(name))
+        self.both(lambda store: store.delete_entry(POLICY, name))
 
     @rule(name=POLICIES, revision=st.integers(0, 4))
     def policy_revision(self, name: str, revision: int) -> None:
@@ -234,20 +235,20 @@ class Stores(RuleBasedStateMachine):
 
     @rule(name=QUEUES, policies=st.lists(POLICIES, unique=True).map(tuple), create=CREATE)
     def put_queue(self, name: str, policies: tuple[str, ...], create: bool | None) -> None:  # noqa: FBT001 - as above
-        self.both(lambda store: store.put_queue(Queue(name, retry_policies=policies), create=create))
+        self.both(lambda store: store.put_entry(Queue(name, retry_policies=policies), create=create))
 
     @rule(name=QUEUES)
     def delete_queue(self, name: str) -> None:
-        self.both(lambda store: store.delete_queue(name))
+        self.both(lambda store: store.delete_entry(QUEUE, name))
 
     @rule(name=st.sampled_from(["oom", "net"]), precedence=st.integers(0, 1), create=CREATE)
     def put_category(self, name: str, precedence: int, create: bool | None) -> None:  # noqa: FBT001 - as above
         category = FailureCategory(name, (CategoryRule(conditions=frozenset({"OOMKilled"})),), precedence)
-        self.both(lambda store: store.put_category(category, create=create))
+        self.both(lambda store: store.put_entry(category, create=create))
 
     @rule(name=st.sampled_from(["oom", "net"]))
     def delete_category(self, name: str) -> None:
-        self.both(lambda store: store.delete_category(name))
+        self.both(lambda store: store.delete_entry(CATEGORY, name))
 
     @rule(limit=st.none() | st.integers(0, 2), policy=st.none() | POLICIES)
     def put_settings(self, limit: int | None, policy: str | None) -> None:

@@ -44,6 +44,6 @@ def test_every_route_that_writes_says_what_decides() -> None:
 
 def test_every_method_of_the_store_that_writes_says_what_decides() -> None:
     writing = writing_methods()
-    assert writing >= {"submit", "append", "commit", "delete_finished", "edit_queue"}
+    assert writing >= {"submit", "append", "commit", "delete_finished", "edit_entry"}
     assert sorted(writing.difference(listed())) == []
     assert sorted(word for word in {*listed()} if re.fullmatch("[a-z]+(_[a-z]+)+", word) and word not in writing) == []

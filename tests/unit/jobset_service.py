@@ -66,8 +66,8 @@ def served_lab() -> SetLab:
     """Make a lab with a queue, a policy, and programs that run on."""
     lab = SetLab()
     lab.use(NodeInfo("n0", Resources(16_000, 64 << 30, 0)))
-    lab.store.put_queue(Queue("small", max_running=Ceiling(500_000, 1 << 40)))
-    lab.store.put_policy(RetryPolicy("patient"))
+    lab.store.put_entry(Queue("small", max_running=Ceiling(500_000, 1 << 40)))
+    lab.store.put_entry(RetryPolicy("patient"))
     lab.plan = lambda _: exits(0, after_s=FOREVER)
     return lab
 

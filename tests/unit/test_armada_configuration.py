@@ -110,7 +110,7 @@ def test_what_is_no_file_is_refused_and_nobody_waits_for_a_pipe(tmp_path: Path) 
 
 def test_the_file_stands_over_the_settings_and_leaves_them_as_they_were_when_it_is_gone() -> None:
     store = MemoryStore()
-    store.put_policy(RetryPolicy("mine"))
+    store.put_entry(RetryPolicy("mine"))
     own = RetrySettings(global_max_retries=3, retry_share=0.25)
     store.put_settings(own, "mine")
     assert store.put_configured(read(DOCUMENT))
@@ -162,8 +162,8 @@ def test_policies_apply_to_jobs_of_the_door_while_the_file_says_so_and_to_others
     enabled: str, *, applies: bool
 ) -> None:
     store = MemoryStore()
-    store.put_policy(RetryPolicy("infra"))
-    store.put_queue(Queue("ml", retry_policies=("infra",)))
+    store.put_entry(RetryPolicy("infra"))
+    store.put_entry(Queue("ml", retry_policies=("infra",)))
     store.put_configured(read(f"scheduling: {{retryPolicy: {{enabled: {enabled}}}}}"))
     of_door = JobSpec("a", ("true",), pod=POD)
     native = JobSpec("a", ("true",))

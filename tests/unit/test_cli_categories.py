@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.cli.render.catalogue import category_table, kind_table
-from holdfast.wire.catalogue import CategoryView
+from holdfast.wire.entries import CategoryView
 
 OWN = CategoryView(name="mine", spec={"precedence": 3, "hint": "ask Ann", "rules": [{"onLog": {"pattern": "x"}}]})
 GPU = CategoryView(

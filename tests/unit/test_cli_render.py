@@ -17,7 +17,7 @@ from holdfast.cli.render.jobs import attempt_table, history_table, job_table
 from holdfast.cli.render.output import Output, plain_table
 from holdfast.cli.render.tree import tree_table
 from holdfast.cli.render.words import ending, span, when
-from holdfast.wire.catalogue import QueueView
+from holdfast.wire.entries import QueueView
 from holdfast.wire.jobs import AttemptView, HistoryEntry, JobSummary
 
 if TYPE_CHECKING:

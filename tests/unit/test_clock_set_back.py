@@ -87,7 +87,7 @@ def test_an_index_is_tried_again_after_its_whole_delay_at_the_latest(lab: SetLab
 
 
 def test_a_program_starts_again_in_its_pod_after_its_whole_delay_at_the_latest(lab: SetLab) -> None:
-    lab.store.put_policy(evolve(retrying(2, delay_s=20.0), name="flaky"))
+    lab.store.put_entry(evolve(retrying(2, delay_s=20.0), name="flaky"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
     set_id = lab.submit_set(document, fails_first("train-w-0", times=1))
     lab.pass_s(5)
@@ -100,7 +100,7 @@ def test_a_program_starts_again_in_its_pod_after_its_whole_delay_at_the_latest(l
 
 
 def test_a_program_that_waits_begins_its_delay_anew_with_no_restart_of_its_server(lab: SetLab) -> None:
-    lab.store.put_policy(evolve(retrying(2, delay_s=20.0), name="flaky"))
+    lab.store.put_entry(evolve(retrying(2, delay_s=20.0), name="flaky"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
     lab.submit_set(document, fails_first("train-w-0", times=1))
     for _ in range(5):

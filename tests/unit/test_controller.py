@@ -363,12 +363,12 @@ def test_the_share_of_retries_is_what_the_settings_say_from_the_next_round_on(
 
 
 def test_queue_policies_come_first_and_a_paused_queue_starts_nothing(lab: Lab) -> None:
-    lab.store.put_policy(RetryPolicy("strict", (Rule(Action.FAIL, "no", conditions=frozenset({"AppError"})),)))
-    lab.store.put_queue(Queue("ml", retry_policies=("strict",), paused=True))
+    lab.store.put_entry(RetryPolicy("strict", (Rule(Action.FAIL, "no", conditions=frozenset({"AppError"})),)))
+    lab.store.put_entry(Queue("ml", retry_policies=("strict",), paused=True))
     job = lab.submit(job_named("job", retrying(5), queue="ml"), exits(1))
     lab.pass_s(3)
     assert (lab.job(job).state, lab.job(job).reason) == (JobState.QUEUED, "queue ml is paused")
-    lab.store.put_queue(Queue("ml", retry_policies=("strict",)))
+    lab.store.put_entry(Queue("ml", retry_policies=("strict",)))
     lab.pass_s(5)
     decision = lab.attempts(job)[0].decision
     assert decision is not None

@@ -46,7 +46,7 @@ def test_a_pod_that_is_due_and_waits_for_a_place_does_not_keep_the_controller_bu
     job = group("w", 1, restartPolicy="OnFailure", backoffLimit=5)
     lab.submit_set(manifest(replicatedJobs=[job]), lambda _: exits(3))
     lab.pass_s(3)
-    lab.store.put_queue(Queue("default", paused=True))
+    lab.store.put_entry(Queue("default", paused=True))
     lab.pass_s(30)
     ticked = lab.tick()
     assert not ticked.more

@@ -46,7 +46,7 @@ def native(*jobs: dict[str, Any], **spec: object) -> dict[str, Any]:
 
 
 def test_each_failed_pod_keeps_its_failure_and_what_was_decided_and_why_tells_it(lab: SetLab) -> None:
-    lab.store.put_policy(evolve(retrying(1), name="flaky"))
+    lab.store.put_entry(evolve(retrying(1), name="flaky"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"], "backoffLimit": 1})
     set_id = lab.submit_set(document, lambda _: exits(3))
     lab.pass_s(60)
@@ -66,7 +66,7 @@ def test_each_failed_pod_keeps_its_failure_and_what_was_decided_and_why_tells_it
 
 def test_a_pod_has_one_decision_and_names_each_limit_once(lab: SetLab) -> None:
     lab.store.put_settings(RetrySettings(global_max_retries=5), None)
-    lab.store.put_policy(evolve(retrying(0), name="strict"))
+    lab.store.put_entry(evolve(retrying(0), name="strict"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["strict"], "backoffLimit": 1})
     set_id = lab.submit_set(document, lambda _: exits(3))
     lab.pass_s(60)
@@ -146,7 +146,7 @@ def test_the_event_of_a_sets_end_says_why(lab: SetLab) -> None:
 
 def test_an_engine_that_places_pods_itself_is_told_the_node_a_restarted_one_avoids(lab: SetLab) -> None:
     lab.use(NodeInfo("all", Resources(16_000, 64 << 30, 0)), also=[Capability.PLACEMENT])
-    lab.store.put_policy(evolve(retrying(1), name="elsewhere", anti_affinity=AntiAffinity.NODE))
+    lab.store.put_entry(evolve(retrying(1), name="elsewhere", anti_affinity=AntiAffinity.NODE))
     pod = {"name": "w", "command": ["true"], "retryPolicies": ["elsewhere"]}
     set_id = lab.submit_set(
         native(pod), lambda order: evolve(exits(3 if order.avoid_node is None else 0), nodes=("n7", "n8"))
@@ -159,7 +159,7 @@ def test_an_engine_that_places_pods_itself_is_told_the_node_a_restarted_one_avoi
 
 def test_a_rule_about_the_output_decides_about_a_pod(lab: SetLab) -> None:
     rule = Rule(Action.RETRY, "fabric", log="NCCL", retry_limit=1)
-    lab.store.put_policy(RetryPolicy("fabric", (rule,)))
+    lab.store.put_entry(RetryPolicy("fabric", (rule,)))
     crash = RunOutcome((ContainerResult(1, reason="Error"),), log="NCCL timeout\n" + "closing\n" * 1000)
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["fabric"], "backoffLimit": 0})
     set_id = lab.submit_set(document, lambda _: SimulatedRun(1.0, 1.0, crash))

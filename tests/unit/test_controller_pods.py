@@ -247,7 +247,7 @@ def native(*jobs: dict[str, Any], **spec: object) -> dict[str, Any]:
 
 
 def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(lab: SetLab) -> None:
-    lab.store.put_policy(evolve(retrying(2, delay_s=1.0), name="flaky"))
+    lab.store.put_entry(evolve(retrying(2, delay_s=1.0), name="flaky"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
     set_id = lab.submit_set(document, fails_first("train-w-0", times=2))
     lab.pass_s(30)
@@ -259,7 +259,7 @@ def test_a_retry_policy_runs_a_pod_again_before_its_set_hears_of_it(lab: SetLab)
 
 
 def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) -> None:
-    lab.store.put_policy(evolve(retrying(1), name="flaky"))
+    lab.store.put_entry(evolve(retrying(1), name="flaky"))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["flaky"]})
     set_id = lab.submit_set(document, lambda _: exits(3))
     lab.pass_s(30)
@@ -271,7 +271,7 @@ def test_a_set_hears_of_a_failure_once_the_retry_policy_gives_up(lab: SetLab) ->
 
 def test_a_policy_lets_the_memory_of_a_pod_grow_as_it_does_for_a_job(lab: SetLab) -> None:
     growing = Rule(Action.RETRY, mutate=Mutation(memory=MemoryGrowth(factor=2.0)))
-    lab.store.put_policy(RetryPolicy("asked", (growing,), retry_limit=9, default_action=Action.FAIL))
+    lab.store.put_entry(RetryPolicy("asked", (growing,), retry_limit=9, default_action=Action.FAIL))
     document = native(
         {"name": "w", "command": ["true"], "retryPolicies": ["asked"], "resources": {"memory": "1Gi"}},
     )
@@ -284,7 +284,7 @@ def test_a_policy_lets_the_memory_of_a_pod_grow_as_it_does_for_a_job(lab: SetLab
 
 
 def test_a_policy_holds_a_pod_until_its_job_is_released(lab: SetLab) -> None:
-    lab.store.put_policy(RetryPolicy("asked", (Rule(Action.HOLD),), default_action=Action.FAIL))
+    lab.store.put_entry(RetryPolicy("asked", (Rule(Action.HOLD),), default_action=Action.FAIL))
     document = native({"name": "w", "command": ["true"], "retryPolicies": ["asked"]})
     set_id = lab.submit_set(document, fails_first("train-w-0", times=1))
     lab.pass_s(30)
@@ -301,7 +301,7 @@ def test_a_policy_holds_a_pod_until_its_job_is_released(lab: SetLab) -> None:
 
 def test_a_job_that_is_held_keeps_no_topology_domain_from_others(lab: SetLab) -> None:
     lab.use(*nodes(2))
-    lab.store.put_policy(RetryPolicy("asked", (Rule(Action.HOLD),), default_action=Action.FAIL))
+    lab.store.put_entry(RetryPolicy("asked", (Rule(Action.HOLD),), default_action=Action.FAIL))
     document = native(
         {"name": "w", "command": ["true"], "replicas": 2, "retryPolicies": ["asked"], "exclusiveTopology": "rack"}
     )

@@ -16,6 +16,7 @@ from holdfast.domain.workloads.array.model import ArraySpec, Indexes
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable
 from holdfast.notify.courier import AT_ONCE, AT_ONCE_EACH, Courier
+from holdfast.ports.entries import NOTIFIER
 from holdfast.ports.notifications import NotificationFilter, Sent
 from holdfast.ports.requests import RequestKind
 from holdfast.service.operations.notifiers import Notifications
@@ -77,7 +78,7 @@ class TellingLab(ArrayLab):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         for name in ("ops", "me"):
-            self.store.put_notifier(Notifier(name, Medium.WEBHOOK, url="https://example.org"))
+            self.store.put_entry(Notifier(name, Medium.WEBHOOK, url="https://example.org"))
         self.post, self.workers = Post(), Held()
         self.counted: Counter[str] = Counter()
         self.courier = self.another()
@@ -140,7 +141,7 @@ def test_a_job_that_asks_for_nothing_leaves_nothing_to_be_told(lab: TellingLab) 
 
 def test_a_queue_is_told_of_its_jobs_and_arrays_from_when_it_says_so(lab: TellingLab) -> None:
     lab.run(0, notify=())
-    lab.store.put_queue(Queue("default", notify=(Notify("me", (END,)), Notify("ops", (FAILURE,)))))
+    lab.store.put_entry(Queue("default", notify=(Notify("me", (END,)), Notify("ops", (FAILURE,)))))
     lab.run(2, notify=(Notify("me", (FAILURE,)),))
     lab.plan = lambda order: exits(int(order.containers[0].env["HOLDFAST_ARRAY_INDEX"]) % 2)
     lab.submit_array(ArraySpec(JobSpec("sweep", ("train",)), (Indexes(0, 3),)))
@@ -209,7 +210,7 @@ def test_what_cannot_be_delivered_is_tried_again_and_given_up_after_a_day_and_ca
 
 def test_a_notifier_that_is_gone_is_given_up_at_once_with_its_name(lab: TellingLab) -> None:
     lab.run(0)
-    lab.store.delete_notifier("ops")
+    lab.store.delete_entry(NOTIFIER, "ops")
     lab.deliver()
     [dead] = lab.outbox()
     assert (dead.state, dead.error) == (DeliveryState.DEAD, "notifier 'ops' does not exist, or cannot be read")

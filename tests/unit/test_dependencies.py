@@ -277,13 +277,13 @@ def test_a_task_can_be_waited_for_as_soon_as_it_is_made_though_others_waited_for
     lab.add_array("sweep", 2, "prep")
     lab.add_array("each", 2, "sweep:index")
     lab.pass_s(2)
-    lab.store.put_queue(Queue("default", paused=True))
+    lab.store.put_entry(Queue("default", paused=True))
     lab.pass_s(6)
     assert lab.states("prep", "sweep-0", "each-0") == [SUCCEEDED, QUEUED, WAITING]
     lab.add("report", "sweep-0:ended")
     lab.pass_s(2)
     assert lab.states("report") == [WAITING]
-    lab.store.put_queue(Queue("default"))
+    lab.store.put_entry(Queue("default"))
     lab.pass_s(3)
     assert lab.states("sweep-0", "each-0", "report") == [SUCCEEDED, SUCCEEDED, SUCCEEDED]
 
@@ -393,8 +393,8 @@ def test_an_array_that_is_to_be_held_waits_for_a_person_and_then_for_the_rest(
     lab: WaitingLab, *, restarts: bool
 ) -> None:
     lab.ends = lambda order: exits(int(order.job_name == "bad"), after_s=10.0 if order.job_name == "prep" else 1.0)
-    lab.store.put_notifier(Notifier("ops", Medium.WEBHOOK, url="https://example.org"))
-    lab.store.put_queue(Queue("default", notify=(Notify("ops", (Occasion.HOLD,)),)))
+    lab.store.put_entry(Notifier("ops", Medium.WEBHOOK, url="https://example.org"))
+    lab.store.put_entry(Queue("default", notify=(Notify("ops", (Occasion.HOLD,)),)))
     lab.add("bad")
     lab.add("prep")
     lab.add_array("sweep", 10, Dependency("bad", on_unmet=OnUnmet.HOLD), "prep")

@@ -123,7 +123,7 @@ def test_it_is_waited_for_other_gpus_over_a_restart_and_said_so_and_told() -> No
 def test_a_pod_that_restarts_gets_other_gpus() -> None:
     lab = SetLab()
     lab.use(node("n0", *TWO))
-    lab.store.put_policy(evolve(elsewhere(1), name="elsewhere"))
+    lab.store.put_entry(evolve(elsewhere(1), name="elsewhere"))
     pod = {"name": "w", "command": ["true"], "resources": {"gpu": 1}, "retryPolicies": ["elsewhere"]}
     document = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "s"}, "spec": {"jobs": [pod]}}
     set_id = lab.submit_set(document, lambda order: exits(int(order.gpus == ("gpu-0",))))

@@ -192,7 +192,7 @@ def test_a_gang_has_all_its_devices_or_none(lab: Lab) -> None:
 
 
 def test_a_queues_ceiling_counts_shares(lab: Lab) -> None:
-    lab.store.put_queue(Queue("small", max_running=Ceiling(gpu=1)))
+    lab.store.put_entry(Queue("small", max_running=Ceiling(gpu=1)))
     jobs = [lab.submit(gpu_job(f"part-{n}", share_m=400, queue="small"), STAYS) for n in range(3)]
     lab.step(3)
     assert [lab.job(job).state for job in jobs] == [JobState.RUNNING, JobState.RUNNING, JobState.QUEUED]

@@ -157,8 +157,8 @@ def test_a_rule_about_the_output_decides_and_the_evidence_outlives_the_controlle
 
 
 def test_a_stored_policy_and_a_category_look_into_the_output_too(lab: Lab) -> None:
-    lab.store.put_category(FailureCategory("gpu", (CategoryRule(log="^NCCL"),), hint="look at the fabric"))
-    lab.store.put_policy(RetryPolicy("stored", (NCCL,)))
+    lab.store.put_entry(FailureCategory("gpu", (CategoryRule(log="^NCCL"),), hint="look at the fabric"))
+    lab.store.put_entry(RetryPolicy("stored", (NCCL,)))
     job = lab.submit(job_named("train", retry_policies=("stored",)), CRASHES)
     lab.pass_s(30)
     assert [attempt.decision.rule for attempt in lab.attempts(job) if attempt.decision] == ["nccl", "nccl"]

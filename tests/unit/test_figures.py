@@ -88,7 +88,7 @@ def test_the_ratio_is_what_ran_to_success_or_still_runs_by_the_time_it_took() ->
 
 
 def test_jobs_that_were_run_are_summed_up(lab: Lab) -> None:
-    lab.store.put_queue(Queue("gpu"))
+    lab.store.put_entry(Queue("gpu"))
     lab.submit(job_named("good"), exits(0, after_s=60.0))
     lab.submit(job_named("bad", retrying(1, delay_s=10.0)), exits(1, after_s=20.0))
     lab.submit(job_named("other", queue="gpu"), exits(0, after_s=3.0))

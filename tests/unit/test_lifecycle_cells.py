@@ -286,7 +286,7 @@ def test_a_queue_is_less_patient_than_everybody_and_a_later_edit_counts_soon(lab
     job = lab.submit(job_named("slow"), SimulatedRun(start_delay_s=10_000.0))
     lab.pass_s(3.0)
     lab.store.put_settings(RetrySettings(handler_limits={"PromoteToRunning": {"timeout_s": 300.0}}), None)
-    lab.store.put_queue(Queue("default", handler_limits={"PromoteToRunning": {"timeout_s": 20.0}}))
+    lab.store.put_entry(Queue("default", handler_limits={"PromoteToRunning": {"timeout_s": 20.0}}))
     lab.pass_s(30.0)
     assert ("PromoteToRunning", "EXPIRED", "TERMINATING") in lab.phases(job)
 

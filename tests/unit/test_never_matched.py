@@ -144,7 +144,7 @@ def test_a_pod_rule_about_a_container_that_a_lenient_reading_leaves_out_is_warne
 def test_a_policys_container_is_the_one_that_the_pods_template_names(name: str, state: Terminal) -> None:
     lab = SetLab()
     rule = Rule(Action.RETRY, "again", exit_codes=ExitCodes(Is.IN, frozenset({3})), container_name=name)
-    lab.store.put_policy(RetryPolicy("flaky", (rule,), retry_limit=1))
+    lab.store.put_entry(RetryPolicy("flaky", (rule,), retry_limit=1))
     a_group = group("w")
     a_group["template"]["metadata"] = {"annotations": {"holdfast.dev/retry-policies": "flaky"}}
     a_group["template"]["spec"]["template"]["spec"]["containers"][0]["name"] = "trainer"

@@ -70,8 +70,8 @@ def test_the_end_of_a_set_is_told_once_to_who_asked_for_it(
 
 
 def test_a_queue_has_people_told_of_its_sets_and_nobody_of_their_jobs(lab: SetLab) -> None:
-    lab.store.put_notifier(Notifier("ops", Medium.WEBHOOK, url="https://example.org"))
-    lab.store.put_queue(Queue("ml", notify=(Notify("ops"),)))
+    lab.store.put_entry(Notifier("ops", Medium.WEBHOOK, url="https://example.org"))
+    lab.store.put_entry(Queue("ml", notify=(Notify("ops"),)))
     document = manifest(replicatedJobs=[group("w", 2)])
     document["metadata"]["labels"] = {"holdfast.dev/queue": "ml"}
     lab.submit_set(document, fails_first("train-w-1"))

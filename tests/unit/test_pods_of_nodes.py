@@ -138,7 +138,7 @@ def test_pods_that_wait_for_a_cpu_or_for_their_queue_say_that() -> None:
         ("few", takes(9, 9000), "queue few is at its pods limit"),
     ):
         lab = lab_with(capacity)
-        lab.store.put_queue(Queue("few", max_running=Ceiling(named=((PODS, 2000),))))
+        lab.store.put_entry(Queue("few", max_running=Ceiling(named=((PODS, 2000),))))
         document = requesting(requests={"cpu": "1"})
         document["spec"]["replicatedJobs"][0]["template"]["spec"] |= {"parallelism": 4, "completions": 4}
         document["metadata"]["labels"] = {"holdfast.dev/queue": queue}

@@ -63,7 +63,7 @@ def test_the_policies_of_a_job_are_compiled_when_it_starts_and_once_for_all_that
 def test_a_decision_names_the_policies_of_its_job_that_do_not_exist(
     lab: Lab, names: tuple[str, ...], reason: str
 ) -> None:
-    lab.store.put_policy(RetryPolicy("strict", default_action=Action.FAIL))
+    lab.store.put_entry(RetryPolicy("strict", default_action=Action.FAIL))
     job = lab.submit(evolve(job_named("a"), retry_policies=names), exits(3))
     lab.pass_s(5.0)
     [attempt] = lab.store.attempts(job)

@@ -67,8 +67,8 @@ def test_a_stored_pattern_that_is_not_re2_leaves_its_own_jobs_alone_and_stops_no
     broken = Rule(Action.RETRY, "any", termination_message="(")
     with closing(open_store(tmp_path / "holdfast.db")) as store:
         lab.store = store  # type: ignore[assignment] # the real one, since only it keeps texts
-        store.put_policy(RetryPolicy("broken", (broken,)))
-        store.put_category(FailureCategory("cuda", (CategoryRule(log="("),)))
+        store.put_entry(RetryPolicy("broken", (broken,)))
+        store.put_entry(FailureCategory("cuda", (CategoryRule(log="("),)))
         lab.restart_controller()
         bad = lab.submit(job_named("bad", RetryPolicy("own", (broken,))), exits(1))
         held = lab.submit(job_named("held", retry_policies=("broken",)), exits(1))

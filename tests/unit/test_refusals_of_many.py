@@ -46,7 +46,7 @@ def test_among_other_problems_it_is_listed_once_with_the_items_that_lack_it() ->
 @pytest.mark.parametrize("count", [2, 1000])
 def test_a_bulk_for_a_queue_that_is_closed_to_its_sender_is_forbidden(count: int) -> None:
     store = MemoryStore()
-    store.put_queue(Queue("gpu", permissions=(Permission(("user:ben",), (Right.SUBMIT,)),)))
+    store.put_entry(Queue("gpu", permissions=(Permission(("user:ben",), (Right.SUBMIT,)),)))
     caller = Caller(Principal("ann", roles=(Role.USER,)), 1.0)
     submitter = Submitter(store, VirtualClock(), Counting(), by=caller)
     with pytest.raises(Forbidden, match="queue gpu gives that to some only") as caught:

@@ -165,7 +165,7 @@ def test_whoever_sees_all_of_one_place_sees_others_work_there_alone() -> None:
     job = new_job(read_job_mapping({"name": "one", "command": ["true"], "queue": "gpu"}), "j1", 1.0)
     store = MemoryStore()
     for queue in ("cpu", "gpu"):
-        store.put_queue(Queue(queue))
+        store.put_entry(Queue(queue))
         store.submit(Submission([evolve(job, id=queue, queue=queue)]))
     assert [one.id for one in store.jobs(JobFilter(seen=seen))] == ["gpu"]
     assert store.jobs(JobFilter(seen=evolve(seen, places=()))) == []

@@ -122,7 +122,7 @@ def submitter(files: SecretFiles, store: MemoryStore, name: str) -> Submitter:
 
 def test_a_job_that_names_anothers_secret_is_refused_whatever_it_is(files: SecretFiles) -> None:
     store = MemoryStore()
-    store.put_queue(Queue("ml"))
+    store.put_entry(Queue("ml"))
     hers = files.keep("v4lue", evolve(ANN, uid=None))
     spec = read_job_mapping({"command": ["true"], "queue": "ml", "env": {"KEY": {"secret": hers}}})
     array = WrittenJob(spec, array=ArraySpec(spec, (Indexes(0, 3),)))
@@ -148,7 +148,7 @@ def test_a_job_that_names_anothers_secret_is_refused_whatever_it_is(files: Secre
 
 def test_a_queues_secret_is_for_the_jobs_of_that_queue(files: SecretFiles, tmp_path: Path) -> None:
     store = MemoryStore()
-    store.put_queue(Queue("ml"))
+    store.put_entry(Queue("ml"))
     (tmp_path / "hub").write_text("v4lue")
     (tmp_path / "hub.owner").write_text("queue:ml")
     bob = submitter(files, store, "bob")

@@ -83,7 +83,7 @@ def test_a_limit_on_what_nobody_has_is_dubious_with_the_names_that_were_possible
     limits = (("licence/matlab", 500), ("licence/matlb", 1000), ("token/s3", 0), ("tpu", 0))
     queue = queues.put(BY, Queue("few", max_running=Ceiling(named=limits)))
     assert queues.get(BY, "few") == queue, "somebody may have it later"
-    slip, strange = queues.warnings(BY, queue, lambda: here)
+    slip, strange = Queues(store, lambda: here).warnings(BY, queue)
     assert (slip.path, slip.message) == ("spec.maxRunning.licence/matlb", "nobody has any licence/matlb")
     assert (slip.allowed, slip.hint) == (("licence/matlab", "token/s3"), "did you mean licence/matlab?")
     assert (strange.path, strange.hint) == ("spec.maxRunning.tpu", OFFERED)
@@ -93,7 +93,7 @@ def test_nothing_is_dubious_while_no_node_has_reported_or_an_engine_has_places_o
     queue = Queue("few", max_running=Ceiling(named=(("tpu", 1000),)))
     assert Queues(store).warnings(BY, queue) == []
     elsewhere = Node("all", "slurm", Resources(), engine=EngineInfo("slurm", frozenset({Capability.PLACEMENT})))
-    assert Queues(store).warnings(BY, queue, lambda: [elsewhere]) == []
+    assert Queues(store, lambda: [elsewhere]).warnings(BY, queue) == []
 
 
 def test_categories_are_listed_in_order_of_evaluation(store: MemoryStore) -> None:

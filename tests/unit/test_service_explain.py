@@ -27,6 +27,7 @@ from holdfast.domain.policy.model import (
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import NotFound
+from holdfast.ports.entries import POLICY
 from holdfast.ports.store import Changes, Submission
 from holdfast.service.explain import Explainer, history_before, settings_then
 from tools.memory_store import MemoryStore
@@ -54,8 +55,8 @@ class World:
 
     def __init__(self, spec: JobSpec) -> None:
         self.store = MemoryStore()
-        self.store.put_policy(INFRA)
-        self.store.put_queue(Queue("default", retry_policies=("infra",)))
+        self.store.put_entry(INFRA)
+        self.store.put_entry(Queue("default", retry_policies=("infra",)))
         self.spec = spec
         self.store.submit(Submission([Job(JOB, "train", "default", 0, 1.0, dump_spec(spec))]))
         self.explainer = Explainer(self.store)
@@ -116,21 +117,21 @@ def test_counters_before_come_from_the_decisions_of_earlier_attempts(world: Worl
 
 def test_a_changed_policy_does_not_change_what_an_old_decision_was_made_of(world: World) -> None:
     world.fail(1, _failure())
-    world.store.put_policy(evolve(INFRA, rules=(evolve(FLAKY, action=Action.FAIL, name="strict"),)))
+    world.store.put_entry(evolve(INFRA, rules=(evolve(FLAKY, action=Action.FAIL, name="strict"),)))
     assert world.considered(1) == LOOKED_AT
 
 
 def test_a_policy_that_is_gone_is_found_by_its_revision(world: World) -> None:
     world.fail(1, _failure())
-    world.store.put_queue(Queue("default"))
-    world.store.delete_policy("infra")
+    world.store.put_entry(Queue("default"))
+    world.store.delete_entry(POLICY, "infra")
     assert world.considered(1) == LOOKED_AT
 
 
 def test_when_other_policies_would_decide_today_the_deciding_one_is_shown_alone(world: World) -> None:
     world.fail(1, _failure())
-    world.store.put_policy(RetryPolicy("first", (Rule(Action.HOLD, "all"),)))
-    world.store.put_queue(Queue("default", retry_policies=("first", "infra")))
+    world.store.put_entry(RetryPolicy("first", (Rule(Action.HOLD, "all"),)))
+    world.store.put_entry(Queue("default", retry_policies=("first", "infra")))
     assert world.considered(1) == LOOKED_AT
 
 
@@ -138,14 +139,14 @@ def test_a_built_in_rule_is_explained_also_when_the_users_policies_would_decide_
     world = World(JobSpec("train", ("true",)))
     lost = Failure(Cause.AGENT_TRANSIENT, frozenset({"NodeLost"}), failed_at=9.0)
     assert world.fail(1, lost).rule == "node-lost"
-    world.store.put_policy(evolve(INFRA, rules=(Rule(Action.HOLD, "all"),)))
+    world.store.put_entry(evolve(INFRA, rules=(Rule(Action.HOLD, "all"),)))
     assert world.considered(1)[-1] == (INFRASTRUCTURE.name, "node-lost", True)
 
 
 def test_an_inline_rule_is_explained_also_when_the_queues_policies_changed(world: World) -> None:
     world.fail(1, _failure(7))
-    world.store.put_policy(RetryPolicy("first", (Rule(Action.HOLD, "all"),)))
-    world.store.put_queue(Queue("default", retry_policies=("first",)))
+    world.store.put_entry(RetryPolicy("first", (Rule(Action.HOLD, "all"),)))
+    world.store.put_entry(Queue("default", retry_policies=("first",)))
     assert world.considered(1) == [("inline", "any", True)]
 
 
@@ -159,9 +160,9 @@ def test_a_stop_by_the_global_cap_is_explained_under_the_cap_of_then(world: Worl
 
 def test_how_a_delay_came_about_is_told_only_where_it_comes_out_the_same(world: World) -> None:
     jittery = Backoff(initial_s=10.0, jitter=JitterMode.RANDOM, jitter_ratio=0.5)
-    world.store.put_policy(evolve(INFRA, rules=(evolve(FLAKY, backoff=jittery),)))
+    world.store.put_entry(evolve(INFRA, rules=(evolve(FLAKY, backoff=jittery),)))
     world.fail(1, _failure(), draw=0.9)
-    world.store.put_policy(evolve(INFRA, rules=(evolve(FLAKY, backoff=Backoff(initial_s=10.0)),)))
+    world.store.put_entry(evolve(INFRA, rules=(evolve(FLAKY, backoff=Backoff(initial_s=10.0)),)))
     world.fail(2, _failure())
     assert world.explained(1).delay_because == ""
     assert world.explained(2).delay_because != ""

@@ -222,7 +222,7 @@ def test_a_kubernetes_job_that_somebody_else_manages_says_so(lab: SetLab) -> Non
 
 
 def test_a_kubernetes_job_is_refused_where_it_is_written(lab: SetLab) -> None:
-    lab.store.put_queue(Queue("tiny", max_running=Ceiling(memory=1 << 20)))
+    lab.store.put_entry(Queue("tiny", max_running=Ceiling(memory=1 << 20)))
     document = {**JOB, "metadata": {"name": "pi", "labels": {"holdfast.dev/queue": "tiny"}}}
     with pytest.raises(Refused) as caught:
         Submitter(lab.store, lab.clock, Counting()).submit(WrittenJob(read_job(document)))

@@ -35,8 +35,8 @@ class Counting:
 @pytest.fixture
 def store() -> MemoryStore:
     store = MemoryStore()
-    store.put_policy(RetryPolicy("infra"))
-    store.put_queue(Queue("small", max_running=Ceiling(2000, 1 << 30)))
+    store.put_entry(RetryPolicy("infra"))
+    store.put_entry(Queue("small", max_running=Ceiling(2000, 1 << 30)))
     return store
 
 
@@ -192,7 +192,7 @@ def test_while_no_node_has_reported_nothing_is_known_to_be_missing(submitter: Su
 def test_more_of_what_is_counted_by_a_name_than_the_queue_may_use_is_refused(
     store: MemoryStore, submitter: Submitter
 ) -> None:
-    store.put_queue(Queue("half", max_running=Ceiling(named=(("licence/matlab", 500),))))
+    store.put_entry(Queue("half", max_running=Ceiling(named=(("licence/matlab", 500),))))
     submitter.submit(_spec(queue="half", resources=Resources(named=(("licence/matlab", 500),))))
     with pytest.raises(Refused) as caught:
         submitter.submit(_spec(queue="half", gang=2, resources=Resources(named=(("licence/matlab", 500),))))
@@ -204,7 +204,7 @@ def test_more_of_what_is_counted_by_a_name_than_the_queue_may_use_is_refused(
 def test_what_each_user_may_use_of_a_queue_keeps_a_job_out_that_is_more(
     store: MemoryStore, submitter: Submitter
 ) -> None:
-    store.put_queue(Queue("each", max_running=Ceiling(cpu_m=9000), per_user=UserLimits(Ceiling(1000, 1 << 30))))
+    store.put_entry(Queue("each", max_running=Ceiling(cpu_m=9000), per_user=UserLimits(Ceiling(1000, 1 << 30))))
     submitter.submit(_spec(queue="each", gang=2, resources=Resources(500)))
     with pytest.raises(Refused) as caught:
         submitter.submit(_spec(queue="each", gang=3, resources=Resources(500, 1 << 30)))
@@ -216,6 +216,6 @@ def test_what_each_user_may_use_of_a_queue_keeps_a_job_out_that_is_more(
 
 
 def test_a_share_beyond_what_the_queue_may_use_is_refused(store: MemoryStore, submitter: Submitter) -> None:
-    store.put_queue(Queue("half", max_running=Ceiling(gpu=1)))
+    store.put_entry(Queue("half", max_running=Ceiling(gpu=1)))
     with pytest.raises(Refused, match="could never run"):
         submitter.submit(_spec(queue="half", gang=3, resources=Resources(share_m=400)))

@@ -44,9 +44,9 @@ def test_ticks_are_counted_by_what_they_committed(lab: Lab) -> None:
 
 def test_failures_are_counted_under_armadas_names_while_its_door_is_open(lab: Lab) -> None:
     telemetry = Telemetry(lab.clock.now, doors=("armada",))
-    lab.store.put_policy(evolve(retrying(2), name="twice"))
+    lab.store.put_entry(evolve(retrying(2), name="twice"))
     for name in ("ml", "other"):
-        lab.store.put_queue(Queue(name))
+        lab.store.put_entry(Queue(name))
     lab.submit(evolve(job_named("storm", queue="ml"), retry_policies=("twice",)), exits(9))
     lab.submit(job_named("plain", queue="other"), exits(0))
     _observe(lab, telemetry, 20)
@@ -67,7 +67,7 @@ def test_failures_are_counted_under_armadas_names_while_its_door_is_open(lab: La
 
 def test_states_of_jobs_are_counted_as_armadas_scheduler_does(lab: Lab) -> None:
     telemetry = Telemetry(lab.clock.now, doors=("armada",))
-    lab.store.put_queue(Queue("ml"))
+    lab.store.put_entry(Queue("ml"))
     asks = Resources(1500, 3 << 30)
     lab.submit(job_named("works", queue="ml", resources=asks, gang=2), exits(0, after_s=3))
     lab.submit(job_named("fails", retrying(1), queue="ml"), exits(9))
@@ -104,7 +104,7 @@ def test_names_that_people_choose_make_no_more_than_so_many_series(monkeypatch: 
     lab = Lab()
     telemetry = Telemetry(lab.clock.now, doors=("armada",))
     for n in range(9):
-        lab.store.put_queue(Queue(f"queue-{n}"))
+        lab.store.put_entry(Queue(f"queue-{n}"))
         lab.submit(job_named(f"job-{n}", queue=f"queue-{n}"), exits(9))
     _observe(lab, telemetry, 20)
     [family] = [

@@ -328,7 +328,7 @@ def test_it_is_never_placed_twice_on_one_node(count: int, gang: int, happens: li
 
 
 def set_of_one(lab: SetLab, plan: Callable[[RunOrder], SimulatedRun], **pod: object) -> str:
-    lab.store.put_policy(evolve(untried(delay_s=5.0), name="untried"))
+    lab.store.put_entry(evolve(untried(delay_s=5.0), name="untried"))
     job = {"name": "w", "command": ["true"], "retryPolicies": ["untried"], "backoffLimit": 0, **pod}
     document = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": "s"}, "spec": {"jobs": [job]}}
     return lab.submit_set(document, plan)

@@ -55,7 +55,7 @@ def running(lab: Lab) -> Counter[str]:
 
 
 def limit(lab: Lab, limits: UserLimits, name: str = "lab") -> None:
-    lab.store.put_queue(Queue(name, per_user=limits))
+    lab.store.put_entry(Queue(name, per_user=limits))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_each_user_has_as_much_of_a_queue_as_its_limit_says_and_why_tells_which(
 
 
 def test_the_queues_own_limit_counts_beside_those_of_its_users(lab: Lab) -> None:
-    lab.store.put_queue(Queue("lab", max_running_jobs=3, per_user=TWO_EACH))
+    lab.store.put_entry(Queue("lab", max_running_jobs=3, per_user=TWO_EACH))
     for at in range(3):
         submit(lab, "ann", f"ann{at}")
         submit(lab, "bob", f"bob{at}")
@@ -123,7 +123,7 @@ def test_a_gang_is_one_job_and_all_of_its_ranks_count(lab: Lab) -> None:
 
 
 def test_a_limit_that_is_set_changed_or_taken_away_holds_for_what_waits_already(lab: Lab) -> None:
-    lab.store.put_queue(Queue("lab", paused=True))
+    lab.store.put_entry(Queue("lab", paused=True))
     for at in range(5):
         submit(lab, "ann", f"ann{at}")
         submit(lab, "bob", f"bob{at}")
@@ -167,7 +167,7 @@ def test_work_of_nobody_known_shares_one_limit(lab: Lab) -> None:
 
 
 def test_no_user_is_summed_up_where_no_queue_limits_them(lab: Lab) -> None:
-    lab.store.put_queue(Queue("lab", max_running_jobs=1))
+    lab.store.put_entry(Queue("lab", max_running_jobs=1))
     for at in range(3):
         submit(lab, "ann", f"ann{at}")
     lab.step(3)
@@ -215,6 +215,6 @@ def test_never_more_than_the_limit_of_a_user_runs(steps: Sequence[tuple[str | in
 
 def test_a_limit_of_users_is_kept_with_its_queue(lab: Lab) -> None:
     queue = Queue("lab", per_user=UserLimits(Ceiling(1000, GIB, 1, (("licence", 2000),)), max_running_jobs=3))
-    lab.store.put_queue(queue)
+    lab.store.put_entry(queue)
     assert lab.store.catalogue().queues["lab"] == queue
     assert evolve(queue, per_user=UserLimits()) != queue

@@ -218,7 +218,7 @@ def _cached(case: Case, store: _Fading) -> list[Mismatch]:
         store.away, store.broken = False, tuple(name for name in names if name.startswith("bad"))
         for name in names:
             if name not in store.broken:
-                store.put_policy(RetryPolicy(name))
+                store.put_entry(RetryPolicy(name))
         store.put_settings(evolve(store.catalogue().settings, retry_share=1 / (3 + store.catalogue().version)), None)
         store.away = match[2] is not None
         try:

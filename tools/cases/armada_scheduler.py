@@ -101,7 +101,7 @@ def _decided(case: Case, failure: Failure | None) -> Decision:
     store = MemoryStore()
     problems: list[Problem] = []
     for policy in read_case_policies(case, problems):
-        store.put_policy(policy)
+        store.put_entry(policy)
     if problems:
         raise AssertionError([str(problem) for problem in problems])
     store.put_configured(read_configuration({"scheduling": {"retryPolicy": scheduler}}, file="case", problems=problems))
@@ -120,9 +120,9 @@ def _compiled(case: Case, store: MemoryStore) -> PolicySet:
     queue = case["policy"].get("queue") or {"name": "q"}
     name = str(queue.get("name", "q"))
     body = dump_entry(Queue(name, retry_policies=tuple(queue.get("retryPolicies") or ())))
-    store.put_queue(Queue(name))
+    store.put_entry(Queue(name))
     with store._database.writing() as connection:  # noqa: SLF001 - past the rule that they exist
-        connection.exec_driver_sql("UPDATE queues SET body = ? WHERE name = ?", (body, name))
+        connection.exec_driver_sql("UPDATE entries SET body = ? WHERE name = ?", (body, name))
     job = case["policy"].get("job") or {}
     gang = job.get("gang") or {}
     annotations = {**(job.get("annotations") or {})}

@@ -36,7 +36,7 @@ def run(client: Client, console: Console) -> int:
     """Submit everything, follow it, and show what became of it."""
     batch, sets = jobs(), job_sets()
     for manifest in catalogue():
-        put = client.put_policy if manifest["kind"] == "RetryPolicy" else client.put_category
+        put = client.policies.put if manifest["kind"] == "RetryPolicy" else client.categories.put
         put(manifest["metadata"]["name"], manifest)
     console.print(
         f"Submitting {len(batch)} jobs and {len(sets)} job sets; {len(STORIES)} of the jobs and something in each set "

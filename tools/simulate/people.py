@@ -95,10 +95,10 @@ class People:
         """Write the first policies, queues, categories and settings."""
         store, chance = self._store(), self._chance
         for name in POLICIES:
-            store.put_policy(random_policy(chance, name))
+            store.put_entry(random_policy(chance, name))
         for name in QUEUES:
-            store.put_queue(random_queue(chance, name))
-        store.put_category(network_category())
+            store.put_entry(random_queue(chance, name))
+        store.put_entry(network_category())
         self._set(random_settings(chance), chance.choice((None, *POLICIES)))
 
     def plan(self, jobs: int, until: float, seed: int) -> None:
@@ -203,13 +203,13 @@ class People:
     def _edit(self) -> None:
         policy = random_policy(self._chance, self._chance.choice(POLICIES))
         self._trace.say(f"policy {policy.name} is edited")
-        self._store().put_policy(policy)
+        self._store().put_entry(policy)
 
     def _edit_queue(self) -> None:
         queue = random_queue(self._chance, self._chance.choice(QUEUES))
         queue = evolve(queue, paused=self._chance.happens(0.3))
         self._trace.say(f"queue {queue.name} is edited{' and paused' if queue.paused else ''}")
-        self._store().put_queue(queue)
+        self._store().put_entry(queue)
 
     def _settings(self) -> None:
         self._set(random_settings(self._chance), self._chance.choice((None, *POLICIES)))
@@ -223,5 +223,5 @@ class People:
         """Lift every pause and limit, so that nothing but the jobs themselves keeps them from ending."""
         self._at_peace = True
         for queue in list(self._store().catalogue().queues.values()):
-            self._store().put_queue(evolve(queue, paused=False, max_running=Ceiling(), max_running_jobs=None))
+            self._store().put_entry(evolve(queue, paused=False, max_running=Ceiling(), max_running_jobs=None))
         self._hint()

@@ -67,7 +67,7 @@ class ToldWorld(World):
 
     def _ask_for_work(self, until: float) -> None:
         for name in _NOTIFIERS:
-            self._store.put_notifier(Notifier(name, Medium.WEBHOOK, url="https://example.org"))
+            self._store.put_entry(Notifier(name, Medium.WEBHOOK, url="https://example.org"))
         super()._ask_for_work(until)
         self._deliver()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.nouns import OF_WORK, Noun
+from holdfast.cli.nouns import OF_ENTRIES, OF_WORK, Noun
 from holdfast.domain.record import evolve
 from holdfast.errors import InvalidManifest, Problem
 
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 API_VERSION = "holdfast.dev/v1"
 KINDS = {
     **{kind.manifest: noun for noun, kind in OF_WORK.items() if kind.manifest},
-    "RetryPolicy": Noun.RETRY_POLICY,
-    "Queue": Noun.QUEUE,
-    "FailureCategory": Noun.CATEGORY,
-    "Notifier": Noun.NOTIFIER,
+    **{info.manifest: noun for noun, info in OF_ENTRIES.items()},
 }
 _LARGEST_TEXT = 1 << 30
 _LENIENT = "--lenient turns these into warnings"

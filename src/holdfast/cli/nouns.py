@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NewType
 
-from holdfast.domain.terms import kinds
+from holdfast.domain.terms import entries, kinds
 from holdfast.errors import InvalidRequest, Problem
 
 if TYPE_CHECKING:
@@ -21,24 +21,23 @@ class Noun:
     JOB = NounName(kinds.JOB.plural)
     JOB_SET = NounName(kinds.JOB_SET.plural)
     ARRAY = NounName(kinds.ARRAY.plural)
-    QUEUE = NounName("queues")
-    RETRY_POLICY = NounName("retrypolicies")
+    QUEUE = NounName(entries.QUEUE.spellings[1])
+    RETRY_POLICY = NounName(entries.POLICY.spellings[1])
     NODE = NounName("nodes")
     DEVICE = NounName("devices")
-    CATEGORY = NounName("categories")
-    NOTIFIER = NounName("notifiers")
+    CATEGORY = NounName(entries.CATEGORY.spellings[1])
+    NOTIFIER = NounName(entries.NOTIFIER.spellings[1])
     SETTINGS = NounName("settings")
     AUDIT = NounName("audit")
 
 
+OF_ENTRIES = {NounName(info.spellings[1]): info for info in entries.ENTRIES.values()}
+"""What operators write."""
 _SPELLINGS: dict[NounName, tuple[str, ...]] = {
     **{NounName(kind.plural): kind.spellings for kind in kinds.KINDS.values()},
-    Noun.QUEUE: ("queue", "queues", "q"),
-    Noun.RETRY_POLICY: ("retrypolicy", "retrypolicies", "policy", "policies", "rp"),
+    **{noun: info.spellings for noun, info in OF_ENTRIES.items()},
     Noun.NODE: ("node", "nodes"),
     Noun.DEVICE: ("device", "devices", "gpu", "gpus"),
-    Noun.CATEGORY: ("category", "categories", "failurecategory", "failurecategories"),
-    Noun.NOTIFIER: ("notifier", "notifiers"),
     Noun.SETTINGS: ("settings", "setting"),
     Noun.AUDIT: ("audit", "auditlog"),
 }

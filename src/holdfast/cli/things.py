@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.cli.nouns import OWNERS, SINGULAR, Noun
+from holdfast.cli.nouns import OF_ENTRIES, OWNERS, SINGULAR, Noun
 from holdfast.cli.printing import fields_of
 from holdfast.cli.render import arrays, catalogue, events, jobs, jobsets, notifications, workloads
 from holdfast.cli.render.custom_columns import EVERY, is_custom, read_columns
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.cli.nouns import NounName
     from holdfast.cli.render.words import Table
     from holdfast.client import Client
+    from holdfast.domain.terms.entries import EntryInfo
     from holdfast.domain.terms.kinds import KindInfo
     from holdfast.wire.problems import UnreadableView
 
@@ -63,15 +64,18 @@ def _reader(kind: KindInfo) -> ResourceReader:
     return ResourceReader(lambda client: client.of(kind).list(), lambda client, name: client.of(kind).get(name))
 
 
+def _entry_reader(info: EntryInfo) -> ResourceReader:
+    return ResourceReader(
+        lambda client: client.entries(info).list(), lambda client, name: client.entries(info).get(name)
+    )
+
+
 READERS: dict[NounName, ResourceReader] = {
     **{noun: _reader(kind) for noun, kind in OWNERS.items()},
     Noun.JOB: ResourceReader(lambda client: client.jobs(), lambda client, name: client.job(name)),
     Noun.JOB_SET: ResourceReader(lambda client: client.job_sets(), lambda client, name: client.job_set(name)),
     Noun.ARRAY: ResourceReader(lambda client: client.arrays(), lambda client, name: client.array(name)),
-    Noun.QUEUE: ResourceReader(lambda client: client.queues(), lambda client, name: client.queue(name)),
-    Noun.RETRY_POLICY: ResourceReader(lambda client: client.policies(), lambda client, name: client.policy(name)),
-    Noun.CATEGORY: ResourceReader(lambda client: client.categories(), lambda client, name: client.category(name)),
-    Noun.NOTIFIER: ResourceReader(lambda client: client.notifiers(), lambda client, name: client.notifier(name)),
+    **{noun: _entry_reader(info) for noun, info in OF_ENTRIES.items()},
     Noun.NODE: ResourceReader(lambda client: client.nodes(), _node),
     Noun.DEVICE: ResourceReader(lambda client: client.devices(), _device),
     Noun.AUDIT: ResourceReader(lambda client: client.audit(), _audit_entry),
@@ -99,6 +103,8 @@ def table_of(noun: NounName, *, now_s: float, wide: bool = False) -> Callable[[S
         Noun.SETTINGS: lambda found: catalogue.settings_table(found[0]),
         Noun.AUDIT: events.wide_audit_table if wide else partial(events.audit_table, now_s=now_s),
     }
+    if noun in OF_ENTRIES:
+        return tables.get(noun, catalogue.entry_table)
     return tables.get(noun) or partial(workloads.workload_table, now_s=now_s, wide=wide)
 
 
@@ -106,20 +112,17 @@ def model_of(noun: NounName, *, single: bool = False) -> type[Any]:
     """Return what a kind's things are answered as: in a list, or asked for by name."""
     from holdfast.wire import arrays as array_models
     from holdfast.wire import catalogue as models
+    from holdfast.wire.entries import models_of
     from holdfast.wire.events import AuditView
     from holdfast.wire.jobs import JobOutcome, JobView
     from holdfast.wire.jobsets import JobSetSummary, JobSetView
-    from holdfast.wire.notifications import NotifierView
     from holdfast.wire.workloads import WorkloadView
 
     return {
         Noun.JOB: JobView if single else JobOutcome,
         Noun.JOB_SET: JobSetView if single else JobSetSummary,
         Noun.ARRAY: array_models.ArrayView,
-        Noun.QUEUE: models.QueueView,
-        Noun.RETRY_POLICY: models.PolicyView,
-        Noun.CATEGORY: models.CategoryView,
-        Noun.NOTIFIER: NotifierView,
+        **{each: models_of(info).view for each, info in OF_ENTRIES.items()},
         Noun.NODE: models.NodeView,
         Noun.DEVICE: models.DeviceView,
         Noun.SETTINGS: models.SettingsView,
@@ -238,16 +241,12 @@ def resource_writer(client: Client, noun: NounName, *, lenient: bool = False) ->
     if noun in OWNERS:
         kind = client.of(OWNERS[noun])
         return ResourceWriter(kind.create, kind.put, kind.delete)
-    return {
-        Noun.QUEUE: ResourceWriter(client.create_queue, client.put_queue, client.delete_queue),
-        Noun.RETRY_POLICY: ResourceWriter(client.create_policy, client.put_policy, client.delete_policy),
-        Noun.CATEGORY: ResourceWriter(client.create_category, client.put_category, client.delete_category),
-        Noun.NOTIFIER: ResourceWriter(client.create_notifier, client.put_notifier, client.delete_notifier),
-    }[noun]
+    entries = client.entries(OF_ENTRIES[noun])
+    return ResourceWriter(entries.create, entries.put, entries.delete)
 
 
 WRITTEN = (
-    *(Noun.CATEGORY, Noun.RETRY_POLICY, Noun.NOTIFIER, Noun.QUEUE),
+    *OF_ENTRIES,
     *(noun for noun, kind in OWNERS.items() if kind.manifest),
 )
 """Kinds that are written under a name, in the order ``apply`` writes them: policies name categories, queues

@@ -6,15 +6,15 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from holdfast.client.arrays import ArrayCalls
-from holdfast.client.blobs import BlobCalls
-from holdfast.client.catalogue import CatalogueCalls
+from holdfast.client.attachments import AttachmentCalls
 from holdfast.client.connection import TIMEOUT_S, ServerConnection
+from holdfast.client.entries import OfEntries
 from holdfast.client.events import EventCalls
 from holdfast.client.figures import FigureCalls
 from holdfast.client.jobs import JobCalls
 from holdfast.client.jobsets import JobSetCalls
 from holdfast.client.notifications import NotificationCalls
-from holdfast.client.secrets import SecretCalls
+from holdfast.client.operating import OperatingCalls
 from holdfast.client.tokens import TokenCalls
 from holdfast.client.workloads import WorkloadCalls
 from holdfast.wire.base import API
@@ -32,12 +32,12 @@ class Client(
     JobCalls,
     ArrayCalls,
     JobSetCalls,
-    CatalogueCalls,
+    OfEntries,
+    OperatingCalls,
     FigureCalls,
     NotificationCalls,
     EventCalls,
-    BlobCalls,
-    SecretCalls,
+    AttachmentCalls,
     TokenCalls,
 ):
     """A connection to one Holdfast server; not to be shared between threads."""

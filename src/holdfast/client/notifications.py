@@ -1,15 +1,15 @@
-"""The calls about notifiers and what people are told by them."""
+"""The calls about what people are told by notifiers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from holdfast.wire.base import API
-from holdfast.wire.notifications import NotificationPage, NotificationView, NotifierPage, NotifierView, TestView
+from holdfast.wire.notifications import NotificationPage, NotificationView, TestView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from holdfast.client.connection import Connection
 
@@ -20,27 +20,6 @@ class NotificationCalls:
     """What can be done with notifiers and notifications."""
 
     _connection: Connection
-
-    def notifiers(self) -> list[NotifierView]:
-        """List notifiers, by name."""
-        return self._connection.get(_NOTIFIERS, NotifierPage).items
-
-    def notifier(self, name: str) -> NotifierView:
-        """Read a notifier."""
-        return self._connection.get(_path(_NOTIFIERS, name), NotifierView)
-
-    def create_notifier(self, manifest: Mapping[str, Any]) -> NotifierView:
-        """Create a notifier; it must be new."""
-        return self._connection.call(NotifierView, "POST", _NOTIFIERS, json=manifest)
-
-    def put_notifier(self, name: str, manifest: Mapping[str, Any], *, must_exist: bool = False) -> NotifierView:
-        """Create or replace a notifier."""
-        params = {"must_exist": "true"} if must_exist else {}
-        return self._connection.call(NotifierView, "PUT", _path(_NOTIFIERS, name), json=manifest, params=params)
-
-    def delete_notifier(self, name: str) -> None:
-        """Delete a notifier."""
-        self._connection.send("DELETE", _path(_NOTIFIERS, name))
 
     def test_notifier(self, name: str) -> TestView:
         """Tell something at a notifier at once, with one try."""

@@ -10,20 +10,15 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
 from holdfast.compiled.records import decoder_of, non_defaults
 from holdfast.domain.access.grants import Access
-from holdfast.domain.access.tokens import ApiToken
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.classify import CompiledCategories
 from holdfast.domain.configured import Configured  # noqa: TC001 - the codec of what is stored looks it up
-from holdfast.domain.job import Queue
-from holdfast.domain.notifier import Notifier
-from holdfast.domain.placement.cordon import Cordon
-from holdfast.domain.placement.pause import Pause
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
 from holdfast.domain.record import Struct, evolve, field
@@ -61,9 +56,6 @@ class OperatorSettings(Struct, frozen=True):
     access: Access = Access()
     configured: Configured | None = None
     """What a file says over these."""
-
-
-E = TypeVar("E", RetryPolicy, Queue, FailureCategory, Notifier, Cordon, OperatorSettings, Pause, ApiToken)
 
 
 def dump_spec(spec: object) -> str:
@@ -145,20 +137,18 @@ def load_array(text: str) -> ArraySpec:
     return load_as(ArraySpec, text)
 
 
-def dump_entry(
-    entry: RetryPolicy | Queue | FailureCategory | Notifier | Cordon | OperatorSettings | Pause | ApiToken,
-) -> str:
+def dump_entry(entry: object) -> str:
     """Write an entry of the catalogue; a policy with its revision."""
     return dump_spec(entry)
 
 
-def load_entry(kind: type[E], text: str) -> E:
+def load_entry(kind: type[T], text: str) -> T:
     """Read an entry written by ``dump_entry``; equal texts share one object.
 
     Raises:
         UnreadableSpec: It is not valid, or of another version.
     """
-    found: E = _load_entry(kind, text)
+    found: T = _load_entry(cast("Any", kind), text)
     return found
 
 

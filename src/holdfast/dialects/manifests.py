@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from holdfast.dialects.armada.policy import (
     ARMADA_FLAT,
@@ -20,12 +20,13 @@ from holdfast.dialects.jobset.pod_template import ARMADA_POLICY
 from holdfast.dialects.jobset.reading import READERS as KUBE_READERS
 from holdfast.dialects.jobset.runnable import check_runnable
 from holdfast.dialects.jobset.wording import Engines, ManifestNotes, local
-from holdfast.dialects.native.catalogue import read_queue_manifest
-from holdfast.dialects.native.category import category_warnings, read_category_manifest
+from holdfast.dialects.native.catalogue import read_queue_manifest, write_queue
+from holdfast.dialects.native.category import category_warnings, read_category_manifest, write_category
 from holdfast.dialects.native.envelope import API_VERSION
 from holdfast.dialects.native.job import read_job_manifest
-from holdfast.dialects.native.notify import read_notifier_manifest
+from holdfast.dialects.native.notify import read_notifier_manifest, write_notifier
 from holdfast.dialects.native.policy import policy_warnings, read_policy_manifest
+from holdfast.dialects.native.writing import write_policy
 from holdfast.dialects.reading import shown
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
@@ -33,6 +34,7 @@ from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.suggestion import closest
+from holdfast.domain.terms import entries
 from holdfast.domain.terms.kinds import KINDS
 from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
@@ -82,13 +84,34 @@ def _of_package(package: str) -> Callable[[Mapping[str, Any], ManifestNotes], An
     return lambda value, notes: import_module(f"{package}.manifest").read(value, notes)
 
 
+class EntryFormat(NamedTuple):
+    """How entries of one kind are read from manifests, and written."""
+
+    read: Callable[..., Any]
+    write: Callable[[Any], dict[str, Any]]
+    """Writes ``spec``, which reads back equal."""
+
+
+_FORMATS = {
+    entries.POLICY: EntryFormat(read_policy_manifest, write_policy),
+    entries.QUEUE: EntryFormat(read_queue_manifest, write_queue),
+    entries.CATEGORY: EntryFormat(read_category_manifest, write_category),
+    entries.NOTIFIER: EntryFormat(read_notifier_manifest, write_notifier),
+}
+
+
+def format_of(info: entries.EntryInfo) -> EntryFormat:
+    """Return how the manifests of a kind of entry are read and written."""
+    if info.package:
+        found: EntryFormat = import_module(f"{info.package}.manifest").FORMAT
+        return found
+    return _FORMATS[info]
+
+
 _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], ManifestNotes], Manifest | None]] = {
     (API_VERSION, "Job"): _of_problems(read_job_manifest),
     (API_VERSION, "JobSet"): _of_kubernetes((API_VERSION, "JobSet")),
-    (API_VERSION, "RetryPolicy"): _of_problems(read_policy_manifest),
-    (API_VERSION, "Queue"): _of_problems(read_queue_manifest),
-    (API_VERSION, "FailureCategory"): _of_problems(read_category_manifest),
-    (API_VERSION, "Notifier"): _of_problems(read_notifier_manifest),
+    **{(API_VERSION, info.manifest): _of_problems(format_of(info).read) for info in entries.ENTRIES.values()},
     (JOBSET_VERSION, "JobSet"): _of_kubernetes((JOBSET_VERSION, "JobSet")),
     (BATCH_VERSION, "Job"): _of_kubernetes((BATCH_VERSION, "Job")),
     (ARMADA_NESTED, "RetryPolicy"): _of_problems(read_nested_policy_manifest),
@@ -173,7 +196,7 @@ def _unsupported(field: str, value: object, allowed: tuple[str, ...]) -> Problem
     return Problem(field, f"{field} {shown(value)} is not supported", allowed, closest(value, allowed))
 
 
-def manifest_warnings(manifest: Manifest) -> tuple[Problem, ...]:
+def manifest_warnings(manifest: object) -> tuple[Problem, ...]:
     """List what is legal but dubious in a manifest: unreachable rules, unused settings, what no failure has.
 
     The warnings of job sets and Kubernetes Jobs are found while they are read, see ``read_one``.

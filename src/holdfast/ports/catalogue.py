@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.domain.access.grants import AS_BEFORE, Access
 from holdfast.domain.policy.compiled import effective_policies
-from holdfast.domain.record import Struct, field
+from holdfast.domain.record import Struct, evolve, field
+from holdfast.ports.entries import CATEGORY, NOTIFIER, POLICY, QUEUE, kind_of_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from holdfast.domain.placement.cordon import Cordon
     from holdfast.domain.placement.pause import Pause
     from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+    from holdfast.domain.terms.kinds import SubjectName
     from holdfast.domain.workloads.spec import JobSpec
+    from holdfast.ports.entries import E, Entry, EntryKind
 
 
 class Catalogue(Struct, frozen=True):
@@ -28,16 +31,11 @@ class Catalogue(Struct, frozen=True):
 
     version: int
     """Moves with every edit; equal versions mean equal catalogues."""
-    queues: Mapping[str, Queue]
-    policies: Mapping[str, RetryPolicy]
-    """Newest revisions, by name."""
-    categories: Sequence[FailureCategory]
-    """In order of evaluation: by precedence, then name."""
+    entries: Mapping[SubjectName, Mapping[str, Any]]
+    """By their kind and name, to be read by ``of``."""
     settings: RetrySettings
     default_policy: str | None = None
     """Applies when neither the queue nor the job names a policy."""
-    notifiers: Mapping[str, Notifier] = field(default_factory=dict)
-    """By name."""
     cordons: Mapping[str, Cordon] = field(default_factory=dict)
     """By the name of the node."""
     paused: Pause | None = None
@@ -55,6 +53,40 @@ class Catalogue(Struct, frozen=True):
     """What these would be without the file, if there is one."""
     submitters: Mapping[str, str] = field(default_factory=dict)
     """Who first wrote each policy, queue, category and notifier, by its kind and name, where that is known."""
+
+    def of(self, kind: EntryKind[E]) -> Mapping[str, E]:
+        """Return the entries of a kind, by name."""
+        return self.entries.get(kind.info.subject, {})
+
+    def names_of(self, kind: EntryKind[E]) -> set[str]:
+        """Name the entries of a kind, those too that cannot be read."""
+        noun = f"{kind.info.noun} "
+        return {*self.of(kind), *(what.removeprefix(noun) for what in self.unreadable if what.startswith(noun))}
+
+    def including(self, entry: Entry) -> Catalogue:
+        """Return the catalogue with an entry more, or in the place of one of its name."""
+        kind = kind_of_entry(entry)
+        return evolve(self, entries={**self.entries, kind.info.subject: {**self.of(kind), entry.name: entry}})
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        """The queues, by name."""
+        return self.of(QUEUE)
+
+    @property
+    def policies(self) -> Mapping[str, RetryPolicy]:
+        """The newest revisions of the retry policies, by name."""
+        return self.of(POLICY)
+
+    @property
+    def categories(self) -> Sequence[FailureCategory]:
+        """The failure categories, in order of evaluation: by precedence, then name."""
+        return list(self.of(CATEGORY).values())
+
+    @property
+    def notifiers(self) -> Mapping[str, Notifier]:
+        """The notifiers, by name."""
+        return self.of(NOTIFIER)
 
     @property
     def limiting(self) -> list[str]:
@@ -82,29 +114,64 @@ class CatalogueStore(Protocol):
     def catalogue(self) -> Catalogue:
         """Read the catalogue."""
 
-    def put_policy(
+    def put_entry(
         self,
-        policy: RetryPolicy,
+        entry: E,
         *,
         create: bool | None = None,
         caller: Caller | None = None,
         if_match: Collection[str] | None = None,
-    ) -> RetryPolicy:
-        """Store a policy as a new revision; equal content keeps the revision.
+    ) -> E:
+        """Store an entry; a change of a policy is a new revision.
 
         Args:
-            policy: The policy; its ``revision`` is ignored.
+            entry: The entry; the ``revision`` of a policy is ignored.
             create: ``True``: must be new; ``False``: must exist; ``None``: either.
             caller: Who asks for it.
             if_match: Revisions, one of which it must have if it exists.
 
         Returns:
-            The policy with its revision.
+            The entry as it is stored.
 
         Raises:
             AlreadyExists: It exists, and ``create`` is true.
             NotFound: It does not, and ``create`` is false.
             VersionConflict: It has another revision.
+            InvalidRequest: It names an entry that does not exist.
+        """
+
+    def edit_entry(
+        self,
+        kind: EntryKind[E],
+        name: str,
+        edit: Callable[[E | None], E],
+        *,
+        create: bool | None = None,
+        caller: Caller | None = None,
+        if_match: Collection[str] | None = None,
+    ) -> E:
+        """Store what ``edit`` makes of an entry as it is in the transaction, so that no other edit is lost.
+
+        Returns and raises what ``put_entry`` does.
+        """
+
+    def delete_entry(
+        self,
+        kind: EntryKind[E],
+        name: str,
+        *,
+        caller: Caller | None = None,
+        if_match: Collection[str] | None = None,
+        detach: bool = False,
+    ) -> None:
+        """Delete an entry that nothing needs; with ``detach``, take a policy out of the queues that name it.
+
+        The revisions of a policy stay readable. What a notifier was still to be told is given up, and can be replayed.
+
+        Raises:
+            NotFound: There is none.
+            VersionConflict: It has none of the revisions in ``if_match``.
+            Conflict: Something names it: a queue, the settings, or work that has not ended; or it is the default queue.
         """
 
     def policy_revision(self, name: str, revision: int) -> RetryPolicy:
@@ -112,79 +179,6 @@ class CatalogueStore(Protocol):
 
         Raises:
             NotFound: There is none.
-        """
-
-    def delete_policy(
-        self, name: str, *, caller: Caller | None = None, if_match: Collection[str] | None = None, detach: bool = False
-    ) -> None:
-        """Delete a policy, with ``detach`` also from the queues that name it; its revisions stay readable.
-
-        Raises:
-            NotFound: There is none.
-            VersionConflict: It has none of the revisions in ``if_match``.
-            Conflict: A queue, the settings, or work that has not ended name it; the message lists them.
-        """
-
-    def put_queue(self, queue: Queue, *, create: bool | None = None, caller: Caller | None = None) -> None:
-        """Store a queue.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-            InvalidRequest: It names a policy or a notifier that does not exist.
-        """
-
-    def edit_queue(
-        self,
-        name: str,
-        edit: Callable[[Queue | None], Queue],
-        *,
-        create: bool | None = None,
-        caller: Caller | None = None,
-    ) -> Queue:
-        """Store what ``edit`` makes of a queue as it is in the transaction, so that no other edit is lost; returns it.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-            InvalidRequest: It names a policy or a notifier that does not exist.
-        """
-
-    def delete_queue(self, name: str, *, caller: Caller | None = None) -> None:
-        """Delete a queue.
-
-        Raises:
-            NotFound: There is none.
-            Conflict: Jobs that are not terminal wait in it, an array makes jobs for it, or it is the default queue.
-        """
-
-    def put_category(
-        self, category: FailureCategory, *, create: bool | None = None, caller: Caller | None = None
-    ) -> None:
-        """Store a failure category.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-        """
-
-    def delete_category(self, name: str, *, caller: Caller | None = None) -> None:
-        """Delete a failure category.
-
-        Raises:
-            NotFound: There is none.
-        """
-
-    def put_notifier(self, notifier: Notifier, *, create: bool | None = None, caller: Caller | None = None) -> None:
-        """Store a notifier.
-
-        Raises:
-            AlreadyExists, NotFound: As for policies.
-        """
-
-    def delete_notifier(self, name: str, *, caller: Caller | None = None) -> None:
-        """Delete a notifier; what jobs still want told there is given up, and can be replayed.
-
-        Raises:
-            NotFound: There is none.
-            Conflict: A queue names it.
         """
 
     def put_cordon(self, cordon: Cordon, *, caller: Caller | None = None) -> None:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.terms.entries import POLICY
 from holdfast.errors import AlreadyExists, NotFound, Problem, VersionConflict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from holdfast.domain.policy.model import RetryPolicy
-
-POLICY = "retry policy"
-QUEUE = "queue"
-CATEGORY = "failure category"
-NOTIFIER = "notifier"
 
 
 def no_such(kind: str, name: str, existing: Iterable[str] = ()) -> NotFound:
@@ -44,4 +40,4 @@ def require_revision(current: RetryPolicy | None, if_match: Collection[str] | No
         VersionConflict: It has another.
     """
     if current is not None and if_match is not None and str(current.revision) not in if_match:
-        raise VersionConflict.of(POLICY, current.name, current=str(current.revision))
+        raise VersionConflict.of(POLICY.noun, current.name, current=str(current.revision))

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 API = "/api/v1"
 """Where every versioned address begins."""
-REVISION = 1
+REVISION = 2
 """How often the API has changed; raised with each change, so that of two programs it can be said which is older."""
 REVISION_HEADER = "Holdfast-Revision"
 """Says in every request and every answer which revision its sender knows."""

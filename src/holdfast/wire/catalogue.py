@@ -1,7 +1,4 @@
-"""What operators write - policies, queues, failure categories, settings, API tokens - and the nodes they see.
-
-``spec`` holds the native manifest as it is.
-"""
+"""What operators see and set beside the entries that they write: settings, nodes, devices and API tokens."""
 
 from typing import Any
 
@@ -10,45 +7,6 @@ from pydantic import Field
 from holdfast.wire.base import Body, Response, Timestamp
 from holdfast.wire.jobs import ResourcesView
 from holdfast.wire.problems import ProblemEntry
-
-
-class PolicyView(Response):
-    """A retry policy, newest revision."""
-
-    name: str
-    revision: int
-    submitted_by: str = ""
-    """Who first wrote it; empty where nobody is known."""
-    spec: dict[str, Any]
-    """As in a manifest of kind RetryPolicy."""
-    warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious, such as a rule that nothing can reach."""
-
-
-class QueueView(Response):
-    """A queue."""
-
-    name: str
-    submitted_by: str = ""
-    """Who first wrote it; empty where nobody is known."""
-    spec: dict[str, Any]
-    """As in a manifest of kind Queue."""
-    warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious, such as a limit on what nobody has."""
-
-
-class CategoryView(Response):
-    """A failure category."""
-
-    name: str
-    submitted_by: str = ""
-    """Who first wrote it; empty where nobody is known."""
-    spec: dict[str, Any]
-    """As in a manifest of kind FailureCategory."""
-    built_in: bool = False
-    """Whether it is part of the failure catalogue that comes with Holdfast."""
-    warnings: list[ProblemEntry] = Field(default_factory=list)
-    """What is legal but dubious, such as a code that never matches."""
 
 
 class SettingsView(Response):
@@ -147,24 +105,6 @@ class DeviceView(Response):
     used: float
     """How much of it runs have."""
     runs: list[DeviceUser] = Field(default_factory=list)
-
-
-class PolicyPage(Response):
-    """All retry policies, by name."""
-
-    items: list[PolicyView]
-
-
-class QueuePage(Response):
-    """All queues, by name."""
-
-    items: list[QueueView]
-
-
-class CategoryPage(Response):
-    """All failure categories, in order of evaluation."""
-
-    items: list[CategoryView]
 
 
 class NodePage(Response):

@@ -408,3 +408,32 @@ class LogChunk(Response):
     """Nothing will ever follow ``next_offset``."""
     run: int = 1
     """Which of its rank's programs in the attempt printed ``text``, from 1; pods in place of each other share a log."""
+
+
+class BlobBody(Body):
+    """Something for the work directories of jobs that are about to be submitted."""
+
+    data: str
+    """The bytes, as base64."""
+    unpack: bool = False
+    """Whether it is a zip archive, and is to be refused unless it may be unpacked."""
+
+
+class BlobKept(Response):
+    """Where it is."""
+
+    blob: str
+    """Its SHA-256, for ``{path: PATH, blob: SHA}`` or ``{blob: SHA, unpack: true}`` in ``inputs`` of a manifest."""
+
+
+class SecretBody(Body):
+    """A secret for jobs that are about to be submitted."""
+
+    value: str
+
+
+class SecretKept(Response):
+    """Where a secret is."""
+
+    name: str
+    """For ``{secret: NAME}`` in ``env`` of a manifest."""

@@ -1,26 +1,10 @@
-"""Notifiers and notifications on the wire."""
+"""Notifications on the wire."""
 
 from typing import Any
 
 from pydantic import Field
 
 from holdfast.wire.base import Response, Timestamp
-
-
-class NotifierView(Response):
-    """A notifier."""
-
-    name: str
-    submitted_by: str = ""
-    """Who first wrote it; empty where nobody is known."""
-    spec: dict[str, Any]
-    """As in a manifest of kind Notifier; secrets are named, never shown."""
-
-
-class NotifierPage(Response):
-    """All notifiers, by name."""
-
-    items: list[NotifierView]
 
 
 class NotificationView(Response):

@@ -1,10 +1,6 @@
 CREATE TABLE public.alembic_version (
     version_num character varying(32) NOT NULL
 );
-CREATE TABLE public.api_tokens (
-    name text NOT NULL,
-    body text NOT NULL
-);
 CREATE TABLE public.attempts (
     job_id text NOT NULL COLLATE pg_catalog."C",
     number integer NOT NULL,
@@ -46,14 +42,11 @@ CREATE SEQUENCE public.audit_seq_seq
     NO MAXVALUE
     CACHE 1;
 ALTER SEQUENCE public.audit_seq_seq OWNED BY public.audit.seq;
-CREATE TABLE public.categories (
+CREATE TABLE public.entries (
+    kind text NOT NULL,
     name text NOT NULL,
     body text NOT NULL,
     submitted_by text DEFAULT ''::text NOT NULL
-);
-CREATE TABLE public.cordons (
-    name text NOT NULL,
-    body text NOT NULL
 );
 CREATE TABLE public.discards (
     place text NOT NULL COLLATE pg_catalog."C",
@@ -237,11 +230,6 @@ CREATE SEQUENCE public.notifications_seq_seq
     NO MAXVALUE
     CACHE 1;
 ALTER SEQUENCE public.notifications_seq_seq OWNED BY public.notifications.seq;
-CREATE TABLE public.notifiers (
-    name text NOT NULL,
-    body text NOT NULL,
-    submitted_by text DEFAULT ''::text NOT NULL
-);
 CREATE TABLE public.places (
     id text NOT NULL COLLATE pg_catalog."C",
     came_at double precision NOT NULL,
@@ -263,11 +251,6 @@ CREATE TABLE public.quarantine (
     kind text NOT NULL,
     since double precision NOT NULL,
     message text NOT NULL
-);
-CREATE TABLE public.queues (
-    name text NOT NULL,
-    body text NOT NULL,
-    submitted_by text DEFAULT ''::text NOT NULL
 );
 CREATE TABLE public.requests (
     id bigint NOT NULL,
@@ -372,7 +355,6 @@ ALTER TABLE ONLY public.notifications ALTER COLUMN seq SET DEFAULT nextval('publ
 ALTER TABLE ONLY public.requests ALTER COLUMN id SET DEFAULT nextval('public.requests_id_seq'::regclass);
 ALTER TABLE ONLY public.set_log ALTER COLUMN seq SET DEFAULT nextval('public.set_log_seq_seq'::regclass);
 INSERT INTO public.alembic_version VALUES ('0045');
-INSERT INTO public.api_tokens VALUES ('ci', '{"version":1,"spec":{"created_at":1795675726.5114794,"created_by":"root","digest":"2de3dec218da75f0d6558f1629a1aafd26f4dd32bd785bf46286a4e64086421c","id":"6ac2ee2ddf2a","name":"ci","role":"admin","scopes":[{"kind":"job","rights":["submit"]}],"uid":0,"user":"root"}}');
 INSERT INTO public.attempts VALUES ('01m8b9spt1bkwhtnqfyrpxenej', 1, 'TERMINATED', 1795675708.33652, 0, 1, 1795675708.225666, 1795675708.3268645, 1795675708.3271513, 1000, 0, 0, 'Succeeded', NULL, NULL, NULL, '', NULL);
 INSERT INTO public.attempts VALUES ('01m8b9sqqh9kxe5g0xpbg50e29', 1, 'ERROR', 1795675709.199636, 0, 1, 1795675709.1698256, 1795675709.1965826, 1795675709.1967127, 1000, 0, 0, 'Failed', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":3,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.00013017654418945312,"failed_at":1795675709.1967127}', '{"action":"Retry","code":"retry","reason":"matched rule: Retry","policy":"infra","rule":"exit-3-c1f5d0f8","rule_index":0,"policy_revision":1,"counter":"infra/exit-3-c1f5d0f8","delay_s":1.0,"limits":[{"name":"globalMaxRetries","used":0,"limit":null},{"name":"infra/exit-3-c1f5d0f8","used":0,"limit":3}]}', 1795675710.1967127, '', NULL);
 INSERT INTO public.attempts VALUES ('01m8b9sqqh9kxe5g0xpbg50e29', 2, 'ERROR', 1795675710.216798, 0, 1, 1795675710.2092822, 1795675710.2154353, 1795675710.2158844, 1000, 0, 0, 'Failed', '{"cause":"kernel_nonzero_exit","conditions":["AppError"],"containers":[{"exit_code":3,"reason":"Error"}],"node":"vm","executor":"local","ran_s":0.00044918060302734375,"failed_at":1795675710.2158844}', '{"action":"Retry","code":"retry","reason":"matched rule: Retry","policy":"infra","rule":"exit-3-c1f5d0f8","rule_index":0,"policy_revision":1,"counter":"infra/exit-3-c1f5d0f8","delay_s":2.0,"limits":[{"name":"globalMaxRetries","used":1,"limit":null},{"name":"infra/exit-3-c1f5d0f8","used":1,"limit":3}]}', 1795675712.2158844, '', NULL);
@@ -403,7 +385,10 @@ INSERT INTO public.audit VALUES (12, 1795675723.4939528, 'root', 'create', 'job'
 INSERT INTO public.audit VALUES (13, 1795675724.538964, 'root', 'create', 'job', '01m8b9t6qx5qsxe26jnn06d764', '127.0.0.1', '022ad72b1a7fbe21', 'accepted', '1 job');
 INSERT INTO public.audit VALUES (14, 1795675725.4190936, 'root', 'hold', 'job', '01m8b9t6qx5qsxe26jnn06d764', '127.0.0.1', '7d29794cc6b89f6d', 'accepted', '');
 INSERT INTO public.audit VALUES (15, 1795675726.5114794, 'root', 'create', 'token', 'ci', '127.0.0.1', '0b5b60536ad834fa', 'accepted', 'for root as admin');
-INSERT INTO public.categories VALUES ('cuda', '{"version":1,"spec":{"name":"cuda","rules":[{"termination_message":"CUDA error"}]}}', 'root');
+INSERT INTO public.entries VALUES ('failure-category', 'cuda', '{"version":1,"spec":{"name":"cuda","rules":[{"termination_message":"CUDA error"}]}}', 'root');
+INSERT INTO public.entries VALUES ('notifier', 'pager', '{"version":1,"spec":{"command":["/usr/bin/true"],"medium":"command","name":"pager"}}', 'root');
+INSERT INTO public.entries VALUES ('queue', 'gpu', '{"version":1,"spec":{"name":"gpu","retry_policies":["infra"],"weight":2.0}}', 'root');
+INSERT INTO public.entries VALUES ('token', 'ci', '{"version":1,"spec":{"created_at":1795675726.5114794,"created_by":"root","digest":"2de3dec218da75f0d6558f1629a1aafd26f4dd32bd785bf46286a4e64086421c","id":"6ac2ee2ddf2a","name":"ci","role":"admin","scopes":[{"kind":"job","rights":["submit"]}],"uid":0,"user":"root"}}', '');
 INSERT INTO public.events VALUES (1, NULL, NULL, 'policy.created', 1, 1795675707.2638576, '{"name":"infra","revision":1}', NULL, NULL, NULL, NULL);
 INSERT INTO public.events VALUES (2, NULL, NULL, 'operator.acted', 1, 1795675707.2638576, '{"actor":"root","action":"create","kind":"retry-policy","name":"infra","origin":"127.0.0.1","request_id":"3e9618ad18327d43"}', NULL, NULL, NULL, NULL);
 INSERT INTO public.events VALUES (3, NULL, NULL, 'notifier.created', 1, 1795675707.316938, '{"name":"pager"}', NULL, NULL, NULL, NULL);
@@ -602,10 +587,8 @@ INSERT INTO public.jobs VALUES (12, '01m8b9t6qx5qsxe26jnn06d764', 'held', 'defau
 INSERT INTO public.leadership VALUES (1, 1, 'the holdfast on vm, data directory /srv/holdfast/data (46bc3415), process 14701-6541c4d7', 1795675736.0430956, false);
 INSERT INTO public.nodes VALUES ('local', 'vm', 2000, 25276514304, 0, '{"kubernetes.io/hostname":"vm","holdfast.dev/memory":"cgroup-v1","holdfast.dev/pids":"cgroup-v1","holdfast.dev/containment":"cgroup-v1"}', 1795675735.4883564, 'process', '', NULL, '[]', NULL);
 INSERT INTO public.notifications VALUES (1, 'msg_079a224e80eba2b4ef06a2f4', 'pager', '01m8b9sqqh9kxe5g0xpbg50e29', 1795675716.2593849, '{"event":"job.failed","kind":"job","id":"01m8b9sqqh9kxe5g0xpbg50e29","name":"bad","at":1795675716.2593849,"state":"Failed","queue":"default","submitted_by":"root","reason":"exit code 3; 3 of 3 retries are used (infra/exit-3-c1f5d0f8)","cause":"kernel_nonzero_exit","failure":"exit code 3","exit_code":3,"attempts":4,"nodes":["vm"],"started_at":1795675709.178742,"submitted_at":1795675709.1698256,"complete":true}', 'Delivered', 1, 1795675716.2593849, 1795675716.2593849, 1795675716.3047044, '');
-INSERT INTO public.notifiers VALUES ('pager', '{"version":1,"spec":{"command":["/usr/bin/true"],"medium":"command","name":"pager"}}', 'root');
 INSERT INTO public.policies VALUES ('infra', 1, 'root');
 INSERT INTO public.policy_revisions VALUES ('infra', 1, '{"version":1,"spec":{"name":"infra","retry_limit":3,"rules":[{"action":"Retry","exit_codes":{"operator":"In","values":[3]},"name":"exit-3-c1f5d0f8"}]}}');
-INSERT INTO public.queues VALUES ('gpu', '{"version":1,"spec":{"name":"gpu","retry_policies":["infra"],"weight":2.0}}', 'root');
 INSERT INTO public.runs VALUES ('01m8b9spt1bkwhtnqfyrpxenej-1-0-1', '01m8b9spt1bkwhtnqfyrpxenej', 1, 1, 0, 'TERMINATED', 1795675708.33652, 'local', 'vm', 1000, 0, 0, 1795675708.3268645, 1795675708.3271513, '{"containers":[{"exit_code":0,"reason":"Completed"}],"conditions":[],"started_at":1795675708.3268645,"ended_at":1795675708.3271513,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
 INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-1-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 1, 1, 0, 'ERROR', 1795675709.199636, 'local', 'vm', 1000, 0, 0, 1795675709.1965826, 1795675709.1967127, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675709.1965826,"ended_at":1795675709.1967127,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
 INSERT INTO public.runs VALUES ('01m8b9sqqh9kxe5g0xpbg50e29-2-0-1', '01m8b9sqqh9kxe5g0xpbg50e29', 2, 1, 0, 'ERROR', 1795675710.216798, 'local', 'vm', 1000, 0, 0, 1795675710.2154353, 1795675710.2158844, '{"containers":[{"exit_code":3,"reason":"Error"}],"conditions":[],"started_at":1795675710.2154353,"ended_at":1795675710.2158844,"node":"vm","executor":"local"}', '', NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL);
@@ -656,16 +639,12 @@ SELECT pg_catalog.setval('public.requests_id_seq', 1, true);
 SELECT pg_catalog.setval('public.set_log_seq_seq', 6, true);
 ALTER TABLE ONLY public.alembic_version
     ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
-ALTER TABLE ONLY public.api_tokens
-    ADD CONSTRAINT pk_api_tokens PRIMARY KEY (name);
 ALTER TABLE ONLY public.attempts
     ADD CONSTRAINT pk_attempts PRIMARY KEY (job_id, number);
 ALTER TABLE ONLY public.audit
     ADD CONSTRAINT pk_audit PRIMARY KEY (seq);
-ALTER TABLE ONLY public.categories
-    ADD CONSTRAINT pk_categories PRIMARY KEY (name);
-ALTER TABLE ONLY public.cordons
-    ADD CONSTRAINT pk_cordons PRIMARY KEY (name);
+ALTER TABLE ONLY public.entries
+    ADD CONSTRAINT pk_entries PRIMARY KEY (kind, name);
 ALTER TABLE ONLY public.discards
     ADD CONSTRAINT pk_discards PRIMARY KEY (place, job_id);
 ALTER TABLE ONLY public.endpoints
@@ -690,8 +669,6 @@ ALTER TABLE ONLY public.nodes
     ADD CONSTRAINT pk_nodes PRIMARY KEY (executor, name);
 ALTER TABLE ONLY public.notifications
     ADD CONSTRAINT pk_notifications PRIMARY KEY (seq);
-ALTER TABLE ONLY public.notifiers
-    ADD CONSTRAINT pk_notifiers PRIMARY KEY (name);
 ALTER TABLE ONLY public.places
     ADD CONSTRAINT pk_places PRIMARY KEY (id);
 ALTER TABLE ONLY public.policies
@@ -700,8 +677,6 @@ ALTER TABLE ONLY public.policy_revisions
     ADD CONSTRAINT pk_policy_revisions PRIMARY KEY (name, revision);
 ALTER TABLE ONLY public.quarantine
     ADD CONSTRAINT pk_quarantine PRIMARY KEY (id);
-ALTER TABLE ONLY public.queues
-    ADD CONSTRAINT pk_queues PRIMARY KEY (name);
 ALTER TABLE ONLY public.requests
     ADD CONSTRAINT pk_requests PRIMARY KEY (id);
 ALTER TABLE ONLY public.reruns

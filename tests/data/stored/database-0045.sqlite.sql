@@ -3,12 +3,6 @@ CREATE TABLE alembic_version (
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
 INSERT INTO "alembic_version" VALUES('0045');
-CREATE TABLE api_tokens (
-	name TEXT NOT NULL, 
-	body TEXT NOT NULL, 
-	CONSTRAINT pk_api_tokens PRIMARY KEY (name)
-);
-INSERT INTO "api_tokens" VALUES('ci','{"version":1,"spec":{"created_at":1795675726.5114794,"created_by":"root","digest":"2de3dec218da75f0d6558f1629a1aafd26f4dd32bd785bf46286a4e64086421c","id":"6ac2ee2ddf2a","name":"ci","role":"admin","scopes":[{"kind":"job","rights":["submit"]}],"uid":0,"user":"root"}}');
 CREATE TABLE attempts (
 	job_id TEXT NOT NULL, 
 	number INTEGER NOT NULL, 
@@ -74,17 +68,17 @@ INSERT INTO "audit" VALUES(12,1.7956757234939527512e+09,'root','create','job','0
 INSERT INTO "audit" VALUES(13,1.79567572453896403313e+09,'root','create','job','01m8b9t6qx5qsxe26jnn06d764','127.0.0.1','022ad72b1a7fbe21','accepted','1 job');
 INSERT INTO "audit" VALUES(14,1.79567572541909360878e+09,'root','hold','job','01m8b9t6qx5qsxe26jnn06d764','127.0.0.1','7d29794cc6b89f6d','accepted','');
 INSERT INTO "audit" VALUES(15,1.79567572651147937777e+09,'root','create','token','ci','127.0.0.1','0b5b60536ad834fa','accepted','for root as admin');
-CREATE TABLE categories (
-	name TEXT NOT NULL, 
-	body TEXT NOT NULL, submitted_by TEXT DEFAULT '' NOT NULL, 
-	CONSTRAINT pk_categories PRIMARY KEY (name)
-);
-INSERT INTO "categories" VALUES('cuda','{"version":1,"spec":{"name":"cuda","rules":[{"termination_message":"CUDA error"}]}}','root');
-CREATE TABLE cordons (
+CREATE TABLE entries (
+	kind TEXT NOT NULL, 
 	name TEXT NOT NULL, 
 	body TEXT NOT NULL, 
-	CONSTRAINT pk_cordons PRIMARY KEY (name)
+	submitted_by TEXT DEFAULT '' NOT NULL, 
+	CONSTRAINT pk_entries PRIMARY KEY (kind, name)
 );
+INSERT INTO "entries" VALUES('failure-category','cuda','{"version":1,"spec":{"name":"cuda","rules":[{"termination_message":"CUDA error"}]}}','root');
+INSERT INTO "entries" VALUES('notifier','pager','{"version":1,"spec":{"command":["/usr/bin/true"],"medium":"command","name":"pager"}}','root');
+INSERT INTO "entries" VALUES('queue','gpu','{"version":1,"spec":{"name":"gpu","retry_policies":["infra"],"weight":2.0}}','root');
+INSERT INTO "entries" VALUES('token','ci','{"version":1,"spec":{"created_at":1795675726.5114794,"created_by":"root","digest":"2de3dec218da75f0d6558f1629a1aafd26f4dd32bd785bf46286a4e64086421c","id":"6ac2ee2ddf2a","name":"ci","role":"admin","scopes":[{"kind":"job","rights":["submit"]}],"uid":0,"user":"root"}}','');
 CREATE TABLE discards (
 	place TEXT NOT NULL, 
 	job_id TEXT NOT NULL, 
@@ -435,12 +429,6 @@ CREATE TABLE notifications (
 	CONSTRAINT uq_notifications_id UNIQUE (id)
 );
 INSERT INTO "notifications" VALUES(1,'msg_079a224e80eba2b4ef06a2f4','pager','01m8b9sqqh9kxe5g0xpbg50e29',1.79567571625938487058e+09,'{"event":"job.failed","kind":"job","id":"01m8b9sqqh9kxe5g0xpbg50e29","name":"bad","at":1795675716.2593849,"state":"Failed","queue":"default","submitted_by":"root","reason":"exit code 3; 3 of 3 retries are used (infra/exit-3-c1f5d0f8)","cause":"kernel_nonzero_exit","failure":"exit code 3","exit_code":3,"attempts":4,"nodes":["vm"],"started_at":1795675709.178742,"submitted_at":1795675709.1698256,"complete":true}','Delivered',1,1.79567571625938487058e+09,1.79567571625938487058e+09,1.79567571630470442772e+09,'');
-CREATE TABLE notifiers (
-	name TEXT NOT NULL, 
-	body TEXT NOT NULL, submitted_by TEXT DEFAULT '' NOT NULL, 
-	CONSTRAINT pk_notifiers PRIMARY KEY (name)
-);
-INSERT INTO "notifiers" VALUES('pager','{"version":1,"spec":{"command":["/usr/bin/true"],"medium":"command","name":"pager"}}','root');
 CREATE TABLE places (
 	id TEXT NOT NULL, 
 	came_at DOUBLE NOT NULL, 
@@ -475,12 +463,6 @@ CREATE TABLE quarantine (
  WITHOUT ROWID
 
 ;
-CREATE TABLE queues (
-	name TEXT NOT NULL, 
-	body TEXT NOT NULL, submitted_by TEXT DEFAULT '' NOT NULL, 
-	CONSTRAINT pk_queues PRIMARY KEY (name)
-);
-INSERT INTO "queues" VALUES('gpu','{"version":1,"spec":{"name":"gpu","retry_policies":["infra"],"weight":2.0}}','root');
 CREATE TABLE requests (
 	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
 	kind TEXT NOT NULL, 

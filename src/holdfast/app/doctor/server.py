@@ -9,8 +9,8 @@ from holdfast.app.data.ownership import require_database
 from holdfast.app.doctor.finding import Finding, fail, ok, warn
 from holdfast.client import Client
 from holdfast.client.errors import difference
+from holdfast.domain.terms.entries import ENTRIES
 from holdfast.errors import HoldfastError
-from holdfast.ports.presence import CATEGORY, POLICY, QUEUE
 from holdfast.storage.sql import upkeep
 from holdfast.wire.problems import read_problem
 
@@ -75,13 +75,9 @@ def catalogue(settings: Settings) -> Finding:
 def _catalogue_warnings(client: Client) -> Iterator[str]:
     for entry in client.settings().warnings:
         yield f"settings: {read_problem(entry)}"
-    for kind, views in (
-        (POLICY, client.policies()),
-        (CATEGORY, client.categories()),
-        (QUEUE, client.queues()),
-    ):
-        for view in views:
-            yield from (f"{kind} {view.name}: {read_problem(entry)}" for entry in view.warnings)
+    for info in ENTRIES.values():
+        for view in () if info.private else client.entries(info).list():
+            yield from (f"{info.noun} {view.name}: {read_problem(warning)}" for warning in view.warnings)
 
 
 def _working(client: Client, where: str) -> Finding:

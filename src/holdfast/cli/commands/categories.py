@@ -17,7 +17,7 @@ from holdfast.errors import NotFound
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from holdfast.wire.catalogue import CategoryView
+    from holdfast.wire.entries import CategoryView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ def categories(options: CategoriesOptions, cli: Cli) -> int:
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     flags.finish()
     with cli.connect() as client:
-        found = _chosen(client.categories(), options.names or [])
+        found = _chosen(client.categories.list(), options.names or [])
     if form == "text":
         cli.output().table(*kind_table(found))
     else:

@@ -11,13 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.cli.render.words import Table
-    from holdfast.wire.catalogue import CategoryView, DeviceView, NodeView, PolicyView, QueueView, SettingsView
+    from holdfast.wire.catalogue import DeviceView, NodeView, SettingsView
+    from holdfast.wire.entries import CategoryView, EntryView, PolicyView, QueueView
 
 
 def _text(value: object, absent: str = "") -> str:
     if value is None:
         return absent
     return ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
+
+
+def entry_table(entries: Sequence[EntryView]) -> Table:
+    """Tabulate entries of a kind that has no table of its own."""
+    return ("NAME", "SUBMITTED BY"), [(entry.name, entry.submitted_by) for entry in entries]
 
 
 def queue_table(queues: Sequence[QueueView]) -> Table:

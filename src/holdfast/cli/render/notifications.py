@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from holdfast.cli.render.words import Table
-    from holdfast.wire.notifications import NotificationView, NotifierView
+    from holdfast.wire.entries import NotifierView
+    from holdfast.wire.notifications import NotificationView
 
 
 def notifier_table(notifiers: Sequence[NotifierView]) -> Table:

@@ -12,20 +12,21 @@ from holdfast.dialects.jobset.wording import Engines, local
 from holdfast.dialects.manifests import read_manifest, read_one, try_job
 from holdfast.dialects.native import catalogue as native_catalogue
 from holdfast.dialects.native.dependencies import FIELD, readable_dependencies
-from holdfast.domain.category import FailureCategory
-from holdfast.domain.job import Queue
-from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy, RetrySettings
+from holdfast.domain.terms.entries import ENTRIES
 from holdfast.domain.workloads.array.model import ArraySpec
 from holdfast.domain.workloads.jobset.model import JobSetSpec
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE, JobSpec
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidPolicy, InvalidRequest, InvalidSetting, Problem
+from holdfast.ports.entries import kind_of
 from holdfast.service.jobsets.sets import name_of
 from holdfast.service.manifests.text import Format, Text, refuse
 from holdfast.service.submit import WrittenJob
 
 if TYPE_CHECKING:
     from holdfast.domain.access.grants import Access
+    from holdfast.domain.terms.entries import EntryInfo
+    from holdfast.ports.entries import Entry
 
 T = TypeVar("T")
 
@@ -110,10 +111,7 @@ _KIND_NAMES: dict[type, str] = {
     JobSpec: "Job",
     ArraySpec: "Job",
     JobSetSpec: "JobSet",
-    RetryPolicy: "RetryPolicy",
-    Queue: "Queue",
-    FailureCategory: "FailureCategory",
-    Notifier: "Notifier",
+    **{kind_of(info).model: info.manifest for info in ENTRIES.values()},
 }
 
 
@@ -260,17 +258,18 @@ def no_mapping(item: object) -> InvalidManifest:
     return InvalidManifest(problems=[Problem("", f"a manifest is a mapping of fields, not {type(item).__name__}")])
 
 
-def catalogue_manifest(item: Document | Mapping[str, Any]) -> RetryPolicy | Queue | FailureCategory | Notifier:
-    """Read a manifest that must be a retry policy, a queue, a failure category or a notifier.
+def entry_manifest(item: Document | Mapping[str, Any], info: EntryInfo) -> Entry:
+    """Read a manifest that must be of a kind of entry.
 
     Raises:
         InvalidManifest: It is not; ``InvalidPolicy`` of a retry policy.
     """
     reading = read_one(item)
-    if isinstance(reading.manifest, RetryPolicy | Queue | FailureCategory | Notifier):
-        return reading.manifest
-    value = item.value if isinstance(item, Document) else item
-    raise (InvalidPolicy if value.get("kind") == "RetryPolicy" else InvalidManifest)(problems=reading.problems)
+    kind = kind_of(info)
+    if not isinstance(reading.manifest, kind.model):
+        raise _as_error_of(kind.model)(problems=reading.problems)
+    entry: Entry = reading.manifest
+    return entry
 
 
 def written_job(

@@ -1,12 +1,12 @@
-"""Edits and reads what operators write: queues, retry policies and failure categories; notifiers are beside it.
+"""Edits and reads what operators write: queues, retry policies, failure categories and notifiers.
 
 A change of a policy is a new revision. Policies and categories apply to what is judged, or classified, after a change.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from holdfast.dialects.manifests import manifest_warnings
 from holdfast.domain import failure_catalogue
@@ -14,10 +14,12 @@ from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, Subject
 from holdfast.domain.category import FailureCategory
 from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Notifier
 from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct
 from holdfast.errors import Conflict, InvalidManifest
 from holdfast.ports import presence
+from holdfast.ports.entries import CATEGORY, NOTIFIER, POLICY, QUEUE, E, EntryKind
 from holdfast.service.access.asking import asks
 from holdfast.service.access.strangers import strange_in_permissions
 from holdfast.service.admission.offers import unknown_ceilings
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.domain.job import Node
-    from holdfast.domain.notifier import Notifier
+    from holdfast.domain.terms.entries import EntryInfo
     from holdfast.domain.terms.kinds import SubjectName
     from holdfast.errors import Problem
+    from holdfast.ports.notifications import Sender
     from holdfast.ports.store import Store
-
-E = TypeVar("E", bound="RetryPolicy | Queue | FailureCategory | Notifier")
+    from holdfast.service.operations.backend import Backend
 
 
 class Entries(Struct, Generic[E], frozen=True):
@@ -42,44 +44,58 @@ class Entries(Struct, Generic[E], frozen=True):
 
     store: Store
 
-    noun: ClassVar[str]
-    subject: ClassVar[SubjectName]
+    kind: ClassVar[EntryKind[Any]]
 
-    @abstractmethod
-    def _known(self) -> Mapping[str, E]:
-        """Return the operators' own, by name."""
+    @classmethod
+    def of(cls, backend: Backend) -> Self:
+        """Take the store, and what else is needed, from what doors work with."""
+        return cls(backend.store)
 
-    @abstractmethod
-    def _store(self, caller: Caller, entry: E, *, create: bool | None, if_match: Collection[str] | None) -> E:
-        """Store one, and return it as it is stored."""
+    @property
+    def subject(self) -> SubjectName:
+        """What rights and the audit log call them."""
+        return self.kind.info.subject
+
+    def _own(self) -> Mapping[str, E]:
+        """Return those that operators wrote, by name."""
+        return self.store.catalogue().of(self.kind)
 
     def _check(self, entry: E) -> None:
-        """Refuse one that names what does not exist, or cannot be used."""
+        """Refuse an entry that names what does not exist, or cannot be used."""
+
+    def _require_deletable(self, caller: Caller, name: str) -> None:
+        """Refuse to delete an entry that does not exist, or that nobody can delete."""
+        self.get(caller, name)
 
     @asks(Right.WATCH)
     def list(self, _caller: Caller) -> Sequence[E]:
         """List all, by name."""
-        found = self._known()
-        return [found[name] for name in sorted(found)]
+        entries = self._own()
+        return [entries[name] for name in sorted(entries)]
 
     @asks(Right.WATCH)
     def submitters(self, _caller: Caller) -> Mapping[str, str]:
         """Say who first wrote each, by its name, where that is known."""
-        kind = f"{self.noun} "
-        found = self.store.catalogue().submitters
-        return {what.removeprefix(kind): who for what, who in found.items() if what.startswith(kind)}
+        noun = f"{self.kind.info.noun} "
+        submitters = self.store.catalogue().submitters
+        return {what.removeprefix(noun): name for what, name in submitters.items() if what.startswith(noun)}
 
     @asks(Right.WATCH)
-    def get(self, _caller: Caller, name: str) -> E:
+    def warnings(self, _caller: Caller, entry: E) -> Sequence[Problem]:
+        """Say what is dubious about an entry, although it is valid."""
+        return manifest_warnings(entry)
+
+    @asks(Right.WATCH)
+    def get(self, caller: Caller, name: str) -> E:
         """Read one; of a policy the newest revision.
 
         Raises:
             NotFound: There is none of that name.
         """
-        found = {entry.name: entry for entry in self.list(_caller)}
-        if name not in found:
-            raise not_found(name, found, self.noun)
-        return found[name]
+        entries = {entry.name: entry for entry in self.list(caller)}
+        if name not in entries:
+            raise not_found(name, entries, self.kind.info.noun)
+        return entries[name]
 
     @asks(Right.CHANGE)
     def put(
@@ -102,71 +118,50 @@ class Entries(Struct, Generic[E], frozen=True):
         with audited(self.store, None if dry_run else caller, put_act(create=create), self.subject, entry.name):
             self._check(entry)
             if not dry_run:
-                return self._store(caller, entry, create=create, if_match=if_match)
-            known = self._known()
-            presence.require_presence(self.noun, entry.name, existing=known, create=create)
-            there = known.get(entry.name)
-            if isinstance(there, RetryPolicy):
-                presence.require_revision(there, if_match)
+                return self.store.put_entry(entry, create=create, caller=caller, if_match=if_match)
+            existing = self._own()
+            presence.require_presence(self.kind.info.noun, entry.name, existing=existing, create=create)
+            if isinstance(policy := existing.get(entry.name), RetryPolicy):
+                presence.require_revision(policy, if_match)
             return entry
+
+    @asks(Right.CHANGE)
+    def delete(
+        self, caller: Caller, name: str, *, if_match: Collection[str] | None = None, detach: bool = False
+    ) -> None:
+        """Delete one; revisions of a policy stay readable, and failures keep the category that they were given.
+
+        Args:
+            caller: Who deletes it.
+            name: Its name.
+            if_match: Revisions a policy must have one of.
+            detach: Also take a policy out of the queues that name it.
+
+        Raises:
+            NotFound: There is none of that name.
+            VersionConflict: It has none of the revisions in ``if_match``.
+            Conflict: Something names it, jobs wait in it, or nobody can delete it.
+        """
+        with audited(self.store, caller, Act.DELETE, self.subject, name):
+            self._require_deletable(caller, name)
+            self.store.delete_entry(self.kind, name, caller=caller, if_match=if_match, detach=detach)
 
 
 class Policies(Entries[RetryPolicy], frozen=True):
     """The named retry policies."""
 
-    noun = presence.POLICY
-    subject = Subject.POLICY
-
-    def _known(self) -> Mapping[str, RetryPolicy]:
-        return self.store.catalogue().policies
-
-    def _store(
-        self, caller: Caller, entry: RetryPolicy, *, create: bool | None, if_match: Collection[str] | None
-    ) -> RetryPolicy:
-        return self.store.put_policy(entry, create=create, caller=caller, if_match=if_match)
+    kind = POLICY
 
     @asks(Right.WATCH)
-    def warnings(self, _caller: Caller, policy: RetryPolicy) -> Sequence[Problem]:
+    def warnings(self, _caller: Caller, entry: RetryPolicy) -> Sequence[Problem]:
         """Say what is dubious about a policy, although it is valid: rules that match nothing, such as by a category."""
-        return [*manifest_warnings(policy), *unknown_categories(policy, self.store.catalogue())]
-
-    @asks(Right.CHANGE, Subject.POLICY)
-    def delete(
-        self, caller: Caller, name: str, *, if_match: Collection[str] | None = None, detach: bool = False
-    ) -> None:
-        """Delete a policy; its revisions stay readable, so that old decisions can be explained.
-
-        Args:
-            caller: Who deletes it.
-            name: Its name.
-            if_match: Revisions it must have one of.
-            detach: Also from the queues that name it.
-
-        Raises:
-            NotFound: There is none of that name.
-            VersionConflict: It has none of the revisions in ``if_match``.
-            Conflict: A queue names it, or it is the default.
-        """
-        with audited(self.store, caller, Act.DELETE, Subject.POLICY, name):
-            self.get(caller, name)
-            self.store.delete_policy(name, caller=caller, if_match=if_match, detach=detach)
+        return [*manifest_warnings(entry), *unknown_categories(entry, self.store.catalogue())]
 
 
 class Categories(Entries[FailureCategory], frozen=True):
     """The failure categories."""
 
-    noun = presence.CATEGORY
-    subject = Subject.CATEGORY
-
-    def _known(self) -> Mapping[str, FailureCategory]:
-        return {category.name: category for category in self.store.catalogue().categories}
-
-    def _store(
-        self, caller: Caller, entry: FailureCategory, *, create: bool | None, if_match: Collection[str] | None
-    ) -> FailureCategory:
-        del if_match
-        self.store.put_category(entry, create=create, caller=caller)
-        return entry
+    kind = CATEGORY
 
     @asks(Right.WATCH, Subject.CATEGORY)
     def list(self, _caller: Caller) -> Sequence[FailureCategory]:
@@ -175,20 +170,8 @@ class Categories(Entries[FailureCategory], frozen=True):
         own = [*(catalogue.configured.categories if catalogue.configured else ()), *catalogue.categories]
         return [*own, *failure_catalogue.beside(own)]
 
-    @asks(Right.CHANGE, Subject.CATEGORY)
-    def delete(self, caller: Caller, name: str) -> None:
-        """Delete a category; failures that were given it keep it.
-
-        Raises:
-            NotFound: There is none of that name.
-            Conflict: It is built in, or a configuration file's.
-        """
-        with audited(self.store, caller, Act.DELETE, Subject.CATEGORY, name):
-            self.get(caller, name)
-            self._require_own(name)
-            self.store.delete_category(name, caller=caller)
-
-    def _require_own(self, name: str) -> None:
+    def _require_deletable(self, caller: Caller, name: str) -> None:
+        self.get(caller, name)
         catalogue = self.store.catalogue()
         configured = catalogue.configured
         if name in {category.name for category in catalogue.categories}:
@@ -203,11 +186,17 @@ class Categories(Entries[FailureCategory], frozen=True):
 class Queues(Entries[Queue], frozen=True):
     """The queues."""
 
-    noun = presence.QUEUE
-    subject = Subject.QUEUE
+    nodes: Callable[[], Sequence[Node]] | None = None
+    """Lists the nodes that jobs can count on; by default those that were reported."""
+    is_group: Callable[[str], bool] = lambda _: True
+    """Whether the machine has a group of a name."""
 
-    def _known(self) -> Mapping[str, Queue]:
-        return self.store.catalogue().queues
+    kind = QUEUE
+
+    @classmethod
+    def of(cls, backend: Backend) -> Self:
+        """Take what is needed from what doors work with."""
+        return cls(backend.store, backend.nodes, backend.is_group)
 
     def _check(self, entry: Queue) -> None:
         catalogue = self.store.catalogue()
@@ -222,11 +211,6 @@ class Queues(Entries[Queue], frozen=True):
             msg = f"queue {entry.name!r} is not valid"
             raise InvalidManifest(msg, problems=problems)
 
-    def _store(self, caller: Caller, entry: Queue, *, create: bool | None, if_match: Collection[str] | None) -> Queue:
-        del if_match
-        self.store.put_queue(entry, create=create, caller=caller)
-        return entry
-
     @asks(Right.CHANGE, Subject.QUEUE)
     def edit(
         self, caller: Caller, name: str, change: Callable[[Queue | None], Queue], *, create: bool | None = None
@@ -239,7 +223,7 @@ class Queues(Entries[Queue], frozen=True):
             AlreadyExists: It is there, and ``create`` is true.
         """
         with audited(self.store, caller, put_act(create=create), Subject.QUEUE, name):
-            return self.store.edit_queue(name, change, create=create, caller=caller)
+            return self.store.edit_entry(QUEUE, name, change, create=create, caller=caller)
 
     @asks(Right.WATCH, Subject.JOB)
     def require(self, _caller: Caller, name: str) -> None:
@@ -248,40 +232,51 @@ class Queues(Entries[Queue], frozen=True):
         Raises:
             NotFound: It is not.
         """
-        found = self._known()
-        if name not in found:
-            raise not_found(name, found, self.noun)
+        queues = self._own()
+        if name not in queues:
+            raise not_found(name, queues, self.kind.info.noun)
 
-    @asks(Right.WATCH, Subject.QUEUE)
-    def warnings(
-        self,
-        _caller: Caller,
-        queue: Queue,
-        nodes: Callable[[], Sequence[Node]] | None = None,
-        is_group: Callable[[str], bool] = lambda _: True,
-    ) -> Sequence[Problem]:
-        """Say what is dubious about a queue, although it is valid: limits on what nobody has, though somebody may yet.
-
-        Args:
-            _caller: Who reads.
-            queue: The queue.
-            nodes: Lists the nodes that jobs can count on; by default those that were reported.
-            is_group: Whether the machine has a group of a name.
-        """
-        strange = strange_in_permissions(queue.permissions, is_group)
-        if not queue.max_running.named and not queue.per_user.max_running.named:
+    @asks(Right.WATCH)
+    def warnings(self, _caller: Caller, entry: Queue) -> Sequence[Problem]:
+        """Say what is dubious about a queue, although it is valid: limits on what nobody has yet."""
+        strange = strange_in_permissions(entry.permissions, self.is_group)
+        if not entry.max_running.named and not entry.per_user.max_running.named:
             return strange
-        listed = (nodes or self.store.nodes)()
-        return [*strange, *unknown_ceilings(queue, self.store.catalogue().settings.resources, listed)]
+        nodes = (self.nodes or self.store.nodes)()
+        return [*strange, *unknown_ceilings(entry, self.store.catalogue().settings.resources, nodes)]
 
-    @asks(Right.CHANGE, Subject.QUEUE)
-    def delete(self, caller: Caller, name: str) -> None:
-        """Delete a queue.
 
-        Raises:
-            NotFound: There is none of that name.
-            Conflict: Jobs wait in it, or it is the default queue.
-        """
-        with audited(self.store, caller, Act.DELETE, Subject.QUEUE, name):
-            self.get(caller, name)
-            self.store.delete_queue(name, caller=caller)
+class Notifiers(Entries[Notifier], frozen=True):
+    """Where people are told."""
+
+    sender: Sender | None = None
+    """Knows what cannot be used here; without one anything can."""
+
+    kind = NOTIFIER
+
+    @classmethod
+    def of(cls, backend: Backend) -> Self:
+        """Take what is needed from what doors work with."""
+        return cls(backend.store, None if backend.sender is None else backend.sender())
+
+    def _check(self, entry: Notifier) -> None:
+        problems = [] if self.sender is None else self.sender.check(entry)
+        if problems:
+            msg = f"notifier {entry.name!r} cannot be used here"
+            raise InvalidManifest(msg, problems=problems)
+
+    def _require_deletable(self, caller: Caller, name: str) -> None:
+        """Leave it to the store: one that cannot be read can be deleted, too."""
+
+
+_OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
+    operations.kind.info: operations for operations in (Policies, Categories, Queues, Notifiers)
+}
+
+
+def operations_of(info: EntryInfo) -> type[Entries[Any]]:
+    """Return what can be done with the entries of a kind."""
+    if info.package:
+        found: type[Entries[Any]] = import_module(f"{info.package}.operations").OPERATIONS
+        return found
+    return _OPERATIONS[info]

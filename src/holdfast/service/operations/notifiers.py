@@ -1,4 +1,4 @@
-"""Edits, reads and tries notifiers, and shows and replays what people were or are to be told."""
+"""Tries notifiers, and shows and replays what people were or are to be told."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Act, AuditEntry, Subject
 from holdfast.domain.notifications.notification import Notification, OutcomeReport
-from holdfast.domain.notifier import Notifier
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.rights import Reach, reach
-from holdfast.errors import Conflict, InvalidManifest, NotFound
-from holdfast.ports import presence
+from holdfast.errors import Conflict, NotFound
 from holdfast.ports.notifications import NotificationFilter
 from holdfast.service.access.asking import asks
 from holdfast.service.access.hiding import report_without_logs
-from holdfast.service.operations.catalogue import Entries
+from holdfast.service.operations.catalogue import Notifiers
 from holdfast.service.operations.seeing import Seeing
 from holdfast.service.refusals import audited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from holdfast.domain.audit import Caller
     from holdfast.ports.clock import Clock, Ids
@@ -29,43 +27,6 @@ if TYPE_CHECKING:
     from holdfast.service.access.book import AccessBook
 
 LARGEST_PAGE = 1000
-
-
-class Notifiers(Entries[Notifier], frozen=True):
-    """Where people are told."""
-
-    sender: Sender | None = None
-    """Knows what cannot be used here; without one anything can."""
-
-    noun = presence.NOTIFIER
-    subject = Subject.NOTIFIER
-
-    def _known(self) -> Mapping[str, Notifier]:
-        return self.store.catalogue().notifiers
-
-    def _check(self, entry: Notifier) -> None:
-        problems = [] if self.sender is None else self.sender.check(entry)
-        if problems:
-            msg = f"notifier {entry.name!r} cannot be used here"
-            raise InvalidManifest(msg, problems=problems)
-
-    def _store(
-        self, caller: Caller, entry: Notifier, *, create: bool | None, if_match: Collection[str] | None
-    ) -> Notifier:
-        del if_match
-        self.store.put_notifier(entry, create=create, caller=caller)
-        return entry
-
-    @asks(Right.CHANGE, Subject.NOTIFIER)
-    def delete(self, caller: Caller, name: str) -> None:
-        """Delete a notifier.
-
-        Raises:
-            NotFound: There is none of that name.
-            Conflict: A queue names it.
-        """
-        with audited(self.store, caller, Act.DELETE, Subject.NOTIFIER, name):
-            self.store.delete_notifier(name, caller=caller)
 
 
 class Notifications(Struct, frozen=True):

@@ -12,14 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from holdfast.dialects.documents import Document
-from holdfast.dialects.manifests import manifest_warnings
 from holdfast.domain.access.grants import Right
 from holdfast.domain.audit import Subject
-from holdfast.domain.category import FailureCategory
-from holdfast.domain.job import Queue
-from holdfast.domain.notifier import Notifier
-from holdfast.domain.policy.model import RetryPolicy
 from holdfast.domain.record import Struct, evolve
+from holdfast.domain.terms.entries import ENTRIES
 from holdfast.domain.terms.kinds import JOB_SET, KINDS
 from holdfast.domain.workloads.jobset.model import JobSetSpec, clash, job_name
 from holdfast.domain.workloads.spec import JobSpec
@@ -29,21 +25,21 @@ from holdfast.service.admission.dependencies import DependencyResolver, Submissi
 from holdfast.service.admission.many import problems_of
 from holdfast.service.arrays import array_named
 from holdfast.service.jobsets.sets import SetWriter, cannot_wait, name_of
-from holdfast.service.manifests.reading import catalogue_manifest, job_item
+from holdfast.service.manifests.reading import entry_manifest, job_item
 from holdfast.service.naming import engines_of
-from holdfast.service.operations.catalogue import Categories, Policies, Queues
-from holdfast.service.operations.notifiers import Notifiers
+from holdfast.service.operations.catalogue import operations_of
 from holdfast.service.reshape import reshape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from holdfast.domain.audit import Caller
+    from holdfast.domain.terms.entries import EntryInfo
     from holdfast.domain.terms.kinds import KindInfo
     from holdfast.ports.catalogue import Catalogue
+    from holdfast.ports.entries import Entry
     from holdfast.ports.store import Store
     from holdfast.service.operations.backend import Backend
-    from holdfast.service.operations.catalogue import Entries
     from holdfast.service.submit import WrittenJob
 
 Item: TypeAlias = "Document | Mapping[str, Any]"
@@ -81,14 +77,8 @@ class _Pretended:
     def catalogue(self) -> Catalogue:
         return self._catalogue
 
-    def pretend(self, manifest: RetryPolicy | Queue | FailureCategory | Notifier) -> None:
-        known, name = self._catalogue, manifest.name
-        if isinstance(manifest, FailureCategory):
-            self._catalogue = evolve(known, categories=[*known.categories, manifest])
-            return
-        field = {RetryPolicy: "policies", Queue: "queues", Notifier: "notifiers"}[type(manifest)]
-        changed: dict[str, Any] = {field: {**getattr(known, field), name: manifest}}
-        self._catalogue = evolve(known, **changed)
+    def pretend(self, entry: Entry) -> None:
+        self._catalogue = self._catalogue.including(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +109,16 @@ class _Trial:
                 raise Conflict(clash(name, spec.name, there), hint="rename one of its replicated jobs")
 
 
-def _entry_of(kind: Callable[[Store], Entries[Any]]) -> Check:
+def _entry_of(info: EntryInfo) -> Check:
     """Check an entry of the catalogue."""
 
     def check(trial: _Trial, _place: int, item: Item) -> Checked:
-        manifest, entries = catalogue_manifest(item), kind(trial.backend.store)
+        entry, entries = entry_manifest(item, info), operations_of(info).of(trial.backend)
         try:
-            entries.put(trial.caller, manifest, create=trial.create, dry_run=True)
+            entries.put(trial.caller, entry, create=trial.create, dry_run=True)
         finally:
-            trial.pretended.pretend(manifest)  # also if it is refused: references to it are not wrong
-        if isinstance(manifest, Queue) and isinstance(entries, Queues):
-            nodes, is_group = trial.backend.nodes, trial.backend.is_group
-            return Checked(manifest.name, tuple(entries.warnings(trial.caller, manifest, nodes, is_group)))
-        if isinstance(manifest, RetryPolicy) and isinstance(entries, Policies):
-            return Checked(manifest.name, tuple(entries.warnings(trial.caller, manifest)))
-        return Checked(manifest.name, manifest_warnings(manifest))
+            trial.pretended.pretend(entry)  # also if it is refused: references to it are not wrong
+        return Checked(entry.name, tuple(entries.warnings(trial.caller, entry)))
 
     return check
 
@@ -165,19 +150,14 @@ def _of_package(kind: KindInfo) -> Check:
     return check
 
 
-_ENTRIES: Mapping[str, Check] = {
-    "FailureCategory": _entry_of(Categories),
-    "RetryPolicy": _entry_of(Policies),
-    "Notifier": _entry_of(Notifiers),
-    "Queue": _entry_of(Queues),
-}
 _JOB = "Job"
 
 
 def _kinds() -> Mapping[str, Check]:
     """Say how each kind of manifest is checked, in the order of writing; jobs come last, and are checked together."""
     further = {kind.manifest: _of_package(kind) for kind in KINDS.values() if kind.package and kind.manifest}
-    return {**_ENTRIES, JOB_SET.manifest: _set, **further}
+    entries = {info.manifest: _entry_of(info) for info in ENTRIES.values()}
+    return {**entries, JOB_SET.manifest: _set, **further}
 
 
 class Rehearsal(Struct, frozen=True):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Float, Text, bindparam, case, column, func, insert, literal_column, select, update
 from sqlalchemy.dialects import sqlite
 
+from holdfast.domain.audit import Subject
 from holdfast.errors import Internal
 from holdfast.storage.sql import declared, tables
 
@@ -114,7 +115,12 @@ class Lookup:
     """Finds the rows of some keys with one statement, however many there are: they go as one value."""
 
     def __init__(
-        self, key: ColumnElement[Any], *also: ColumnElement[Any], dialect: Dialect, held: bool = False
+        self,
+        key: ColumnElement[Any],
+        *also: ColumnElement[Any],
+        dialect: Dialect,
+        where: ColumnElement[bool] | None = None,
+        held: bool = False,
     ) -> None:
         """Compile it.
 
@@ -122,9 +128,10 @@ class Lookup:
             key: The column of the keys, which is found with the others.
             also: What else is found.
             dialect: What it is compiled for.
+            where: A condition without parameters.
             held: Nobody deletes what was found until the commit.
         """
-        query = select(key, *also)
+        query = select(key, *also) if where is None else select(key, *also).where(where)
         self._as_array = dialect.name == "postgresql"
         if self._as_array:
             query = query.where(key == func.any(bindparam("keys", type_=_array_of(Text()))))
@@ -248,5 +255,6 @@ class Batches:
         self.requests = _insert(tables.requests, REQUEST_NEW, dialect)
         self.audit = _insert(tables.audit, AUDIT_NEW, dialect)
         self.known_jobs = Lookup(job.c.id, job.c.group_name, dialect=dialect)
-        self.known_queues = Lookup(declared.queues.c.name, dialect=dialect, held=True)
+        queues = declared.entries.c.kind == literal_column(f"'{Subject.QUEUE}'")
+        self.known_queues = Lookup(declared.entries.c.name, dialect=dialect, where=queues, held=True)
         self.known_policies = Lookup(declared.policies.c.name, dialect=dialect, held=True)

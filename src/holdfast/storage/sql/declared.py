@@ -54,20 +54,15 @@ policy_revisions = Table(
     CheckConstraint("revision >= 1", name="revision"),
 )
 
-queues, categories, notifiers = (
-    Table(
-        name,
-        metadata,
-        Column("name", Text, primary_key=True),
-        Column("body", Text, nullable=False),
-        Column("submitted_by", Text, nullable=False, server_default=""),
-    )
-    for name in ("queues", "categories", "notifiers")
+entries = Table(
+    "entries",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("submitted_by", Text, nullable=False, server_default=""),
 )
-cordons, api_tokens = (
-    Table(name, metadata, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
-    for name in ("cordons", "api_tokens")
-)
+"""What operators write, but policies: queues, failure categories, notifiers, cordons and API tokens."""
 
 intake = Table(
     "intake",

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from holdfast.domain.access.group import BELOW, LONGEST
 from holdfast.domain.audit import Caller
+from holdfast.domain.terms.entries import ENTRIES, NOTIFIER
 from holdfast.domain.terms.kinds import KINDS
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from holdfast.wire.base import Response
-    from holdfast.wire.catalogue import CategoryView, PolicyView, QueueView
-    from holdfast.wire.notifications import NotifierView
-
-V = TypeVar("V", "PolicyView", "QueueView", "CategoryView", "NotifierView")
 
 LONGEST_NAME = 255
 MOST_FILTERS = 64
@@ -43,12 +40,10 @@ MODULES = {
     "jobs": ("jobs", "submissions"),
     "arrays": ("arrays",),
     "jobsets": ("jobsets",),
-    "retry-policies": ("catalogue",),
-    "queues": ("catalogue",),
-    "failure-categories": ("catalogue",),
-    "settings": ("catalogue",),
-    "notifiers": ("notifiers",),
-    "notifications": ("notifiers",),
+    **{info.plural: ("entries",) for info in ENTRIES.values()},
+    "settings": ("settings",),
+    NOTIFIER.plural: ("entries", "notifications"),
+    "notifications": ("notifications",),
     "summary": ("figures",),
     "overview": ("figures",),
     "report": ("figures",),
@@ -129,6 +124,8 @@ class Endpoint:
     created: tuple[type[Response], str] | None = None
     """What it answers with 201 at times, and when."""
     takes: Takes | None = None
+    name: str = ""
+    """Of the operation; by default that of the function."""
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -170,12 +167,15 @@ class Endpoints(list[Endpoint]):
         status: int = 200,
         created: tuple[type[Response], str] | None = None,
         takes: Takes | None = None,
+        name: str = "",
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Register the decorated function."""
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
             known = (*refusals, 413, 415) if takes else refusals
-            self.append(Endpoint(method, self._prefix + path, answer, call, known, summary, status, created, takes))
+            self.append(
+                Endpoint(method, self._prefix + path, answer, call, known, summary, status, created, takes, name)
+            )
             return call
 
         return register
@@ -202,13 +202,6 @@ def _groups_of(name: str) -> tuple[Endpoints, ...]:
 def created(*, dry_run: bool) -> int:
     """Return the status of something created, or only checked."""
     return 200 if dry_run else 201
-
-
-def as_if(view: V, by: Caller, *, dry_run: bool) -> V:
-    """Return what is shown of something: in a dry run what is new would be the caller's."""
-    if not dry_run or view.submitted_by:
-        return view
-    return view.model_copy(update={"submitted_by": by.principal.name})
 
 
 Word = Annotated[str | None, Param(max_length=LONGEST_NAME)]

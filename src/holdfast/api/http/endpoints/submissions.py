@@ -10,9 +10,17 @@ from holdfast.errors import HoldfastError
 from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
 from holdfast.service.operations.submissions import MOST_JOBS, ItemOutcome, Submissions, Verb, WrittenJob, decoded
-from holdfast.wire.attachments import BlobBody, BlobKept, SecretBody, SecretKept
 from holdfast.wire.base import API
-from holdfast.wire.jobs import BulkItem, BulkResult, JobAccepted, JobApplied
+from holdfast.wire.jobs import (
+    BlobBody,
+    BlobKept,
+    BulkItem,
+    BulkResult,
+    JobAccepted,
+    JobApplied,
+    SecretBody,
+    SecretKept,
+)
 from holdfast.wire.problems import ProblemEntry, details_of, problem_entry
 from holdfast.wire.render_jobs import job_accepted, job_applied
 

@@ -77,7 +77,7 @@ def _add(router: APIRouter, endpoint: Endpoint) -> None:
         endpoint.path,
         _followed if endpoint.path == events.PATH else _served(endpoint),
         methods=[endpoint.method],
-        name=endpoint.call.__name__,
+        name=endpoint.name or endpoint.call.__name__,
         summary=endpoint.summary,
         description=inspect.cleandoc(endpoint.call.__doc__ or ""),
         status_code=endpoint.status,

@@ -8,6 +8,7 @@ from sqlalchemy import delete, func, insert, select
 
 from holdfast.compiled.codec import load_array, load_entry
 from holdfast.compiled.workloads import needs_of
+from holdfast.domain.audit import Subject
 from holdfast.domain.job import JOB_WAITING, JobState, Queue
 from holdfast.domain.placement.intake import WINDOW_S, Incoming, Load, excess
 from holdfast.domain.terms.workload_kinds import ARRAY
@@ -56,9 +57,9 @@ def look(connection: Connection, submission: Submission, now: float, *, held: bo
     Raises:
         QueueFull, RateLimited: One has no room.
     """
-    table = declared.queues.c
+    table = declared.entries.c
     names = sorted(incoming_of(submission).keys() & {*submission.limited})
-    query = select(table.body).where(table.name.in_(names)).order_by(table.name)
+    query = select(table.body).where(table.kind == Subject.QUEUE, table.name.in_(names)).order_by(table.name)
     # The same queue is taken by one submission at a time; whoever only names it does not wait.
     rows = connection.execute(query.with_for_update(key_share=True) if held else query)
     queues = [load_entry(Queue, body) for body in rows.scalars()]

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import select
 
 from holdfast.compiled.codec import OperatorSettings, load_entry
 from holdfast.domain.access import Role
-from holdfast.domain.access.grants import NOBODY
 from holdfast.domain.access.tokens import ApiToken
-from holdfast.domain.category import FailureCategory
+from holdfast.domain.audit import Subject
 from holdfast.domain.job import Queue
-from holdfast.domain.notifier import Medium, Notifier
 from holdfast.domain.placement.cordon import Cordon
 from holdfast.domain.placement.pause import Pause
-from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.entries import ENTRIES
 from holdfast.domain.workloads.spec import DEFAULT_QUEUE
 from holdfast.errors import UnreadableSpec
-from holdfast.ports import presence
 from holdfast.ports.catalogue import Catalogue
+from holdfast.ports.entries import E, kind_of
 from holdfast.storage.sql import declared
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from sqlalchemy import Connection
 
-    from holdfast.compiled.codec import E
+    from holdfast.ports.entries import EntryKind
+
+T = TypeVar("T")
+CORDON = "cordon"
+"""The kind of the rows of cordons."""
+
 
 SETTINGS = "settings"
 # Statements that are built once keep their cache key, which costs SQLAlchemy as much as SQLite's work on a few rows.
@@ -36,23 +41,16 @@ _PAUSED = select(declared.settings.c.paused)
 _POLICIES = (
     select(
         declared.policies.c.name,
-        declared.policies.c.revision,
         declared.policy_revisions.c.body,
         declared.policies.c.submitted_by,
+        declared.policies.c.revision,
     )
     .join(declared.policy_revisions)
     .order_by(declared.policies.c.name)
 )
-_QUEUES, _CATEGORIES, _CORDONS, _TOKENS, _NOTIFIERS = (
-    select(table).order_by(table.c.name)
-    for table in (
-        declared.queues,
-        declared.categories,
-        declared.cordons,
-        declared.api_tokens,
-        declared.notifiers,
-    )
-)
+_ENTRIES = select(
+    declared.entries.c.kind, declared.entries.c.name, declared.entries.c.body, declared.entries.c.submitted_by
+).order_by(declared.entries.c.kind, declared.entries.c.name)
 
 
 def read_pause(connection: Connection) -> Pause | None:
@@ -67,19 +65,26 @@ class _EntryReader:
         self.unreadable: dict[str, str] = {}
         self.submitters: dict[str, str] = {}
 
-    def entry(self, kind: type[E], text: str, what: str, instead: E, submitter: str = "") -> E:
-        if submitter:
-            self.submitters[what] = submitter
+    def entry(self, kind: type[T], text: str, what: str, instead: T) -> T:
         try:
             return load_entry(kind, text)
         except UnreadableSpec as error:
             self.unreadable[what] = error.message
             return instead
 
-
-def _policy_instead(name: str, revision: int) -> RetryPolicy:
-    hold = Rule(Action.HOLD, "unreadable", hold_reason=f"retry policy {name!r} cannot be read; write it again")
-    return RetryPolicy(name, (hold,), revision=revision)
+    def entries(self, kind: EntryKind[E], rows: Iterable[Sequence[Any]]) -> dict[str, E]:
+        found = dict[str, E]()
+        for name, text, submitter, *revision in rows:
+            what = f"{kind.info.noun} {name}"
+            if submitter:
+                self.submitters[what] = submitter
+            instead: Any = kind.stand_in(name)
+            if revision:
+                instead = evolve(instead, revision=revision[0])
+            entry: E | None = self.entry(kind.model, text, what, instead)
+            if entry is not None:
+                found[name] = entry
+        return found
 
 
 def read_catalogue(connection: Connection) -> Catalogue:
@@ -89,39 +94,28 @@ def read_catalogue(connection: Connection) -> Catalogue:
     set_ = OperatorSettings()
     if body is not None:
         set_ = read.entry(OperatorSettings, body, SETTINGS, set_)
-    policies = {
-        name: read.entry(RetryPolicy, text, f"{presence.POLICY} {name}", _policy_instead(name, revision), submitter)
-        for name, revision, text, submitter in connection.execute(_POLICIES)
-    }
-    queues = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE)}
-    for name, text, submitter in connection.execute(_QUEUES):
-        instead = Queue(name, paused=True, permissions=NOBODY)
-        queues[name] = read.entry(Queue, text, f"{presence.QUEUE} {name}", instead, submitter)
-    categories = [
-        read.entry(FailureCategory, text, f"{presence.CATEGORY} {name}", FailureCategory(name, ()), submitter)
-        for name, text, submitter in connection.execute(_CATEGORIES)
-    ]
-    categories.sort(key=attrgetter("precedence", "name"))
-    notifiers = _notifiers(connection, read)
+    rows: dict[str, list[Sequence[Any]]] = {Subject.POLICY: [*connection.execute(_POLICIES)]}
+    for kind, *row in connection.execute(_ENTRIES):
+        rows.setdefault(kind, []).append(row)
+    entries = {subject: read.entries(kind_of(info), rows.get(subject, ())) for subject, info in ENTRIES.items()}
+    entries[Subject.QUEUE] = {DEFAULT_QUEUE: Queue(DEFAULT_QUEUE), **entries[Subject.QUEUE]}
+    categories = sorted(entries[Subject.CATEGORY].values(), key=attrgetter("precedence", "name"))
+    entries[Subject.CATEGORY] = {category.name: category for category in categories}
     cordons = {
-        name: read.entry(Cordon, text, f"cordon {name}", Cordon(name, 0.0))
-        for name, text in connection.execute(_CORDONS)
+        name: read.entry(Cordon, text, f"cordon {name}", Cordon(name, 0.0)) for name, text, _ in rows.get(CORDON, ())
     }
     own = (set_.settings, set_.default_policy)
     settings, default_policy = own if set_.configured is None else set_.configured.over(*own)
     return Catalogue(
         version,
-        queues,
-        policies,
-        categories,
+        entries,
         settings,
         default_policy,
-        notifiers,
         cordons,
         _pause(pause, read),
         read.unreadable,
         set_.access,
-        _tokens(connection, read),
+        _tokens(rows.get(Subject.TOKEN, ()), read),
         set_.configured,
         None if set_.configured is None else own,
         read.submitters,
@@ -133,19 +127,7 @@ def _pause(text: str | None, read: _EntryReader) -> Pause | None:
     return None if text is None else read.entry(Pause, text, "pause", instead)
 
 
-def _tokens(connection: Connection, read: _EntryReader) -> dict[str, ApiToken]:
+def _tokens(rows: Iterable[Sequence[Any]], read: _EntryReader) -> dict[str, ApiToken]:
     """Read the tokens; one that cannot be read opens nothing."""
-    rows = connection.execute(_TOKENS)
     instead = ApiToken("", "", "", "", None, Role.VIEWER, revoked_at=0.0)
-    return {name: read.entry(ApiToken, text, f"token {name}", evolve(instead, name=name)) for name, text in rows}
-
-
-def _notifiers(connection: Connection, read: _EntryReader) -> dict[str, Notifier]:
-    """Read the notifiers; nothing stands in for one that cannot be read, and what is to be told there is given up."""
-    notifiers = {}
-    for name, text, submitter in connection.execute(_NOTIFIERS):
-        what = f"{presence.NOTIFIER} {name}"
-        notifier = read.entry(Notifier, text, what, Notifier(name, Medium.WEBHOOK), submitter)
-        if what not in read.unreadable:
-            notifiers[name] = notifier
-    return notifiers
+    return {name: read.entry(ApiToken, text, f"token {name}", evolve(instead, name=name)) for name, text, _ in rows}

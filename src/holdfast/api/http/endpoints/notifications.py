@@ -1,84 +1,29 @@
-"""Notifiers, what people are told by them, and trying one."""
+"""What people are told by notifiers, and trying one; notifiers themselves are entries."""
 
 from typing import Annotated
 
 from holdfast.api.http.endpoints.cursors import read_number, write_cursor
 from holdfast.api.http.endpoints.endpoint import (
-    DryRun,
     Endpoints,
-    MustExist,
     Name,
     Param,
-    Reply,
-    Takes,
     Word,
-    as_if,
-    created,
 )
 from holdfast.domain.audit import Caller
 from holdfast.domain.notifications.notification import DeliveryState, Notification
 from holdfast.domain.notifications.words import payload, subject
-from holdfast.domain.notifier import Notifier
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.notifications import NotificationFilter
-from holdfast.service.manifests.reading import manifest_of
-from holdfast.service.manifests.showing import spec_of
-from holdfast.service.manifests.text import Text
 from holdfast.service.operations.backend import Backend
-from holdfast.service.operations.notifiers import LARGEST_PAGE, Notifications, Notifiers
+from holdfast.service.operations.notifiers import LARGEST_PAGE, Notifications
 from holdfast.wire.base import optional_timestamp, timestamp
-from holdfast.wire.notifications import NotificationPage, NotificationView, NotifierPage, NotifierView, TestView
+from holdfast.wire.notifications import NotificationPage, NotificationView, TestView
 
 _NOTIFIERS = Endpoints("notifiers")
 _NOTIFICATIONS = Endpoints("notifications")
 ENDPOINTS = (_NOTIFIERS, _NOTIFICATIONS)
 
-_NOTIFIER = Takes("A manifest of kind Notifier.")
 _PART = 100
-
-
-def _notifiers(backend: Backend) -> Notifiers:
-    return Notifiers(backend.store, None if backend.sender is None else backend.sender())
-
-
-def _view(backend: Backend, by: Caller, notifier: Notifier) -> NotifierView:
-    submitter = Notifiers(backend.store).submitters(by).get(notifier.name, "")
-    return NotifierView(name=notifier.name, submitted_by=submitter, spec=spec_of(notifier))
-
-
-@_NOTIFIERS.add("GET", "/notifiers", NotifierPage, summary="List notifiers")
-def list_notifiers(backend: Backend, by: Caller) -> NotifierPage:
-    """List all, by name."""
-    return NotifierPage(items=[_view(backend, by, each) for each in Notifiers(backend.store).list(by)])
-
-
-@_NOTIFIERS.add("POST", "/notifiers", NotifierView, 409, summary="Create a notifier", status=201, takes=_NOTIFIER)
-def create_notifier(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
-    """Create a notifier; it must be new."""
-    notifier = _notifiers(backend).put(by, manifest_of(body, Notifier), create=True, dry_run=dry_run)
-    return Reply(as_if(_view(backend, by, notifier), by, dry_run=dry_run), created(dry_run=dry_run))
-
-
-@_NOTIFIERS.add("GET", "/notifiers/{name}", NotifierView, 404, summary="Read a notifier")
-def get_notifier(backend: Backend, by: Caller, name: Name) -> NotifierView:
-    """Read one."""
-    return _view(backend, by, Notifiers(backend.store).get(by, name))
-
-
-@_NOTIFIERS.add("PUT", "/notifiers/{name}", NotifierView, 404, summary="Create or replace a notifier", takes=_NOTIFIER)
-def put_notifier(
-    backend: Backend, by: Caller, name: Name, body: Text, *, must_exist: MustExist = False, dry_run: DryRun = False
-) -> NotifierView:
-    """Create or replace a notifier."""
-    notifier, create = manifest_of(body, Notifier, name=name), False if must_exist else None
-    stored = _notifiers(backend).put(by, notifier, create=create, dry_run=dry_run)
-    return as_if(_view(backend, by, stored), by, dry_run=dry_run)
-
-
-@_NOTIFIERS.add("DELETE", "/notifiers/{name}", None, 404, 409, summary="Delete a notifier", status=204)
-def delete_notifier(backend: Backend, by: Caller, name: Name) -> None:
-    """Delete one that no queue names."""
-    Notifiers(backend.store).delete(by, name)
 
 
 @_NOTIFIERS.add("POST", "/notifiers/{name}/test", TestView, 404, summary="Test a notifier")

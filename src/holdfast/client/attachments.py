@@ -1,13 +1,14 @@
-"""The call that sends a secret along with work that is about to be submitted."""
+"""The calls that send something along with work that is about to be submitted: a file, an archive, a secret."""
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from holdfast.errors import Refused
-from holdfast.wire.attachments import SecretKept
 from holdfast.wire.base import API
+from holdfast.wire.jobs import BlobKept, SecretKept
 
 if TYPE_CHECKING:
     from holdfast.client.connection import Connection
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-class SecretCalls:
-    """What can be done with secrets: they go in, and only programs get them."""
+class AttachmentCalls:
+    """What programs find in their work directories, and secrets: they go in, and only programs get them."""
 
     _connection: Connection
 
@@ -31,3 +32,13 @@ class SecretCalls:
             msg = f"a secret is not sent to {self._connection.address}: everyone on the way could read it"
             raise Refused(msg, hint="reach the server by https://, or through a tunnel to 127.0.0.1")
         return self._connection.call(SecretKept, "POST", f"{API}/secrets", json={"value": value}).name
+
+    def keep_blob(self, data: bytes, *, archive: bool = False) -> str:
+        """Have something kept for jobs that are submitted within an hour; returns its SHA-256, for ``inputs``.
+
+        Args:
+            data: What is sent.
+            archive: Whether it is a zip archive that is to be unpacked, and refused if it must not be.
+        """
+        body = {"data": base64.b64encode(data).decode(), "unpack": archive}
+        return self._connection.call(BlobKept, "POST", f"{API}/blobs", json=body).blob

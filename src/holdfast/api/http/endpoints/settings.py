@@ -1,0 +1,82 @@
+"""/settings: what the operator sets for everyone."""
+
+from collections.abc import Sequence
+
+from holdfast.api.http.endpoints.endpoint import DryRun, Endpoints, Takes
+from holdfast.domain.access.grants import Access, Sight
+from holdfast.domain.audit import Caller
+from holdfast.domain.policy.model import BuiltIn, RetrySettings
+from holdfast.errors import Problem
+from holdfast.service.manifests.reading import read_settings
+from holdfast.service.manifests.showing import settings_of
+from holdfast.service.manifests.text import Text
+from holdfast.service.operations.backend import Backend
+from holdfast.service.operations.settings import SettingsOperations
+from holdfast.wire.catalogue import ConfigurationView, SettingsView
+from holdfast.wire.problems import problem_entry
+
+_SETTINGS = Endpoints("settings")
+ENDPOINTS = (_SETTINGS,)
+
+_ALL_SETTINGS = Takes(
+    "All settings; one left out gets its default, but `access` and `othersSee` stay as they are.",
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "globalMaxRetries": {"type": ["integer", "null"], "minimum": 0},
+            "defaultBackoff": {"type": ["object", "null"]},
+            "defaultPolicyName": {"type": ["string", "null"]},
+            "handlerLimits": {"type": ["object", "null"]},
+            "resources": {"type": ["object", "null"]},
+            "retryShare": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+            "builtinPolicy": {"type": ["string", "null"], "enum": [*map(str, BuiltIn), None]},
+            "fluster": {"type": ["object", "null"]},
+            "access": {"type": ["object", "null"]},
+            "othersSee": {"type": ["string", "null"], "enum": [*map(str, Sight), None]},
+        },
+    },
+)
+
+
+def _settings_view(
+    settings: RetrySettings, default_policy: str | None, access: Access, warnings: Sequence[Problem]
+) -> SettingsView:
+    told = [problem_entry(one) for one in warnings]
+    return SettingsView.model_validate({**settings_of(settings, default_policy, access), "warnings": told})
+
+
+@_SETTINGS.add("GET", "/settings", SettingsView, summary="Read the settings")
+def get_settings(backend: Backend, by: Caller) -> SettingsView:
+    """Read what the operator set for everyone."""
+    settings, policy, access = SettingsOperations(backend.store).get(by)
+    return _settings_view(
+        settings, policy, access, SettingsOperations(backend.store).warnings(by, access, backend.is_group)
+    )
+
+
+@_SETTINGS.add("PUT", "/settings", SettingsView, summary="Replace the settings", takes=_ALL_SETTINGS)
+def put_settings(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> SettingsView:
+    """Replace the settings; they apply to what is judged from now on."""
+    settings, policy, access = read_settings(body)
+    access = SettingsOperations(backend.store).put(by, settings, policy, access, dry_run=dry_run)
+    return _settings_view(
+        settings, policy, access, SettingsOperations(backend.store).warnings(by, access, backend.is_group)
+    )
+
+
+@_SETTINGS.add("POST", "/settings/reload", ConfigurationView, 409, 422, summary="Read the configuration file again")
+def reload_settings(backend: Backend, by: Caller) -> ConfigurationView:
+    """Read the file that HOLDFAST_ARMADA_CONFIG names; one that is not valid changes nothing."""
+    operations = SettingsOperations(backend.store)
+    found, changed = operations.reload(by, backend.reload)
+    told = found.retries
+    return ConfigurationView(
+        file=found.file,
+        changed=changed,
+        enabled=None if told is None else told.enabled,
+        global_max_retries=None if told is None else told.global_max_retries,
+        default_policy_name=None if told is None else told.default_policy,
+        categories=[one.name for one in found.categories],
+        warnings=list(map(problem_entry, operations.warnings(by, Access(), backend.is_group))),
+    )

@@ -1,0 +1,67 @@
+"""The kinds of entries that operators write, each with its class, for stores and operations."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from holdfast.domain.access.grants import NOBODY
+from holdfast.domain.category import FailureCategory
+from holdfast.domain.job import Queue
+from holdfast.domain.notifier import Notifier
+from holdfast.domain.policy.model import Action, RetryPolicy, Rule
+from holdfast.domain.record import Struct
+from holdfast.domain.terms import entries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast.domain.terms.entries import EntryInfo
+
+
+class Entry(Protocol):
+    """Something that operators write under a name."""
+
+    @property
+    def name(self) -> str:
+        """Return its name, one of its own among those of its kind."""
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class EntryKind(Struct, Generic[E], frozen=True):
+    """One kind of entry."""
+
+    info: EntryInfo
+    model: type[E]
+    stand_in: Callable[[str], E | None] = lambda _: None
+    """Returns what takes the place of an entry that cannot be read, so that the others stay in force."""
+
+
+def _holding(name: str) -> RetryPolicy:
+    hold = Rule(Action.HOLD, "unreadable", hold_reason=f"retry policy {name!r} cannot be read; write it again")
+    return RetryPolicy(name, (hold,))
+
+
+CATEGORY = EntryKind(entries.CATEGORY, FailureCategory, lambda name: FailureCategory(name, ()))
+POLICY = EntryKind(entries.POLICY, RetryPolicy, _holding)
+NOTIFIER = EntryKind(entries.NOTIFIER, Notifier)
+QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, permissions=NOBODY))
+
+
+def kind_of(info: EntryInfo) -> EntryKind[Any]:
+    """Return the kind that is called so."""
+    if info.package:
+        found: EntryKind[Any] = import_module(f"{info.package}.model").KIND
+        return found
+    return _KINDS[info]
+
+
+def kind_of_entry(entry: E) -> EntryKind[E]:
+    """Return the kind of an entry."""
+    kinds = map(kind_of, entries.ENTRIES.values())
+    return next(kind for kind in kinds if kind.model is type(entry))
+
+
+_KINDS: dict[EntryInfo, EntryKind[Any]] = {kind.info: kind for kind in (CATEGORY, POLICY, NOTIFIER, QUEUE)}

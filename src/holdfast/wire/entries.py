@@ -1,0 +1,92 @@
+"""The entries that operators write, as they are answered; ``spec`` holds the native manifest as it is."""
+
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from holdfast.domain.terms.entries import CATEGORY, NOTIFIER, POLICY, QUEUE, EntryInfo
+from holdfast.wire.base import Response
+from holdfast.wire.problems import ProblemEntry
+
+
+class EntryView(Response):
+    """An entry of any kind."""
+
+    name: str
+    submitted_by: str = ""
+    """Who first wrote it; empty where nobody is known."""
+    spec: dict[str, Any]
+    """As in a manifest of its kind; secrets are named, never shown."""
+    warnings: list[ProblemEntry] = Field(default_factory=list)
+    """What is legal but dubious, such as a rule that nothing can reach, or a limit on what nobody has."""
+
+
+class EntryPage(Response):
+    """All entries of a kind, by name."""
+
+    items: list[EntryView]
+
+
+class PolicyView(EntryView):
+    """A retry policy, newest revision."""
+
+    revision: int
+
+
+class QueueView(EntryView):
+    """A queue."""
+
+
+class CategoryView(EntryView):
+    """A failure category."""
+
+    built_in: bool = False
+    """Whether it is part of the failure catalogue that comes with Holdfast."""
+
+
+class NotifierView(EntryView):
+    """A notifier."""
+
+
+class PolicyPage(Response):
+    """All retry policies, by name."""
+
+    items: list[PolicyView]
+
+
+class QueuePage(Response):
+    """All queues, by name."""
+
+    items: list[QueueView]
+
+
+class CategoryPage(Response):
+    """All failure categories, in order of evaluation."""
+
+    items: list[CategoryView]
+
+
+class NotifierPage(Response):
+    """All notifiers, by name."""
+
+    items: list[NotifierView]
+
+
+class EntryModels(NamedTuple):
+    """What entries of one kind are answered as."""
+
+    view: type[EntryView]
+    page: type[Response]
+
+
+_MODELS = {
+    POLICY: EntryModels(PolicyView, PolicyPage),
+    QUEUE: EntryModels(QueueView, QueuePage),
+    CATEGORY: EntryModels(CategoryView, CategoryPage),
+    NOTIFIER: EntryModels(NotifierView, NotifierPage),
+}
+
+
+def models_of(info: EntryInfo) -> EntryModels:
+    """Return what entries of a kind are answered as: with no more than all have, unless the kind has models."""
+    return _MODELS.get(info, EntryModels(EntryView, EntryPage))
