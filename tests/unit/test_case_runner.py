@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+
+from tools.cases.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = {
@@ -134,12 +138,21 @@ SKIPPED: list[dict[str, Any]] = [
 ]
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tools.cases", str(folder), *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+class Done(NamedTuple):
+    """How a run of the cases ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def last_line(done: subprocess.CompletedProcess[str]) -> str:
+def run(folder: Path, *arguments: str) -> Done:
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = main([str(folder), *arguments])
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def last_line(done: Done) -> str:
     return done.stdout.splitlines()[-1]
 
 
@@ -193,4 +206,5 @@ def test_a_file_that_holds_no_cases_is_an_error_of_its_own(tmp_path: Path, text:
 
 
 def test_a_missing_folder_is_an_error_of_its_own(tmp_path: Path) -> None:
-    assert run(tmp_path / "nowhere").returncode == 2
+    command = [sys.executable, "-m", "tools.cases", str(tmp_path / "nowhere")]
+    assert subprocess.run(command, cwd=ROOT, check=False, timeout=60).returncode == 2
