@@ -6,9 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition
-from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
+from holdfast.domain.terms.states import JobSetPhase, JobState
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
 from tools.docs import access, commands, configuration, events, http, lifecycle, policies
@@ -34,6 +34,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "attempt-statuses": partial(values, AttemptStatus),
     "run-statuses": partial(values, RunStatus),
     "job-states": partial(enum_table, JobState, title="State"),
+    "job-set-states": partial(enum_table, JobSetPhase, title="State"),
     "actions": partial(enum_table, Action, title="Action"),
     "conditions": partial(enum_table, FailureCondition, title="Condition", meaning="When it holds"),
     "causes": partial(enum_table, Cause, title="Cause"),

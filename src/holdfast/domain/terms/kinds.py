@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
-from holdfast.domain.terms.states import JobState
+from holdfast.domain.terms.states import ArrayPhase, JobSetPhase, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,15 +91,15 @@ ARRAY = KindInfo(
     plural="arrays",
     spellings=("array", "arrays"),
     subject=SubjectName("array"),
-    states=("Queued", "Waiting", "Held", "Running", "Stopping", "Succeeded", "Failed", "Cancelled", "Deleting"),
-    success="Succeeded",
-    ended=frozenset({"Succeeded", "Failed", "Cancelled"}),
-    paused={"Held": "{0} is held; to release it: holdfast release {0}"},
-    aside=("Deleting",),
+    states=tuple(ArrayPhase),
+    success=ArrayPhase.SUCCEEDED,
+    ended=frozenset({ArrayPhase.SUCCEEDED, ArrayPhase.FAILED, ArrayPhase.CANCELLED}),
+    paused={ArrayPhase.HELD: "{0} is held; to release it: holdfast release {0}"},
+    aside=(ArrayPhase.DELETING,),
     steered={
-        "cancel": ("Queued", "Running", "Held", "Waiting"),
-        "hold": ("Queued", "Running", "Waiting"),
-        "release": ("Held",),
+        "cancel": (ArrayPhase.QUEUED, ArrayPhase.RUNNING, ArrayPhase.HELD, ArrayPhase.WAITING),
+        "hold": (ArrayPhase.QUEUED, ArrayPhase.RUNNING, ArrayPhase.WAITING),
+        "release": (ArrayPhase.HELD,),
     },
     acts=("cancel", "hold", "release", "preempt"),
     parts="tasks",
@@ -110,17 +110,14 @@ JOB_SET = KindInfo(
     plural="jobsets",
     spellings=("jobset", "jobsets", "js"),
     subject=SubjectName("job-set"),
-    states=(
-        *("Waiting", "Pending", "Running", "Restarting", "Suspended", "Completed", "Failed"),
-        *("Deleting", "Unmanaged"),
-    ),
-    success="Completed",
-    ended=frozenset({"Completed", "Failed"}),
+    states=tuple(JobSetPhase),
+    success=JobSetPhase.COMPLETED,
+    ended=frozenset({JobSetPhase.COMPLETED, JobSetPhase.FAILED}),
     paused={
-        "Suspended": "{0} is suspended; to resume it: holdfast resume jobset {0}",
-        "Unmanaged": "{0} is not run by Holdfast: its manifest names another controller (managedBy)",
+        JobSetPhase.SUSPENDED: "{0} is suspended; to resume it: holdfast resume jobset {0}",
+        JobSetPhase.UNMANAGED: "{0} is not run by Holdfast: its manifest names another controller (managedBy)",
     },
-    aside=("Deleting", "Unmanaged"),
+    aside=(JobSetPhase.DELETING, JobSetPhase.UNMANAGED),
     acts=("suspend", "resume", "restart"),
     parts="jobs",
     manifest="JobSet",

@@ -14,6 +14,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.notifier import Notify
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.terms import kinds
+from holdfast.domain.terms.states import ArrayPhase
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.dependencies import Dependency, DependencyKind, waits_for
@@ -260,12 +261,14 @@ class Array(Owner, frozen=True, kw_only=True):
         """Say in a word where it is."""
         state = self.state
         if self.deleting:
-            return "Deleting"
+            return ArrayPhase.DELETING
         if state.status or state.stopping:
-            return state.status or "Stopping"
+            return state.status or ArrayPhase.STOPPING
         if state.held:
-            return "Held"
-        return "Running" if state.made else "Waiting" if self.waits_for(spec) else "Queued"
+            return ArrayPhase.HELD
+        if state.made:
+            return ArrayPhase.RUNNING
+        return ArrayPhase.WAITING if self.waits_for(spec) else ArrayPhase.QUEUED
 
     def waits_for(self, spec: ArraySpec) -> str:
         """Say what it waits for as a whole, before its tasks are made."""
@@ -276,7 +279,7 @@ class Array(Owner, frozen=True, kw_only=True):
 
     def reason(self, spec: ArraySpec) -> str:
         """Say why it is where it is: why it ends so, why it is held, or what it waits for."""
-        held = self.state.held if self.phase(spec) == "Held" else ""
+        held = self.state.held if self.phase(spec) == ArrayPhase.HELD else ""
         return self.state.reason or held or self.waits_for(spec)
 
     @property

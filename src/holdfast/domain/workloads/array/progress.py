@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from holdfast.domain.record import Struct
+from holdfast.domain.terms.states import ArrayPhase
 from holdfast.domain.workloads.array.model import Array, ArraySpec
 
-_VERBS = {
-    "Queued": "waits",
-    "Running": "is running",
-    "Held": "is held",
-    "Stopping": "is stopping",
-    "Deleting": "is being deleted",
+_VERBS: dict[str, str] = {
+    ArrayPhase.QUEUED: "waits",
+    ArrayPhase.RUNNING: "is running",
+    ArrayPhase.HELD: "is held",
+    ArrayPhase.STOPPING: "is stopping",
+    ArrayPhase.DELETING: "is being deleted",
 }
 _COUNTED = ("tasks succeeded", "tasks did not succeed")
 """Ends of reasons that say no more than the counts beside them."""
@@ -53,8 +54,9 @@ class Progress(Struct, frozen=True):
         counts |= {"failed": known.failed, "cancelled": known.cancelled}
         told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none yet"
         tasks = f"{total} tasks rerun of {array.origins[0].name}" if array.origins else f"{total} tasks"
-        if self.state == "Waiting":
+        if self.state == ArrayPhase.WAITING:
             return f"Array {array.name} {self.reason}. Of {tasks}: {told}."
         why = f": {self.reason}" if self.reason and not self.reason.endswith(_COUNTED) else ""
-        verb = _VERBS.get(self.state, f"has {'been cancelled' if self.state == 'Cancelled' else self.state.lower()}")
+        ended = "been cancelled" if self.state == ArrayPhase.CANCELLED else self.state.lower()
+        verb = _VERBS.get(self.state, f"has {ended}")
         return f"Array {array.name} {verb}{why}. Of {tasks}: {told}."

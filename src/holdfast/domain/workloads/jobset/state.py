@@ -15,6 +15,7 @@ from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import Considered, LimitUse, SetAction
 from holdfast.domain.record import Struct, evolve, field
 from holdfast.domain.terms import kinds
+from holdfast.domain.terms.states import JobSetPhase
 from holdfast.domain.terms.workload_kinds import JOBSET
 from holdfast.domain.workloads.base import Owner
 from holdfast.domain.workloads.jobset.model import CONTROLLER
@@ -140,10 +141,10 @@ class JobSetState(Struct, frozen=True, kw_only=True):
 
 
 _BY_CONDITION = {
-    "Completed": "Completed",
-    "Failed": "Failed",
-    "Suspended": "Suspended",
-    "RestartingJobSet": "Restarting",
+    "Completed": JobSetPhase.COMPLETED,
+    "Failed": JobSetPhase.FAILED,
+    "Suspended": JobSetPhase.SUSPENDED,
+    "RestartingJobSet": JobSetPhase.RESTARTING,
 }
 """Conditions that stand for a state, the weightiest first."""
 
@@ -192,16 +193,17 @@ class JobSet(Owner, frozen=True, kw_only=True):
         """Say in a word where it is."""
         state = self.state
         if self.deleting:
-            return "Deleting"
+            return JobSetPhase.DELETING
         if state.terminal:
             return state.terminal.value
         if spec.managed_by not in {None, CONTROLLER}:
-            return "Unmanaged"
+            return JobSetPhase.UNMANAGED
         if (found := state.telling) is not None:
             return _BY_CONDITION[found.type]
         if state.started_at is None:
-            return "Suspended" if spec.suspend else "Waiting" if spec.waits_for(state.met) else "Pending"
-        return "Running"
+            waits = JobSetPhase.WAITING if spec.waits_for(state.met) else JobSetPhase.PENDING
+            return JobSetPhase.SUSPENDED if spec.suspend else waits
+        return JobSetPhase.RUNNING
 
     def reason(self, spec: JobSetSpec) -> tuple[str, str]:
         """Return the reason why it is where it is, and the message to it."""
