@@ -17,12 +17,9 @@ if TYPE_CHECKING:
 
     from holdfast.cli.command import Command
 
-_EXAMPLES = 2
-"""Of each command; its help has all of them."""
-
 
 def reference() -> str:
-    """Write every command, by section, with its help, options and examples; shared options only by their names."""
+    """Write every command, by section, with its help and options; shared options only by their names."""
     return "\n\n".join(_sections())
 
 
@@ -66,8 +63,6 @@ def _command(command: Command[Any], shared: set[tuple[str, str]]) -> str:
         own.append(f"- [Shared](#shared-options): {', '.join(map(_name, also))}")
     if own:
         parts.append("\n".join(own))
-    if command.examples:
-        parts.append("\n".join(["```text", *command.examples[:_EXAMPLES], "```"]))
     return "\n\n".join(parts)
 
 

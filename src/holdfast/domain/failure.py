@@ -1,4 +1,4 @@
-"""The facts of how a run ended, and the classified failure derived from them (``design/semantics`` section 1)."""
+"""The facts of how a run ended, and the classified failure derived from them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LOST = frozenset({FailureCondition.NODE_LOST, FailureCondition.EXECUTOR_LOST})
 
 
 class Cause(StrEnum):
-    """The one cause of a failure (Backend.AI BEP "Native Session Retry", plus semantics 1)."""
+    """The one cause of a failure, in the words of Backend.AI's BEP "Native Session Retry", and stalls."""
 
     AGENT_TRANSIENT = "agent_transient"
     """The place failed, not the program: it was lost, preempted, evicted, or could not start the program."""

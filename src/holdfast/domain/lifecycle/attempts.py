@@ -157,7 +157,7 @@ ENDING_STATUS: dict[Ending, AttemptStatus] = {
     Ending.FAILED: A.ERROR,
     Ending.NEVER_STARTED: A.CANCELLED,
 }
-"""Every ending passes through TERMINATING and then to one of these (semantics 6)."""
+"""Every ending passes through TERMINATING and then to one of these."""
 
 RUN_PULLING = RequestRow("ReportPulling", {R.PREPARING: R.PULLING})
 RUN_PREPARED = RequestRow("ReportPrepared", {R.PREPARING: R.PREPARED, R.PULLING: R.PREPARED})

@@ -2,7 +2,7 @@
 
 A phase only reports how its work went; whether it is tried again, has expired or is given up is judged here and nowhere
 else. That follows from counts and times, the same way for every kind of entity (BEP-1030, "Coordinator judges
-conditions"; repairs of semantics 6).
+conditions").
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _next(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> tuple[Ste
 
 
 def _worked(row: HandlerRow[S, C], entity: Entity[S, C], now: float) -> Report | None:
-    """Have an entity do the work of a phase; work that raises has failed, and the entity keeps why (semantics 6)."""
+    """Have an entity do the work of a phase; work that raises has failed, and the entity keeps why."""
     try:
         return entity.work(row, now)
     except Exception as error:  # noqa: BLE001 - whatever it is

@@ -67,7 +67,7 @@ class HandlerRow(Struct, Generic[S, C], frozen=True):
 
 
 class Match(StrEnum):
-    """How many children must be in the checked statuses; all three need at least one child (semantics 6)."""
+    """How many children must be in the checked statuses; all three need at least one child."""
 
     ALL = "all"
     ANY = "any"

@@ -172,7 +172,7 @@ def fit_alone(shape: Shape, places: Sequence[Place]) -> list[PlaceKey] | None:
 
 
 def without_hopeless_avoidance(shape: Shape, places: Sequence[Place]) -> Shape:
-    """Drop the anti-affinity when no other node or device could take the shape, whatever ends (semantics 4)."""
+    """Drop the anti-affinity when no other node or device could take the shape, whatever ends."""
     if (shape.avoid is None and not shape.avoid_devices) or fit_alone(shape, places) is not None:
         return shape
     anywhere = evolve(shape, avoid=None)

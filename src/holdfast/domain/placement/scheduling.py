@@ -1,7 +1,7 @@
 """Plans one round: which waiting jobs start now, and where.
 
 First goes the queue with the smallest weighted share, then priority, then order of submission, retries ahead of new
-jobs within their share (semantics 3). Nodes are kept free for a job that has waited too long.
+jobs within their share. Nodes are kept free for a job that has waited too long.
 
 Waiting jobs are grouped so that the work of a round does not grow with their number: a queue's jobs of equal shape
 share a group and are tried once per round.

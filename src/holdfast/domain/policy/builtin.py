@@ -50,7 +50,7 @@ INFRASTRUCTURE = RetryPolicy(
     backoff=_SOON,
     anti_affinity=AntiAffinity.NODE,
 )
-"""Retries failures caused by the place, on budgets of its own (semantics, section 1).
+"""Retries failures caused by the place, on budgets of its own.
 
 A user's rules come first, so they can decide otherwise. Its retries use none of the limits of the user's policies;
 they do count towards ``globalMaxRetries``, because that caps the total, and its kill switch stops them too. A

@@ -1,6 +1,6 @@
 """Decides what happens after a failure; a pure function of policies, failure, history and settings.
 
-The order of checks determines the reason reported (semantics, section 2): no failure; a cause that is never
+The order of checks determines the reason reported: no failure; a cause that is never
 retried; the kill switch; the global cap; the first rule that matches; its ``Fail`` or ``Hold``; its limit; a retry.
 ``Ignore`` is a retry that is not counted, so the kill switch stops it and no limit does; its delay grows
 with the attempts. A delay is ``initial * multiplier^exponent``, capped, spread, and capped again.

@@ -1,4 +1,4 @@
-"""The matchers of rules: whether one holds for a failure, and why, with the values compared (semantics, section 2).
+"""The matchers of rules: whether one holds for a failure, and why, with the values compared.
 
 All rule engines here share the basics: rules are tried in order, the first match decides, and each rule says why.
 """

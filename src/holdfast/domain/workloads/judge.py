@@ -223,7 +223,7 @@ def _suspected(decision: Decision, history: RetryHistory, suspicion: Suspicion) 
 
 
 def _that_still_fits(decision: Decision, grown: Shape, places: Sequence[Place]) -> Decision:
-    """Refuse a retry whose grown request fits no existing node (semantics 4)."""
+    """Refuse a retry whose grown request fits no existing node."""
     if ever_fits(grown, places):
         return decision
     free = {place.key: place.capacity for place in places}
