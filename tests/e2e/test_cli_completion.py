@@ -56,7 +56,7 @@ def tab(environ: Mapping[str, str], *lines: str) -> list[str]:
 
 COMPLETED = {
     "holdfast why tra": "trace train",
-    "holdfast get no": "nodes notifiers",
+    "holdfast get no": "notifiers nodes",
     "holdfast get retrypolicies inf": "infra",
     "holdfast cancel eval tr": "trace train tries",
 }
