@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +15,6 @@ from holdfast.domain.job import JobState
 from holdfast.domain.policy.model import SetAction
 from tools.memory_store import MemoryStore
 from tools.simulate.faults.reached import COLUMNS, table
-from tools.simulate.promises import INVARIANTS
 from tools.simulate.run import simulate
 from tools.simulate.world import SETS_EVERY, World
 
@@ -148,9 +145,3 @@ def test_a_replay_ends_well_and_tells_its_last_steps() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "checksum of all steps" in done.stdout
-
-
-def test_the_documentation_lists_every_promise() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text()
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", text, re.MULTILINE))
-    assert rows == INVARIANTS
