@@ -31,8 +31,7 @@ class CategoriesOptions:
 def categories(options: CategoriesOptions, cli: Cli) -> int:
     """List the categories of failures, with what to do about each.
 
-    Your own come first, in order of evaluation, then the failure catalogue that comes with Holdfast. A rule of a policy
-    matches them with onCategory and onSubcategory; on their own they only explain.
+    Your own come first, then the failure catalogue that comes with Holdfast.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, TEXT_FORMATS)

@@ -82,11 +82,7 @@ class EventsOptions:
 
 
 def events(options: EventsOptions, cli: Cli) -> int:
-    """Print events, oldest first; with --follow also new ones as they happen.
-
-    Following survives a lost connection and a restart of the server: every event is printed once; as JSON, one per
-    line.
-    """
+    """Print events, oldest first; with --follow also new ones as they happen."""
     flags = Flags()
     form = list_format(flags, options.output, _fields)
     from_now = options.after == NOW

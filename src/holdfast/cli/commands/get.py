@@ -86,18 +86,11 @@ class GetOptions:
 def get(options: GetOptions, cli: Cli) -> int:
     """List jobs, arrays, job sets, queues, retry policies, categories, notifiers, nodes or devices, or some of them.
 
-    A list of jobs shows an array in one row, and its tasks with --array. Prints everything unless --limit is given; as
-    JSON or YAML a list is {"items": [...]}. A single job as JSON contains everything known about it. As YAML, job sets,
-    queues, retry policies, categories and notifiers are manifests that can be applied again; what else is known of a
-    job set is in its status. CSV (RFC 4180) has a column for each plain field.
+    A list of jobs shows an array in one row, and its tasks with --array. As YAML, job sets, queues, retry policies,
+    categories and notifiers are manifests that can be applied again; what else is known of a job set is in its status.
 
-    On a terminal a row is one line: what does not fit is cut. -o wide cuts nothing and adds ids, times and more
-    columns. Jobs that share a name are shown as NAME@ID, with as much of the id as tells them apart; every command
-    accepts that form.
-
-    --watch runs until Ctrl-C. On a terminal the table is redrawn. Elsewhere, and as JSON, CSV or names, each item is
-    printed again when it changes, as JSON one document per line, and (except as a name) once more, as Deleted, when it
-    is deleted or pruned. It reconnects when the server comes back.
+    --watch runs until Ctrl-C, and reconnects when the server comes back. Where the table is not redrawn, each item is
+    printed again when it changes, and (except as a name) once more, as Deleted, when it is deleted or pruned.
 
     TOOK is the time from the first start of a program to the last end, or to now while the job runs; waiting before
     that does not count.

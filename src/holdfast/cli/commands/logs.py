@@ -105,12 +105,10 @@ class LogsOptions(ChooseOptions):
 def logs(options: LogsOptions, cli: Cli) -> int:
     """Print what jobs printed, or all jobs of a job set.
 
-    Prints the newest attempt. Lines of a gang are prefixed with their rank, and lines of several jobs with their job.
-    With --follow and no --attempt, later attempts are printed too. In a job made of pods, a rank is a completion index,
-    and the newest run of each is printed; --all adds the earlier ones. A line on standard error marks where one run
-    ends and the next begins. With jobset/NAME each line is prefixed with its job. If a job keeps standard output and
-    standard error apart, each is printed to its own stream. A line has the time at which its log was last written to
-    before it was looked at, ten times a second while it grows; --since counts whole seconds.
+    Prints the newest attempt; with --follow, later ones too. Lines of a gang are prefixed with their rank, and lines of
+    several jobs with their job. In a job made of pods, a rank is a completion index, and the newest run of each is
+    printed; a line on standard error marks where one run ends and the next begins. If a job keeps standard output and
+    standard error apart, each is printed to its own stream.
     """
     flags = Flags()
     attempt = flags.integer("--attempt", options.attempt, low=1)

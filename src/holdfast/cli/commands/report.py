@@ -43,9 +43,8 @@ def report(options: ReportOptions, cli: Cli) -> int:
     """Report who used how many hours of CPUs, memory and GPUs, and what of that failed attempts wasted.
 
     An hour is one that a program had for itself, from its start to its end: each rank of a gang and each task of an
-    array counts with what it asked for, whether or not it used that. Wasted is what failed attempts had, and pods that
-    failed by themselves; what they saved in checkpoints is not known. Only the part within the time counts, of what
-    still runs until now. What retention has deleted is not counted.
+    array counts with what it asked for. Wasted is what failed attempts had, and pods that failed by themselves; what
+    they saved in checkpoints is not known. What retention has deleted is not counted.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, ("table", "csv", "json", "yaml"))

@@ -169,9 +169,8 @@ class RunOptions:
 def run(options: RunOptions, cli: Cli) -> int:
     """Run one job and follow its log.
 
-    No server is needed: with none running, the job runs from the data directory in this process. The exit code is the
-    job's own; 128 + N when signal N ended it, 75 when it is held. Ctrl-C asks first; a second Ctrl-C cancels the job
-    or array.
+    With no server running, the job runs from the data directory in this process. The exit code is the job's own; 128 +
+    N when signal N ended it, 75 when it is held. Ctrl-C asks first; a second Ctrl-C cancels the job or array.
     """
     flags = Flags()
     secrets = secret_values(options.secret_env, cli.environ, flags)

@@ -57,11 +57,10 @@ class SubmitOptions:
 def submit(options: SubmitOptions, cli: Cli) -> int:
     """Submit the jobs, arrays and job sets of some files.
 
-    Prints one line per job set, then one per job, in the order of the files. Either every job is accepted or none is:
-    job sets, and jobs that take more than one request of 10,000, are all checked before the first is sent. Jobs and
-    arrays run as they would in this shell: with the variables that --export names, and in its working directory, unless
-    they or --export NONE say otherwise. Job sets and Kubernetes Jobs run as written. With --after all of them wait for
-    something, in addition to their own dependsOn. With --wait the exit code is 0 when all succeeded and 1 otherwise.
+    Prints one line per job set, then one per job, in the order of the files. Either every job is accepted or none is.
+    Jobs and arrays run with the variables that --export names, and in the working directory of this shell, unless they
+    say otherwise. Job sets and Kubernetes Jobs run as written. With --wait the exit code is 0 when all succeeded and 1
+    otherwise.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, ("text", "name", "id", "json"))

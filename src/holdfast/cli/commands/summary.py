@@ -37,9 +37,8 @@ def summary(options: SummaryOptions, cli: Cli) -> int:
 
     It covers jobs that were unfinished or ended in that time, and counts only the part that falls into it. ETTR, the
     effective training time ratio, is the time spent in attempts that succeeded or still run, divided by the time from
-    each job's first start to its end: failed attempts and waiting for retries count against it. Work that a failed
-    attempt saved in a checkpoint is not known, so the true ratio may be higher. What was cancelled, held, suspended,
-    drained or preempted did not fail, and what follows it is neither a retry nor a recovery.
+    each job's first start to its end. What a failed attempt saved in a checkpoint is not known. What was cancelled,
+    held, suspended, drained or preempted did not fail, and what follows it is neither a retry nor a recovery.
     """
     flags = Flags()
     form = flags.choice("--output", options.output, TEXT_FORMATS)

@@ -34,9 +34,9 @@ class TopOptions:
 def top(options: TopOptions, cli: Cli) -> int:
     """Show everything at a glance: queues, nodes, devices, what is running and what is failing.
 
-    It is redrawn every second, with one request whose answer does not grow with the number of jobs. Keys: j and k or
-    the arrows move, w or Enter explains why a job is where it is, l shows its latest output, c asks and cancels it, r
-    retries it, / filters jobs by name, ? shows help, q quits. ETTR, as in holdfast summary, is for the last hour.
+    Keys: j and k or the arrows move, w or Enter explains why a job is where it is, l shows its latest output, c asks
+    and cancels it, r retries it, / filters jobs by name, ? shows help, q quits. ETTR, as in holdfast summary, is for
+    the last hour.
     """
     browser = Browser(cli, options.name)
     drawable = cli.stdin.isatty() and cli.stdout.isatty() and cli.environ.get("TERM") != "dumb"

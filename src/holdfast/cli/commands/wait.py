@@ -46,8 +46,7 @@ def wait(options: WaitOptions, cli: Cli) -> int:
     no longer reach that state, and 124 when the time ran out first. A job set has succeeded when it is Completed. Jobs
     and arrays can also be selected by label, queue, state, cause or age.
 
-    At the end it prints a line for each, with its name, state, reason and last line of output; beyond 20 jobs the
-    others are only counted. Ctrl-C leaves the jobs as they are.
+    At the end it prints a line for each, or for the first 20 jobs. Ctrl-C leaves the jobs as they are.
     """
     flags = Flags()
     chosen = read_choice(

@@ -64,9 +64,8 @@ class WhyOptions:
 def why(options: WhyOptions, cli: Cli) -> int:
     """Explain why a job, a job set or an array is where it is.
 
-    Shows what happened to an attempt, which rule decided, and what follows; for a job set, each decision about one of
-    its failed jobs, those in a row that are alike as one; for an array, its failed tasks, grouped by cause and
-    decision. As JSON or YAML it always contains everything that --all shows.
+    For a job set it shows each decision about one of its failed jobs, like ones in a row as one; for an array, its
+    failed tasks, grouped by cause and decision. As JSON or YAML it always contains everything that --all shows.
     """
     target = job_or_set(options.what)
     flags = Flags()

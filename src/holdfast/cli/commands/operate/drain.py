@@ -78,9 +78,8 @@ def uncordon(options: UncordonOptions, cli: Cli) -> int:
 def drain(options: DrainOptions, cli: Cli) -> int:
     """Cordon nodes and empty them.
 
-    Running programs get the warning their job requested with `signal`, then SIGTERM and their grace period, and their
-    jobs continue elsewhere, or wait until the node is uncordoned. This uses up no retry of a job; pods of Jobs and job
-    sets fail as disrupted (DisruptionTarget), and their own rules decide what follows.
+    Jobs are warned and stopped, and continue elsewhere, or wait until the node is uncordoned, which uses up no retry;
+    pods of Jobs and job sets fail as disrupted (DisruptionTarget), and their own rules decide what follows.
     """
     with cli.connect() as client:
         code = _of_nodes(options.names, lambda name: client.drain(name, reason=options.reason), "is being drained", cli)

@@ -34,8 +34,8 @@ class LoginOptions:
 def login(options: LoginOptions, cli: Cli) -> int:
     """Log in to a server: keep its address and a token, and use it from now on.
 
-    The token is kept in the desktop's keyring if there is one (pip install 'holdfast-scheduler[keyring]'), else in a
-    file that only you can read. It is tried first. `holdfast context` lists the servers and changes between them.
+    The token is kept in the desktop's keyring if there is one, else in a file that only you can read. It is tried
+    first.
     """
     from urllib.parse import urlsplit
 

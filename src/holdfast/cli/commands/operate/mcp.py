@@ -53,8 +53,7 @@ def mcp(options: McpOptions, cli: Cli) -> int:
     """Serve tools for an AI agent on standard input and output (Model Context Protocol).
 
     The agent can submit jobs, list and read them, ask why they are in their state, read their logs, retry and cancel
-    them. Submitting means running any program as you: use --read-only where that is too much. Ends when the agent
-    closes its input.
+    them. Submitting means running any program as you. Ends when the agent closes its input.
     """
     flags = Flags()
     per_session = flags.integer("--max-jobs", options.max_jobs)

@@ -66,7 +66,7 @@ def up(options: UpOptions, cli: Cli) -> int:
     """Serve: API, controller and local executor in one process.
 
     Writes its address and token to the data directory, where every other command finds them. Stops on Ctrl-C or
-    SIGTERM. With --daemon it runs in the background and logs to server.log in the data directory.
+    SIGTERM.
     """
     flags = Flags()
     port = flags.integer("--port", options.port, high=65535)

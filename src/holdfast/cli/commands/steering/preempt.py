@@ -37,9 +37,8 @@ class PreemptOptions(SteerOptions):
 def preempt(options: PreemptOptions, cli: Cli) -> int:
     """Take the places of running jobs, of the running tasks of arrays, or of all that runs on a node.
 
-    Programs get the warning they requested with `signal`, then SIGTERM and, after their grace period, SIGKILL. The job
-    then has failed as Preempted: a rule that names that decides what follows. Without one it runs again at once, which
-    uses up none of its own retries.
+    Programs are warned and stopped. The job then has failed as Preempted: a rule that names that decides what follows.
+    Without one it runs again at once, which uses up none of its own retries.
     """
     flags, wanted = Flags(), None
     if options.jobs or options.every or chooses(options) or not options.node:

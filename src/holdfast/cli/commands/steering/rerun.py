@@ -43,9 +43,8 @@ class RerunOptions:
 def rerun(options: RerunOptions, cli: Cli) -> int:
     """Rerun the failed tasks of an array as a new array.
 
-    A task keeps its index and its parameters, and finds what the original task left in its checkpoint folder. Limits
-    and policies are the original's, unless --set and --env change them. Tasks that were already rerun are left out.
-    Prints the name of the new array.
+    A task keeps its index, its parameters and its checkpoint folder. Limits and policies are the original's, unless
+    --set and --env change them. Tasks that were already rerun are left out. Prints the name of the new array.
     """
     flags = Flags()
     changes = read_changes(options.set, options.env, flags, cli)

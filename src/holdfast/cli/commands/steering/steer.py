@@ -111,10 +111,9 @@ def _ask(client: "Client", noun: NounName, act: str, reason: str, one: Selected)
 def hold(options: SteerOptions, cli: Cli) -> int:
     """Keep jobs and arrays from running until they are released.
 
-    A running job is stopped, which uses up none of its retries: its programs get the warning it requested with
-    `signal`, then SIGTERM and, after their grace period, SIGKILL. Its next attempt begins when it is released. No task
-    of a held array starts, and no new ones are created; running tasks go on, and one that fails is held before its
-    retry.
+    A running job is warned and stopped, which uses up none of its retries; its next attempt begins when it is released.
+    No task of a held array starts, and no new ones are created; running tasks go on, and one that fails is held before
+    its retry.
     """
     return _keep(options, "hold", cli)
 
@@ -131,10 +130,9 @@ def _keep(options: SteerOptions, verb: str, cli: Cli) -> int:
 def retry(options: RetryOptions, cli: Cli) -> int:
     """Start another attempt of jobs that have ended, and retry those that wait for theirs now.
 
-    It remains the same job: its attempt numbers go on, its checkpoint folder stays, and `why` shows all of it. No retry
-    policy is consulted, and no limit counts it. It waits for its dependencies as they stand now, and is refused if they
-    can no longer happen: retry them with it, or leave them out with --set dependsOn=. --set and --env change the job
-    from now on. --all, a label or a queue selects only jobs that failed or were cancelled.
+    It remains the same job. No retry policy is consulted, and no limit counts it. It is refused if what it waits for
+    can no longer happen: retry that with it, or leave it out with --set dependsOn=. --set and --env change the job from
+    now on. --all, a label or a queue selects only jobs that failed or were cancelled.
     """
     flags = Flags()
     changes = read_changes(options.set, options.env, flags, cli)

@@ -30,8 +30,7 @@ class SuspendOptions:
 def suspend(options: SuspendOptions, cli: Cli) -> int:
     """Suspend job sets, or jobs.
 
-    Programs get the warning they asked for, SIGTERM and, after their grace period, SIGKILL. The job set or job remains,
-    and no restart or retry is counted. For jobs this is the same as hold.
+    Programs are warned and stopped; no restart or retry is counted. For jobs this is the same as hold.
     """
     return _each(options, "suspend", cli)
 
