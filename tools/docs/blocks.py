@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition
-from holdfast.domain.lifecycle import AttemptStatus, RunStatus
 from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
 from holdfast.domain.terms.states import JobSetPhase, JobState
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
@@ -18,21 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def values(enum: type[AttemptStatus | RunStatus]) -> str:
-    """List an enumeration whose members explain themselves."""
-    return ", ".join(f"`{member.value}`" for member in enum)
-
-
 BLOCKS: dict[str, Callable[[], str]] = {
     "lifecycle-figure": lifecycle.figure,
     "lifecycle-handlers": lifecycle.handlers,
     "lifecycle-promotions": lifecycle.promotions,
-    "lifecycle-gang-promotions": lifecycle.gang_promotions,
     "lifecycle-requests": lifecycle.requests,
     "lifecycle-pod-moves": lifecycle.pod_moves,
     "lifecycle-run-moves": lifecycle.run_moves,
-    "attempt-statuses": partial(values, AttemptStatus),
-    "run-statuses": partial(values, RunStatus),
     "job-states": partial(enum_table, JobState, title="State"),
     "job-set-states": partial(enum_table, JobSetPhase, title="State"),
     "actions": partial(enum_table, Action, title="Action"),

@@ -16,8 +16,9 @@ def registry() -> str:
         docs = member_docs(entry.kind)
         fields = [f"`{name}`{f' ({_note(docs[name])})' if docs.get(name) else ''}" for name in entry.fields]
         meaning = markdown(inspect.getdoc(entry.kind) or "")
-        rows.append([f"`{entry.name}`", entry.version, meaning, ", ".join(fields)])
-    return table(["Type", "Version", "Meaning", "Fields of `data`"], rows)
+        version = "" if entry.version == 1 else f", version {entry.version}"
+        rows.append([f"`{entry.name}`{version}", meaning, ", ".join(fields)])
+    return table(["Type", "Meaning", "Fields of `data`"], rows)
 
 
 def _note(text: str) -> str:

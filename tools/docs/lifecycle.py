@@ -19,7 +19,7 @@ from holdfast.domain.workloads.kubejob.standing import END_PODS, PODS
 from tools.docs.source import table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
 _DRAWN = (Outcome.SUCCESS, Outcome.NEED_RETRY, Outcome.EXPIRED, Outcome.GIVE_UP)
 _WORDS = {
@@ -93,16 +93,6 @@ def _target(to: TransitionStatus[AttemptStatus, RunStatus] | None) -> str:
     return ", ".join(parts)
 
 
-def promotions() -> str:
-    """Write the promotions' table as Backend.AI's sessions use it."""
-    return _promotion_table(lifecycle.PROMOTIONS)
-
-
-def gang_promotions() -> str:
-    """Write the promotions' table of Holdfast's own jobs."""
-    return _promotion_table(lifecycle.GANG_PROMOTIONS)
-
-
 def requests() -> str:
     """Write where what people and clocks ask for leads."""
     rows = [[f"`{row.name}`", *_request_cells(row)] for row in lifecycle.ATTEMPTS.requests]
@@ -138,7 +128,8 @@ def _from(statuses: Collection[RunStatus]) -> str:
     return _names([status for status in RunStatus if status in statuses])
 
 
-def _promotion_table(rows: Sequence[AttemptPromotion]) -> str:
+def promotions() -> str:
+    """Write the promotions' table of Holdfast's jobs."""
     head = ["Promotion", "Works on", "When", "Leads to", "After its timeout"]
     return table(
         head,
@@ -150,7 +141,7 @@ def _promotion_table(rows: Sequence[AttemptPromotion]) -> str:
                 f"`{row.success}`",
                 f"`{row.expired}` ({format_duration(row.timeout_s)})" if row.expired and row.timeout_s else "-",
             ]
-            for row in rows
+            for row in lifecycle.GANG_PROMOTIONS
         ],
     )
 
