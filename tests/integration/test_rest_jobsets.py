@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from holdfast.domain.terms.states import JobSetPhase
 from holdfast.errors import AlreadyExists, Conflict, InvalidManifest, InvalidRequest, NotFound
 from tests.unit.conftest import exits
 from tests.unit.jobset_lab import SetLab, fails_first, group, manifest, rule
@@ -155,6 +156,22 @@ def test_lists_are_cut_into_pages(client: Client, http: httpx.Client) -> None:
     for path in ("/api/v1/jobsets", "/api/v1/jobsets/b/jobs", "/api/v1/jobs"):
         refused = http.get(path, params={"cursor": first["next_cursor"]})
         assert (refused.status_code, paths(refused)) == (422, ["query.cursor"])
+
+
+def test_a_list_with_many_filters_has_a_next_page(client: Client, http: httpx.Client) -> None:
+    labels = {f"team-{number}": "x" * 60 for number in range(4)}
+    for name in ("a", "b"):
+        client.create_job_set(
+            {**manifest(name, replicatedJobs=[group("w")]), "metadata": {"name": name, "labels": labels}}
+        )
+    where: dict[str, Any] = {
+        "state": list(JobSetPhase),
+        "label": [f"{key}={value}" for key, value in labels.items()],
+        "limit": 1,
+    }
+    cursor = http.get("/api/v1/jobsets", params=where).json()["next_cursor"]
+    rest = http.get("/api/v1/jobsets", params={**where, "cursor": cursor}).json()
+    assert [one["name"] for one in rest["items"]] == ["b"]
 
 
 def test_jobs_are_listed_by_their_set(client: Client, http: httpx.Client, lab: SetLab) -> None:

@@ -13,10 +13,10 @@ from holdfast.domain.workloads.array.model import Array
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.errors import InvalidRequest, Problem
 from holdfast.ports.store import JobFilter
-from holdfast.ports.workloads import EVERY, WorkloadFilter
+from holdfast.ports.workloads import WorkloadFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from holdfast.service.operations.seeing import Seeing
 
@@ -129,6 +129,7 @@ def workload_filter(user: str | None, group: str | None) -> WorkloadFilter:
     return WorkloadFilter(user, None if group is None else Grouped.read(group))
 
 
-def mark_of_workloads(where: WorkloadFilter) -> str:
-    """Return what tells lists of arrays or of job sets apart, for their cursors."""
-    return "" if where == EVERY else f" {sha256(json.dumps(asdict(where), default=asdict).encode()).hexdigest()[:12]}"
+def mark_of_workloads(where: WorkloadFilter, states: Collection[str], labels: Collection[tuple[str, str]]) -> str:
+    """Return what tells lists of arrays or of job sets apart, for their cursors, whose length is limited."""
+    parts = (asdict(where), sorted(states), sorted(labels))
+    return sha256(json.dumps(parts, default=asdict).encode()).hexdigest()[:12]

@@ -78,7 +78,7 @@ class Presentation:
         ) -> Response:
             states, labels = read_states(state or (), label or (), self.info.states)
             where = workload_filter(user, group)
-            mark = f"{self.info.noun}s {sorted(states)} {sorted(labels)}{mark_of_workloads(where)}"
+            mark = f"{self.info.noun}s {mark_of_workloads(where, states, labels)}"
             page = self.operations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
             items = [
                 self.view(one)
