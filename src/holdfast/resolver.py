@@ -21,20 +21,20 @@ def addresses(host: str, port: int, limit_s: float) -> Sequence[Address]:
     """
     with suppress(OSError, UnicodeError):
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    found: list[Sequence[Address] | OSError] = []
+    answers: list[Sequence[Address] | OSError] = []
 
     def look() -> None:
         try:
-            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            answers.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except (OSError, UnicodeError) as error:
-            found.append(error if isinstance(error, OSError) else OSError(str(error)))
+            answers.append(error if isinstance(error, OSError) else OSError(str(error)))
 
     thread = threading.Thread(target=look, name="holdfast-names", daemon=True)
     thread.start()
     thread.join(limit_s)
-    if not found:
+    if not answers:
         message = f"no name server said within {limit_s:g} s where {host} is"
         raise TimeoutError(message)
-    if isinstance(found[0], OSError):
-        raise found[0]
-    return found[0]
+    if isinstance(answers[0], OSError):
+        raise answers[0]
+    return answers[0]

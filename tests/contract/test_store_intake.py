@@ -59,7 +59,7 @@ class Desk:
     def set_of(self, user: str, name: str, replicas: int) -> None:
         spec = {"queue": "q", "jobs": [{"name": "w", "replicas": replicas, "command": ["true"]}]}
         written = {"apiVersion": "holdfast.dev/v1", "kind": "JobSet", "metadata": {"name": name}, "spec": spec}
-        SetWriter(self.store, self.clock, self.ids).create(written, by=caller(user))
+        SetWriter(self.store, self.clock, self.ids).create(written, caller=caller(user))
 
     def there(self) -> list[str]:
         return sorted(job.name for job in self.store.jobs(JobFilter()))

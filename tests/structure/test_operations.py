@@ -14,7 +14,7 @@ from holdfast.domain.audit import Subject
 from holdfast.domain.record import Struct
 from holdfast.domain.rights import TABLE, WORK
 from holdfast.service import operations
-from holdfast.service.access.asking import ASKED, BY_ACT, RIGHTS
+from holdfast.service.access.asking import BY_ACT, REQUIRED_RIGHT, RIGHTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,9 +43,9 @@ def test_every_operation_takes_who_calls_first_and_asks_the_table() -> None:
         name for name, one in found.items() if list(inspect.signature(one).parameters)[1] not in {"caller", "_caller"}
     ]
     assert without == [], "who calls comes first"
-    silent = [name for name, one in found.items() if not hasattr(one, ASKED)]
+    silent = [name for name, one in found.items() if not hasattr(one, REQUIRED_RIGHT)]
     assert silent == [], "say with @asks what it takes"
-    asked = {name: getattr(one, ASKED) for name, one in found.items()}
+    asked = {name: getattr(one, REQUIRED_RIGHT) for name, one in found.items()}
     plain = {name: each for name, each in asked.items() if each != BY_ACT}
     assert asked.keys() - plain.keys() == {"steering.Steers.ask"}
     assert [

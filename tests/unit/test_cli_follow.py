@@ -12,7 +12,7 @@ from holdfast.cli import exit_codes
 from holdfast.cli.context import Cli
 from holdfast.cli.watching.follow import ENDED, Follower, LogSelection, Prefixed
 from holdfast.cli.watching.pacing import Polling
-from holdfast.cli.watching.waiting import Wanted, wait_for
+from holdfast.cli.watching.waiting import WaitGoal, wait_for
 from holdfast.errors import NotFound
 from holdfast.wire.events import EventView
 from holdfast.wire.jobs import AttemptView, JobOutcome, JobView, LogChunk
@@ -128,7 +128,7 @@ def followed(script: Script) -> Surroundings:
     return surroundings
 
 
-def waited(told: list[dict[str, str]], ids: Sequence[str], wanted: Wanted) -> tuple[int, Surroundings]:
+def waited(told: list[dict[str, str]], ids: Sequence[str], wanted: WaitGoal) -> tuple[int, Surroundings]:
     surroundings = Surroundings()
     return wait_for(Script(told=told).client(), ids, wanted, surroundings.cli()), surroundings
 
@@ -225,7 +225,7 @@ def test_a_rank_never_breaks_into_the_line_of_another() -> None:
 )
 def test_waiting_ends_with_a_code_by_outcome(states: list[str], code: int) -> None:
     told = dict(zip(("a", "b"), states, strict=True))
-    assert waited([{"a": "Running", "b": "Queued"}, told], ["a", "b"], Wanted())[0] == code
+    assert waited([{"a": "Running", "b": "Queued"}, told], ["a", "b"], WaitGoal())[0] == code
 
 
 def test_waiting_names_the_jobs_that_ended_otherwise() -> None:
@@ -234,7 +234,7 @@ def test_waiting_names_the_jobs_that_ended_otherwise() -> None:
         told=[states], reasons={"a": "", "b": "exit code 1: ValueError: no such key; no rule matched", "c": ""}
     )
     surroundings = Surroundings()
-    assert wait_for(script.client(), list(states), Wanted(), surroundings.cli()) == exit_codes.FAILED
+    assert wait_for(script.client(), list(states), WaitGoal(), surroundings.cli()) == exit_codes.FAILED
     assert surroundings.err.getvalue().splitlines() == [
         "b: Failed: exit code 1: ValueError: no such key; no rule matched (job b)",
         "c: Cancelled (job c)",
@@ -244,25 +244,25 @@ def test_waiting_names_the_jobs_that_ended_otherwise() -> None:
 
 
 def test_waiting_gives_up_when_the_time_is_over() -> None:
-    code, surroundings = waited([{"a": "Running"}], ["a"], Wanted(timeout_s=5))
+    code, surroundings = waited([{"a": "Running"}], ["a"], WaitGoal(timeout_s=5))
     assert code == exit_codes.TIMED_OUT
     assert surroundings.at == pytest.approx(5)
     assert "1 of 1 jobs are not terminal yet" in surroundings.err.getvalue()
 
 
 def test_waiting_for_a_state_ends_when_it_is_there_or_can_never_be() -> None:
-    wanted = Wanted(state="Running")
+    wanted = WaitGoal(state="Running")
     assert waited([{"a": "Queued"}, {"a": "Running"}], ["a"], wanted)[0] == exit_codes.OK
     assert waited([{"a": "Queued"}, {"a": "Failed"}], ["a"], wanted)[0] == exit_codes.FAILED
 
 
 def test_waiting_says_once_that_a_job_is_held() -> None:
-    _, surroundings = waited([{"a": "Held"}, {"a": "Held"}, {"a": "Succeeded"}], ["a"], Wanted())
+    _, surroundings = waited([{"a": "Held"}, {"a": "Held"}, {"a": "Succeeded"}], ["a"], WaitGoal())
     assert surroundings.err.getvalue().count("holdfast release a") == 1
 
 
 def test_a_job_that_is_gone_is_not_waited_for() -> None:
-    code, surroundings = waited([{}], ["a"], Wanted())
+    code, surroundings = waited([{}], ["a"], WaitGoal())
     assert (code, surroundings.err.getvalue()) == (exit_codes.FAILED, "a: is gone\n")
 
 

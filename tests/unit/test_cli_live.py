@@ -14,7 +14,7 @@ from holdfast.cli.context import Cli
 from holdfast.cli.render.words import bar, cut
 from holdfast.cli.watching.endings import MOST_TOLD
 from holdfast.cli.watching.live import live_line
-from holdfast.cli.watching.waiting import Wanted, wait_for
+from holdfast.cli.watching.waiting import WaitGoal, wait_for
 from holdfast.errors import NotFound
 from holdfast.wire.jobs import JobOutcome
 
@@ -96,7 +96,7 @@ class Person:
 
     def waits(self, jobs: Jobs, ids: Sequence[str], **environ: str) -> int:
         cli = Served(stdout=io.StringIO(), stderr=self.err, now=lambda: self.at, sleep=self.sleep, environ=environ)
-        return wait_for(cast("Client", jobs), ids, Wanted(), cli)
+        return wait_for(cast("Client", jobs), ids, WaitGoal(), cli)
 
 
 def test_one_job_is_told_in_one_line_which_is_gone_at_the_end() -> None:

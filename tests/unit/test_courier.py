@@ -17,7 +17,7 @@ from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import Unavailable
 from holdfast.notify.courier import AT_ONCE, AT_ONCE_EACH, Courier
 from holdfast.ports.entries import NOTIFIER
-from holdfast.ports.notifications import NotificationFilter, Sent
+from holdfast.ports.notifications import NotificationFilter, SendResult
 from holdfast.ports.requests import RequestKind
 from holdfast.service.operations.notifiers import Notifications
 from tests.unit.conftest import LoadedDice, exits, retrying
@@ -60,16 +60,16 @@ class Post:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str, str]] = []
-        self.answers: dict[str, Sent] = {}
+        self.answers: dict[str, SendResult] = {}
         self.sent: list[Notification] = []
 
     def check(self, _: Notifier) -> Sequence[Problem]:
         return []
 
-    def send(self, notifier: Notifier, notification: Notification, _: float) -> Sent:
+    def send(self, notifier: Notifier, notification: Notification, _: float) -> SendResult:
         self.told.append((notifier.name, notification.id, notification.report.event))
         self.sent.append(notification)
-        return self.answers.get(notifier.name, Sent())
+        return self.answers.get(notifier.name, SendResult())
 
 
 class TellingLab(ArrayLab):
@@ -193,7 +193,7 @@ def test_that_an_array_is_held_is_told_each_time_and_once(lab: TellingLab, *, re
 
 
 def test_what_cannot_be_delivered_is_tried_again_and_given_up_after_a_day_and_can_be_replayed(lab: TellingLab) -> None:
-    lab.post.answers["ops"] = Sent("it answered 500")
+    lab.post.answers["ops"] = SendResult("it answered 500")
     lab.run(0)
     lab.deliver(2 * 86_400)
     [dead] = lab.outbox()
@@ -259,7 +259,7 @@ def test_what_cannot_be_stored_while_the_database_is_away_is_stored_later_and_no
 
 
 def test_before_a_process_ends_what_is_due_is_delivered_and_the_rest_is_counted(lab: TellingLab) -> None:
-    lab.post.answers["me"] = Sent("it answered 500")
+    lab.post.answers["me"] = SendResult("it answered 500")
     lab.run(0, notify=(Notify("ops"), Notify("me")))
     assert lab.courier.drain(5.0) == 1
     assert {one.to: one.state.value for one in lab.outbox()} == {"ops": "Delivered", "me": "Waiting"}

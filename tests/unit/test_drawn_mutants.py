@@ -61,7 +61,7 @@ Either: TypeAlias = "int | str"
 LIMIT_S = 30.0
 class Kept(base(order=True)):
     field: dict[int, str | None]
-class Wanted(Protocol):
+class WaitGoal(Protocol):
     def kept(self, *, force: bool = False) -> None: ...
 @wrapped(frozen=True, slots=True)
 def f(a: int | None) -> tuple[int, str]:

@@ -85,7 +85,7 @@ def test_a_set_that_was_created_runs(sets: SetWriter, lab: SetLab) -> None:
 def test_a_name_is_taken_once(sets: SetWriter, lab: SetLab) -> None:
     sets.create(NATIVE)
     with pytest.raises(AlreadyExists):
-        sets.create(NATIVE, by=BY)
+        sets.create(NATIVE, caller=BY)
     with pytest.raises(AlreadyExists):
         sets.create(NATIVE, dry_run=True)
     (_, entry) = lab.store.audit(after=0, limit=9)[-1]
@@ -207,7 +207,7 @@ def test_applying_creates_then_leaves_alone_then_asks_for_a_change(sets: SetWrit
     assert len(lab.store.requests(limit=9)) == 1
     document = native(suspend=True)
     assert sets.put(document, dry_run=True).result == "valid"
-    assert sets.put(document, by=BY).result == "updated"
+    assert sets.put(document, caller=BY).result == "updated"
     request = lab.store.requests(limit=9)[-1]
     assert (request.kind, request.actor) == (RequestKind.UPDATE, "ann")
     change = load_change(request.payload)
@@ -307,7 +307,7 @@ def test_what_is_asked_of_the_controller_names_the_set_who_and_why(
     set_id = sets.create(NATIVE).job_set.id
     lab.pass_s(1)
     control.ask(Act.SUSPEND, "short", "lunch")
-    control.ask(Act.RESTART, set_id, "odd", by=BY, what={"group": "workers", "index": 1})
+    control.ask(Act.RESTART, set_id, "odd", caller=BY, what={"group": "workers", "index": 1})
     control.ask(Act.RESTART, "short", what={"group": "workers"})
     control.ask(Act.RESTART, "short")
     control.ask(Act.DELETE, "short")

@@ -9,7 +9,7 @@ from holdfast.dialects.native.notify import NOTIFY, write_notify
 from holdfast.domain.notifier import Medium, Notifier, Notify, Occasion
 from holdfast.errors import Unavailable
 from holdfast.notify.courier import Courier
-from holdfast.ports.notifications import Sent
+from holdfast.ports.notifications import SendResult
 from holdfast.simulation.processes import SeededDice
 from tools.simulate.chance import Chance
 from tools.simulate.invariants.notifications import NotificationChecks
@@ -89,13 +89,13 @@ class ToldWorld(World):
         del notifier
         return ()
 
-    def send(self, notifier: Notifier, notification: Notification, now: float) -> Sent:
+    def send(self, notifier: Notifier, notification: Notification, now: float) -> SendResult:
         """Tell somebody, who may not answer even if it was taken."""
         del notifier, now
         fails, taken = not self._peaceful and self._luck.happens(_FAILS), self._luck.happens(0.5)
         if not fails or taken:
             self.told.delivered(notification)
-        return Sent("it answered 500") if fails else Sent()
+        return SendResult("it answered 500") if fails else SendResult()
 
     def _committed(self, changes: Changes) -> None:
         super()._committed(changes)

@@ -74,14 +74,14 @@ class ArrayTools(Tools):
     ) -> dict[str, Any]:
         """Run the failed tasks of an array again, as an array of their own that keeps indexes and checkpoints."""
         change = {"resources": {"memory": memory}} if memory else {}
-        said = {"failed": True, "causes": causes or [], "indices": indices, "set": change}
-        wanted = ArrayRerun(**given(said))
+        fields = {"failed": True, "causes": causes or [], "indices": indices, "set": change}
+        changes = ArrayRerun(**given(fields))
         with self._surroundings.connect() as client:
             original = self._changeable_array(client, array)
-            count = client.rerun_array(original.id, wanted, dry_run=True).total
+            count = client.rerun_array(original.id, changes, dry_run=True).total
             self._allowance.take(count)
             try:
-                accepted = client.rerun_array(original.id, wanted)
+                accepted = client.rerun_array(original.id, changes)
             except HoldfastError:
                 self._allowance.give_back(count)
                 raise

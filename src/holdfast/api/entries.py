@@ -139,11 +139,11 @@ def _number(body: bytes | bytearray, place: int) -> tuple[int, int]:
     Raises:
         IndexError: It does not end where one must.
     """
-    found = 0
+    number = 0
     for shift in range(0, _LONGEST_NUMBER, 7):
         byte = body[place]
         place += 1
         if byte < _MORE:
-            return found | byte << shift, place
-        found |= (byte & 0x7F) << shift
+            return number | byte << shift, place
+        number |= (byte & 0x7F) << shift
     raise IndexError

@@ -33,8 +33,8 @@ class Protocol:
 
     def message(self, name: str) -> type[Message]:
         """Return a message by its full name."""
-        found: type[Message] = message_factory.GetMessageClass(self.pool.FindMessageTypeByName(name))
-        return found
+        message_type: type[Message] = message_factory.GetMessageClass(self.pool.FindMessageTypeByName(name))
+        return message_type
 
     def service(self, name: str) -> ServiceDescriptor:
         """Return a service by its full name."""
@@ -43,8 +43,10 @@ class Protocol:
     def exported(self, path: str) -> dict[str, Any]:
         """Return what a stub module of a file has: its messages, and the numbers of its enumerations by name."""
         file: FileDescriptor = self.pool.FindFileByName(path)
-        found: dict[str, Any] = {name: self.message(one.full_name) for name, one in file.message_types_by_name.items()}
+        names: dict[str, Any] = {
+            name: self.message(descriptor.full_name) for name, descriptor in file.message_types_by_name.items()
+        }
         for name, enum in file.enum_types_by_name.items():
-            found[name] = EnumTypeWrapper(enum)
-            found.update({value.name: value.number for value in enum.values})
-        return found
+            names[name] = EnumTypeWrapper(enum)
+            names.update({value.name: value.number for value in enum.values})
+        return names

@@ -26,8 +26,8 @@ _CUT = 200
 def cut(sentence: str) -> str:
     """Return a sentence as headers have room for it."""
     room = SENTENCE_ROOM
-    for place, one in enumerate(sentence):
-        room -= 1 if " " <= one <= "~" and one != "%" else 3 * len(one.encode("utf-8", "replace"))
+    for place, character in enumerate(sentence):
+        room -= 1 if " " <= character <= "~" and character != "%" else 3 * len(character.encode("utf-8", "replace"))
         if room < 0:
             return f"{sentence[:place]}..."
     return sentence
@@ -48,7 +48,7 @@ def fitting(
         written: Writes a status of a sentence and problems.
     """
     # Thousands of long paths are not written out only to be measured.
-    if len(problems) <= _DETAILS_ROOM and sum(len(one.path) for one in problems) <= _DETAILS_ROOM:
+    if len(problems) <= _DETAILS_ROOM and sum(len(problem_given.path) for problem_given in problems) <= _DETAILS_ROOM:
         whole = written(sentence, problems)
         if len(whole) <= _DETAILS_ROOM:
             return whole

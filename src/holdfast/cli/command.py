@@ -58,8 +58,8 @@ def typer_command(command: Command[OptionsT], deliver: Callable[[Command[Options
     """Build a command's Typer form; parsed options go to ``deliver``."""
 
     def callback(**values: object) -> None:
-        given = {name: value for name, value in spread(values, command.name).items() if value is not None}
-        deliver(command, command.options(**given))
+        values_given = {name: value for name, value in spread(values, command.name).items() if value is not None}
+        deliver(command, command.options(**values_given))
 
     hints = get_type_hints(command.options, include_extras=True)
     for field, hint in hints.items():

@@ -56,11 +56,11 @@ _NOUNS = {
 def _of_a_kind(ctx: CommandLine, incomplete: str) -> list[str]:
     if not {"kind", "what"} & set(ctx.params):
         return []
-    said = _said(ctx.params)
-    noun = find_noun(said[0]) if said else None
+    words = _said(ctx.params)
+    noun = find_noun(words[0]) if words else None
     if noun is not None:
         return _begun(noun, incomplete)
-    kinds: list[str] = [kind for kind in NOUNS if not said and kind.startswith(incomplete)]
+    kinds: list[str] = [kind for kind in NOUNS if not words and kind.startswith(incomplete)]
     return kinds if "kind" in ctx.params else [*kinds, *_begun(Noun.JOB, incomplete)]
 
 
@@ -74,10 +74,10 @@ def _begun(noun: NounName, incomplete: str) -> list[str]:
     """Return the names that begin so, none if there is any difficulty; end the process if it takes too long."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, WITHIN_S)
-    found: list[str] = []
+    names: list[str] = []
     with suppress(Exception):  # whatever it is, who types must not be interrupted by it
-        found = [name for name in _asked(noun, incomplete) if name.startswith(incomplete)]
-    return found[:_MOST]
+        names = [name for name in _asked(noun, incomplete) if name.startswith(incomplete)]
+    return names[:_MOST]
 
 
 def _asked(noun: NounName, incomplete: str) -> list[str]:
@@ -86,6 +86,6 @@ def _asked(noun: NounName, incomplete: str) -> list[str]:
 
     with connect() as client:
         if noun == Noun.JOB:
-            return [*client.job_names(incomplete), *(one.name for one in client.arrays(limit=_MOST))]
+            return [*client.job_names(incomplete), *(thing.name for thing in client.arrays(limit=_MOST))]
         named = READERS[noun].listed(client) if noun in READERS else ()
-        return sorted({str(getattr(one, "name", None) or one.id) for one in named})
+        return sorted({str(getattr(thing, "name", None) or thing.id) for thing in named})

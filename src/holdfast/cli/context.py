@@ -80,27 +80,29 @@ class Cli:
         if self.is_unserved():
             self.say(f"no server is running: {what} with `holdfast up`, or while `{wait}` waits for them")
 
-    def serve(self, *, host: str | None, port: int | None, daemon: bool = False, **given: object) -> None:
+    def serve(self, *, host: str | None, port: int | None, daemon: bool = False, **settings_given: object) -> None:
         """Run the server in this process until it is stopped, or in one of its own until it answers.
 
         Args:
             host: The address to listen on, if that is not left to the settings.
             port: The port to listen on, likewise.
             daemon: Whether to leave it running in the background.
-            **given: Settings that count more than the environment's.
+            **settings_given: Settings that count more than the environment's.
         """
         from functools import partial
 
         from holdfast.app.server import serve
         from holdfast.app.settings import read_settings
 
-        settings = read_settings(**given)
+        settings = read_settings(**settings_given)
         start = partial(serve, host, port, settings)
         socket = f" and unix://{settings.socket.absolute()}" if settings.socket else ""
 
         def tell(url: str, doors: Mapping[str, str], end: str) -> None:
             named = ((*name.capitalize().partition("-"), address) for name, address in doors.items())
-            places = "".join(f", for {who}'s clients {'by gRPC ' * bool(how)}at {at}" for who, _, how, at in named)
+            places = "".join(
+                f", for {system}'s clients {'by gRPC ' * bool(how)}at {at}" for system, _, how, at in named
+            )
             self.say(f"holdfast is up at {url}{socket}{places}, API docs at {url}/docs; {end}")
 
         if daemon:

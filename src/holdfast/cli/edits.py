@@ -83,7 +83,7 @@ class EditOptions:
 
 def spec_of(options: EditOptions, noun: NounName, flags: Flags) -> dict[str, Any]:
     """Read the flags that were set; a flag of another kind is noted as wrong."""
-    given = {
+    flags_given = {
         "--retry-policy": flags.names(options.retry_policy) or None,
         "--weight": flags.number("--weight", options.weight, low=0),
         "--max-running-jobs": flags.integer("--max-running-jobs", options.max_running_jobs, low=1),
@@ -94,7 +94,7 @@ def spec_of(options: EditOptions, noun: NounName, flags: Flags) -> dict[str, Any
         "--retry-limit": flags.integer("--retry-limit", options.retry_limit),
         "--default-action": _action(options.default_action, flags),
     }
-    present = {flag: value for flag, value in given.items() if value is not None}
+    present = {flag: value for flag, value in flags_given.items() if value is not None}
     for flag in present:
         if _OF_KIND[flag] is not noun:
             flags.wrong(flag, f"means nothing for {noun}", hint=f"it belongs to {_OF_KIND[flag]}")

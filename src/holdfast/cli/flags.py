@@ -94,22 +94,22 @@ class Flags:
         self.wrong(flag, f"{text!r} is unknown", allowed=allowed)
         return allowed[0]
 
-    def pairs(self, flag: str, texts: Sequence[str], *, known: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Read ``KEY=VALUE`` pairs; with ``known``, a bare ``KEY`` takes its value from there."""
-        found: dict[str, str] = {}
+    def pairs(self, flag: str, texts: Sequence[str], *, defaults: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Read ``KEY=VALUE`` pairs; with ``defaults``, a bare ``KEY`` takes its value from there."""
+        read: dict[str, str] = {}
         for text in texts:
             key, equals, value = text.partition("=")
             if not key:
                 self.wrong(flag, f"{text!r} has no name before the '='", hint=f"write {flag} NAME=VALUE")
             elif equals:
-                found[key] = value
-            elif known is None:
+                read[key] = value
+            elif defaults is None:
                 self.wrong(flag, f"{text!r} has no value", hint=f"write {flag} {key}=VALUE")
-            elif key in known:
-                found[key] = known[key]
+            elif key in defaults:
+                read[key] = defaults[key]
             else:
                 self.wrong(flag, f"{key!r} is not set here", hint=f"write {flag} {key}=VALUE, or export it first")
-        return found
+        return read
 
     def names(self, texts: Sequence[str]) -> list[str]:
         """Read names, comma-separated, repeated, or both; in order, without duplicates."""

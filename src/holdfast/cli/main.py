@@ -73,14 +73,18 @@ class _Overview(TyperGroup):
     def format_commands(self, _ctx: object, formatter: _HelpWriter) -> None:
         """Write the overview by section, without building any command."""
         listed = commands()
-        for section in dict.fromkeys(one.section for one in listed):
-            rows = [(one.name, one.summary) for one in listed if one.section == section]
+        for section in dict.fromkeys(listed_command.section for listed_command in listed):
+            rows = [
+                (listed_command.name, listed_command.summary)
+                for listed_command in listed
+                if listed_command.section == section
+            ]
             with formatter.section(section):
                 formatter.write_dl(rows)
 
 
-def _say_version(asked: bool) -> None:  # noqa: FBT001 - as Typer calls it
-    if asked:
+def _say_version(is_asked: bool) -> None:  # noqa: FBT001 - as Typer calls it
+    if is_asked:
         typer.echo(f"holdfast {__version__}")
         raise typer.Exit
 
@@ -131,10 +135,10 @@ def parse(
     Raises:
         Exception: What the parser raises for a wrong command line.
     """
-    found: list[tuple[Command[Any], Any]] = []
-    group = overview(lambda command, options: found.append((command, options)), show)
+    commands: list[tuple[Command[Any], Any]] = []
+    group = overview(lambda command, options: commands.append((command, options)), show)
     group.main(args=list(arguments), prog_name="holdfast", standalone_mode=False)
-    return found[0] if found else None
+    return commands[0] if commands else None
 
 
 def run_line(arguments: Sequence[str], cli: Cli) -> int:

@@ -80,7 +80,9 @@ class Manifest:
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """What only a lenient reading accepts; lines are those of the file."""
-        return tuple(evolve(one, path=f"{self.file}: {one.path or 'input'}") for one in self.document.warnings)
+        return tuple(
+            evolve(warning, path=f"{self.file}: {warning.path or 'input'}") for warning in self.document.warnings
+        )
 
     def locate(self, problem: Problem) -> Problem:
         """Say which file, and which line of it, a problem is about; a line the server saw is one of the request."""
@@ -101,14 +103,14 @@ def read_manifests(
     hint: str | None = None
     for file in files:
         try:
-            found = _read(file, cli, lenient=lenient)
+            manifests_read = _read(file, cli, lenient=lenient)
         except InvalidManifest as error:
             problems.extend(evolve(problem, path=f"{file}: {problem.path}".rstrip(": ")) for problem in error.problems)
             hint = hint or error.hint
         else:
-            known = _without_others(found, cli) if lenient else found
-            manifests.extend(known)
-            problems.extend(_unusable(file, known, allowed))
+            usable = _without_others(manifests_read, cli) if lenient else manifests_read
+            manifests.extend(usable)
+            problems.extend(_unusable(file, usable, allowed))
     if problems:
         raise InvalidManifest(problems=problems, hint=hint)
     for warning in (warning for manifest in manifests for warning in manifest.warnings):
@@ -126,9 +128,10 @@ def _after(manifest: Manifest, after: Sequence[str]) -> Manifest:
         from holdfast.dialects.native.dependencies import DEPENDS_ON
 
         return _annotated(manifest, DEPENDS_ON, lambda before: ", ".join([*([before] if before else []), *after]))
-    known = manifest.spec.get("dependsOn")
+    present = manifest.spec.get("dependsOn")
     return in_spec(
-        manifest, {"dependsOn": [*(known if isinstance(known, list) else [] if known is None else [known]), *after]}
+        manifest,
+        {"dependsOn": [*(present if isinstance(present, list) else [] if present is None else [present]), *after]},
     )
 
 
@@ -154,31 +157,31 @@ def _is_of_kubernetes(manifest: Manifest) -> bool:
 def _annotated(manifest: Manifest, name: str, text: Callable[[str | None], str]) -> Manifest:
     """Write an annotation anew, given what it says."""
     metadata = manifest.value.get("metadata")
-    known = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    if not isinstance(metadata, Mapping) or not (known is None or isinstance(known, Mapping)):
+    annotations_before = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    if not isinstance(metadata, Mapping) or not (annotations_before is None or isinstance(annotations_before, Mapping)):
         return manifest  # the server says what is wrong with it
-    before = (known or {}).get(name)
-    annotations = {**(known or {}), name: text(None if before is None else str(before))}
+    before = (annotations_before or {}).get(name)
+    annotations = {**(annotations_before or {}), name: text(None if before is None else str(before))}
     value = {**manifest.value, "metadata": {**metadata, "annotations": annotations}}
     return Manifest(manifest.file, evolve(manifest.document, value=value))
 
 
-def in_spec(manifest: Manifest, given: Mapping[str, object]) -> Manifest:
+def in_spec(manifest: Manifest, changes: Mapping[str, object]) -> Manifest:
     """Set some of its fields, nested or flat."""
-    spec, value = {**manifest.spec, **given}, manifest.value
+    spec, value = {**manifest.spec, **changes}, manifest.value
     nested = isinstance(value.get("spec"), Mapping)
     return Manifest(manifest.file, evolve(manifest.document, value={**value, "spec": spec} if nested else spec))
 
 
-def _without_others(found: list[Manifest], cli: Cli) -> list[Manifest]:
+def _without_others(manifests: list[Manifest], cli: Cli) -> list[Manifest]:
     """Leave out what is of none of Holdfast's kinds, and say so; what would leave nothing is kept, to be refused."""
-    known = [manifest for manifest in found if manifest.noun is not None]
-    if not known:
-        return found
-    for other in (manifest for manifest in found if manifest.noun is None):
+    usable = [manifest for manifest in manifests if manifest.noun is not None]
+    if not usable:
+        return manifests
+    for other in (manifest for manifest in manifests if manifest.noun is None):
         skipped = Problem("kind", f"{other.value['kind']} is skipped: Holdfast has no such kind")
         cli.say(f"warning: {other.locate(skipped)}")
-    return known
+    return usable
 
 
 def _read(file: str, cli: Cli, *, lenient: bool) -> list[Manifest]:
@@ -228,37 +231,41 @@ def _text_of(file: str) -> str:
         raise InvalidManifest(problems=[Problem("", reason or str(error))]) from error
 
 
-def _unusable(file: str, found: list[Manifest], allowed: Sequence[NounName]) -> list[Problem]:
-    if not found:
+def _unusable(file: str, manifests: list[Manifest], allowed: Sequence[NounName]) -> list[Problem]:
+    if not manifests:
         return [Problem(file, "contains no documents")]
     kinds = tuple(kind for kind, noun in KINDS.items() if noun in allowed)
     return [
         manifest.locate(Problem("kind", f"{manifest.value.get('kind', 'Job')!r} cannot be used here", allowed=kinds))
-        for manifest in found
+        for manifest in manifests
         if manifest.noun not in allowed
     ]
 
 
-def located(error: HoldfastError, sent: Sequence[Manifest]) -> HoldfastError:
-    """Rewrite a server's error about ``sent``: each problem says its file and line."""
-    return type(error)(error.message, problems=[_locate(problem, sent) for problem in error.problems], hint=error.hint)
+def located(error: HoldfastError, manifests: Sequence[Manifest]) -> HoldfastError:
+    """Rewrite a server's error about ``manifests``: each problem says its file and line."""
+    return type(error)(
+        error.message, problems=[_locate(problem, manifests) for problem in error.problems], hint=error.hint
+    )
 
 
-def located_set(error: HoldfastError, sent: Sequence[Manifest], *, lenient: bool) -> HoldfastError:
+def located_set(error: HoldfastError, manifests: Sequence[Manifest], *, lenient: bool) -> HoldfastError:
     """Rewrite a server's error about job sets likewise, and say whether reading them leniently would do."""
-    found = located(error, sent)
-    sets = [one.document for one in sent if one.noun == Noun.JOB_SET]
-    if sets and isinstance(found, InvalidManifest) and not lenient and (hint := lenient_hint(sets)):
-        return InvalidManifest(found.message, problems=found.problems, hint=hint)
-    return found
+    error_located = located(error, manifests)
+    sets = [manifest.document for manifest in manifests if manifest.noun == Noun.JOB_SET]
+    if sets and isinstance(error_located, InvalidManifest) and not lenient and (hint := lenient_hint(sets)):
+        return InvalidManifest(error_located.message, problems=error_located.problems, hint=hint)
+    return error_located
 
 
-def _locate(problem: Problem, sent: Sequence[Manifest]) -> Problem:
+def _locate(problem: Problem, manifests: Sequence[Manifest]) -> Problem:
     item = _ITEM.match(problem.path)
     if item is None:
-        return sent[0].locate(problem) if len(sent) == 1 else problem
+        return manifests[0].locate(problem) if len(manifests) == 1 else problem
     place = int(item[1])
-    return sent[place].locate(evolve(problem, path=problem.path[item.end() :])) if place < len(sent) else problem
+    return (
+        manifests[place].locate(evolve(problem, path=problem.path[item.end() :])) if place < len(manifests) else problem
+    )
 
 
 def read_policy_specs(files: Sequence[str], flags: Flags) -> list[dict[str, Any]]:

@@ -36,8 +36,8 @@ def page_of(command: Command[Any]) -> str:
     lines = [*_head(f"holdfast-{command.name}", first.rstrip("."))]
     lines += [".SH SYNOPSIS", f".B holdfast {_text(command.name)}", _text(spelt)]
     lines += [".SH DESCRIPTION", *_paragraphs([first, *rest])]
-    for title, wanted in (("ARGUMENTS", False), ("OPTIONS", True)):
-        listed = [(word, meaning) for word, meaning, is_option in words if is_option is wanted]
+    for title, options_only in (("ARGUMENTS", False), ("OPTIONS", True)):
+        listed = [(word, meaning) for word, meaning, is_option in words if is_option is options_only]
         lines += [f".SH {title}", *_listed(listed)] if listed else []
     if command.examples:
         lines += [".SH EXAMPLES", ".nf", *map(_text, command.examples), ".fi"]
@@ -49,7 +49,7 @@ def overview_page(commands: Sequence[Command[Any]], summary: str) -> str:
     lines = [*_head("holdfast", summary.rstrip("."))]
     lines += [".SH SYNOPSIS", ".B holdfast", _text("COMMAND [options] ...")]
     for section in dict.fromkeys(command.section for command in commands):
-        named = [(f"holdfast-{one.name}(1)", one.summary) for one in commands if one.section == section]
+        named = [(f"holdfast-{listed.name}(1)", listed.summary) for listed in commands if listed.section == section]
         lines += [f".SH {section.upper()}", *_listed(named)]
     lines += [".SH ENVIRONMENT", *_listed(list(ENVIRONMENT.items()))]
     return "\n".join([*lines, *_exit_codes(), *_see_also()]) + "\n"

@@ -71,8 +71,8 @@ def read_noun(text: str, allowed: Sequence[NounName] = NOUNS) -> NounName:
     """
     noun = find_noun(text)
     if noun is None or noun not in allowed:
-        known = "is unknown" if noun is None else "cannot be used with this command"
-        problem = Problem("KIND", f"{text!r} {known}", allowed=tuple(allowed))
+        message = "is unknown" if noun is None else "cannot be used with this command"
+        problem = Problem("KIND", f"{text!r} {message}", allowed=tuple(allowed))
         msg = "The KIND is wrong."
         raise InvalidRequest(msg, problems=[problem])
     return noun

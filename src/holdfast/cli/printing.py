@@ -44,18 +44,18 @@ def read_format(text: str, allowed: Sequence[str] = LIST_FORMATS) -> str:
     return form
 
 
-def list_format(flags: Flags, text: str, known: Callable[[], Sequence[str]] = tuple) -> str:
+def list_format(flags: Flags, text: str, fields: Callable[[], Sequence[str]] = tuple) -> str:
     """Read ``--output`` of a list; what is wrong with it is noted in ``flags``.
 
     Args:
         flags: The flags of the command.
         text: As it was given.
-        known: Returns the fields that custom columns may show; of none of them is none known.
+        fields: Returns the fields that custom columns may show; of none of them is none known.
     """
     word = text.strip()
     if is_custom(word):
         try:
-            read_columns(word, known())
+            read_columns(word, fields())
         except InvalidRequest as error:
             flags.problems += error.problems
         return word

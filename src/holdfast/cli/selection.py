@@ -113,21 +113,21 @@ def read_choice(
         states: In which a job can be meant where none is given.
         others: Likewise of other kinds of work that the command is about.
     """
-    given = {**_given(options), "--all": every}
-    used = [flag for flag, value in given.items() if value]
+    flags_given = {**_given(options), "--all": every}
+    used = [flag for flag, value in flags_given.items() if value]
     if names and used:
         flags.wrong(used[0], "chooses jobs, and they are named already", hint=_EXAMPLE)
     if not names and not used:
-        flags.wrong("JOB", "is required, or what chooses jobs", allowed=tuple(given), hint=_EXAMPLE)
-    wanted = [flags.choice("--state", state, JOB.states) for state in flags.names(options.state)]
+        flags.wrong("JOB", "is required, or what chooses jobs", allowed=tuple(flags_given), hint=_EXAMPLE)
+    states_given = [flags.choice("--state", state, JOB.states) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
     since_s = flags.duration("--since", options.since)
     causes = frozenset(flags.names(options.cause))
-    if wanted:
-        others = {noun: [state for state in its if state in wanted] for noun, its in others.items()}
+    if states_given:
+        others = {noun: [state for state in its if state in states_given] for noun, its in others.items()}
     others = NO_OTHERS if causes else others
-    found = Chosen(wanted or states, labels, options.queue, causes, since_s, others, options.group)
-    return None if names else found
+    choice = Chosen(states_given or states, labels, options.queue, causes, since_s, others, options.group)
+    return None if names else choice
 
 
 def _given(options: ChooseOptions) -> dict[str, object]:
@@ -146,7 +146,7 @@ def chooses(options: ChooseOptions) -> bool:
     return any(_given(options).values())
 
 
-def select(client: Client, wanted: Chosen, cli: Cli) -> list[Selected]:
+def select(client: Client, choice: Chosen, cli: Cli) -> list[Selected]:
     """Return the work that is meant, without the tasks of arrays: jobs in order of submission, then other kinds.
 
     Raises:
@@ -154,28 +154,29 @@ def select(client: Client, wanted: Chosen, cli: Cli) -> list[Selected]:
     """
     jobs = [
         Selected(job.id, job.name, Noun.JOB, of_set=job.job_set is not None, is_chosen=True)
-        for job in _jobs(client, wanted)
-        if _is_recent(job.submitted_at, job.ended_at, wanted, cli)
+        for job in _jobs(client, choice)
+        if _is_recent(job.submitted_at, job.ended_at, choice, cli)
     ]
-    found = [
-        Selected(one.id, one.name, noun)
-        for noun, states in wanted.others.items()
+    owners = [
+        Selected(owner.id, owner.name, noun)
+        for noun, states in choice.others.items()
         if states
-        for one in client.of(OF_WORK[noun]).list(labels=dict(wanted.labels), states=states, group=wanted.group)
-        if wanted.queue in {None, one.queue} and _is_recent(one.created_at, getattr(one, "ended_at", None), wanted, cli)
+        for owner in client.of(OF_WORK[noun]).list(labels=dict(choice.labels), states=states, group=choice.group)
+        if choice.queue in {None, owner.queue}
+        and _is_recent(owner.created_at, getattr(owner, "ended_at", None), choice, cli)
     ]
-    if not jobs and not found:
+    if not jobs and not owners:
         msg = "no job matches"
         raise NotFound(msg, hint="list jobs with: holdfast get jobs")
-    return jobs + found
+    return jobs + owners
 
 
-def _jobs(client: Client, wanted: Chosen) -> Iterator[JobSummary]:
-    every = client.full_jobs if wanted.causes else client.jobs
-    where: JobsWanted = {"states": wanted.states, "labels": wanted.labels, "queue": wanted.queue, "tasks": False}
-    where["group"] = wanted.group
+def _jobs(client: Client, choice: Chosen) -> Iterator[JobSummary]:
+    every = client.full_jobs if choice.causes else client.jobs
+    where: JobsWanted = {"states": choice.states, "labels": choice.labels, "queue": choice.queue, "tasks": False}
+    where["group"] = choice.group
     for job in every(**where):
-        if not wanted.causes or _has_cause(job, wanted.causes):  # type: ignore[arg-type]  # full ones
+        if not choice.causes or _has_cause(job, choice.causes):  # type: ignore[arg-type]  # full ones
             yield job
 
 
@@ -184,25 +185,25 @@ def _has_cause(job: JobView, causes: frozenset[str]) -> bool:
     return failed is not None and not causes.isdisjoint({failed.cause, failed.category, failed.subcategory})
 
 
-def _is_recent(submitted: str, ended: str | None, wanted: Chosen, cli: Cli) -> bool:
-    if wanted.since_s is None:
+def _is_recent(submitted: str, ended: str | None, choice: Chosen, cli: Cli) -> bool:
+    if choice.since_s is None:
         return True
-    return datetime.fromisoformat(ended or submitted).timestamp() >= cli.clock() - wanted.since_s
+    return datetime.fromisoformat(ended or submitted).timestamp() >= cli.clock() - choice.since_s
 
 
-def confirm(verb: str, found: Sequence[Selected], cli: Cli, *, yes: bool) -> None:
+def confirm(verb: str, targets: Sequence[Selected], cli: Cli, *, yes: bool) -> None:
     """Ask before something is done to several jobs that nobody named, where there is somebody to ask.
 
     Raises:
         InvalidRequest: The answer is no.
     """
-    names = [one.name for one in found]
-    told = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
-    count = f"{len(found)} job{'' if len(found) == 1 else 's'}"
+    names = [target.name for target in targets]
+    shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
+    count = f"{len(targets)} job{'' if len(targets) == 1 else 's'}"
     if yes or not cli.stdin.isatty():
-        cli.say(f"{verb}: {count}: {told}")
+        cli.say(f"{verb}: {count}: {shown}")
         return
-    cli.stderr.write(f"{verb} {count}: {told}? [y/N] ")
+    cli.stderr.write(f"{verb} {count}: {shown}? [y/N] ")
     cli.stderr.flush()
     if cli.stdin.readline().strip().lower() not in {"y", "yes"}:
         msg = "nothing was done"

@@ -44,13 +44,13 @@ def spread(values: Mapping[str, object], command: str = "") -> dict[str, object]
             read[field] = _meant(value, nouns, command if field in _POSITIONAL else "")
         elif isinstance(value, list | tuple):
             words = _words(value)
-            said = find_noun(words[0]) if words[1:] and words[0][1:] else None  # j is a name, too
-            if said == Noun.JOB_SET and said not in nouns:  # a job of that name would be taken for the set
-                raise _not_for(said, words[0], words[1], nouns, command)
-            if said is not None and said in nouns:
-                words = [f"{words[0]}/{_plain(one, said)}" for one in words[1:]]
+            noun = find_noun(words[0]) if words[1:] and words[0][1:] else None  # j is a name, too
+            if noun == Noun.JOB_SET and noun not in nouns:  # a job of that name would be taken for the set
+                raise _not_for(noun, words[0], words[1], nouns, command)
+            if noun is not None and noun in nouns:
+                words = [f"{words[0]}/{_plain(word, noun)}" for word in words[1:]]
             kept = field == "jobs" and len(several) > 1
-            read[field] = [_meant(one, nouns, command, kept=kept) for one in words]
+            read[field] = [_meant(word, nouns, command, kept=kept) for word in words]
     return read
 
 
@@ -87,7 +87,7 @@ def _set_among(values: Mapping[str, object]) -> str | None:
 
 
 def _words(value: object) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list | tuple) else []
+    return [str(word) for word in value] if isinstance(value, list | tuple) else []
 
 
 def _spread(words: list[str]) -> list[str]:
@@ -105,15 +105,15 @@ def _spread(words: list[str]) -> list[str]:
 def _meant(word: str, nouns: Sequence[NounName], command: str, *, kept: bool = False) -> str:
     """Take the kind off a name that a command of these kinds is given; or if it is ``kept``, spell it one way."""
     kind, slash, name = word.partition("/")
-    said = find_noun(kind) if slash else None
-    if said is not None and said not in nouns:
-        raise _not_for(said, word, name, nouns, command)
-    return word if said is None else f"{SINGULAR[said]}/{name}" if kept else name
+    noun = find_noun(kind) if slash else None
+    if noun is not None and noun not in nouns:
+        raise _not_for(noun, word, name, nouns, command)
+    return word if noun is None else f"{SINGULAR[noun]}/{name}" if kept else name
 
 
-def _not_for(said: NounName, word: str, name: str, nouns: Sequence[NounName], command: str) -> InvalidRequest:
+def _not_for(noun_name: NounName, word: str, name: str, nouns: Sequence[NounName], command: str) -> InvalidRequest:
     kinds = " and ".join(nouns) if len(nouns) < len(OF_WORK) else f"{', '.join(nouns[:-1])} and {nouns[-1]}"
-    instead = _INSTEAD.get((command, said))
+    instead = _INSTEAD.get((command, noun_name))
     problem = Problem("NAME", f"{word!r} is none of the {kinds}", hint=instead and instead.format(name))
     msg = f"`{command}` is for {kinds}." if command else f"Only {kinds} can be named here."
     return InvalidRequest(msg, problems=[problem])
@@ -122,10 +122,10 @@ def _not_for(said: NounName, word: str, name: str, nouns: Sequence[NounName], co
 def _plain(word: str, *nouns: NounName) -> str:
     """Take the kind off a name."""
     kind, slash, name = word.partition("/")
-    said = find_noun(kind) if slash else None
-    if said is None:
+    noun = find_noun(kind) if slash else None
+    if noun is None:
         return word
-    if said not in nouns:
+    if noun not in nouns:
         msg = "Only things of one kind can be named at once."
         kinds = " and ".join(nouns)
         raise InvalidRequest(

@@ -37,27 +37,27 @@ class ResourceReader:
 
 
 def _node(client: Client, name: str) -> object:
-    found = [node for node in client.nodes() if node.name == name]
-    if not found:
+    nodes = [node for node in client.nodes() if node.name == name]
+    if not nodes:
         msg = f"Node {name!r} does not exist."
         raise NotFound(msg, hint="holdfast get nodes")
-    return found[0]
+    return nodes[0]
 
 
 def _device(client: Client, name: str) -> object:
-    found = [device for device in client.devices() if device.id == name]
-    if not found:
+    devices = [device for device in client.devices() if device.id == name]
+    if not devices:
         msg = f"Device {name!r} does not exist."
         raise NotFound(msg, hint="holdfast get devices")
-    return found[0]
+    return devices[0]
 
 
 def _audit_entry(client: Client, entry_id: str) -> object:
-    found = [entry for entry in client.audit() if entry.id == entry_id]
-    if not found:
+    entries = [entry for entry in client.audit() if entry.id == entry_id]
+    if not entries:
         msg = f"The audit log has no entry {entry_id!r}."
         raise NotFound(msg, hint="holdfast get audit")
-    return found[0]
+    return entries[0]
 
 
 def _reader(kind: KindInfo) -> ResourceReader:
@@ -100,7 +100,7 @@ def table_of(noun: NounName, *, now_s: float, wide: bool = False) -> Callable[[S
         Noun.NOTIFIER: notifications.notifier_table,
         Noun.NODE: catalogue.wide_node_table if wide else partial(catalogue.node_table, now_s=now_s),
         Noun.DEVICE: partial(catalogue.device_table, wide=wide),
-        Noun.SETTINGS: lambda found: catalogue.settings_table(found[0]),
+        Noun.SETTINGS: lambda things: catalogue.settings_table(things[0]),
         Noun.AUDIT: events.wide_audit_table if wide else partial(events.audit_table, now_s=now_s),
     }
     if noun in OF_ENTRIES:
@@ -122,7 +122,7 @@ def model_of(noun: NounName, *, single: bool = False) -> type[Any]:
         Noun.JOB: JobView if single else JobOutcome,
         Noun.JOB_SET: JobSetView if single else JobSetSummary,
         Noun.ARRAY: array_models.ArrayView,
-        **{each: models_of(info).view for each, info in OF_ENTRIES.items()},
+        **{its_noun: models_of(info).view for its_noun, info in OF_ENTRIES.items()},
         Noun.NODE: models.NodeView,
         Noun.DEVICE: models.DeviceView,
         Noun.SETTINGS: models.SettingsView,
@@ -167,22 +167,22 @@ class Selection:
         if self.noun == Noun.SETTINGS:
             return [client.settings()]
         if self.names:
-            found = [READERS[self.noun].fetched(client, name) for name in self.names]
-            return found if self._whole or self.noun != Noun.JOB else _outcomes(client, [job.id for job in found])
+            things = [READERS[self.noun].fetched(client, name) for name in self.names]
+            return things if self._whole or self.noun != Noun.JOB else _outcomes(client, [job.id for job in things])
         return self._listed(client, partial(tell_unreadable, say, SINGULAR[self.noun]))
 
     def of_ids(self, client: Client, ids: Sequence[str]) -> list[Any]:
         """Ask for those jobs of the list, at most ``MOST_IDS``, that have these ids."""
-        asked = client.full_jobs if self._whole else client.jobs if self.form in _SHORT else client.job_outcomes
-        return list(asked(**{**self.where, "ids": ids}))
+        listing = client.full_jobs if self._whole else client.jobs if self.form in _SHORT else client.job_outcomes
+        return list(listing(**{**self.where, "ids": ids}))
 
     def _listed(self, client: Client, unreadable: Callable[[UnreadableView], None]) -> list[Any]:
         if self.noun == Noun.JOB_SET:
             sets = client.job_sets(**self.where, limit=self.limit, unreadable=unreadable)
-            return [client.job_set(one.id) for one in sets] if self._whole else list(sets)
+            return [client.job_set(job_set.id) for job_set in sets] if self._whole else list(sets)
         if self.noun in OWNERS:
-            found = client.arrays if self.noun == Noun.ARRAY else client.of(OWNERS[self.noun]).list
-            return list(found(**self.where, limit=self.limit, unreadable=unreadable))
+            listing = client.arrays if self.noun == Noun.ARRAY else client.of(OWNERS[self.noun]).list
+            return list(listing(**self.where, limit=self.limit, unreadable=unreadable))
         if self.noun != Noun.JOB:
             return list(READERS[self.noun].listed(client))[: self.limit]
         if self.form in _SHORT:
@@ -190,16 +190,16 @@ class Selection:
         return list((client.full_jobs if self._whole else client.job_outcomes)(**self.where, limit=self.limit))
 
 
-def tell_unreadable(say: Callable[[str], object], noun: str, one: UnreadableView) -> None:
+def tell_unreadable(say: Callable[[str], object], noun: str, item: UnreadableView) -> None:
     """Tell of something that a list leaves out, and what can be done with it."""
-    why = one.message.partition("\n")[0]
-    say(f"{noun} {one.name} ({one.id}) is damaged and not in the list: {why}; holdfast delete {noun} {one.name}")
+    why = item.message.partition("\n")[0]
+    say(f"{noun} {item.name} ({item.id}) is damaged and not in the list: {why}; holdfast delete {noun} {item.name}")
 
 
 def _outcomes(client: Client, ids: Sequence[str]) -> list[Any]:
     """Ask for jobs as they are in lists, in this order."""
-    found = {job.id: job for some in batched(ids) for job in client.job_outcomes(ids=some)}
-    return [found[job_id] for job_id in ids if job_id in found]
+    by_id = {job.id: job for some in batched(ids) for job in client.job_outcomes(ids=some)}
+    return [by_id[job_id] for job_id in ids if job_id in by_id]
 
 
 def batched(ids: Sequence[str]) -> Iterator[Sequence[str]]:

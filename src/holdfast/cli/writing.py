@@ -94,10 +94,10 @@ def write_manifests(
     with cli.connect() as client:
         errors = _refusals(client, [thing for thing in written if thing not in owners], verb, cli, lenient=lenient)
         for part in in_order(manifests):
-            sent = [manifests[place] for place in part]
-            now = [thing for thing in owners if thing.source in sent]
+            batch = [manifests[place] for place in part]
+            now = [thing for thing in owners if thing.source in batch]
             errors += _refusals(client, now, verb, cli, lenient=lenient)
-            several = [one for one in sent if one.noun == Noun.JOB]
+            several = [item for item in batch if item.noun == Noun.JOB]
             errors += _submitted(client, several, verb, cli, lenient=lenient)
         _raise_first(errors, cli)
     if jobs:
@@ -129,13 +129,13 @@ def _submitted(client: Client, jobs: Sequence[Manifest], verb: str, cli: Cli, *,
     """Submit or apply jobs and arrays and say what became of each; returns what was refused."""
     errors: list[HoldfastError] = []
     named = [job for job in jobs if verb == "apply" and job.value.get("apiVersion") == "batch/v1" and job.name]
-    there = _changed_arrays(client, jobs, cli, errors) if verb == "apply" else []
+    manifests = _changed_arrays(client, jobs, cli, errors) if verb == "apply" else []
     errors += [error for job in named if (error := _applied(client, job, cli, lenient=lenient)) is not None]
     try:
-        others = [job for job in jobs if job not in named and job not in there]
+        others = [job for job in jobs if job not in named and job not in manifests]
         for job in submit_jobs(client, others, cli, lenient=lenient):
-            told = f"array {job.name}" if job.kind == "array" else f"job {job.id} {job.name}"
-            cli.output().text(f"{told} submitted")
+            message = f"array {job.name}" if job.kind == "array" else f"job {job.id} {job.name}"
+            cli.output().text(f"{message} submitted")
     except HoldfastError as error:
         errors.append(error)
     return errors
@@ -158,7 +158,7 @@ def _changed_arrays(
     client: Client, manifests: Sequence[Manifest], cli: Cli, errors: list[HoldfastError]
 ) -> Sequence[Manifest]:
     """Compare arrays with those that are there, change their limits and say so; returns the arrays that were there."""
-    there = []
+    existing = []
     for manifest in manifests:
         if not manifest.is_array or not manifest.name:
             continue
@@ -173,8 +173,8 @@ def _changed_arrays(
         else:
             tell_warnings(array.warnings, manifest, cli)
             cli.output().text(f"array {array.name} {array.result}")
-        there.append(manifest)
-    return there
+        existing.append(manifest)
+    return existing
 
 
 def write_each(client: Client, written: Sequence[NamedManifest], verb: str, cli: Cli, *, lenient: bool = False) -> None:
@@ -205,7 +205,7 @@ def _refusals(
 ) -> list[HoldfastError]:
     """Write things in order, and return what was refused, located in its file."""
     errors: list[HoldfastError] = []
-    for thing in sorted(written, key=lambda one: WRITTEN.index(one.noun)):
+    for thing in sorted(written, key=lambda item: WRITTEN.index(item.noun)):
         try:
             answer = _write(client, thing, verb, lenient=lenient)
         except Unavailable:

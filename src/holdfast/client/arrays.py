@@ -53,10 +53,10 @@ class ArrayCalls:
         *,
         limit: int | None = None,
         unreadable: Callable[[UnreadableView], object] = lambda _: None,
-        **wanted: Unpack[WorkloadsWanted],
+        **filters: Unpack[WorkloadsWanted],
     ) -> Iterator[ArrayView]:
         """List arrays by name, page by page; without a limit, all. See ``listed``."""
-        return listed(self._connection, _ARRAYS, ArrayPage, limit, wanted, unreadable)
+        return listed(self._connection, _ARRAYS, ArrayPage, limit, filters, unreadable)
 
     def array_task(self, reference: str, index: int) -> JobSummary:
         """Read the job that is a task of an array."""
@@ -66,13 +66,13 @@ class ArrayCalls:
         """Explain where an array is, its failed tasks grouped by how they failed and what was decided."""
         return self._connection.get(_path(reference, "/why"), ArrayWhy)
 
-    def rerun_array(self, reference: str, wanted: ArrayRerun, *, dry_run: bool = False) -> ArrayAccepted:
+    def rerun_array(self, reference: str, rerun: ArrayRerun, *, dry_run: bool = False) -> ArrayAccepted:
         """Submit an array of some tasks of another one, or only have that checked.
 
         They keep their indexes and take over the checkpoint folders. Sent twice, the second finds them rerun already.
         """
         params = {"dry_run": "true"} if dry_run else {}
-        body = wanted.model_dump(mode="json", exclude_unset=True)
+        body = rerun.model_dump(mode="json", exclude_unset=True)
         path = _path(reference, "/rerun")
         return self._connection.call(ArrayAccepted, "POST", path, repeatable=dry_run, params=params, json=body)
 

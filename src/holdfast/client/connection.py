@@ -207,17 +207,17 @@ class ServerConnection(Connection):
 
     def _found_elsewhere(self) -> bool:
         """Look where the server is; returns whether it was started again at another address or with another token."""
-        found = self.find() if self.find is not None else None
-        if found is None or found == self._place:
+        place = self.find() if self.find is not None else None
+        if place is None or place == self._place:
             return False
         self._transport.close()
-        self._place, self.address, self._transport = found, _checked(found[0]), HttpTransport(found[0])
+        self._place, self.address, self._transport = place, _checked(place[0]), HttpTransport(place[0])
         return True
 
-    def _sent(self, asked: HttpRequest, path: str, *, again: bool) -> HttpResponse:
+    def _sent(self, request: HttpRequest, path: str, *, again: bool) -> HttpResponse:
         for pause in (*PAUSES_S, None) if again else (None,):
             try:
-                answer = self._transport.send(asked, self._timeout_s)
+                answer = self._transport.send(request, self._timeout_s)
             except FAILURES as error:
                 if pause is None or isinstance(error, TimeoutError):
                     raise self._unreachable(error) from error
@@ -229,8 +229,8 @@ class ServerConnection(Connection):
         raise AssertionError  # the last round returns or raises
 
     def _met(self, response: HttpResponse) -> None:
-        if not self._is_met and (said := difference(response.revision or 0)) is not None:
-            self.remark(said)
+        if not self._is_met and (remark := difference(response.revision or 0)) is not None:
+            self.remark(remark)
         self._is_met = True
 
     def lines(self, path: str, *, params: Mapping[str, Any], headers: Mapping[str, str]) -> Iterator[str]:
@@ -240,16 +240,16 @@ class ServerConnection(Connection):
             HoldfastError: What the server answered instead.
             Unavailable: It could not be reached, or was silent for too long.
         """
-        asked = self._request("GET", path, params=params, headers=headers)
+        request = self._request("GET", path, params=params, headers=headers)
         try:
-            yield from _lines(self._pieces(asked))
+            yield from _lines(self._pieces(request))
         except FAILURES as error:
             raise self._unreachable(error) from error
 
-    def _pieces(self, asked: HttpRequest) -> Iterator[bytes]:
-        for part in self._transport.stream(asked, SILENCE_S):
+    def _pieces(self, request: HttpRequest) -> Iterator[bytes]:
+        for part in self._transport.stream(request, SILENCE_S):
             if not part.is_success:
-                raise error_of(part, self.address + asked.target)
+                raise error_of(part, self.address + request.target)
             yield part.content
 
     def _request(
@@ -265,10 +265,10 @@ class ServerConnection(Connection):
         target = f"{path}?{query}" if query else path
         token = self._place[1]
         ours = {REVISION_HEADER: str(REVISION), **({"Authorization": f"Bearer {token}"} if token else {})}
-        given = _sendable({**ours, **(headers or {})})
+        all_headers = _sendable({**ours, **(headers or {})})
         if json is None:
-            return HttpRequest(method, target, given)
-        return HttpRequest(method, target, {**given, "Content-Type": "application/json"}, written(json))
+            return HttpRequest(method, target, all_headers)
+        return HttpRequest(method, target, {**all_headers, "Content-Type": "application/json"}, written(json))
 
     def _unreachable(self, error: Exception) -> Unavailable:
         why = str(error) or type(error).__name__

@@ -66,8 +66,8 @@ def difference(revision: int) -> str | None:
     """Say which is older, this program or the server with this revision of the API, if either is."""
     if revision == REVISION:
         return None
-    age, whose = ("older", "the server") if revision < REVISION else ("newer", "this program")
-    return f"the server is {age} than this program (API v1.{revision}, here v1.{REVISION}): upgrade {whose}"
+    age, older = ("older", "the server") if revision < REVISION else ("newer", "this program")
+    return f"the server is {age} than this program (API v1.{revision}, here v1.{REVISION}): upgrade {older}"
 
 
 def foreign(answer: HttpResponse, url: str) -> HoldfastError:

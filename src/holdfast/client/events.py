@@ -56,7 +56,7 @@ class EventCalls:
         follow: bool = False,
         patience_s: float = PATIENCE_S,
         say: Callable[[str], object] = lambda _: None,
-        **wanted: Unpack[EventsWanted],
+        **filters: Unpack[EventsWanted],
     ) -> Iterator[EventView]:
         """Read events in order.
 
@@ -65,13 +65,13 @@ class EventCalls:
             follow: Go on with what happens from now on, for ever; a lost connection is resumed.
             patience_s: For how long to try to resume it.
             say: Told once why nothing is followed for now, and once that it is again; a short loss is not worth a word.
-            wanted: Which ones.
+            filters: Which ones.
 
         Raises:
             Unavailable: While following, the server could not be reached for that long.
         """
-        types = list(wanted.get("types", ())) or None
-        where = {"type": types, **{name: wanted.get(name) for name in ("job", "queue", "job_set", "group")}}
+        types = list(filters.get("types", ())) or None
+        where = {"type": types, **{name: filters.get(name) for name in ("job", "queue", "job_set", "group")}}
         if not follow:
             return self._past(where, after)
         return self._live(where, after, patience_s, say) if self._connection.streams else self._looked_for(where, after)

@@ -132,19 +132,19 @@ class JobCalls:
         """Read a job with everything known of it."""
         return self._connection.get(_job_path(reference), JobView)
 
-    def jobs(self, *, limit: int | None = None, **wanted: Unpack[JobsWanted]) -> Iterator[JobSummary]:
+    def jobs(self, *, limit: int | None = None, **filters: Unpack[JobsWanted]) -> Iterator[JobSummary]:
         """List jobs in order of submission, page by page; without a limit, all."""
-        return self._pages(_filters(wanted), limit)
+        return self._pages(_filters(filters), limit)
 
-    def full_jobs(self, *, limit: int | None = None, **wanted: Unpack[JobsWanted]) -> Iterator[JobView]:
+    def full_jobs(self, *, limit: int | None = None, **filters: Unpack[JobsWanted]) -> Iterator[JobView]:
         """List jobs with everything known of them."""
-        for job in self._pages({**_filters(wanted), "fields": "full"}, limit):
+        for job in self._pages({**_filters(filters), "fields": "full"}, limit):
             if isinstance(job, JobView):
                 yield job
 
-    def job_outcomes(self, *, limit: int | None = None, **wanted: Unpack[JobsWanted]) -> Iterator[JobOutcome]:
+    def job_outcomes(self, *, limit: int | None = None, **filters: Unpack[JobsWanted]) -> Iterator[JobOutcome]:
         """List jobs with their labels and how the last attempt of each went."""
-        for job in self._pages({**_filters(wanted), "fields": "outcome"}, limit):
+        for job in self._pages({**_filters(filters), "fields": "outcome"}, limit):
             if isinstance(job, JobOutcome):
                 yield job
 
@@ -161,9 +161,9 @@ class JobCalls:
         states, started = dict[str, str](), list[str]()
         for start in range(0, len(job_ids), MOST_STATES):
             body = {"ids": list(job_ids[start : start + MOST_STATES])}
-            found = self._connection.call(JobStates, "POST", f"{API}/jobs/states", repeatable=True, json=body)
-            states.update(found.states)
-            started += found.started
+            answer = self._connection.call(JobStates, "POST", f"{API}/jobs/states", repeatable=True, json=body)
+            states.update(answer.states)
+            started += answer.started
         return JobStates(states=states, started=started)
 
     def attempts(self, reference: str) -> list[AttemptView]:
@@ -287,19 +287,19 @@ class JobCalls:
         return self._connection.call(JobSummary, "POST", path, repeatable=repeatable, json={"reason": reason})
 
 
-def _filters(wanted: JobsWanted) -> dict[str, Any]:
+def _filters(wishes: JobsWanted) -> dict[str, Any]:
     return {
-        "state": list(wanted.get("states", ())) or None,
-        "queue": wanted.get("queue"),
-        "name": wanted.get("name"),
-        "label": label_params(wanted.get("labels")),
-        "job_set": wanted.get("job_set"),
-        "quarantined": wanted.get("quarantined") or None,
-        "array": wanted.get("array"),
-        "tasks": None if wanted.get("tasks", True) else "false",
-        "id": wanted.get("ids"),
-        "user": wanted.get("user"),
-        "group": wanted.get("group"),
+        "state": list(wishes.get("states", ())) or None,
+        "queue": wishes.get("queue"),
+        "name": wishes.get("name"),
+        "label": label_params(wishes.get("labels")),
+        "job_set": wishes.get("job_set"),
+        "quarantined": wishes.get("quarantined") or None,
+        "array": wishes.get("array"),
+        "tasks": None if wishes.get("tasks", True) else "false",
+        "id": wishes.get("ids"),
+        "user": wishes.get("user"),
+        "group": wishes.get("group"),
     }
 
 

@@ -68,8 +68,8 @@ class JobSetCalls:
         if_match: str | None = None,
     ) -> JobSetApplied:
         """Create a job set, or change the one there is; with ``must_exist`` only change it."""
-        given: dict[str, Any] = {"params": _flags(lenient=lenient, must_exist=must_exist), "json": manifest}
-        return self._connection.call(JobSetApplied, "PUT", _path(name), **once(if_match), **given)
+        arguments: dict[str, Any] = {"params": _flags(lenient=lenient, must_exist=must_exist), "json": manifest}
+        return self._connection.call(JobSetApplied, "PUT", _path(name), **once(if_match), **arguments)
 
     def check_job_set(
         self, manifest: Mapping[str, Any], *, name: str | None = None, lenient: bool = False
@@ -89,10 +89,10 @@ class JobSetCalls:
         *,
         limit: int | None = None,
         unreadable: Callable[[UnreadableView], object] = lambda _: None,
-        **wanted: Unpack[WorkloadsWanted],
+        **filters: Unpack[WorkloadsWanted],
     ) -> Iterator[JobSetSummary]:
         """List job sets by name, page by page; without a limit, all. See ``listed``."""
-        return listed(self._connection, _SETS, JobSetPage, limit, wanted, unreadable)
+        return listed(self._connection, _SETS, JobSetPage, limit, filters, unreadable)
 
     def job_set_jobs(self, reference: str, *, limit: int | None = None) -> Iterator[ChildView]:
         """List a set's jobs by replicated job and index, page by page; without a limit, all."""
@@ -151,4 +151,4 @@ class JobSetCalls:
 
 
 def _flags(**flags: bool) -> dict[str, str]:
-    return {name: "true" for name, given in flags.items() if given}
+    return {name: "true" for name, flag in flags.items() if flag}

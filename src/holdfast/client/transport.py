@@ -171,24 +171,24 @@ class _Secure(http.client.HTTPSConnection, _Plain):
     """The same, over TLS."""
 
 
-def _connected(found: Sequence[Address], timeout_s: float | None) -> socket.socket:
+def _connected(addresses: Sequence[Address], timeout_s: float | None) -> socket.socket:
     why: OSError = OSError("it has no address")
-    for family, kind, protocol, _, address in found:
-        made = socket.socket(family, kind, protocol)
-        made.settimeout(timeout_s)
+    for family, kind, protocol, _, address in addresses:
+        connection = socket.socket(family, kind, protocol)
+        connection.settimeout(timeout_s)
         try:
-            made.connect(address)
+            connection.connect(address)
         except OSError as error:
-            made.close()
+            connection.close()
             why = error
         else:
-            return made
+            return connection
     raise why
 
 
 def _revision(response: http.client.HTTPResponse) -> int | None:
-    said = response.getheader(REVISION_HEADER, "")
-    return int(said) if said.isdecimal() and len(said) < _LONGEST_REVISION else None
+    header = response.getheader(REVISION_HEADER, "")
+    return int(header) if header.isdecimal() and len(header) < _LONGEST_REVISION else None
 
 
 def _has_news(sock: socket.socket) -> bool:

@@ -28,8 +28,8 @@ def address_of(path: str | os.PathLike[str]) -> str:
 
 def peer_of(connected: socket.socket) -> tuple[int, int]:
     """Return the process number and the user number of the other end, as they were when it connected or listened."""
-    told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    pid, uid, _ = _CREDENTIALS.unpack(told)
+    credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(credentials)
     return pid, uid
 
 
@@ -48,19 +48,19 @@ class UnixConnection(http.client.HTTPConnection):
             Refused: The socket lets only others in, or another user listens there.
             OSError: Nobody listens there.
         """
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        made.settimeout(self.timeout)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(self.timeout)
         try:
-            connect(made, self._path)
-            self._require_trusted(made)
+            connect(connection, self._path)
+            self._require_trusted(connection)
         except PermissionError as error:
-            made.close()
+            connection.close()
             message = f"the server at {self._path} lets only its own account in"
             raise Refused(message, hint="ask as that account, or set HOLDFAST_URL and HOLDFAST_TOKEN") from error
         except BaseException:
-            made.close()
+            connection.close()
             raise
-        self.sock = made
+        self.sock = connection
 
     def _require_trusted(self, connected: socket.socket) -> None:
         """Refuse another user's server: what it is sent, it could use. Root may ask anybody's."""
@@ -70,19 +70,19 @@ class UnixConnection(http.client.HTTPConnection):
             raise Refused(message, hint="ask a server of your own or of root, or name that one in HOLDFAST_URL")
 
 
-def connect(made: socket.socket, path: str) -> None:
+def connect(connection: socket.socket, path: str) -> None:
     """Connect to a path that may be longer than an address: through its folder, which has a short name once it is open.
 
     Raises:
         OSError: Nobody listens there.
     """
     if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
-        made.connect(path)
+        connection.connect(path)
         return
     folder, name = os.path.split(path)
     fd = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        made.connect(f"/proc/self/fd/{fd}/{name}")
+        connection.connect(f"/proc/self/fd/{fd}/{name}")
     finally:
         os.close(fd)
 

@@ -40,17 +40,17 @@ def listed(
     path: str,
     answer: type[BaseModel],
     limit: int | None,
-    wanted: WorkloadsWanted,
+    filters: WorkloadsWanted,
     unreadable: Callable[[UnreadableView], object],
 ) -> Iterator[Any]:
     """List workloads by name; ``unreadable`` is called with each that the list leaves out, because it is damaged."""
-    labels = label_params(wanted.get("labels"))
-    where: dict[str, Any] = {"state": list(wanted.get("states", ())) or None, "label": labels}
-    where |= {"user": wanted.get("user"), "group": wanted.get("group")}
+    labels = label_params(filters.get("labels"))
+    where: dict[str, Any] = {"state": list(filters.get("states", ())) or None, "label": labels}
+    where |= {"user": filters.get("user"), "group": filters.get("group")}
     page: Any
     for page in connection.pages(path, answer, where, limit):
-        for one in page.unreadable:
-            unreadable(one)
+        for item in page.unreadable:
+            unreadable(item)
         yield from page.items
 
 
@@ -69,10 +69,10 @@ class WorkloadCalls:
         *,
         limit: int | None = None,
         unreadable: Callable[[UnreadableView], object] = lambda _: None,
-        **wanted: Unpack[WorkloadsWanted],
+        **filters: Unpack[WorkloadsWanted],
     ) -> Iterator[WorkloadView]:
         """List them by name, page by page; without a limit, all. See ``listed``."""
-        return listed(self._connection, self._plural, WorkloadPage, limit, wanted, unreadable)
+        return listed(self._connection, self._plural, WorkloadPage, limit, filters, unreadable)
 
     def get(self, reference: str) -> WorkloadView:
         """Read one."""

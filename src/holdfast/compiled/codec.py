@@ -148,8 +148,8 @@ def load_entry(kind: type[T], text: str) -> T:
     Raises:
         UnreadableSpec: It is not valid, or of another version.
     """
-    found: T = _load_entry(cast("Any", kind), text)
-    return found
+    entry_read: T = _load_entry(cast("Any", kind), text)
+    return entry_read
 
 
 @lru_cache(maxsize=_CACHED)

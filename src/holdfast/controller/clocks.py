@@ -41,7 +41,7 @@ def in_our_time(stored: Snapshot, now: float) -> Snapshot:
         stored,
         attempts=[_entered(attempt, now) for attempt in stored.attempts],
         runs=[_entered(run, now) for run in stored.runs],
-        workloads={key: _workload(each, runs, now) for key, each in stored.workloads.items()},
+        workloads={key: _workload(workload, runs, now) for key, workload in stored.workloads.items()},
     )
 
 
@@ -135,4 +135,4 @@ class Patience:
     def since(self, entered: float) -> float:
         """Return since when, by today's clock, a status entered then has been waited in."""
         began = max(entered, self._began)
-        return began + sum(by for at, by in self._steps if began < at) if self._steps else began
+        return began + sum(step_s for at, step_s in self._steps if began < at) if self._steps else began

@@ -145,10 +145,10 @@ class Controller:
         cordons, self.shortages = self._observations.cordons, self._observations.shortages
         self._restore_nodes(snapshot)
         self._publisher = Publisher(self.state, self.quarantine)
-        made = self._settings.kinds(self._wiring())
-        self.state.kinds = {kind.name: kind for kind in made.jobs}
-        self._requests = Requests(self.state, store, made.owners, self.quarantine, cordons)
-        self._reconciler = Reconciler(self.state, (*made.jobs, *made.owners), self.quarantine)
+        kinds = self._settings.kinds(self._wiring())
+        self.state.kinds = {kind.name: kind for kind in kinds.jobs}
+        self._requests = Requests(self.state, store, kinds.owners, self.quarantine, cordons)
+        self._reconciler = Reconciler(self.state, (*kinds.jobs, *kinds.owners), self.quarantine)
         self._drains = Drains(self.state, self.quarantine)
         self._evictions = Evictions(self.state, self.quarantine, self.shortages, clock.steady)
         hopeless = Hopeless(self.state, self._settings.hopeless, self._away.places)
@@ -157,7 +157,7 @@ class Controller:
         self._looked_at = self._read_at = self._swept_at = float("-inf")
         self._mark: object = None
         """The store's mark from before the last look."""
-        self._restore(snapshot, made)
+        self._restore(snapshot, kinds)
         for active in self.state.active.values():
             for run in active.runs.values():
                 self._observations.expect(run, restored=self._catalog.catalogue.paused is not None)
@@ -274,7 +274,7 @@ class Controller:
         desired = self._publisher.published.get(exchange.executor, {})
         missed = self._observations.missed(exchange)
         if missed:
-            desired = {uid: wanted for uid, wanted in desired.items() if uid not in missed}
+            desired = {uid: target for uid, target in desired.items() if uid not in missed}
         return ExchangeResponse(exchange.sequence, self._controller_epoch, desired)
 
     def _look(self, now: float) -> bool:

@@ -35,10 +35,10 @@ _AT_ONCE = 1000
 _MISSING = AwaitedState(missing=True)
 
 
-def _going_on(found: dict[str, AwaitedState], key: str, error: HoldfastError) -> None:
+def _going_on(states: dict[str, AwaitedState], key: str, error: HoldfastError) -> None:
     """Have those who wait for something that cannot be read wait on: it is left alone, and may be read again."""
     del error
-    found[key] = AwaitedState()
+    states[key] = AwaitedState()
 
 
 class Prerequisite(Struct, eq=False, gc=True):
@@ -75,25 +75,27 @@ class Waits:
         before, entry.standing = entry.standing, standing
         if not standing.outcome and (not standing.started or (before is not None and before.started)):
             return
-        each = iter(entry.dependents.items())
-        for dependent, kind in islice(each, _AT_ONCE):
+        dependents = iter(entry.dependents.items())
+        for dependent, kind in islice(dependents, _AT_ONCE):
             self._queue.add(kind, dependent)
-        for dependent, kind in each:
+        for dependent, kind in dependents:
             self._queue.defer(kind, dependent)
 
     def watch(self, key: str, kind: str, after: Sequence[Dependency], met: Sequence[int]) -> None:
         """Have a workload looked at when something has become of what it waits for; at once if that may be so."""
         due = False
-        for place, one in enumerate(after):
+        for place, dependency in enumerate(after):
             if place in met:
                 continue
-            if one.outcome:
+            if dependency.outcome:
                 due = True
                 continue
-            entry = self._join(one.id, key, kind)
-            if one.array:
-                self._join(one.array, key, kind)
-            due = due or entry.standing is None or entry.standing.missing or holds(one, entry.standing) is not None
+            entry = self._join(dependency.id, key, kind)
+            if dependency.array:
+                self._join(dependency.array, key, kind)
+            due = (
+                due or entry.standing is None or entry.standing.missing or holds(dependency, entry.standing) is not None
+            )
         if due:
             self._queue.add(kind, key)
 
@@ -107,8 +109,8 @@ class Waits:
 
     def leave(self, key: str, after: Sequence[Dependency]) -> None:
         """Have a workload wait for nothing any more."""
-        for one in after:
-            for awaited in (one.id, one.array):
+        for dependency in after:
+            for awaited in (dependency.id, dependency.array):
                 entry = self.awaited.get(awaited)
                 if entry is None:
                     continue
@@ -122,34 +124,34 @@ class Waits:
         if not self._unknown:
             return
         unknown, self._unknown = list(self._unknown), {}
-        found: dict[str, AwaitedState] = {}
-        damaged = partial(_going_on, found)
+        states: dict[str, AwaitedState] = {}
+        damaged = partial(_going_on, states)
         for jobs in read_each(store.jobs_by_id, unknown, damaged):
-            found.update((job.id, standing_of(changes.jobs.get(job.id, job))) for job in jobs)
-        others = [key for key in unknown if key not in found]
+            states.update((job.id, standing_of(changes.jobs.get(job.id, job))) for job in jobs)
+        others = [key for key in unknown if key not in states]
         for workloads in read_each(partial(store.workloads_by_id, Workload), others, damaged) if others else ():
             for key, row in workloads.items():
                 newest = changes.workloads.get(key, row)
                 if isinstance(newest, Owner) and key not in changes.forgotten:
-                    found[key] = standing_of(newest)
+                    states[key] = standing_of(newest)
         for key in unknown:
             entry = self.awaited[key]
             if entry.standing is None or not entry.standing.outcome:  # it may have ended and be deleted by now
-                entry.standing = found.get(key, _MISSING)
+                entry.standing = states.get(key, _MISSING)
 
     def standings(self, after: Sequence[Dependency], met: Sequence[int]) -> list[AwaitedState]:
         """Return how each thing stands that is waited for; of what is not waited for any more anything."""
-        return [_MISSING if place in met else self._standing(one) for place, one in enumerate(after)]
+        return [_MISSING if place in met else self._standing(dependency) for place, dependency in enumerate(after)]
 
-    def _standing(self, one: Dependency) -> AwaitedState:
-        if one.outcome:
-            return AwaitedState(one.outcome, reason=one.reason)
-        found = self.awaited[one.id].standing or _MISSING
-        if not found.missing:
-            return found
-        if not one.array:
+    def _standing(self, dependency: Dependency) -> AwaitedState:
+        if dependency.outcome:
+            return AwaitedState(dependency.outcome, reason=dependency.reason)
+        standing = self.awaited[dependency.id].standing or _MISSING
+        if not standing.missing:
+            return standing
+        if not dependency.array:
             return GONE
-        array = self.awaited[one.array].standing or _MISSING
+        array = self.awaited[dependency.array].standing or _MISSING
         if array.missing:
             return GONE
-        return AwaitedState(CANCELLED, reason="its array ended without it") if array.outcome else found
+        return AwaitedState(CANCELLED, reason="its array ended without it") if array.outcome else standing

@@ -63,18 +63,18 @@ class Evictions:
         self._evict(executor, pressure, now)
 
     def _evict(self, executor: str, pressure: Pressure, now: float) -> None:
-        steady, there = self._steady(), list(self._runs(executor))
-        going = [(active, run) for active, run in there if run.interrupted in EVICTIONS]
+        steady, runs_there = self._steady(), list(self._runs(executor))
+        going = [(active, run) for active, run in runs_there if run.interrupted in EVICTIONS]
         last = self._last.get(executor, Last(look=pressure.look))
         last = self._last[executor] = last.seen(pressure, steady, going=bool(going))
         hard = any(lack.hard for lack in pressure.lacks)
         for active, run in going:
             if hard and run.interrupted is Interruption.EVICT:  # its own grace is too long now
-                said = "" if active.pods else active.job.reason  # a pod's is kept with it
-                self._stop(active, Taking(Interruption.EVICT_NOW, said, uid=run.uid), now)
+                message = "" if active.pods else active.job.reason  # a pod's is kept with it
+                self._stop(active, Taking(Interruption.EVICT_NOW, message, uid=run.uid), now)
         if not last.allows(pressure, steady):
             return
-        running = {run.uid: (active, run) for active, run in there if run.status is RunStatus.RUNNING}
+        running = {run.uid: (active, run) for active, run in runs_there if run.status is RunStatus.RUNNING}
         chosen = choose(pressure, [_candidate(active, run) for active, run in running.values()])
         if chosen is not None:
             active, run = running[chosen.victim.uid]

@@ -50,10 +50,10 @@ class Families:
     def below(self, parent: str) -> Iterator[str]:
         """Yield what is below a job, the deepest first."""
         seen: dict[str, None] = {}
-        found = [parent]
-        while found:
-            children: Collection[str] = self.children.get(found.pop(), ())
+        parents = [parent]
+        while parents:
+            children: Collection[str] = self.children.get(parents.pop(), ())
             new = [child for child in children if child not in seen]
             seen.update(dict.fromkeys(new))
-            found += new
+            parents += new
         yield from reversed(seen)

@@ -54,35 +54,37 @@ class Hopeless:
             now: The time.
         """
         before, self.since = self.since, {}
-        for each in blocked if places else ():
-            if each.key.shape.avoid_nodes:
-                yield from self._untried(each, places, cluster, now)
+        for entry in blocked if places else ():
+            if entry.key.shape.avoid_nodes:
+                yield from self._untried(entry, places, cluster, now)
                 continue
-            after_s = self._after.of_doors_s if each.key.of_door else self._after.usual_s
-            if after_s is None or each.waiting.pod:
+            after_s = self._after.of_doors_s if entry.key.of_door else self._after.usual_s
+            if after_s is None or entry.waiting.pod:
                 continue
-            shape = evolve(on_nodes(each.key.shape, cluster), avoid=None, avoid_devices=())
+            shape = evolve(on_nodes(entry.key.shape, cluster), avoid=None, avoid_devices=())
             if ever_fits(shape, places):
                 continue
             since = self.since[shape] = before.get(shape, now)
             if now - since >= after_s:
-                yield from self._patient(each, shape, places, now - after_s)
+                yield from self._patient(entry, shape, places, now - after_s)
 
-    def _patient(self, one: Blocked, shape: Shape, places: Sequence[Place], since: float) -> Iterator[tuple[str, str]]:
+    def _patient(
+        self, entry: Blocked, shape: Shape, places: Sequence[Place], since: float
+    ) -> Iterator[tuple[str, str]]:
         """Return the jobs of a group that have waited since a time, as many as a round can fail."""
         why = why_not(shape, places, {place.key: place.capacity for place in places})
-        group = [waiting for waiting in self._state.pending.of_group(one.key) if waiting.since <= since]
+        group = [waiting for waiting in self._state.pending.of_group(entry.key) if waiting.since <= since]
         yield from ((waiting.job_id, why) for waiting in group[:_MOST_AT_ONCE])
         self._state.schedule_needed |= len(group) > _MOST_AT_ONCE
 
     def _untried(
-        self, one: Blocked, places: Sequence[Place], cluster: Container[str], now: float
+        self, entry: Blocked, places: Sequence[Place], cluster: Container[str], now: float
     ) -> Iterator[tuple[str, str]]:
         """Return all jobs or pods of a group that is kept off nodes, if there is no other for it."""
-        shape = evolve(on_nodes(one.key.shape, cluster), avoid=None, avoid_devices=())
+        shape = evolve(on_nodes(entry.key.shape, cluster), avoid=None, avoid_devices=())
         if not nothing_untried(shape, places, self._away(now)):
             return
         why = why_not(shape, places, {place.key: place.capacity for place in places})
-        group = self._state.pending.of_group(one.key)
+        group = self._state.pending.of_group(entry.key)
         yield from ((waiting.job_id, why) for waiting in group[:_MOST_AT_ONCE])
         self._state.schedule_needed |= len(group) > _MOST_AT_ONCE

@@ -45,7 +45,7 @@ class Kind(Protocol):
     name: str
     pace: Pace
 
-    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
+    def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
         """Restore the workloads that were in progress when the last controller stopped, each by itself."""
         ...
 

@@ -105,8 +105,8 @@ class Mailbox(ExchangeTransport):
             self._answers.update(ahead)
             hints = []
             for executor in changed & self._hints.keys():
-                asked, answer = self._asking.get(executor), self._answers.get(executor)
-                if asked is None or answer is None or answer.sequence < asked:
+                sequence, answer = self._asking.get(executor), self._answers.get(executor)
+                if sequence is None or answer is None or answer.sequence < sequence:
                     hints.append(self._hints[executor])
             self._lock.notify_all()
         for hint in hints:

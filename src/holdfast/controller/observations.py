@@ -104,11 +104,11 @@ class Observations:
         events = self._progress_events
         if not (self._progress or events.told) or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
             return
-        self._progress_at, said, self._progress = now, self._progress, {}
-        for uid, progress in said.items():
-            found = self._find(uid)
-            if found is not None and progress not in {"", found[1].progress}:
-                active, run = found
+        self._progress_at, reports, self._progress = now, self._progress, {}
+        for uid, progress in reports.items():
+            active_run = self._find(uid)
+            if active_run is not None and progress not in {"", active_run[1].progress}:
+                active, run = active_run
                 self._state.note_run(active, evolve(run, progress=progress))
                 if active.job.child is None or active.job.of_set is not None:
                     events.heard(active, run)
@@ -155,23 +155,27 @@ class Observations:
             self.losses.record_ended(now)
         return True
 
-    def _miss(self, known: list[str], request: ExchangeRequest, now: float) -> None:
+    def _miss(self, uids: list[str], request: ExchangeRequest, now: float) -> None:
         """Note which runs an executor no longer has.
 
         An executor that has not acknowledged this controller may have sent this before such a run began, and have been
         overtaken by a report to an earlier controller, or by a later incarnation whose clock is behind. So the runs
         are only missed until a report arrives that acknowledges this controller.
         """
-        for uid in dict.fromkeys(known):
+        for uid in dict.fromkeys(uids):
             if uid in request.observed:
                 continue
-            found = self._find(uid)
-            early = uid in self._restored and found is not None and found[1].status not in _HANDED_OUT
+            active_run = self._find(uid)
+            early = uid in self._restored and active_run is not None and active_run[1].status not in _HANDED_OUT
             if request.acked != self._controller_epoch or early:
                 self._expected.setdefault(request.executor, []).append(uid)
                 continue
-            if found is not None and found[1].executor == request.executor and found[1].status in _HANDED_OUT:
-                self._lose(*found, now)
+            if (
+                active_run is not None
+                and active_run[1].executor == request.executor
+                and active_run[1].status in _HANDED_OUT
+            ):
+                self._lose(*active_run, now)
 
     def _see_nodes(self, request: ExchangeRequest, now: float) -> None:
         nodes, engine, seen_at = self._nodes.get(request.executor, (None, None, 0.0))
@@ -182,8 +186,8 @@ class Observations:
         self._state.lose_places(request.executor, but={node.name for node in request.nodes})
         for node in request.nodes:
             capacity = with_max_pods(node.capacity)
-            known = Node(node.name, request.executor, capacity, node.labels, now, request.engine, node.devices)
-            self._state.see_node(self.shortages.on(self.cordons.on(known) if node.devices else known))
+            seen_node = Node(node.name, request.executor, capacity, node.labels, now, request.engine, node.devices)
+            self._state.see_node(self.shortages.on(self.cordons.on(seen_node) if node.devices else seen_node))
 
     def missed(self, request: ExchangeRequest) -> frozenset[str]:
         """Return the runs from before this controller that a request does not name and that may still be there.
@@ -224,12 +228,12 @@ class Observations:
 
         Of one that another executor has it says nothing: that may have started it, and this one cannot know it.
         """
-        found = self._find(uid)
-        if found is None or found[1].executor != executor:
+        active_run = self._find(uid)
+        if active_run is None or active_run[1].executor != executor:
             return True
         self._progress[uid] = observation.progress
-        report = partial(self._report, *found, observation, now)
-        return self._quarantine.attempt_anyway(found[0].job.kind, found[1].job_id, now, _TAKING_IN, report)
+        report = partial(self._report, *active_run, observation, now)
+        return self._quarantine.attempt_anyway(active_run[0].job.kind, active_run[1].job_id, now, _TAKING_IN, report)
 
     def _report(self, active: Active, run: Run, observation: Observation, now: float) -> None:
         if observation.outcome is not None:
@@ -270,6 +274,6 @@ class Observations:
             self.losses.ended.append(ended)
 
 
-def _began(run: Run, told: float | None, now: float) -> float:
+def _began(run: Run, reported_at: float | None, now: float) -> float:
     """Return when a program began, which its machine's clock tells: after it was handed out, and before now."""
-    return min(max(told or now, run.status_since), now)
+    return min(max(reported_at or now, run.status_since), now)

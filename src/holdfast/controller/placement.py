@@ -56,7 +56,7 @@ class Placer:
         every, cordons = list(state.capacity.places.values()), self._catalog.catalogue.cordons
         short = {place.key: place.short for place in every if place.short is not None}
         closed = [cordon.in_words() for cordon in cordons.values()]
-        closed += [each.in_words(key[1]) for key, each in short.items()]
+        closed += [lack.in_words(key[1]) for key, lack in short.items()]
         opened = every
         if closed:
             opened = [place for place in every if place.key[1] not in cordons and _gets_work(place, now)]
@@ -80,7 +80,7 @@ class Placer:
         ).plan()
         state.schedule_needed = plan.cut_short
         if short:
-            self._shortages.tried((place for each in plan.placements for place in each.places), now)
+            self._shortages.tried((place for lack in plan.placements for place in lack.places), now)
         by_kind: dict[str, dict[str, tuple[PlaceKey, ...]]] = {}
         if state.capacity.devices.free:
             state.capacity.grant({placed.job_id: placed.devices for placed in plan.placements if placed.devices})
@@ -131,44 +131,44 @@ class Placer:
 
     def _by_user(self) -> dict[tuple[str, str], Usage]:
         """Sum up what each user uses of the queues that limit that, where any of their jobs wait."""
-        state, found = self._state, dict[tuple[str, str], Usage]()
+        state, usages = self._state, dict[tuple[str, str], Usage]()
         queues = {key.queue for key in state.pending.groups() if key.user is not None} if self._limited else ()
         if not queues:
-            return found
+            return usages
         of: dict[str, tuple[str, str]] = {}
         for uid, (_, amount, queue, user) in state.capacity.charges.items():
             if queue in queues:
                 of[job_of(uid)] = (queue, user)
-                found.setdefault((queue, user), Usage()).resources += amount
+                usages.setdefault((queue, user), Usage()).resources += amount
         for job_id, active in state.active.items():
             job = active.job
             if job.queue in queues:
-                found.setdefault((job.queue, job.submitted_by), Usage()).jobs += active.counts_for
+                usages.setdefault((job.queue, job.submitted_by), Usage()).jobs += active.counts_for
                 of.pop(job_id, None)
         for key in of.values():  # of jobs that are left alone, and run on
-            found[key].jobs += 1
-        return found
+            usages[key].jobs += 1
+        return usages
 
     def _users(self, waiting: Waiting, placed: Sequence[Placement]) -> dict[tuple[PlaceKey, str], list[str]]:
         """Name the jobs that have devices, by place and device, in order, as far as one that waits may know."""
-        known = self._known_to(self._job(waiting.job_id))
-        found: dict[tuple[PlaceKey, str], list[str]] = {}
+        is_known = self._known_to(self._job(waiting.job_id))
+        users: dict[tuple[PlaceKey, str], list[str]] = {}
         for uid, (place, devices, _) in self._state.capacity.devices.held.items():
             for device in devices:
-                found.setdefault((place, device), []).append(self._name(uid.partition("/")[0], known))
-        for one in placed:
-            for place, devices in zip(one.places, one.devices, strict=False):
+                users.setdefault((place, device), []).append(self._name(uid.partition("/")[0], is_known))
+        for placement in placed:
+            for place, devices in zip(placement.places, placement.devices, strict=False):
                 for device in devices:
-                    found.setdefault((place, device), []).append(self._name(one.job_id, known))
-        return found
+                    users.setdefault((place, device), []).append(self._name(placement.job_id, is_known))
+        return users
 
     def _job(self, key: str) -> Job | None:
         """Find a job by its id, or by that of a run or a placement of it."""
         return self._state.jobs.get(self._state.owner.get(key, key))
 
-    def _name(self, key: str, known: Callable[[Job | None], bool]) -> str:
+    def _name(self, key: str, is_known: Callable[[Job | None], bool]) -> str:
         job = self._job(key)
-        if not known(job):
+        if not is_known(job):
             return ANOTHERS
         return key if job is None else job.name
 

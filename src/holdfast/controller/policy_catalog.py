@@ -70,8 +70,8 @@ class PolicyCatalog:
 
     def handler_limits(self, queue: str) -> tuple[HandlerLimits, ...]:
         """Return the handler limits in force in a queue, the queue's own last."""
-        found = self.catalogue.queues.get(queue)
-        return (self.catalogue.settings.handler_limits, found.handler_limits if found is not None else {})
+        of_queue = self.catalogue.queues.get(queue)
+        return (self.catalogue.settings.handler_limits, of_queue.handler_limits if of_queue is not None else {})
 
     def starts_within_s(self, queue: str) -> float | None:
         """Return how long a program may take to start in a queue, which is asked in each look at pods."""
@@ -97,19 +97,19 @@ class PolicyCatalog:
         stored, own = self._stored_patterns, spec.inline_policies
         if not own:
             return stored
-        found = self._log_patterns.get(own)
-        return found or self._log_patterns.keep(own, LogPatterns(asked_for(own), beside=stored))
+        patterns = self._log_patterns.get(own)
+        return patterns or self._log_patterns.keep(own, LogPatterns(asked_for(own), beside=stored))
 
     def named(self, names: tuple[str, ...]) -> PolicySet:
         """Return named policies alone, in order, without the queue's and the built-in ones."""
-        found = self._compiled.get(names)
-        if found is None:
-            known = self.catalogue.policies
-            policies = [known[name] for name in names if name in known]
-            missing = [name for name in names if name not in known]
+        policy_set = self._compiled.get(names)
+        if policy_set is None:
+            by_name = self.catalogue.policies
+            policies = [by_name[name] for name in names if name in by_name]
+            missing = [name for name in names if name not in by_name]
             compiled = PolicySet.compile(policies, unknown_end=unknown_end(policies), missing=missing)
-            found = self._compiled.keep(names, compiled)
-        return found
+            policy_set = self._compiled.keep(names, compiled)
+        return policy_set
 
     def _compile(self, job: Job, spec: JobSpec) -> PolicySet:
         named, missing = self.catalogue.policies_for(job.queue, spec)

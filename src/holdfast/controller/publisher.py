@@ -70,21 +70,23 @@ class Publisher:
         return frozenset(changed)
 
     def _follow(self, active: Active, run: Run, now: float, changed: set[str]) -> None:
-        wanted = self._sets.setdefault(run.executor, {})
-        known = wanted.get(run.uid)
+        desired_runs = self._sets.setdefault(run.executor, {})
+        present = desired_runs.get(run.uid)
         order = active.order or partial(_order, active)
         prepare = run.status in _PREPARES
         if prepare or run.status in _RUNS:
-            if known is not None and known.prepare is prepare:
+            if present is not None and present.prepare is prepare:
                 return
-            wanted[run.uid] = DesiredRun(order(run, now), prepare=prepare)
+            desired_runs[run.uid] = DesiredRun(order(run, now), prepare=prepare)
         elif run.status is RunStatus.TERMINATING:
-            kept = known.order if known is not None and known.stop is None else order(run, now)
+            kept = present.order if present is not None and present.stop is None else order(run, now)
             if run.interrupted is Interruption.EVICT_NOW:
                 kept = evolve(kept, grace_s=min(kept.grace_s, HARD_GRACE_S))
-            wanted.pop(run.uid, None)  # who is asked to stop first is told so first: children before their parents
-            wanted[run.uid] = DesiredRun(kept, stop=stop_reason(active, run, now))
-        elif wanted.pop(run.uid, None) is None:
+            desired_runs.pop(
+                run.uid, None
+            )  # who is asked to stop first is told so first: children before their parents
+            desired_runs[run.uid] = DesiredRun(kept, stop=stop_reason(active, run, now))
+        elif desired_runs.pop(run.uid, None) is None:
             return
         changed.add(run.executor)
 
@@ -155,25 +157,25 @@ def write_order(
 def _containers(active: Active, run: Run) -> tuple[Container, ...]:
     job, spec = active.job, active.spec
     if spec.pod is None:
-        one = Container(
+        container = Container(
             command=spec.command,
             env=spec.env,
             secrets=spec.secrets,
             working_dir=spec.working_dir,
             resources=run.request,
         )
-        return (one,)
+        return (container,)
     name = spec.pod.pod_name(job.id, active.attempt.number)
     return containers(spec.pod.program, {"JOB_NAME": job.name, "JOB_UID": job.id, "POD_NAME": name}, run.request)
 
 
-def containers(program: Program, told: Mapping[str, str], request: Resources) -> tuple[Container, ...]:
+def containers(program: Program, variables: Mapping[str, str], request: Resources) -> tuple[Container, ...]:
     """Write out the containers of a pod that is told these variables and requests so much."""
-    return tuple([_container(program, told, request, one) for one in program.containers])
+    return tuple([_container(program, variables, request, container) for container in program.containers])
 
 
-def _container(program: Program, told: Mapping[str, str], request: Resources, spec: ContainerSpec) -> Container:
-    command, env = spec.for_pod(told)
+def _container(program: Program, variables: Mapping[str, str], request: Resources, spec: ContainerSpec) -> Container:
+    command, env = spec.for_pod(variables)
     return Container(
         name=spec.container,
         role=spec.role,

@@ -65,10 +65,10 @@ def require_set(job: Job, store: ControllerStore) -> None:
     if job.child is None or not _needs_set(job):
         return
     try:
-        found = store.workloads_by_id(Workload, [job.child.set_id]).get(job.child.set_id)
+        owner = store.workloads_by_id(Workload, [job.child.set_id]).get(job.child.set_id)
     except Internal:
         return  # it is damaged, and says so itself
-    if not stands_in(found, job.child):
+    if not stands_in(owner, job.child):
         raise _lost(job)
 
 

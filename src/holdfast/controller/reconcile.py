@@ -58,9 +58,9 @@ class Quarantine:
 
     def restore(self, stored: Mapping[str, Quarantined], now: float) -> None:
         """Release what the last controller quarantined: each is tried once more."""
-        for key, each in stored.items():
+        for key, entry in stored.items():
             if key not in self._known:
-                self._released(each, now)
+                self._released(entry, now)
 
     def attempt(self, kind: str, key: str, now: float, doing: str, call: Callable[[], None]) -> None:
         """Do something with one workload, unless it is quarantined; quarantine it if that fails."""
@@ -108,14 +108,14 @@ class Quarantine:
 
     def release(self, key: str, now: float) -> None:
         """Look after a workload again; one that is not quarantined is ignored."""
-        known = self._known.pop(key, None)
-        if known is not None:
-            self._released(known, now)
+        entry = self._known.pop(key, None)
+        if entry is not None:
+            self._released(entry, now)
             active = self._state.active.get(key)
             if active is not None:
                 self._state.tell_again(active)
-            if known.kind != UNREAD:
-                self._state.queue.add(known.kind, key)
+            if entry.kind != UNREAD:
+                self._state.queue.add(entry.kind, key)
 
     def _failed(self, kind: str, key: str, now: float, doing: str, error: Exception) -> None:
         _log.error("the %s %s was quarantined: %s", kind, key, doing, exc_info=error)
@@ -127,9 +127,9 @@ class Quarantine:
         event = WorkloadQuarantined(quarantined.id, quarantined.kind, quarantined.message)
         self._state.emit(EventRecord(None, quarantined.since, event))
 
-    def _released(self, known: Quarantined, now: float) -> None:
-        self._state.release(known.id)
-        self._state.emit(EventRecord(None, now, WorkloadReleased(known.id, known.kind)))
+    def _released(self, entry: Quarantined, now: float) -> None:
+        self._state.release(entry.id)
+        self._state.emit(EventRecord(None, now, WorkloadReleased(entry.id, entry.kind)))
 
 
 def refuse(error: HoldfastError) -> None:
@@ -225,14 +225,14 @@ class Requests:
 
     def _end_late_children(self, keys: Iterable[str], now: float) -> None:
         """Have those end that were submitted when their parents had ended: nobody would do so later."""
-        known = self._state.jobs
-        jobs = (known[key] for key in keys if key in known)
-        late = {job.id: job.parent for job in jobs if job.parent and job.parent not in known}
+        jobs_known = self._state.jobs
+        jobs = (jobs_known[key] for key in keys if key in jobs_known)
+        late = {job.id: job.parent for job in jobs if job.parent and job.parent not in jobs_known}
         if not late:
             return
         parents, unread = dict[str, "Job"](), set[str]()
-        for found in read_each(self._store.jobs_by_id, [*{*late.values()}], lambda key, _: unread.add(key)):
-            parents.update((job.id, self._state.changes.jobs.get(job.id, job)) for job in found)
+        for parents_read in read_each(self._store.jobs_by_id, [*{*late.values()}], lambda key, _: unread.add(key)):
+            parents.update((job.id, self._state.changes.jobs.get(job.id, job)) for job in parents_read)
         for key, parent in late.items():
             ended = parents.get(parent)
             if parent not in unread and (ended is None or ended.terminal):  # else it is left alone for now
@@ -267,7 +267,7 @@ class Requests:
         if key in self._quarantine and request.kind is RequestKind.CANCEL:
             self._quarantine.attempt_anyway(UNREAD, key, now, doing, partial(self._end, key, request, now))
             return
-        kind: Kind | None = next((each for each in self._owners.values() if key in each.works), None)
+        kind: Kind | None = next((target for target in self._owners.values() if key in target.works), None)
         is_newer = key in self._state.changes.jobs
         if kind is None and not is_newer and request.kind is not RequestKind.SUBMIT:
             self._admit([key], now)  # a job that the last commit submitted, and that nobody has taken in yet
@@ -301,8 +301,8 @@ class Requests:
 
     def _ask_stored(self, request: Request, key: str, now: float) -> None:
         try:
-            for found in self._store.workloads_by_id(Workload, [key]).values():
-                kind = self._owners.get(found.kind)
+            for workload in self._store.workloads_by_id(Workload, [key]).values():
+                kind = self._owners.get(workload.kind)
                 if kind is not None:
                     kind.ask(request, key, now)
         except Internal:
@@ -326,7 +326,11 @@ class Requests:
         """Cancel a job that cannot be read, or not the whole of it; its runs are stopped already."""
         for job in self._store.left_to_end(key).jobs:
             runs = (run for run in self._store.runs(key) if run.status not in RUN_TERMINAL)
-            attempts = (each for each in self._store.attempts(key) if each.status not in ATTEMPT_TERMINAL)
+            attempts = (
+                open_attempt
+                for open_attempt in self._store.attempts(key)
+                if open_attempt.status not in ATTEMPT_TERMINAL
+            )
             ended = cancelled_while_pending(job, request.cancel_reason, now)
             self._state.end_unread(
                 job,

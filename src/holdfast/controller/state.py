@@ -70,18 +70,18 @@ class ControllerState:
         self.kinds: dict[str, JobKind] = {}
         """Who looks after the jobs of each kind."""
 
-    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
+    def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
         """Restore every job that was in progress when the last controller stopped."""
         attempts = {attempt.job_id: attempt for attempt in snapshot.attempts}
         runs: dict[str, list[Run]] = {}
         for run in snapshot.runs:
             runs.setdefault(run.job_id, []).append(run)
         for job in snapshot.jobs:
-            each(job.id, partial(self.admit, job))
+            attempt_anyway(job.id, partial(self.admit, job))
             attempt = attempts.get(job.id)
             last = snapshot.history.get(attempt_id(job.id, attempt.number if attempt else job.attempt + 1))
             if job.id in self.jobs and (attempt is not None or last is not None):
-                each(job.id, partial(self.resume, job, attempt, runs.get(job.id, ()), last))
+                attempt_anyway(job.id, partial(self.resume, job, attempt, runs.get(job.id, ()), last))
 
     def drop(self, job_id: str) -> None:
         """Forget a job, except what its runs use."""
@@ -164,7 +164,7 @@ class ControllerState:
 
     def end_unread(self, job: Job, ended: Job, attempts: Iterable[Attempt], runs: Iterable[Run]) -> None:
         """End a job that could not be taken in, with its attempts and runs."""
-        self.changes.attempts |= {each.key: each for each in attempts}
+        self.changes.attempts |= {attempt.key: attempt for attempt in attempts}
         self.changes.runs |= {run.uid: run for run in runs}
         self.changes.jobs[job.id] = ended
         self.outbox.job_changed(self.changes.events, job, ended)
@@ -248,11 +248,11 @@ class ControllerState:
         self._heed(job.id, job)
         self.outbox.emit(self.changes.events, submitted(job))
 
-    def put_workload(self, record: Workload, told: Collection[Notification] = ()) -> None:
+    def put_workload(self, record: Workload, notifications: Collection[Notification] = ()) -> None:
         """Change the record of a workload, and have people told of it."""
         self.changes.workloads[record.id] = record
-        if told:
-            self.changes.notifications += told
+        if notifications:
+            self.changes.notifications += notifications
         if record.id in self.waits.awaited:
             self.waits.heed(record.id, record)
 
@@ -268,8 +268,8 @@ class ControllerState:
 
     def log_of_set(self, row: JobSet, what: Sequence[SetDecision | SetEvent], now: float) -> None:
         """Append to the log of a job set, and to the events."""
-        self.changes.set_log += [SetLogEntry(set_id=row.id, at=now, what=each) for each in what]
-        self.outbox.emit(self.changes.events, *[logged(row, each, now) for each in what])
+        self.changes.set_log += [SetLogEntry(set_id=row.id, at=now, what=set_event) for set_event in what]
+        self.outbox.emit(self.changes.events, *[logged(row, set_event, now) for set_event in what])
 
     def handled(self, request: int) -> None:
         """Note that a request was acted on."""
@@ -285,9 +285,9 @@ class ControllerState:
         """Note that a workload is no longer left alone."""
         self.changes.quarantined[key] = None
 
-    def emit(self, record: EventRecord, told: Iterable[Notification] = ()) -> None:
+    def emit(self, record: EventRecord, notifications: Iterable[Notification] = ()) -> None:
         """Note an event that changes no job, and have people told of it."""
-        self.changes.notifications += told
+        self.changes.notifications += notifications
         self.outbox.emit(self.changes.events, record)
 
     def take_runs_changed(self) -> dict[str, tuple[Active, Run]]:
@@ -339,8 +339,8 @@ class ControllerState:
         A terminal one is neither in flight nor waiting; of one that is not kept only its history is written.
         """
         before, attempt = active.attempt, steps[-1][1]
-        taken = [(step, after.status) for step, after in steps]
-        for row in all_following(active.last, taken, before.job_id, before.number, before.status):
+        steps_taken = [(step, after.status) for step, after in steps]
+        for row in all_following(active.last, steps_taken, before.job_id, before.number, before.status):
             active.last = self.changes.history[row.kind, row.id, row.seq] = row
         if attempt is before or not kept:
             return

@@ -42,8 +42,8 @@ class WorkQueue:
 
     def linger(self, kind: str, key: str) -> None:
         """Have a workload reconciled within a second, or when it is due or changes before."""
-        known, when = self._due.get(key), self._now + LINGER_S
-        if known is None or known[0] > when:
+        due, when = self._due.get(key), self._now + LINGER_S
+        if due is None or due[0] > when:
             self.wake_at(kind, key, when)
 
     def discard(self, kind: str, key: str) -> None:
@@ -93,10 +93,10 @@ class WorkQueue:
 
     def wake_at(self, kind: str, key: str, when: float | None) -> None:
         """Have a workload reconciled at a time, replacing any earlier one; ``None`` is never."""
-        known = self._due.get(key)
+        due = self._due.get(key)
         if when is None:
             self._due.pop(key, None)
-        elif known is None or known[0] != when:
+        elif due is None or due[0] != when:
             self._due[key] = (when, kind)
             heapq.heappush(self._heap, (when, key))
 

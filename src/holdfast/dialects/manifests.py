@@ -103,8 +103,8 @@ _FORMATS = {
 def format_of(info: entries.EntryInfo) -> EntryFormat:
     """Return how the manifests of a kind of entry are read and written."""
     if info.package:
-        found: EntryFormat = import_module(f"{info.package}.manifest").FORMAT
-        return found
+        entry_format: EntryFormat = import_module(f"{info.package}.manifest").FORMAT
+        return entry_format
     return _FORMATS[info]
 
 

@@ -149,83 +149,83 @@ class AuditedChange(Struct, frozen=True):
     records: tuple[EventRecord, ...]
 
 
-def on_entry(by: Caller | None, act: Act, kind: SubjectName, name: str, *revision: int) -> AuditedChange | None:
+def on_entry(caller: Caller | None, act: Act, kind: SubjectName, name: str, *revision: int) -> AuditedChange | None:
     """Describe the creation, update or deletion of an entry of the catalogue; of a policy with its revision."""
-    return _audited(by, act, kind, name, event=ENTRY_EVENTS[kind][_HAPPENED[act]](name, *revision))
+    return _audited(caller, act, kind, name, event=ENTRY_EVENTS[kind][_HAPPENED[act]](name, *revision))
 
 
-def on_token(by: Caller | None, act: Act, name: str, detail: str) -> AuditedChange | None:
+def on_token(caller: Caller | None, act: Act, name: str, detail: str) -> AuditedChange | None:
     """Describe that a token was made or revoked."""
-    return _audited(by, act, Subject.TOKEN, name, detail=detail)
+    return _audited(caller, act, Subject.TOKEN, name, detail=detail)
 
 
-def on_cordon(by: Caller | None, cordon: Cordon) -> AuditedChange | None:
+def on_cordon(caller: Caller | None, cordon: Cordon) -> AuditedChange | None:
     """Describe that a node is cordoned, or drained."""
     event = NodeCordoned(cordon.node, cordon.drain, cordon.reason)
-    return _audited(by, Act.DRAIN if cordon.drain else Act.CORDON, Subject.NODE, cordon.node, event=event)
+    return _audited(caller, Act.DRAIN if cordon.drain else Act.CORDON, Subject.NODE, cordon.node, event=event)
 
 
-def on_uncordon(by: Caller | None, node: str) -> AuditedChange | None:
+def on_uncordon(caller: Caller | None, node: str) -> AuditedChange | None:
     """Describe that a node gets work again."""
-    return _audited(by, Act.UNCORDON, Subject.NODE, node, event=NodeUncordoned(node))
+    return _audited(caller, Act.UNCORDON, Subject.NODE, node, event=NodeUncordoned(node))
 
 
-def on_notification(by: Caller | None, act: Act, name: str) -> AuditedChange | None:
+def on_notification(caller: Caller | None, act: Act, name: str) -> AuditedChange | None:
     """Describe a request about a notification."""
-    return _audited(by, act, Subject.NOTIFICATION, name)
+    return _audited(caller, act, Subject.NOTIFICATION, name)
 
 
 def on_settings(
-    by: Caller | None, settings: RetrySettings, default_policy: str | None, access: Access | None = None
+    caller: Caller | None, settings: RetrySettings, default_policy: str | None, access: Access | None = None
 ) -> AuditedChange | None:
     """Describe a change of settings; ``access`` is who has which role from now on, where that changed."""
     event = SettingsUpdated(settings.global_max_retries, default_policy)
     detail = "" if access is None else access.in_words()
-    return _audited(by, Act.UPDATE, Subject.SETTINGS, "settings", event=event, detail=detail)
+    return _audited(caller, Act.UPDATE, Subject.SETTINGS, "settings", event=event, detail=detail)
 
 
-def on_pause(by: Caller | None, pause: Pause) -> AuditedChange | None:
+def on_pause(caller: Caller | None, pause: Pause) -> AuditedChange | None:
     """Describe that nothing is started any more."""
     event = SchedulingPaused(pause.reason)
-    return _audited(by, Act.PAUSE, Subject.SCHEDULING, "scheduling", event=event, detail=pause.reason)
+    return _audited(caller, Act.PAUSE, Subject.SCHEDULING, "scheduling", event=event, detail=pause.reason)
 
 
-def on_resume(by: Caller | None) -> AuditedChange | None:
+def on_resume(caller: Caller | None) -> AuditedChange | None:
     """Describe that what waits is started again."""
-    return _audited(by, Act.RESUME, Subject.SCHEDULING, "scheduling", event=SchedulingResumed())
+    return _audited(caller, Act.RESUME, Subject.SCHEDULING, "scheduling", event=SchedulingResumed())
 
 
-def on_submission(by: Caller | None, kind: str, key: str, count: str) -> AuditedChange | None:
+def on_submission(caller: Caller | None, kind: str, key: str, count: str) -> AuditedChange | None:
     """Describe a submission, one entry however much it has; each job and job set of it has an event of its own.
 
     Args:
-        by: Who submits.
+        caller: Who submits.
         kind: Of the first that is submitted.
         key: Its id.
         count: How much there is, in words.
     """
-    entry = _audited(by, Act.CREATE, info_of(kind).subject, key, detail=count)
+    entry = _audited(caller, Act.CREATE, info_of(kind).subject, key, detail=count)
     return None if entry is None else AuditedChange(entry.entry, ())
 
 
-def on_job(by: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChange | None:
+def on_job(caller: Caller | None, act: Act, job_id: str, reason: str) -> AuditedChange | None:
     """Describe a request about a job; it stands among the job's events, before what comes of it."""
-    change = _audited(by, act, Subject.JOB, job_id, detail=reason)
-    return change and evolve(change, records=tuple(one._replace(job_id=job_id) for one in change.records))
+    change = _audited(caller, act, Subject.JOB, job_id, detail=reason)
+    return change and evolve(change, records=tuple(record._replace(job_id=job_id) for record in change.records))
 
 
-def on_device(by: Caller | None, act: Act, name: str, reason: str) -> AuditedChange | None:
+def on_device(caller: Caller | None, act: Act, name: str, reason: str) -> AuditedChange | None:
     """Describe a request about a device; what comes of it is in an event."""
-    return _audited(by, act, Subject.DEVICE, name, detail=reason)
+    return _audited(caller, act, Subject.DEVICE, name, detail=reason)
 
 
-def on_workload(by: Caller | None, act: Act, kind: str, key: str, reason: str) -> AuditedChange | None:
+def on_workload(caller: Caller | None, act: Act, kind: str, key: str, reason: str) -> AuditedChange | None:
     """Describe a request about a workload of some kind; what comes of it is in its own events."""
-    return _audited(by, act, info_of(kind).subject, key, detail=reason)
+    return _audited(caller, act, info_of(kind).subject, key, detail=reason)
 
 
 def _audited(
-    by: Caller | None,
+    caller: Caller | None,
     act: Act,
     subject: SubjectName,
     name: str,
@@ -233,10 +233,11 @@ def _audited(
     event: Event | NodeCordoned | NodeUncordoned | None = None,
     detail: str = "",
 ) -> AuditedChange | None:
-    if by is None:
+    if caller is None:
         return None
-    acted = OperatorActed(by.actor, act.value, subject, name, by.origin, by.request_id, detail)
+    acted = OperatorActed(caller.actor, act.value, subject, name, caller.origin, caller.request_id, detail)
     events = (acted,) if event is None else (event, acted)
     return AuditedChange(
-        AuditEntry(by, act, subject, name, detail=detail), tuple(EventRecord(None, by.at, each) for each in events)
+        AuditEntry(caller, act, subject, name, detail=detail),
+        tuple(EventRecord(None, caller.at, happened) for happened in events),
     )

@@ -86,19 +86,21 @@ class CompiledCategories(Struct, frozen=True):
         ordered = sorted(categories, key=lambda category: (category.precedence, category.name))
         rules = [_compiled(category, rule) for category in ordered for rule in category.rules]
         listed = [(category, rule) for category in built_in for rule in category.rules]
-        told = [_told(category, rule, rule.log) for category, rule in listed if rule.log is not None]
+        of_logs = [_told(category, rule, rule.log) for category, rule in listed if rule.log is not None]
         anywhere = [_compiled(category, rule, _is_programs) for category, rule in listed]
         ending = [_compiled(category, rule) for category in last for rule in category.rules]
-        return cls((*rules, *told, *anywhere, *ending), CategoryMatch(default_category, default_subcategory))
+        return cls((*rules, *of_logs, *anywhere, *ending), CategoryMatch(default_category, default_subcategory))
 
     def match(self, failure: Failure, outcome: RunOutcome) -> CategoryMatch:
         """Find the category of a failure and of the outcome it was made of."""
         printed = bool(failure.error_line or outcome.log_matches or outcome.log_tail)
-        there = set(failure.conditions)
+        conditions = set(failure.conditions)
         for container in failure.containers:
-            there.add(container.reason)
+            conditions.add(container.reason)
         for rule in self.rules:
-            if (rule.of_output and not printed) or (rule.conditions is not None and rule.conditions.isdisjoint(there)):
+            if (rule.of_output and not printed) or (
+                rule.conditions is not None and rule.conditions.isdisjoint(conditions)
+            ):
                 continue
             if all(test(failure, outcome) for test in rule.tests):
                 return rule.found
@@ -160,7 +162,7 @@ def _of_failure(matcher: ConditionMatcher | ExitCodeMatcher | MessageMatcher) ->
 
 def _in_log(pattern: Pattern) -> Test:
     return lambda _, outcome: (
-        any(found.pattern == pattern.text for found in outcome.log_matches)
+        any(log_match.pattern == pattern.text for log_match in outcome.log_matches)
         or any(pattern.found_in(line) for line in outcome.log_tail)
     )
 
@@ -234,10 +236,10 @@ def classify(outcome: RunOutcome, *, rank: int = 0, categories: CompiledCategori
     )
     if categories == NO_CATEGORIES:
         return failure
-    found = categories.match(failure, outcome)
-    suggestion = "" if found.suggests is None else str(found.suggests)
+    match = categories.match(failure, outcome)
+    suggestion = "" if match.suggests is None else str(match.suggests)
     return evolve(
-        failure, category=found.category, subcategory=found.subcategory, hint=found.hint, suggestion=suggestion
+        failure, category=match.category, subcategory=match.subcategory, hint=match.hint, suggestion=suggestion
     )
 
 
@@ -265,7 +267,7 @@ def initiating(outcomes: Sequence[tuple[int, RunOutcome]]) -> int | None:
     if first is None:
         return None
     if _retried_unasked(outcomes[first[-1]][1]):
-        first = min((each for each in blamed if outcomes[each[-1]][1].end_unknown), default=first)
+        first = min((candidate for candidate in blamed if outcomes[candidate[-1]][1].end_unknown), default=first)
     return first[-1]
 
 
@@ -279,29 +281,31 @@ def _retried_unasked(outcome: RunOutcome) -> bool:
 def _cause(outcome: RunOutcome, conditions: frozenset[str]) -> Cause:
     if outcome.ended_by in _BY_USERS:
         return Cause.USER_CANCELLED
-    if FailureCondition.LAUNCH_FAILED in conditions and any(one.reason in IMPOSSIBLE for one in outcome.containers):
+    if FailureCondition.LAUNCH_FAILED in conditions and any(
+        container.reason in IMPOSSIBLE for container in outcome.containers
+    ):
         return Cause.VALIDATION_ERROR
     return next((cause for condition, cause in _CAUSES if condition in conditions), Cause.UNKNOWN)
 
 
 def _conditions(outcome: RunOutcome) -> frozenset[str]:
     """Add what follows from the facts to the engine's conditions."""
-    found = set(outcome.conditions)
+    conditions = set(outcome.conditions)
     if outcome.ended_by in _MEANS:
-        found.add(_MEANS[outcome.ended_by])
-    if outcome.ended_by is EndedBy.LOST and not found & LOST:
-        found.add(FailureCondition.EXECUTOR_LOST)
-    if not LOST.isdisjoint(found) and outcome.end_unknown:
-        found.add(FailureCondition.END_UNKNOWN)
+        conditions.add(_MEANS[outcome.ended_by])
+    if outcome.ended_by is EndedBy.LOST and not conditions & LOST:
+        conditions.add(FailureCondition.EXECUTOR_LOST)
+    if not LOST.isdisjoint(conditions) and outcome.end_unknown:
+        conditions.add(FailureCondition.END_UNKNOWN)
     reasons = set()
     for container in outcome.containers:
         if container.exit_code:
             reasons.add(container.reason)
-    if outcome.ended_by is EndedBy.ITSELF and not found:
+    if outcome.ended_by is EndedBy.ITSELF and not conditions:
         if not outcome.started:
-            found.add(FailureCondition.LAUNCH_FAILED)
+            conditions.add(FailureCondition.LAUNCH_FAILED)
         elif reasons - {FailureCondition.OOM_KILLED}:
-            found.add(FailureCondition.APP_ERROR)
+            conditions.add(FailureCondition.APP_ERROR)
     if FailureCondition.OOM_KILLED in reasons:
-        found.add(FailureCondition.OOM_KILLED)
-    return frozenset(found)
+        conditions.add(FailureCondition.OOM_KILLED)
+    return frozenset(conditions)

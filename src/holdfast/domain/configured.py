@@ -42,11 +42,13 @@ class Configured(Struct, frozen=True):
 
     def over(self, settings: RetrySettings, default_policy: str | None) -> tuple[RetrySettings, str | None]:
         """Return the settings that are in force, and the name of the default policy."""
-        told = self.retries
-        if told is None:
+        from_file = self.retries
+        if from_file is None:
             return settings, default_policy
-        ruled = evolve(settings, global_max_retries=told.global_max_retries, default_backoff=told.default_backoff)
-        return ruled, told.default_policy
+        ruled = evolve(
+            settings, global_max_retries=from_file.global_max_retries, default_backoff=from_file.default_backoff
+        )
+        return ruled, from_file.default_policy
 
     def beside(
         self, settings: RetrySettings, default_policy: str | None, own: tuple[RetrySettings, str | None]
@@ -61,10 +63,10 @@ class Configured(Struct, frozen=True):
     def problems(self, settings: RetrySettings, default_policy: str | None) -> list[Problem]:
         """Say what of new settings is the file's to say."""
         ruled, policy = self.over(settings, default_policy)
-        said = (
+        comparisons = (
             ("globalMaxRetries", ruled.global_max_retries == settings.global_max_retries),
             ("defaultBackoff", ruled.default_backoff == settings.default_backoff),
             ("defaultPolicyName", policy == default_policy),
         )
         hint = f"edit {self.file}, which is read again when it changes"
-        return [Problem(path, f"is set by {self.file}", hint=hint) for path, same in said if not same]
+        return [Problem(path, f"is set by {self.file}", hint=hint) for path, same in comparisons if not same]

@@ -59,5 +59,5 @@ def _named(line: str, held: Sequence[Device]) -> tuple[Device, ...]:
 
 def _slot(text: str) -> tuple[int, ...]:
     """Read a place on the bus, of which the domain has four digits or eight; one device has one function."""
-    found = _BUS.search(text)
-    return () if found is None else tuple(int(part, 16) for part in found.groups())
+    match = _BUS.search(text)
+    return () if match is None else tuple(int(part, 16) for part in match.groups())

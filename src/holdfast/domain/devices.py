@@ -82,10 +82,10 @@ ANY = GpuSelector()
 
 def is_of_type(device: Device, pattern: str) -> bool:
     """Whether the name of a device's model matches a pattern."""
-    wanted = _compiled(pattern)
+    type_pattern = _compiled(pattern)
     maker, _, model = device.type.partition(" ")
-    return wanted.fullmatch(device.type) is not None or (
-        maker.lower() in MAKERS and wanted.fullmatch(model) is not None
+    return type_pattern.fullmatch(device.type) is not None or (
+        maker.lower() in MAKERS and type_pattern.fullmatch(model) is not None
     )
 
 

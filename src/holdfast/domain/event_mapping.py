@@ -261,15 +261,15 @@ def attempt_ended(attempt: Attempt) -> tuple[EventRecord, ...]:
         policy_revision=decision.policy_revision,
         delay_s=decision.delay_s,
         retry_at=attempt.retry_at,
-        limits=tuple([(each.name, each.used, each.limit) for each in decision.limits]),
+        limits=tuple([(limit.name, limit.used, limit.limit) for limit in decision.limits]),
     )
     return over, EventRecord(attempt.job_id, attempt.status_since, decided)
 
 
 def _exit(failure: Failure) -> tuple[int | None, int | None]:
     """Return exit code and signal of the first container that failed."""
-    found = failure.first_failed
-    return (None, None) if found is None else (found.exit_code, found.signal)
+    first = failure.first_failed
+    return (None, None) if first is None else (first.exit_code, first.signal)
 
 
 def grouped(events: dict[int, EventRecord], group_of: Callable[[str], str]) -> None:

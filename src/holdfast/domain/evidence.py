@@ -45,8 +45,8 @@ class LogPatterns:
         others = () if self._beside is None else self._beside.found_in(text)
         if not self._patterns or not text:
             return others
-        found = self._set.matching(text)
-        among = range(len(self._patterns)) if found is None else sorted(found)
+        matching = self._set.matching(text)
+        among = range(len(self._patterns)) if matching is None else sorted(matching)
         return (*self._matches(text.encode(), among), *others)
 
     def _matches(self, text: bytes, among: Iterable[int]) -> Iterator[LogMatch]:
@@ -55,8 +55,8 @@ class LogPatterns:
             if place is not None:
                 begin, end = text.rfind(b"\n", 0, place) + 1, text.find(b"\n", place)
                 line = text[begin : len(text) if end < 0 else end]
-                told = bounded(line.decode("utf-8", "replace")) if count < _MOST_LINES else ""
-                yield LogMatch(self._texts[index], told)
+                excerpt = bounded(line.decode("utf-8", "replace")) if count < _MOST_LINES else ""
+                yield LogMatch(self._texts[index], excerpt)
 
 
 def _compiled(text: str) -> Pattern | None:
@@ -89,18 +89,18 @@ def with_evidence(outcome: RunOutcome, patterns: LogPatterns = NO_PATTERNS) -> R
     """
     if outcome.succeeded:
         return evolve(outcome, log="") if outcome.log else outcome
-    said = ""
+    message = ""
     tails: list[str] = []
     containers: list[ContainerResult] = []
     for container in outcome.containers:
         if not container.exit_code:
             containers.append(container)
             continue
-        said = said or container.message.strip()
+        message = message or container.message.strip()
         tails += container.log_tail
         containers.append(_with_message(container, outcome.log_tail))
     printed = outcome.log or "\n".join(outcome.log_tail or tails)
-    if not printed and not said:
+    if not printed and not message:
         return evolve(outcome, containers=tuple(containers))
     printed = readable(printed)
     return evolve(
@@ -108,7 +108,7 @@ def with_evidence(outcome: RunOutcome, patterns: LogPatterns = NO_PATTERNS) -> R
         containers=tuple(containers),
         log="",
         log_matches=patterns.found_in(printed),
-        error_line=error_line(said) or error_line(printed),
+        error_line=error_line(message) or error_line(printed),
     )
 
 

@@ -282,8 +282,8 @@ def in_words(failure: Failure) -> str:
 def in_full(failure: Failure) -> str:
     """Say what happened with the platform's message: ``OOMKilled: exceeded its memory limit of 64Mi``."""
     short = in_words(failure)
-    told = failure.conditions <= {FailureCondition.APP_ERROR} or failure.message in short
-    return short if told else f"{short}: {failure.message}"
+    is_told = failure.conditions <= {FailureCondition.APP_ERROR} or failure.message in short
+    return short if is_told else f"{short}: {failure.message}"
 
 
 def signal_name(number: int) -> str:

@@ -318,7 +318,7 @@ class Queue(Struct, frozen=True):
         """Whether it may refuse what is submitted to it."""
         limits = (self.max_queued, self.submissions_per_minute)
         return any(
-            each is not None for each in (*limits, self.per_user.max_queued, self.per_user.submissions_per_minute)
+            limit is not None for limit in (*limits, self.per_user.max_queued, self.per_user.submissions_per_minute)
         )
 
 

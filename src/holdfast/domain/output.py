@@ -65,7 +65,9 @@ def error_line(text: str) -> str:
     """
     shown = readable(text)
     strong = [*_lines(_RAISED, shown), *_lines(_TRACEBACK, shown), *_lines(_FATAL, shown)]
-    telling = [found for found in strong if not _is_ending(found[1])] or strong or list(_lines(_ERROR, shown))
+    telling = (
+        [line_found for line_found in strong if not _is_ending(line_found[1])] or strong or list(_lines(_ERROR, shown))
+    )
     if telling:
         return bounded(max(telling)[1])
     return bounded(next((line for line in reversed(shown.split("\n")) if line.strip()), ""))
@@ -73,8 +75,8 @@ def error_line(text: str) -> str:
 
 def _lines(pattern: Any, text: str) -> Iterator[tuple[int, str]]:  # noqa: ANN401 - re2 has no types
     data = text.encode()
-    for found in pattern.finditer(data):
-        yield found.end(1), found.group(1).decode("utf-8", "replace").strip("| \t")
+    for match in pattern.finditer(data):
+        yield match.end(1), match.group(1).decode("utf-8", "replace").strip("| \t")
 
 
 def _is_ending(line: str) -> bool:

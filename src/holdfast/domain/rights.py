@@ -106,8 +106,11 @@ class Grants(Struct, frozen=True):
 
     def gives(self, principal: Principal, right: Right, queue: str) -> bool:
         """Whether the permissions of a queue give somebody a right."""
-        known = self.permissions.get(queue, ())
-        return any(right in each.verbs and not principal.subjects.isdisjoint(each.subjects) for each in known)
+        permissions = self.permissions.get(queue, ())
+        return any(
+            right in permission.verbs and not principal.subjects.isdisjoint(permission.subjects)
+            for permission in permissions
+        )
 
 
 @lru_cache(maxsize=4096)  # a submission in bulk asks the same of each of its jobs
@@ -117,10 +120,10 @@ def reach(principal: Principal, right: Right, kind: SubjectName) -> Reach:
     places = places_of(principal, right, kind)
     if row is None or places == ():
         return Reach.NONE
-    found = {row[ROLES.index(role)] for role in principal.roles}
-    if Reach.ALL in found:
+    reaches = {row[ROLES.index(role)] for role in principal.roles}
+    if Reach.ALL in reaches:
         return Reach.ALL if places is None else Reach.SOME
-    return Reach.OWN if Reach.OWN in found else Reach.NONE
+    return Reach.OWN if Reach.OWN in reaches else Reach.NONE
 
 
 @lru_cache(maxsize=4096)  # as above
@@ -128,9 +131,9 @@ def places_of(principal: Principal, right: Right, kind: SubjectName) -> tuple[Wo
     """Return where somebody's token is for that, if they have shown one; ``None``: everywhere."""
     scopes = () if principal.limit is None else principal.limit.scopes
     kinds = {"", kind, *([Subject.JOB] if kind in WORK else [])}
-    found = [each for each in scopes if each.kind in kinds and (not each.rights or right in each.rights)]
-    places = [each.place for each in found if each.place is not None]
-    return None if not scopes or len(places) < len(found) else tuple(places)
+    matching = [scope for scope in scopes if scope.kind in kinds and (not scope.rights or right in scope.rights)]
+    places = [scope.place for scope in matching if scope.place is not None]
+    return None if not scopes or len(places) < len(matching) else tuple(places)
 
 
 def is_in_scope(principal: Principal, right: Right, thing: Thing) -> bool:
@@ -142,13 +145,13 @@ def is_in_scope(principal: Principal, right: Right, thing: Thing) -> bool:
     steers_itself = bool(thing.id) and principal.limit is not None and principal.limit.job == thing.id
     if steers_itself and right not in OF_ITSELF:
         return False
-    return any(each.holds(thing.queue, thing.group, thing.id) for each in places)
+    return any(place.holds(thing.queue, thing.group, thing.id) for place in places)
 
 
 def hands_on(principal: Principal, group: str) -> bool:
     """Whether what somebody submits may have a token of its own for what is below a group: who has none may not."""
-    found = (places_of(principal, right, Subject.JOB) for right in BELOW_IT)
-    return all(places is None or any(each.covers(group) for each in places) for places in found)
+    place_lists = (places_of(principal, right, Subject.JOB) for right in BELOW_IT)
+    return all(places is None or any(place.covers(group) for place in places) for places in place_lists)
 
 
 def refusal_of(principal: Principal, right: Right, kind: SubjectName) -> Refusal | None:
@@ -159,8 +162,8 @@ def refusal_of(principal: Principal, right: Right, kind: SubjectName) -> Refusal
         return _out_of_scope(principal, right, _plural(kind), "use another token, or none")
     row = TABLE.get(kind, {}).get(right, ())
     least = next((role for role, how_far in zip(ROLES, row, strict=False) if how_far is not Reach.NONE), Role.ADMIN)
-    who = f"{principal.name}, whose role here is {_named(principal)}," if principal.roles else principal.name
-    message = f"{who} may not {_verb(right)} {_plural(kind)}: that takes the role {least}"
+    subject = f"{principal.name}, whose role here is {_named(principal)}," if principal.roles else principal.name
+    message = f"{subject} may not {_verb(right)} {_plural(kind)}: that takes the role {least}"
     if not principal.roles:
         message = f"{principal.name} has no role here, and may not {_verb(right)} {_plural(kind)}"
     return Refusal(message, _by_an_admin(principal, least))
@@ -179,7 +182,7 @@ def submission_refusal(principal: Principal, thing: Thing, permissions: Permissi
         return refused
     if not is_in_scope(principal, Right.SUBMIT, thing):
         places = places_of(principal, Right.SUBMIT, thing.kind) or ()
-        hint = f"put it in {', or in '.join(each.in_words for each in places)}; or use another token, or none"
+        hint = f"put it in {', or in '.join(place.in_words for place in places)}; or use another token, or none"
         group = f" and group {thing.group}" if thing.group else " and no group"
         return _out_of_scope(principal, Right.SUBMIT, f"{_plural(thing.kind)} to queue {thing.queue}{group}", hint)
     if reach(principal, Right.SUBMIT, thing.kind) is not Reach.OWN or not permissions:

@@ -107,7 +107,7 @@ def met(ended: RunOutcome | Failure) -> Shortage | None:
     """Return what kept a run's program from being started, if that was a shortage of its node."""
     if ended.started or FailureCondition.LAUNCH_FAILED not in ended.conditions:
         return None
-    return next((OF_REASON[each.reason] for each in ended.containers if each.reason in OF_REASON), None)
+    return next((OF_REASON[container.reason] for container in ended.containers if container.reason in OF_REASON), None)
 
 
 def uncounted(of: Shortage, node: str | None, refusals: int = 1) -> Decision:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from holdfast.fluster.client import FlusterClient
-from holdfast.fluster.inside import CONTROLLER_ADDRESS, JobId, own_job, taken
+from holdfast.fluster.inside import CONTROLLER_ADDRESS, JobId, current_job, own_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -107,12 +107,12 @@ def get_fluster_ctx() -> FlusterContext | None:
 @contextmanager
 def fluster_ctx_scope(context: FlusterContext) -> Iterator[FlusterContext]:
     """Take a context for that of the program, for as long as this is open."""
-    tokens = _scope.set(context), taken.set(context.job_id)
+    tokens = _scope.set(context), current_job.set(context.job_id)
     try:
         yield context
     finally:
         _scope.reset(tokens[0])
-        taken.reset(tokens[1])
+        current_job.reset(tokens[1])
 
 
 @cache

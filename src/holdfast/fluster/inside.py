@@ -14,11 +14,11 @@ class JobId(str):
     __slots__ = ()
 
 
-taken: ContextVar[JobId | None] = ContextVar("fluster_job", default=None)
+current_job: ContextVar[JobId | None] = ContextVar("fluster_job", default=None)
 """What it is taken for, whatever its variables say."""
 
 
 def own_job() -> JobId:
     """Return the name of the job; empty outside any."""
-    job_id = taken.get()
+    job_id = current_job.get()
     return JobId(os.environ.get("FLUSTER_JOB_ID", "")) if job_id is None else job_id

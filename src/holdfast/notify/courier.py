@@ -17,7 +17,7 @@ from holdfast.domain.notifications.notification import DeliveryState
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import ARRAY
 from holdfast.errors import HoldfastError
-from holdfast.ports.notifications import Sent
+from holdfast.ports.notifications import SendResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -147,7 +147,7 @@ class Courier:
     def _try(self, notification: Notification, notifier: Notifier | None) -> None:
         """Try once, and leave what became of it to the next step."""
         if notifier is None:
-            result = Sent(f"notifier {notification.to!r} does not exist, or cannot be read", final=True)
+            result = SendResult(f"notifier {notification.to!r} does not exist, or cannot be read", final=True)
         else:
             result = self._sender.send(notifier, notification, self._clock.now())
         now = self._clock.now()

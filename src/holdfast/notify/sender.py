@@ -12,7 +12,7 @@ from holdfast.errors import Problem
 from holdfast.notify import command, external, mail, webhook
 from holdfast.notify.external import for_slack
 from holdfast.notify.guard import Guard, Undelivered
-from holdfast.ports.notifications import Sent
+from holdfast.ports.notifications import SendResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,16 +51,16 @@ class MediaSender:
             return [Problem("spec.type", "needs the library Apprise", hint=external.INSTALL)]
         return []
 
-    def send(self, notifier: Notifier, notification: Notification, now: float) -> Sent:
+    def send(self, notifier: Notifier, notification: Notification, now: float) -> SendResult:
         """Try once; never raises."""
         try:
             self._send(notifier, notification, now)
         except Undelivered as error:
-            return Sent(str(error), error.final)
+            return SendResult(str(error), error.final)
         except Exception as error:  # noqa: BLE001 - a defect in one medium must not keep the others from telling
             _log.exception("notifier %s failed", notifier.name)
-            return Sent(f"{type(error).__name__}: {error}")
-        return Sent()
+            return SendResult(f"{type(error).__name__}: {error}")
+        return SendResult()
 
     def _send(self, notifier: Notifier, notification: Notification, now: float) -> None:
         for problem in self.check(notifier):

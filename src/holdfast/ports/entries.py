@@ -53,8 +53,8 @@ QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, pe
 def kind_of(info: EntryInfo) -> EntryKind[Any]:
     """Return the kind that is called so."""
     if info.package:
-        found: EntryKind[Any] = import_module(f"{info.package}.model").KIND
-        return found
+        entry_kind: EntryKind[Any] = import_module(f"{info.package}.model").KIND
+        return entry_kind
     return _KINDS[info]
 
 

@@ -66,7 +66,7 @@ class NotificationStore(Protocol):
         """Count the failed jobs of a workload by what their last attempts failed of (``notification.what_of``)."""
 
 
-class Sent(Struct, frozen=True):
+class SendResult(Struct, frozen=True):
     """What became of one try."""
 
     error: str = ""
@@ -81,5 +81,5 @@ class Sender(Protocol):
     def check(self, notifier: Notifier) -> Sequence[Problem]:
         """Say what keeps a notifier from being used here: a library, an address or a program that is not allowed."""
 
-    def send(self, notifier: Notifier, notification: Notification, now: float) -> Sent:
+    def send(self, notifier: Notifier, notification: Notification, now: float) -> SendResult:
         """Try once, for no longer than the notifier's time-out; never raises."""

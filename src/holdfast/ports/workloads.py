@@ -64,7 +64,7 @@ class Unreadable(Struct, frozen=True):
     why: str
 
 
-Told: TypeAlias = "Callable[[Unreadable], object]"
+OnUnreadable: TypeAlias = "Callable[[Unreadable], object]"
 """Called with each workload that a list leaves out."""
 
 
@@ -105,7 +105,7 @@ class WorkloadQueries(Protocol):
         *,
         after: str = "",
         limit: int | None = None,
-        unreadable: Told = leave_out,
+        unreadable: OnUnreadable = leave_out,
     ) -> Sequence[W]:
         """List workloads that have names by name, those whose name comes after ``after``; what is damaged is told."""
 
@@ -129,7 +129,7 @@ class WorkloadQueries(Protocol):
         *,
         after: str = "",
         limit: int | None = None,
-        unreadable: Told = leave_out,
+        unreadable: OnUnreadable = leave_out,
     ) -> Sequence[AskedOf[W]]:
         """List workloads as ``workloads`` does, each with its pending requests."""
 

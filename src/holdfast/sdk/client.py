@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Given = TypeVar("Given", bound="Options")
+SomeOptions = TypeVar("SomeOptions", bound="Options")
 _CALLS = "calls"
 _MOST_AT_ONCE = 1000
 
@@ -235,7 +235,7 @@ class Client:
             for job_id, manifest, call in zip(ids, manifests, added, strict=True)
         ]
 
-    def _with_secrets(self, options: Given) -> Given:
+    def _with_secrets(self, options: SomeOptions) -> SomeOptions:
         """Send the values of secret variables ahead, and name them where the job has its variables."""
         fields = cast("Options", options)
         secrets = fields.get("secret_env", ())
@@ -246,7 +246,7 @@ class Client:
             raise InvalidRequest(problems=[Problem(f"secret_env[{name}]", "is not set here") for name in empty])
         references: dict[str, Any] = {name: {"secret": self.api.keep_secret(value)} for name, value in values.items()}
         rest = {name: value for name, value in fields.items() if name != "secret_env"}
-        return cast("Given", {**rest, "env": {**fields.get("env", {}), **references}})
+        return cast("SomeOptions", {**rest, "env": {**fields.get("env", {}), **references}})
 
     def _submitted(self, manifests: Sequence[Manifest]) -> list[str]:
         if len(manifests) == 1:

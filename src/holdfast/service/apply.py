@@ -50,18 +50,18 @@ def apply_job(submitter: Submitter, control: Control[Job], written: WrittenJob) 
     if written.error is None and spec.kind != KUBEJOB:
         hint = "submit it; jobs in Holdfast's own form may share a name"
         raise InvalidManifest(problems=[Problem("apiVersion", "only batch/v1 Jobs are applied", hint=hint)])
-    there, newest = (None, None) if written.error is not None else _there(submitter, spec)
-    if there is None:
+    existing, newest = (None, None) if written.error is not None else _there(submitter, spec)
+    if existing is None:
         try:
             return AppliedJob(submitter.submit(written, newest=newest), "created", written.warnings)
         except AlreadyExists:  # whoever applied the same at the same time was first
-            there, _ = _there(submitter, spec)
-            if there is None:
+            existing, _ = _there(submitter, spec)
+            if existing is None:
                 raise
     suspend = spec.kube is not None and spec.kube.spec.suspend
-    changed = suspend_as(control, there, suspend=suspend, by=submitter.by)
+    changed = suspend_as(control, existing, suspend=suspend, caller=submitter.by)
     result = ("suspended" if suspend else "resumed") if changed else "unchanged"
-    return AppliedJob(there, result, written.warnings)
+    return AppliedJob(existing, result, written.warnings)
 
 
 def _there(submitter: Submitter, spec: JobSpec) -> tuple[Job | None, str]:
@@ -72,9 +72,9 @@ def _there(submitter: Submitter, spec: JobSpec) -> tuple[Job | None, str]:
     return (job if same else None), "" if newest is None else newest.id
 
 
-def _is_same(one: JobSpec, other: JobSpec) -> bool:
+def _is_same(left_spec: JobSpec, other: JobSpec) -> bool:
     """Whether two Kubernetes Jobs mean the same, however they are written; whether they are suspended aside."""
-    return same_dependencies(one.after, other.after) and _canonical(one) == _canonical(other)
+    return same_dependencies(left_spec.after, other.after) and _canonical(left_spec) == _canonical(other)
 
 
 def _canonical(spec: JobSpec) -> JobSpec:

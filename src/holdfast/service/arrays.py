@@ -39,8 +39,8 @@ def submitted(submitter: Submitter, written: WrittenJob, *, key: str | None = No
     for error in submitter.refusals([written]).values():
         raise error
     submitter.require_room([written])
-    spec, who = written.array or ArraySpec(written.spec), None if submitter.by is None else submitter.by.principal
-    return evolve(new_array(spec, NOTHING, "", "", submitter.clock.now(), who), origins=written.origins)
+    spec, principal = written.array or ArraySpec(written.spec), None if submitter.by is None else submitter.by.principal
+    return evolve(new_array(spec, NOTHING, "", "", submitter.clock.now(), principal), origins=written.origins)
 
 
 def array_named(store: Store, reference: str) -> Array:
@@ -60,15 +60,15 @@ def progress_of(
 ) -> Progress:
     """Look how far an array is; ``quarantined`` is what is, where somebody has looked already."""
     spec, running = load_array(array.spec), 0
-    found = None if array.ended else (store.quarantined() if quarantined is None else quarantined).get(array.id)
+    quarantine = None if array.ended else (store.quarantined() if quarantined is None else quarantined).get(array.id)
     if not array.ended:
         counts = store.count_by_state(array.id)
         array, running = evolve(array, state=array.state.counted(counts)), counts.get(JobState.RUNNING, 0)
     state, eta_s = array.state, None
     over = state.succeeded + state.failed + state.cancelled
-    if over and not state.status and found is None:
+    if over and not state.status and quarantine is None:
         eta_s = (now - array.created_at) * (spec.total - over) / over
-    return Progress(array, spec, running, eta_s, "" if found is None else reason_of(found))
+    return Progress(array, spec, running, eta_s, "" if quarantine is None else reason_of(quarantine))
 
 
 def explained(progress: Progress, store: Store) -> Explanation[Progress]:
@@ -86,7 +86,10 @@ def explained(progress: Progress, store: Store) -> Explanation[Progress]:
         if job.state is JobState.CANCELLED:
             cancelled[_why_cancelled(job)].append(job)
     groups = [
-        *(TaskGroup(JobState.FAILED, why, tuple(jobs), code, told) for (why, code, told), jobs in failures.items()),
+        *(
+            TaskGroup(JobState.FAILED, why, tuple(jobs), code, message)
+            for (why, code, message), jobs in failures.items()
+        ),
         *(TaskGroup(JobState.CANCELLED, why, tuple(jobs)) for why, jobs in cancelled.items()),
     ]
     return Explanation(

@@ -48,8 +48,8 @@ class PodsOf(Struct, frozen=True):
 def detail_of(job: Job, store: Store, explainer: Explainer) -> JobDetail:
     """Read everything known of a job, but what its job set decided."""
     attempts, owner = store.attempts(job.id), owner_of(store, job.child)
-    told = explainer.explained(job, attempts)
-    return JobDetail(job, told, store.runs(job.id), _pods_of(job, store, owner), owner)
+    explanation = explainer.explained(job, attempts)
+    return JobDetail(job, explanation, store.runs(job.id), _pods_of(job, store, owner), owner)
 
 
 def _pods_of(job: Job, store: Store, owner: Workload | None) -> PodsOf | None:

@@ -54,7 +54,7 @@ class EndpointDirectory(Struct, frozen=True):
     backend: Backend
     system: str
 
-    def register(self, caller: Caller, asked: Registration) -> str:
+    def register(self, caller: Caller, registration: Registration) -> str:
         """Register an endpoint of a job's running attempt, and return its id; the same again has the id it had.
 
         Raises:
@@ -64,28 +64,28 @@ class EndpointDirectory(Struct, frozen=True):
             Refused: There are too many.
             Forbidden: It is not the caller's to say where the job answers.
         """
-        problems = [*_problems(asked)]
+        problems = [*_problems(registration)]
         if problems:
             raise InvalidRequest("; ".join(map(str, problems)), problems=problems)
-        job, now = asked.job, self.backend.clock.now()
+        job, now = registration.job, self.backend.clock.now()
         if not _is_its_own(caller, job.id):
             self.backend.seeing(caller).require(Right.CANCEL, [job])
         if job.state is not JobState.RUNNING:
             msg = f"the job is {job.state}: endpoints are those of a program that runs"
             raise Conflict(msg)
         endpoint = ProgramEndpoint(
-            id=asked.id or self.backend.ids.new(),
+            id=registration.id or self.backend.ids.new(),
             system=self.system,
-            name=asked.name,
-            address=asked.address,
+            name=registration.name,
+            address=registration.address,
             job_id=job.id,
-            job_name=asked.job_name,
+            job_name=registration.job_name,
             attempt=job.attempt,
-            rank=asked.rank,
-            metadata=asked.metadata,
-            until=None if asked.lease_s is None else now + asked.lease_s,
+            rank=registration.rank,
+            metadata=registration.metadata,
+            until=None if registration.lease_s is None else now + registration.lease_s,
         )
-        return self.backend.store.register_endpoint(endpoint, now, BOUNDS, renewed=bool(asked.id))
+        return self.backend.store.register_endpoint(endpoint, now, BOUNDS, renewed=bool(registration.id))
 
     def unregister(self, caller: Caller, key: str) -> None:
         """Forget an endpoint; one that is not there stays so.
@@ -94,11 +94,11 @@ class EndpointDirectory(Struct, frozen=True):
             Forbidden: It is not the caller's.
         """
         store = self.backend.store
-        known = store.endpoint(key)
-        if known is None or known.system != self.system:
+        endpoint = store.endpoint(key)
+        if endpoint is None or endpoint.system != self.system:
             return
-        if not _is_its_own(caller, known.job_id):
-            self.backend.seeing(caller).require(Right.CANCEL, store.jobs_by_id([known.job_id]))
+        if not _is_its_own(caller, endpoint.job_id):
+            self.backend.seeing(caller).require(Right.CANCEL, store.jobs_by_id([endpoint.job_id]))
         store.remove_endpoint(key)
 
     def lookup(self, caller: Caller, name: str) -> ProgramEndpoint:
@@ -107,11 +107,11 @@ class EndpointDirectory(Struct, frozen=True):
         Raises:
             NotFound: No program that runs has it.
         """
-        found = self.list(caller, EndpointFilter(self.system, name=name))
-        if not found:
+        endpoints = self.list(caller, EndpointFilter(self.system, name=name))
+        if not endpoints:
             msg = f"endpoint {name!r} does not exist"
             raise NotFound(msg, hint="it is there while the attempt runs that registered it")
-        return found[-1]
+        return endpoints[-1]
 
     def below(self, caller: Caller, prefix: str) -> Sequence[ProgramEndpoint]:
         """List the endpoints of a name and those below it; of a prefix that ends with a slash only the latter."""
@@ -148,11 +148,11 @@ def _is_its_own(caller: Caller, job_id: str) -> bool:
     return limit is not None and limit.job == job_id
 
 
-def _problems(asked: Registration) -> Iterable[Problem]:
+def _problems(registration: Registration) -> Iterable[Problem]:
     limits = (
-        ("name", asked.name, LONGEST_NAME),
-        ("address", asked.address, LONGEST_ADDRESS),
-        ("endpoint_id", asked.id, LONGEST_ID),
+        ("name", registration.name, LONGEST_NAME),
+        ("address", registration.address, LONGEST_ADDRESS),
+        ("endpoint_id", registration.id, LONGEST_ID),
     )
     for path, text, longest in limits:
         size = len(text.encode("utf-8", "surrogatepass"))
@@ -162,6 +162,6 @@ def _problems(asked: Registration) -> Iterable[Problem]:
             yield Problem(path, f"has {size} bytes", allowed=(f"1 to {longest}",))
         elif "\0" in text:
             yield Problem(path, "has a NUL in it")
-    size = sum(len(key) + len(value) for key, value in asked.metadata.items())
+    size = sum(len(key) + len(value) for key, value in registration.metadata.items())
     if size > LARGEST_METADATA:
         yield Problem("metadata", f"has {size} characters", allowed=(f"up to {LARGEST_METADATA}",))

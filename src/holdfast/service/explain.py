@@ -88,14 +88,14 @@ class Explainer:
             chosen: Attempt | None = find_attempt(job, attempts, number)
         else:
             latest = attempts[::-1]
-            judged = (one for one in latest if one.decision is not None)
-            chosen = next(judged, next((one for one in latest if one.failure is not None), None))
-        paused = paused_lines(self._store, ended=job.terminal, said=job.reason)
+            judged = (candidate for candidate in latest if candidate.decision is not None)
+            chosen = next(judged, next((candidate for candidate in latest if candidate.failure is not None), None))
+        paused = paused_lines(self._store, ended=job.terminal, headline=job.reason)
         if chosen is None:
             pods = failed_pods(self._store, job, number or job.attempt)
             pods = pods if quoting else [*map(without_logs, pods)]
-            told = awaited_lines(self._store, job, seen) or pod_lines(self._store, job, failed=pods)
-            return Explanation(job, self._line(job), (*told, *paused), failed_pods=pods)
+            lines = awaited_lines(self._store, job, seen) or pod_lines(self._store, job, failed=pods)
+            return Explanation(job, self._line(job), (*lines, *paused), failed_pods=pods)
         complete = self._complete(job, attempts, chosen)
         pods = () if complete.decision is not None else failed_pods(self._store, job, complete.number)
         if not quoting:
@@ -103,16 +103,16 @@ class Explainer:
         summary = self._summary(job, attempts, complete, number, pods)
         return Explanation(job, self._line(job, complete), (*summary, *paused), complete, pods)
 
-    def _line(self, job: Job, told: Attempt | None = None) -> str:
+    def _line(self, job: Job, last: Attempt | None = None) -> str:
         if job.state is JobState.WAITING and job.of_set is not None:
-            return job_line(job, told, owner=kind_of_owner(self._store, job.of_set).noun)
-        return job_line(job, told)
+            return job_line(job, last, owner=kind_of_owner(self._store, job.of_set).noun)
+        return job_line(job, last)
 
     def _summary(
-        self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, asked: int | None, failed: Sequence[Run]
+        self, job: Job, attempts: Sequence[Attempt], attempt: Attempt, number: int | None, failed: Sequence[Run]
     ) -> Sequence[str]:
         if attempt.decision is None or attempt.failure is None:
-            now = asked in {None, job.attempt}
+            now = number in {None, job.attempt}
             if attempt.failure is None or attempt.failure.cause is not Cause.USER_CANCELLED:
                 return pod_lines(self._store, job, attempt, failed=failed, now=now)
             return (cancelled_line(attempt, attempt.failure), *pod_lines(self._store, job, failed=failed, now=now))
@@ -137,8 +137,8 @@ class Explainer:
         """Decide again as then; ``None`` when what was in force then cannot be found any more."""
         settings = settings_then(decision, self._current().settings)
         for policies in (self._policies_of(job, decision), *self._deciding_alone(job, decision)):
-            asked = policies.about_drain(failure) if failure.ended_by is EndedBy.DRAIN else None
-            again = decide(asked or policies, failure, history, settings, draw=0.0, explain=True)
+            rebuilt = policies.about_drain(failure) if failure.ended_by is EndedBy.DRAIN else None
+            again = decide(rebuilt or policies, failure, history, settings, draw=0.0, explain=True)
             if (again.policy, again.rule) == (decision.policy, decision.rule):
                 return again
         return None
@@ -147,16 +147,16 @@ class Explainer:
         """Compile what applies to a job today, with the deciding policy as it was then."""
         catalogue = self._current()
         key = (catalogue.version, job.queue, job.spec, decision.policy, decision.policy_revision)
-        found = self._compiled.get(key)
-        if found is None:
+        policies = self._compiled.get(key)
+        if policies is None:
             spec = load_spec(job.spec)
             named, _ = catalogue.policies_for(job.queue, spec)
             then = [self._as_then(policy, decision) for policy in named]
-            found = compiled_for(spec, then, builtin=catalogue.settings.builtin)
+            policies = compiled_for(spec, then, builtin=catalogue.settings.builtin)
             if len(self._compiled) >= _MOST_COMPILED:
                 self._compiled = {}
-            self._compiled[key] = found
-        return found
+            self._compiled[key] = policies
+        return policies
 
     def _as_then(self, policy: RetryPolicy, decision: Decision) -> RetryPolicy:
         if policy.name != decision.policy or policy.revision == decision.policy_revision:
@@ -166,7 +166,9 @@ class Explainer:
     def _deciding_alone(self, job: Job, decision: Decision) -> Iterator[PolicySet]:
         """Compile the deciding policy alone: the stored revision, the one written in the job, or the built-in one."""
         if decision.policy == INFRASTRUCTURE.name:
-            yield from (PolicySet.compile([], infrastructure=each) for each in (INFRASTRUCTURE, LOST_ONLY))
+            yield from (
+                PolicySet.compile([], infrastructure=infrastructure) for infrastructure in (INFRASTRUCTURE, LOST_ONLY)
+            )
         if decision.policy == CHECKPOINTED:
             yield PolicySet.compile([], first=first_policies(load_spec(job.spec)))
         named = self._revision(decision)
@@ -184,11 +186,11 @@ class Explainer:
 
     def _current(self) -> Catalogue:
         """Read the catalogue, once for each of its versions."""
-        known = self._catalogue
-        if known is None or known.version != self._store.catalogue_version():
-            known = self._store.catalogue()
-            self._catalogue, self._compiled = known, {}
-        return known
+        catalogue = self._catalogue
+        if catalogue is None or catalogue.version != self._store.catalogue_version():
+            catalogue = self._store.catalogue()
+            self._catalogue, self._compiled = catalogue, {}
+        return catalogue
 
 
 def history_before(job: Job, attempts: Sequence[Attempt], attempt: Attempt) -> RetryHistory:

@@ -30,6 +30,6 @@ def in_kubernetes(problem: Problem, pod: str) -> Problem:
         return evolve(problem, path=f"metadata.annotations.{NOTIFY}")
     if problem.path.startswith(AWAITED):
         return evolve(problem, path=f"metadata.annotations.{DEPENDS_ON}")
-    if found := _RESOURCE.fullmatch(problem.path):
-        return evolve(problem, path=f"{pod}.containers[0].resources.requests.{_NAMES.get(found[1], found[1])}")
+    if match := _RESOURCE.fullmatch(problem.path):
+        return evolve(problem, path=f"{pod}.containers[0].resources.requests.{_NAMES.get(match[1], match[1])}")
     return problem

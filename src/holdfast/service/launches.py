@@ -66,16 +66,16 @@ class _Call(Struct, frozen=True):
         except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it
             self.answer.set_exception(error)
 
-    def _follow(self, found: object) -> None:
-        if isinstance(found, Future):
-            found.add_done_callback(self._came)
+    def _follow(self, answer: object) -> None:
+        if isinstance(answer, Future):
+            answer.add_done_callback(self._came)
         else:
-            self.answer.set_result(found)
+            self.answer.set_result(answer)
 
-    def _came(self, found: Future[Any]) -> None:
-        error = found.exception()
+    def _came(self, future: Future[Any]) -> None:
+        error = future.exception()
         if error is None:
-            self._follow(found.result())
+            self._follow(future.result())
         else:
             self.answer.set_exception(error)
 
@@ -95,7 +95,7 @@ class Launches:
                 taken: its caller may have lost the answer.
             written: Told after each transaction.
         """
-        self.known = Known(backend)
+        self.known = LaunchSnapshot(backend)
         self._backend = backend
         self._again_s = again_s
         self._written = written
@@ -114,12 +114,12 @@ class Launches:
 
         The answer raises what ``Submissions.submit`` does, and ``AlreadyExists`` where the name is taken.
         """
-        found = _Launch(caller, evolve(written, external=external, by=caller), external, Future())
+        begun = _Launch(caller, evolve(written, external=external, by=caller), external, Future())
         if self.is_here():
-            self._begun.append(found)
+            self._begun.append(begun)
         else:
-            self._put(found)
-        return found.answer
+            self._put(begun)
+        return begun.answer
 
     def submit(self, read: Callable[[], Any]) -> Future[Any]:
         """Have a request read that ends in a launch; a future that is its result is followed.
@@ -130,9 +130,9 @@ class Launches:
         self._put(call)
         return call.answer
 
-    def _put(self, one: _Launch | _Call | None) -> None:
-        self._waiting.append(one)
-        if one is None or len(self._waiting) >= self._wanted:
+    def _put(self, launch: _Launch | _Call | None) -> None:
+        self._waiting.append(launch)
+        if launch is None or len(self._waiting) >= self._wanted:
             self._enough.set()
 
     def is_here(self) -> bool:
@@ -151,7 +151,7 @@ class Launches:
             before, last = last, len(together)
             going_on = together[-1] is not None
             began = monotonic()
-            self._do([one for one in together if one is not None])
+            self._do([item for item in together if item is not None])
             self._linger_s = min(max(_LINGER_S, (monotonic() - began) / _PART), _LONGEST_LINGER_S)
         while self._waiting:
             left = self._waiting.popleft()
@@ -174,11 +174,11 @@ class Launches:
 
     def _linger(self, expected: int) -> None:
         """Wait a moment for others, unless nobody came lately: who launches alone is not to wait for each."""
-        there, self._wanted = len(self._waiting), expected
+        count, self._wanted = len(self._waiting), expected
         self._enough.clear()
         if len(self._waiting) < expected:
             self._enough.wait(self._linger_s)
-        if len(self._waiting) == there:
+        if len(self._waiting) == count:
             self._vain = _VAIN
 
     def _do(self, together: Sequence[_Launch | _Call]) -> None:
@@ -189,26 +189,26 @@ class Launches:
                 for some in _by_caller(launched):
                     self._store(some, catalogue)
         except HoldfastError as error:  # nobody knows what was written
-            for one in together:
-                _answer(one.answer, error)
+            for item in together:
+                _answer(item.answer, error)
             return
         if launched:
             self._written()
 
     def _read(self, together: Sequence[_Launch | _Call]) -> Sequence[_Launch]:
-        for one in together:
-            if isinstance(one, _Call):
-                one.begin()
+        for item in together:
+            if isinstance(item, _Call):
+                item.begin()
             else:
-                self._begun.append(one)
+                self._begun.append(item)
         launched, self._begun = self._begun, []
         return launched
 
     def _store(self, launched: Sequence[_Launch], catalogue: Catalogue) -> None:
         """Store what one caller launched, and answer; children after parents that are launched with them."""
-        own = {one.external.name for one in launched}
-        if children := [one for one in launched if one.external.parent in own]:
-            self._store([one for one in launched if one.external.parent not in own], catalogue)
+        own = {launch.external.name for launch in launched}
+        if children := [launch for launch in launched if launch.external.parent in own]:
+            self._store([launch for launch in launched if launch.external.parent not in own], catalogue)
             self._store(children, catalogue)
             return
         try:
@@ -216,61 +216,61 @@ class Launches:
             submissions, caller = Submissions(self._backend), launched[0].caller
             outcomes = submissions.submit_many(caller, written, atomic=False, catalogue=catalogue)
             both = zip(launched, outcomes, strict=True)
-            asked = [one.external.name for one, outcome in both if outcome.made is None or not outcome.is_new]
-            taken = self._backend.store.named(asked) if asked else {}
+            names = [launch.external.name for launch, outcome in both if outcome.made is None or not outcome.is_new]
+            holders = self._backend.store.named(names) if names else {}
         except HoldfastError as error:
             if len(launched) == 1:
                 _answer(launched[0].answer, error)
             else:
-                for one in launched:  # what is wrong with one of them is not the others'
-                    self._store([one], catalogue)
+                for launch in launched:  # what is wrong with one of them is not the others'
+                    self._store([launch], catalogue)
         except BaseException as error:  # noqa: BLE001 - whoever waits must hear of it
             _log.exception("launches failed")
-            for one in launched:
-                _answer(one.answer, error)
+            for launch in launched:
+                _answer(launch.answer, error)
         else:
-            for one, outcome in zip(launched, outcomes, strict=True):
-                _answer(one.answer, self._became(one, outcome, taken))
+            for launch, outcome in zip(launched, outcomes, strict=True):
+                _answer(launch.answer, self._became(launch, outcome, holders))
 
     def _with_parents(self, launched: Sequence[_Launch]) -> list[WrittenJob | HoldfastError]:
         """Return what is to be stored: children with their parents, and why not where those have ended."""
-        named = {one.external.parent for one in launched if one.external.parent}
+        named = {launch.external.parent for launch in launched if launch.external.parent}
         if not named:
-            return [one.written for one in launched]
-        known = self._backend.store.named([*named])
-        if not known:
-            return [one.written for one in launched]
-        states = self._backend.store.job_states([one.job_id for one in known.values()])
-        found: list[WrittenJob | HoldfastError] = []
-        for one in launched:
-            parent = known.get(one.external.parent)
+            return [launch.written for launch in launched]
+        parents = self._backend.store.named([*named])
+        if not parents:
+            return [launch.written for launch in launched]
+        states = self._backend.store.job_states([launch.job_id for launch in parents.values()])
+        jobs: list[WrittenJob | HoldfastError] = []
+        for launch in launched:
+            parent = parents.get(launch.external.parent)
             of_parent = None if parent is None else states.get(parent.job_id)
             if parent is None or of_parent is None:
-                found.append(one.written)
+                jobs.append(launch.written)
             elif of_parent.state in JOB_TERMINAL:
-                name = one.external.parent.partition("/")[2]
-                told = f"its parent, job {name!r}, has ended ({of_parent.state}): it has no children any more"
-                found.append(Conflict(told))
+                name = launch.external.parent.partition("/")[2]
+                message = f"its parent, job {name!r}, has ended ({of_parent.state}): it has no children any more"
+                jobs.append(Conflict(message))
             else:
-                found.append(evolve(one.written, parent=parent.job_id))
-        return found
+                jobs.append(evolve(launch.written, parent=parent.job_id))
+        return jobs
 
-    def _became(self, one: _Launch, outcome: ItemOutcome, taken: Mapping[str, NamedJob]) -> str | HoldfastError:
+    def _became(self, launch: _Launch, outcome: ItemOutcome, holders: Mapping[str, NamedJob]) -> str | HoldfastError:
         """Say what became of a launch: the id of its job, maybe from an earlier time, or why it has none."""
         if outcome.made is not None and outcome.is_new:
             return outcome.made.id
-        there = taken.get(one.external.name)
+        holder = holders.get(launch.external.name)
         now = self._backend.clock.now()
-        if there is not None and there.digest == one.external.digest and now - there.taken_at <= self._again_s:
-            return there.job_id
+        if holder is not None and holder.digest == launch.external.digest and now - holder.taken_at <= self._again_s:
+            return holder.job_id
         if outcome.error is not None:
             return outcome.error
-        name = one.external.name.partition("/")[2]
+        name = launch.external.name.partition("/")[2]
         hint = "a job keeps its name until it is deleted by retention or `holdfast db prune`; choose another"
         return AlreadyExists(f"job {name!r} exists already", hint=hint)
 
 
-class Known:
+class LaunchSnapshot:
     """What launches are read by: what operators wrote, as it is now, and the nodes of about now.
 
     Reading all of it for each launch would cost more than the launch.
@@ -297,29 +297,29 @@ class Known:
         held: Catalogue | None = getattr(self._holding, "catalogue", None)
         if held is not None:
             return held
-        known, version = self._catalogue, self._backend.store.catalogue_version()
-        if known is None or known.version != version:
-            known = self._catalogue = self._backend.store.catalogue()
-        return known
+        current, version = self._catalogue, self._backend.store.catalogue_version()
+        if current is None or current.version != version:
+            current = self._catalogue = self._backend.store.catalogue()
+        return current
 
     def nodes(self) -> Sequence[Node]:
         """Return where jobs run, as it was a second ago at most."""
-        known, now = self._nodes, self._backend.clock.now()
-        if known is None or not 0 <= now - known[0] < _NODES_S:
-            known = self._nodes = now, self._backend.store.nodes()
-        return known[1]
+        cached, now = self._nodes, self._backend.clock.now()
+        if cached is None or not 0 <= now - cached[0] < _NODES_S:
+            cached = self._nodes = now, self._backend.store.nodes()
+        return cached[1]
 
 
 def _by_caller(launched: Iterable[_Launch]) -> Iterable[Sequence[_Launch]]:
     """Divide what is stored together by whose it is."""
-    found: list[list[_Launch]] = []
-    for one in launched:
-        same = next((some for some in found if some[0].caller.principal == one.caller.principal), None)
+    groups: list[list[_Launch]] = []
+    for launch in launched:
+        same = next((some for some in groups if some[0].caller.principal == launch.caller.principal), None)
         if same is None:
-            found.append([one])
+            groups.append([launch])
         else:
-            same.append(one)
-    return found
+            same.append(launch)
+    return groups
 
 
 def _answer(waiting: Future[str], answer: str | BaseException) -> None:

@@ -55,26 +55,26 @@ class Places(Struct, gc=True):
         Raises:
             Unavailable: There is none left.
         """
-        who = principal.name
+        name = principal.name
         hint = "read pages instead: Accept: application/json"
         with self._lock:
             if self.count >= self.most:
                 msg = f"{self.most} clients follow events already"
                 raise Unavailable(msg, hint=hint)
-            has = self._of[who]
+            has = self._of[name]
             if has and has >= self._share(principal, has):
-                msg = f"{has} clients of {who} follow events already, and the others are for other people"
+                msg = f"{has} clients of {name} follow events already, and the others are for other people"
                 raise Unavailable(msg, hint=hint)
             self.count += 1
-            self._of[who] += 1
+            self._of[name] += 1
         try:
             yield
         finally:
             with self._lock:
                 self.count -= 1
-                self._of[who] -= 1
-                if not self._of[who]:
-                    del self._of[who]
+                self._of[name] -= 1
+                if not self._of[name]:
+                    del self._of[name]
 
     def _share(self, principal: Principal, has: int) -> int:
         """Return how many somebody may have now who has so many."""

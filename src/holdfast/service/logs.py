@@ -126,9 +126,9 @@ class Logs(Struct, frozen=True):
             block = part.data[: max(0, offset - part.offset)]
             if not block:
                 break
-            found = block.rfind(b"\n")
-            if found >= 0:
-                return part.offset + found + 1
+            newline = block.rfind(b"\n")
+            if newline >= 0:
+                return part.offset + newline + 1
             offset = part.offset
         return offset
 
@@ -145,7 +145,9 @@ class Logs(Struct, frozen=True):
     def _ended(self, job: Job, attempt: int) -> bool:
         if job.terminal or attempt < job.attempt:
             return True
-        return any(one.number == attempt and one.status in ATTEMPT_TERMINAL for one in self.store.attempts(job.id))
+        return any(
+            judged.number == attempt and judged.status in ATTEMPT_TERMINAL for judged in self.store.attempts(job.id)
+        )
 
     def _part(self, job_id: str, attempt: int, query: LogQuery, offset: int, limit: int) -> LogPart:
         return self.reader.read(job_id, attempt, query.rank, offset=offset, limit=limit, stderr=query.stderr)
@@ -155,7 +157,7 @@ class Logs(Struct, frozen=True):
         end, lines = self._part(job_id, attempt, query, 0, 0).size, query.tail or 0
         if lines == 0:
             return end
-        position, wanted = end, lines
+        position, missing = end, lines
         while position > 0:
             part = self._part(job_id, attempt, query, max(0, position - _BLOCK), _BLOCK)
             start = part.offset
@@ -163,11 +165,11 @@ class Logs(Struct, frozen=True):
             if not block:
                 return position
             if position == end and block.endswith(b"\n"):
-                wanted += 1
-            found = block.count(b"\n")
-            if found >= wanted:
-                return start + _after_newline(block, wanted)
-            wanted -= found
+                missing += 1
+            count = block.count(b"\n")
+            if count >= missing:
+                return start + _after_newline(block, missing)
+            missing -= count
             position = start
         return 0
 

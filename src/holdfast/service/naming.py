@@ -28,43 +28,45 @@ MOST_LISTED = 20
 """Names listed in an error; more help nobody."""
 
 
-def unknown_names(names: Sequence[str], known: Iterable[str], kind: str, path: Callable[[int], str]) -> list[Problem]:
+def unknown_names(
+    names: Sequence[str], existing: Iterable[str], kind: str, path: Callable[[int], str]
+) -> list[Problem]:
     """Report each name that does not exist, at ``path(index)``."""
-    existing = set(known)
+    names_known = set(existing)
     return [
         Problem(
             path(index),
             f"{kind} {name!r} does not exist",
-            allowed=tuple(sorted(existing)[:MOST_LISTED]),
-            hint=closest(name, existing) or f"create the {kind} first",
+            allowed=tuple(sorted(names_known)[:MOST_LISTED]),
+            hint=closest(name, names_known) or f"create the {kind} first",
         )
         for index, name in enumerate(names)
-        if name not in existing
+        if name not in names_known
     ]
 
 
-def unknown_notifiers(notify: Sequence[Notify], known: Iterable[str]) -> list[Problem]:
+def unknown_notifiers(notify: Sequence[Notify], existing: Iterable[str]) -> list[Problem]:
     """Report each notifier that is to be told and does not exist."""
-    return unknown_names([each.to for each in notify], known, "notifier", lambda index: f"spec.notify[{index}].to")
+    return unknown_names([wish.to for wish in notify], existing, "notifier", lambda index: f"spec.notify[{index}].to")
 
 
 def unknown_categories(policy: RetryPolicy, catalogue: Catalogue) -> list[Problem]:
     """Report each category and subcategory that a rule of a policy names and that no failure is given."""
     if not any(rule.categories or rule.subcategories for rule in policy.rules):
         return []
-    known = _subcategories(catalogue)
+    by_category = _subcategories(catalogue)
     problems = list[Problem]()
     for place, rule in enumerate(policy.rules):
         names = sorted(rule.categories or ())
-        problems += _unknown_to_rule(place, "onCategory", names, known, "failure category")
-        if within := [known[name] for name in names or known if name in known]:
+        problems += _unknown_to_rule(place, "onCategory", names, by_category, "failure category")
+        if within := [by_category[name] for name in names or by_category if name in by_category]:
             subcategories = sorted(rule.subcategories or ())
             problems += _unknown_to_rule(place, "onSubcategory", subcategories, set().union(*within), "subcategory")
     return problems
 
 
-def _unknown_to_rule(place: int, field: str, names: Sequence[str], known: Iterable[str], kind: str) -> list[Problem]:
-    return unknown_names(names, known, kind, lambda _: f"spec.rules[{place}].{field}")
+def _unknown_to_rule(place: int, field: str, names: Sequence[str], existing: Iterable[str], kind: str) -> list[Problem]:
+    return unknown_names(names, existing, kind, lambda _: f"spec.rules[{place}].{field}")
 
 
 def _subcategories(catalogue: Catalogue) -> dict[str, set[str]]:
@@ -72,18 +74,20 @@ def _subcategories(catalogue: Catalogue) -> dict[str, set[str]]:
     configured = catalogue.configured or Configured("")
     own = [*configured.categories, *catalogue.categories]
     built_in = () if configured.default_category else failure_catalogue.beside(own)
-    found: dict[str, set[str]] = {}
+    subcategories: dict[str, set[str]] = {}
     for category in (*own, *built_in, failure_catalogue.INTERNAL):
-        found.setdefault(category.name, set()).update(rule.subcategory for rule in category.rules if rule.subcategory)
+        subcategories.setdefault(category.name, set()).update(
+            rule.subcategory for rule in category.rules if rule.subcategory
+        )
     if configured.default_category:
-        found.setdefault(configured.default_category, set()).add(configured.default_subcategory)
-    return found
+        subcategories.setdefault(configured.default_category, set()).add(configured.default_subcategory)
+    return subcategories
 
 
-def not_found(name: str, known: Iterable[str], kind: str) -> NotFound:
+def not_found(name: str, existing: Iterable[str], kind: str) -> NotFound:
     """Make the error for a name that does not exist."""
-    existing = sorted(known)
-    hint = closest(name, existing) or (f"existing ones: {', '.join(existing[:MOST_LISTED])}" if existing else None)
+    names = sorted(existing)
+    hint = closest(name, names) or (f"existing ones: {', '.join(names[:MOST_LISTED])}" if names else None)
     return NotFound(f"{kind} {name!r} does not exist", hint=hint)
 
 
@@ -96,9 +100,9 @@ def find_attempt(job: Job, attempts: Sequence[Attempt], number: int) -> Attempt:
     for attempt in attempts:
         if attempt.number == number:
             return attempt
-    there = ", ".join(str(attempt.number) for attempt in attempts)
+    numbers = ", ".join(str(attempt.number) for attempt in attempts)
     msg = f"job {job.name!r} ({job.id}) has no attempt {number}"
-    raise NotFound(msg, hint=f"its attempts: {there}" if there else "it has no attempt yet")
+    raise NotFound(msg, hint=f"its attempts: {numbers}" if numbers else "it has no attempt yet")
 
 
 def engines_of(store: Store) -> Sequence[EngineInfo]:

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from holdfast.ports.catalogue import CatalogueStore
 
 
-def paused_lines(store: CatalogueStore, *, ended: bool, said: str = "") -> Sequence[str]:
+def paused_lines(store: CatalogueStore, *, ended: bool, headline: str = "") -> Sequence[str]:
     """Say why nothing is started, if so.
 
     Args:
         store: Knows whether there is a pause.
         ended: Whether the workload has ended, and so waits for nothing.
-        said: What is said of it anyway; this is not said twice.
+        headline: What is said of it anyway; this is not said twice.
     """
     pause = None if ended else store.paused()
-    if pause is None or pause.in_words() in said:
+    if pause is None or pause.in_words() in headline:
         return ()
     return (f"In this database {pause.in_words()}.",)

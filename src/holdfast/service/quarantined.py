@@ -22,26 +22,28 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.jobset.state import JobSet
     from holdfast.domain.workloads.spec import KubeJob
     from holdfast.ports.store import Store
-    from holdfast.ports.workloads import Told
+    from holdfast.ports.workloads import OnUnreadable
 
 CONDITION = "Quarantined"
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-def shown_jobs(jobs: Sequence[Job], known: Mapping[str, Quarantined]) -> Sequence[Job]:
+def shown_jobs(jobs: Sequence[Job], quarantineds: Mapping[str, Quarantined]) -> Sequence[Job]:
     """Show jobs, those that are quarantined with that as their reason."""
-    if not known:
+    if not quarantineds:
         return jobs
-    return [evolve(job, reason=reason_of(known[job.id])) if job.id in known else job for job in jobs]
+    return [evolve(job, reason=reason_of(quarantineds[job.id])) if job.id in quarantineds else job for job in jobs]
 
 
-def shown_set(job_set: JobSet, known: Mapping[str, Quarantined]) -> JobSet:
+def shown_set(job_set: JobSet, quarantineds: Mapping[str, Quarantined]) -> JobSet:
     """Show a job set, with one condition more if it is quarantined."""
-    found = known.get(job_set.id)
-    if found is None:
+    quarantine = quarantineds.get(job_set.id)
+    if quarantine is None:
         return job_set
-    condition = SetCondition(CONDITION, status=True, reason=CONDITION, message=found.message, since=found.since)
+    condition = SetCondition(
+        CONDITION, status=True, reason=CONDITION, message=quarantine.message, since=quarantine.since
+    )
     return evolve(job_set, state=evolve(job_set.state, conditions=(*job_set.state.conditions, condition)))
 
 
@@ -68,8 +70,8 @@ def owner_of(store: Store, at: ChildOf | None) -> Workload | None:
 
 def kind_of_owner(store: Store, at: ChildOf) -> KindInfo:
     """Return the kind of the work that a job is part of; of what cannot be read, a job set."""
-    found = owner_of(store, at)
-    return JOB_SET if found is None else info_of(found.kind)
+    workload = owner_of(store, at)
+    return JOB_SET if workload is None else info_of(workload.kind)
 
 
 def known_pods(store: Store, job: Job) -> KubeJobRecord | None:
@@ -85,7 +87,7 @@ def known_pods_of(store: Store, jobs: Sequence[Job]) -> Mapping[str, KubeJobReco
     try:
         return store.workloads_by_id(KubeJobRecord, [job.id for job in jobs])
     except Internal:
-        return {job.id: found for job in jobs if (found := known_pods(store, job)) is not None}
+        return {job.id: record for job in jobs if (record := known_pods(store, job)) is not None}
 
 
 def itself(row: Workload) -> Workload:
@@ -93,12 +95,14 @@ def itself(row: Workload) -> Workload:
     return row
 
 
-def readable(rows: Iterable[A], read: Callable[[A], B], of: Callable[[A], Workload], told: Told = leave_out) -> list[B]:
+def readable(
+    rows: Iterable[A], read: Callable[[A], B], of: Callable[[A], Workload], unreadable: OnUnreadable = leave_out
+) -> list[B]:
     """Read a list; what has a damaged specification is told, and left out: there is nothing to show of it."""
-    found = []
+    records = []
     for row in rows:
         try:
-            found.append(read(row))
+            records.append(read(row))
         except UnreadableSpec as error:
-            told(Unreadable(of(row).id, of(row).name, error.message))
-    return found
+            unreadable(Unreadable(of(row).id, of(row).name, error.message))
+    return records

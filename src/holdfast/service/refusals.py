@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def audited(store: AuditStore, by: Caller | None, act: Act, subject: SubjectName, name: str) -> Iterator[None]:
+def audited(store: AuditStore, caller: Caller | None, act: Act, subject: SubjectName, name: str) -> Iterator[None]:
     """Write a refusal of what is done in the context to the audit log, and let it pass on."""
     try:
         yield
     except Unavailable:
         raise  # nothing could be written now, and nobody decided anything
     except HoldfastError as error:
-        if by is not None:
-            store.record(AuditEntry(by, act, subject, name, outcome=error.code, detail=error.message))
+        if caller is not None:
+            store.record(AuditEntry(caller, act, subject, name, outcome=error.code, detail=error.message))
         raise
 
 

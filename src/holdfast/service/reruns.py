@@ -57,13 +57,17 @@ class Reran(Struct, frozen=True):
 def reruns_of(store: Store, array: Array) -> Sequence[Array]:
     """List the arrays that run tasks of an array again, by name."""
     every = store.workloads(Array)
-    return [one for one in every if one.origins and one.origins[0].id == array.id and not one.deleting]
+    return [
+        array_found
+        for array_found in every
+        if array_found.origins and array_found.origins[0].id == array.id and not array_found.deleting
+    ]
 
 
 def rerun(
     submitter: Submitter,
     reference: str,
-    wanted: TaskChoice,
+    choice: TaskChoice,
     change: Callable[[ArraySpec, str], ArraySpec],
     *,
     dry_run: bool = False,
@@ -73,7 +77,7 @@ def rerun(
     Args:
         submitter: Submits it, for who asks.
         reference: The other one's name or id.
-        wanted: Which tasks; those that another rerun has already are left out.
+        choice: Which tasks; those that another rerun has already are left out.
         change: Changes what the tasks ask for, and gives the array a name; it is told one that nobody has.
         dry_run: Check everything and store nothing.
 
@@ -84,21 +88,21 @@ def rerun(
         Refused: A limit of its queue could never hold one of its tasks.
         AlreadyExists: There is an array of that name.
     """
-    if wanted.any_end and wanted.indexes is None:
+    if choice.any_end and choice.indexes is None:
         raise InvalidRequest(problems=[Problem("", "nothing says which tasks to run again", allowed=_WAYS)])
     with audited(submitter.store, None if dry_run else submitter.by, Act.CREATE, Subject.ARRAY, reference):
         for _ in range(_MOST_TRIES):
             try:
-                return _rerun(submitter, reference, wanted, change, dry_run=dry_run)
+                return _rerun(submitter, reference, choice, change, dry_run=dry_run)
             except VersionConflict:  # somebody else reran tasks of it at the same time
                 continue
-        return _rerun(submitter, reference, wanted, change, dry_run=dry_run)
+        return _rerun(submitter, reference, choice, change, dry_run=dry_run)
 
 
 def _rerun(
     submitter: Submitter,
     reference: str,
-    wanted: TaskChoice,
+    choice: TaskChoice,
     change: Callable[[ArraySpec, str], ArraySpec],
     *,
     dry_run: bool,
@@ -111,26 +115,26 @@ def _rerun(
     store = submitter.store
     array = array_named(store, reference)
     spec = load_array(array.spec)
-    tasks = {task.index: task for task in _chosen(store, array, spec, wanted)}
+    tasks = {task.index: task for task in _chosen(store, array, spec, choice)}
     left, out, others = _divided(store, array, tasks)
     if not left:
-        told = ", ".join(f"{one.name} ({one.id})" for one in others)
-        msg = f"{_tasks(out)} of array {array.name!r} {_were(out)} rerun already: {told}"
+        names = ", ".join(f"{other.name} ({other.id})" for other in others)
+        msg = f"{_tasks(out)} of array {array.name!r} {_were(out)} rerun already: {names}"
         raise Conflict(msg, hint=_in_its_place(others[-1]))
-    unused = unused_name(array, {one.name for one in store.workloads(Array)})
-    made = change(some_of(spec, left), unused)
-    after = _waited_for_again(store, array, made, [tasks[index] for index in left])
-    made = evolve(made, job=evolve(made.job, after=after))
-    there = tuple(task_id(array.id, array.name, index) for index in left if tasks[index].state is not None)
-    written = WrittenJob(made.job, array=made, origins=origins_of(array), taken_over=there)
-    told = ", ".join(one.name for one in others)
+    unused = unused_name(array, {other.name for other in store.workloads(Array)})
+    new_spec = change(some_of(spec, left), unused)
+    after = _waited_for_again(store, array, new_spec, [tasks[index] for index in left])
+    new_spec = evolve(new_spec, job=evolve(new_spec.job, after=after))
+    old_ids = tuple(task_id(array.id, array.name, index) for index in left if tasks[index].state is not None)
+    written = WrittenJob(new_spec.job, array=new_spec, origins=origins_of(array), taken_over=old_ids)
+    names = ", ".join(other.name for other in others)
     warnings = (
-        (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {told}, and left out"),) if out else ()
+        (Problem("indices", f"{_tasks(out)} {_were(out)} rerun already, in {names}, and left out"),) if out else ()
     )
     try:
-        return Reran(submitted(submitter, written, dry_run=dry_run), made, warnings)
+        return Reran(submitted(submitter, written, dry_run=dry_run), new_spec, warnings)
     except AlreadyExists as error:
-        if made.name != unused:
+        if new_spec.name != unused:
             raise
         raise VersionConflict(error.message) from error  # somebody took the name that nobody had
 
@@ -142,17 +146,17 @@ def _waited_for_again(store: Store, array: Array, rerun: ArraySpec, tasks: Seque
         Conflict: It would be cancelled at once, or tasks wait for those of several arrays.
     """
     after, retried = list[Dependency](), about_to_be_retried(store) if rerun.job.after else frozenset()
-    for one in rerun.job.after:
-        if one.by_index:
-            key = _task_by_task(store, array, one, tasks)
+    for dependency in rerun.job.after:
+        if dependency.by_index:
+            key = _task_by_task(store, array, dependency, tasks)
         else:
-            standing = AwaitedState() if one.id in retried else standing_of(_awaited(store, one.id))
+            standing = AwaitedState() if dependency.id in retried else standing_of(_awaited(store, dependency.id))
             is_over = standing == GONE and array.state.made
-            key = "" if is_over else one.id
+            key = "" if is_over else dependency.id
             if not is_over:
-                _refuse_unmet(f"array {array.name!r}", one, standing, "retry or rerun that first")
+                _refuse_unmet(f"array {array.name!r}", dependency, standing, "retry or rerun that first")
         if key:
-            after.append(evolve(one, name=key, id="", outcome="", reason=""))
+            after.append(evolve(dependency, name=key, id="", outcome="", reason=""))
     return tuple(after)
 
 
@@ -163,13 +167,13 @@ def _awaited(store: Store, key: str) -> Job | Owner | None:
     return workload if isinstance(workload, Owner) else None
 
 
-def _task_by_task(store: Store, array: Array, one: Dependency, tasks: Sequence[Task]) -> str:
+def _task_by_task(store: Store, array: Array, dependency: Dependency, tasks: Sequence[Task]) -> str:
     """Return the id of the array that last ran the tasks that each of these waits for; empty if that is over."""
-    first = store.workloads_by_id(Array, [one.id]).get(one.id)
-    has = store.reran(first.origins[-1].id if first is not None and first.origins else one.id)
-    keys = {has.get(task.index, one.id) for task in tasks}
+    first = store.workloads_by_id(Array, [dependency.id]).get(dependency.id)
+    has = store.reran(first.origins[-1].id if first is not None and first.origins else dependency.id)
+    keys = {has.get(task.index, dependency.id) for task in tasks}
     if len(keys) > 1:
-        names = ", ".join(sorted(found.name for found in store.workloads_by_id(Array, [*keys]).values()))
+        names = ", ".join(sorted(awaited.name for awaited in store.workloads_by_id(Array, [*keys]).values()))
         msg = f"the tasks of array {array.name!r} wait for tasks of several arrays: {names}"
         raise Conflict(msg, hint="rerun those that wait for the same array together: --index")
     [key] = keys
@@ -178,9 +182,9 @@ def _task_by_task(store: Store, array: Array, one: Dependency, tasks: Sequence[T
     had_begun = all(task.state in {JobState.SUCCEEDED, JobState.FAILED} for task in tasks)
     if had_begun and GONE in standings.values() and all(standing.outcome for standing in standings.values()):
         return ""
-    name = one.name if target is None else target.name
+    name = dependency.name if target is None else target.name
     for index, standing in standings.items():
-        other = evolve(one, name=task_name(name, index), target=DependencyKind.JOB)
+        other = evolve(dependency, name=task_name(name, index), target=DependencyKind.JOB)
         _refuse_unmet(f"task {index} of array {array.name!r}", other, standing, f"holdfast rerun {name} --failed")
     return key
 
@@ -191,22 +195,24 @@ def _of_tasks(store: Store, array: Array | None, indexes: Sequence[int]) -> dict
         return dict.fromkeys(indexes, GONE)
     ids = {index: task_id(array.id, array.name, index) for index in indexes}
     states, over = store.job_states([*ids.values()]), bool(array.state.stopping or array.ended or array.deleting)
-    made = set(load_array(array.spec).indexes_at(0, array.state.made))
-    found = dict[int, AwaitedState]()
+    made_indexes = set(load_array(array.spec).indexes_at(0, array.state.made))
+    by_index = dict[int, AwaitedState]()
     for index, key in ids.items():
-        known = states.get(key)
-        if known is None:
-            found[index] = GONE if index in made else AwaitedState(CANCELLED if over else "")
+        job_state = states.get(key)
+        if job_state is None:
+            by_index[index] = GONE if index in made_indexes else AwaitedState(CANCELLED if over else "")
         else:
-            state = known.state
-            found[index] = AwaitedState(state.value if state in JOB_TERMINAL else "", state is not JobState.CANCELLED)
-    return found
+            state = job_state.state
+            by_index[index] = AwaitedState(
+                state.value if state in JOB_TERMINAL else "", state is not JobState.CANCELLED
+            )
+    return by_index
 
 
-def _refuse_unmet(what: str, one: Dependency, standing: AwaitedState, hint: str) -> None:
-    if holds(one, standing) is False and one.on_unmet is OnUnmet.CANCEL:
+def _refuse_unmet(what: str, dependency: Dependency, standing: AwaitedState, hint: str) -> None:
+    if holds(dependency, standing) is False and dependency.on_unmet is OnUnmet.CANCEL:
         hint = f"{hint}, or rerun without waiting: --set dependsOn="
-        msg = f"{what} cannot run: {never(one, standing)}"
+        msg = f"{what} cannot run: {never(dependency, standing)}"
         raise Conflict(msg, hint=hint)
 
 
@@ -216,8 +222,8 @@ def _divided(store: Store, array: Array, indexes: Iterable[int]) -> tuple[list[i
     left, out = list[int](), list[int]()
     for index in indexes:
         (left if has.get(index, array.id) == array.id else out).append(index)
-    found = store.workloads_by_id(Array, [*{has[index] for index in out}])
-    return left, out, sorted(found.values(), key=attrgetter("name"))
+    arrays_found = store.workloads_by_id(Array, [*{has[index] for index in out}])
+    return left, out, sorted(arrays_found.values(), key=attrgetter("name"))
 
 
 def _in_its_place(other: Array) -> str:
@@ -227,47 +233,49 @@ def _in_its_place(other: Array) -> str:
     return f"run what fails there again: holdfast rerun {other.name} --failed"
 
 
-def _chosen(store: Store, array: Array, spec: ArraySpec, wanted: TaskChoice) -> Sequence[Task]:
+def _chosen(store: Store, array: Array, spec: ArraySpec, choice: TaskChoice) -> Sequence[Task]:
     """Return the tasks that are meant."""
     every = list(spec.every_index())
-    if wanted.indexes is not None:
-        unknown = wanted.indexes.difference(every)
+    if choice.indexes is not None:
+        unknown = choice.indexes.difference(every)
         if unknown:
             msg = f"array {array.name!r} has no {_tasks(unknown)}"
             raise NotFound(msg, hint=f"it has {format_indexes(every[:MOST_LISTED])}{_more(every)}")
-        every = [index for index in every if index in wanted.indexes]
+        every = [index for index in every if index in choice.indexes]
     ids = {index: task_id(array.id, array.name, index) for index in every}
-    states = {key: known.state for key, known in store.job_states([*ids.values()]).items()}
+    states = {key: by_index.state for key, by_index in store.job_states([*ids.values()]).items()}
     over = bool(array.state.stopping or array.ended or array.deleting)
     to_come = set() if over else set(spec.indexes_at(array.state.made, spec.total))
-    known = {index: states.get(ids[index]) for index in every}
-    going = [index for index, state in known.items() if index in to_come or state not in {*JOB_TERMINAL, None}]
-    if going and wanted.any_end:
+    by_index = {index: states.get(ids[index]) for index in every}
+    going = [index for index, state in by_index.items() if index in to_come or state not in {*JOB_TERMINAL, None}]
+    if going and choice.any_end:
         msg = f"{_tasks(going)} of array {array.name!r} {'has' if len(going) == 1 else 'have'} not ended yet"
         raise Conflict(msg, hint=f"holdfast wait array {array.name}")
     for index in going:
-        del known[index]
-    made = set(spec.indexes_at(0, array.state.made))
-    tasks = [Task(index, state, forgotten=state is None and index in made) for index, state in known.items()]
-    if wanted.causes:
+        del by_index[index]
+    made_indexes = set(spec.indexes_at(0, array.state.made))
+    tasks = [Task(index, state, forgotten=state is None and index in made_indexes) for index, state in by_index.items()]
+    if choice.causes:
         failed = {task.index: ids[task.index] for task in tasks if task.state is JobState.FAILED}
         latest = store.latest_of([*failed.values()])
         causes = {index: causes_of(latest[key].attempt) for index, key in failed.items() if key in latest}
         tasks = [evolve(task, causes=causes.get(task.index, frozenset())) for task in tasks]
-    found = [task for task in tasks if is_meant(wanted, task)]
-    if not found:
-        raise _nothing(array, wanted, tasks, going)
-    return found
+    chosen_tasks = [task for task in tasks if is_meant(choice, task)]
+    if not chosen_tasks:
+        raise _nothing(array, choice, tasks, going)
+    return chosen_tasks
 
 
-def _nothing(array: Array, wanted: TaskChoice, tasks: Iterable[Task], going: Collection[int]) -> NotFound:
+def _nothing(array: Array, choice: TaskChoice, tasks: Iterable[Task], going: Collection[int]) -> NotFound:
     """Say that no task is meant, and which ones could be."""
-    among = "" if wanted.indexes is None else f" among {format_indexes(wanted.indexes)}"
-    if wanted.causes and not wanted.cancelled:
-        known = sorted(frozenset().union(*(task.causes for task in tasks)))
-        msg = f"no task of array {array.name!r}{among} failed with {' or '.join(sorted(wanted.causes))}"
-        return NotFound(msg, hint=f"tasks of it failed with: {', '.join(known)}" if known else "none of them failed")
-    how = " or ".join(word for word, asked in (("failed", wanted.failed), ("cancelled", wanted.cancelled)) if asked)
+    among = "" if choice.indexes is None else f" among {format_indexes(choice.indexes)}"
+    if choice.causes and not choice.cancelled:
+        causes = sorted(frozenset().union(*(task.causes for task in tasks)))
+        msg = f"no task of array {array.name!r}{among} failed with {' or '.join(sorted(choice.causes))}"
+        return NotFound(msg, hint=f"tasks of it failed with: {', '.join(causes)}" if causes else "none of them failed")
+    how = " or ".join(
+        word for word, is_asked in (("failed", choice.failed), ("cancelled", choice.cancelled)) if is_asked
+    )
     hint = f"{_tasks(going)} {'has' if len(going) == 1 else 'have'} not ended yet" if going else None
     gone = [task.index for task in tasks if task.forgotten]
     if gone and not going:

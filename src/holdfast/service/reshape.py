@@ -41,7 +41,13 @@ class Reshaped(Struct, frozen=True):
 
 
 def reshape(
-    store: Store, clock: Clock, reference: str, written: WrittenJob, *, by: Caller | None = None, dry_run: bool = False
+    store: Store,
+    clock: Clock,
+    reference: str,
+    written: WrittenJob,
+    *,
+    caller: Caller | None = None,
+    dry_run: bool = False,
 ) -> Reshaped:
     """Ask for an array to get the limits that a manifest has, which otherwise must say the same as the array's own.
 
@@ -50,24 +56,24 @@ def reshape(
         clock: Says when it is asked.
         reference: Its name or id.
         written: The manifest; of an array.
-        by: Who asks.
+        caller: Who asks.
         dry_run: Only check.
 
     Raises:
         NotFound: There is no such array.
         Conflict: Something else differs, with each field, or it has ended.
     """
-    with audited(store, None if dry_run else by, Act.UPDATE, Subject.ARRAY, reference):
-        array, result = in_order(lambda: _reshape(store, clock, reference, written, by, dry_run=dry_run))
+    with audited(store, None if dry_run else caller, Act.UPDATE, Subject.ARRAY, reference):
+        array, result = in_order(lambda: _reshape(store, clock, reference, written, caller, dry_run=dry_run))
     return Reshaped(progress_of(array, store, clock.now()), result)
 
 
 def _reshape(
-    store: Store, clock: Clock, reference: str, written: WrittenJob, by: Caller | None, *, dry_run: bool
+    store: Store, clock: Clock, reference: str, written: WrittenJob, caller: Caller | None, *, dry_run: bool
 ) -> tuple[Array, str]:
-    array, wanted = ARRAYS.find(store, reference, Act.UPDATE), written.array
+    array, new_spec = ARRAYS.find(store, reference, Act.UPDATE), written.array
     now = load_array(array.spec)
-    differing = [] if wanted is None else differences(now, wanted)
+    differing = [] if new_spec is None else differences(now, new_spec)
     fixed = [name for name in differing if name not in CHANGEABLE]
     if fixed:
         msg = f"array {array.name!r} exists already, and other things of it cannot be changed than its limits"
@@ -75,48 +81,49 @@ def _reshape(
         raise Conflict(
             msg, problems=problems, hint=f"use another name, or delete it first: holdfast delete array {array.name}"
         )
-    if wanted is None or not differing:
+    if new_spec is None or not differing:
         return array, "unchanged"
     require_going_on(array, "its limits cannot be changed")
     if not dry_run:
-        spec = evolve(now, max_running=wanted.max_running, max_failures=wanted.max_failures)
+        spec = evolve(now, max_running=new_spec.max_running, max_failures=new_spec.max_failures)
         payload = dump_change(SetChange(written.manifest, dump_spec(spec)))
         control = Control(ARRAYS, store, clock)
-        control.send(RequestKind.UPDATE, (array.id,), by=by, payload=payload, version=array.version)
+        control.send(RequestKind.UPDATE, (array.id,), caller=caller, payload=payload, version=array.version)
     return array, "updated"
 
 
-def differences(now: ArraySpec, wanted: ArraySpec) -> list[str]:
+def differences(now: ArraySpec, new_spec: ArraySpec) -> list[str]:
     """Name the fields of a manifest in which an array differs from another."""
-    one, other = write_job(evolve(now.job, after=())), write_job(evolve(wanted.job, after=()))
-    found = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-    lines = any(axis.name == LINE for axis in (*now.axes, *wanted.axes))
+    now_written, other = write_job(evolve(now.job, after=())), write_job(evolve(new_spec.job, after=()))
+    differing = [name for name in {**now_written, **other} if now_written.get(name) != other.get(name)]
+    lines = any(axis.name == LINE for axis in (*now.axes, *new_spec.axes))
     same = {
-        "annotations": now.job.annotations == wanted.job.annotations,
-        "dependsOn": same_dependencies(now.job.after, wanted.job.after),
-        "notify": now.notify == wanted.notify,
-        "array.indices": _same_indexes(now, wanted),
-        "array.lines" if lines else "array.matrix": now.axes == wanted.axes,
-        "array.success": now.at_least == wanted.at_least,
-        "array.maxRunning": now.max_running == wanted.max_running,
-        "array.maxFailures": now.max_failures == wanted.max_failures,
-        "array.onUnknownEnd": now.job.array_on_unknown_end is wanted.job.array_on_unknown_end,
+        "annotations": now.job.annotations == new_spec.job.annotations,
+        "dependsOn": same_dependencies(now.job.after, new_spec.job.after),
+        "notify": now.notify == new_spec.notify,
+        "array.indices": _same_indexes(now, new_spec),
+        "array.lines" if lines else "array.matrix": now.axes == new_spec.axes,
+        "array.success": now.at_least == new_spec.at_least,
+        "array.maxRunning": now.max_running == new_spec.max_running,
+        "array.maxFailures": now.max_failures == new_spec.max_failures,
+        "array.onUnknownEnd": now.job.array_on_unknown_end is new_spec.job.array_on_unknown_end,
     }
-    return [*dict.fromkeys([*found, *(name for name, alike in same.items() if not alike)])]
+    return [*dict.fromkeys([*differing, *(name for name, alike in same.items() if not alike)])]
 
 
-def _same_indexes(now: ArraySpec, wanted: ArraySpec) -> bool:
+def _same_indexes(now: ArraySpec, new_spec: ArraySpec) -> bool:
     """Whether an array has the same tasks as another, however their indexes are written."""
-    if now.indexes == wanted.indexes and now.only == wanted.only:
+    if now.indexes == new_spec.indexes and now.only == new_spec.only:
         return True
-    return now.total == wanted.total and all(map(eq, now.every_index(), wanted.every_index()))
+    return now.total == new_spec.total and all(map(eq, now.every_index(), new_spec.every_index()))
 
 
-def same_dependencies(now: Sequence[Dependency], wanted: Sequence[Dependency]) -> bool:
+def same_dependencies(now: Sequence[Dependency], new_dependencies: Sequence[Dependency]) -> bool:
     """Whether dependencies that were found are those that someone wrote."""
-    return len(now) == len(wanted) and all(
-        other.name in {one.name, one.id}
-        and other.target in {None, one.target}
-        and (other.condition, other.on_unmet, other.by_index) == (one.condition, one.on_unmet, one.by_index)
-        for one, other in zip(now, wanted, strict=True)
+    return len(now) == len(new_dependencies) and all(
+        other.name in {dependency.name, dependency.id}
+        and other.target in {None, dependency.target}
+        and (other.condition, other.on_unmet, other.by_index)
+        == (dependency.condition, dependency.on_unmet, dependency.by_index)
+        for dependency, other in zip(now, new_dependencies, strict=True)
     )

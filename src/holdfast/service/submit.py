@@ -167,8 +167,8 @@ class Submitter(Struct, frozen=True):
         resolver = self._resolver(written)
         errors = self._refused(written, resolver)
         # Sent again, what is there already may be what the first call made; the store knows.
-        again = {} if key is None else {at: one for at, one in errors.items() if isinstance(one, AlreadyExists)}
-        refused = {at: one for at, one in errors.items() if at not in again}
+        again = {} if key is None else {at: error for at, error in errors.items() if isinstance(error, AlreadyExists)}
+        refused = {at: error for at, error in errors.items() if at not in again}
         if refused and atomic:
             raise all_of(errors, len(items))
         try:
@@ -187,10 +187,10 @@ class Submitter(Struct, frozen=True):
         errors = resolver.with_what_waits(errors, len(items)) if errors else errors
         accepted = {at: item for at, item in enumerate(items) if at not in errors and isinstance(item, WrittenJob)}
         ids = {place: self.ids.new() for place in accepted}
-        made = self._store(accepted, ids, resolver, key)
-        known = {at for at, one in made.items() if one.id != ids[at]}
+        stored = self._store(accepted, ids, resolver, key)
+        earlier = {at for at, stored_job in stored.items() if stored_job.id != ids[at]}
         return [
-            ItemOutcome(at, _name(item), made.get(at), errors.get(at), _warnings(item), is_new=at not in known)
+            ItemOutcome(at, _name(item), stored.get(at), errors.get(at), _warnings(item), is_new=at not in earlier)
             for at, item in enumerate(items)
         ]
 
@@ -204,7 +204,7 @@ class Submitter(Struct, frozen=True):
         errors = self.refusals(items)
         if errors:
             raise all_of(errors, len(items))
-        self.require_room([one for item in items if isinstance(one := _written(item), WrittenJob)])
+        self.require_room([job for item in items if isinstance(job := _written(item), WrittenJob)])
         return [_name(_written(item)) for item in items]
 
     def require_room(self, items: Sequence[WrittenJob]) -> None:
@@ -216,9 +216,9 @@ class Submitter(Struct, frozen=True):
         limited = self.store.catalogue().limiting
         if not limited or not items:
             return
-        now, by = self.clock.now(), None if self.by is None else self.by.principal
-        jobs = [new_job(item.spec, "", now, by) for item in items if item.array is None]
-        arrays = [new_array(item.array, NOTHING, "", "", now, by) for item in items if item.array is not None]
+        now, principal = self.clock.now(), None if self.by is None else self.by.principal
+        jobs = [new_job(item.spec, "", now, principal) for item in items if item.array is None]
+        arrays = [new_array(item.array, NOTHING, "", "", now, principal) for item in items if item.array is not None]
         self.store.require_room(Submission(jobs, also=arrays, limited=limited), now)
 
     def refusals(self, items: Sequence[Item]) -> dict[int, HoldfastError]:
@@ -231,14 +231,14 @@ class Submitter(Struct, frozen=True):
         return self._refused(written, self._resolver(written))
 
     def _resolver(self, items: Sequence[_Read]) -> DependencyResolver:
-        known = [SubmissionItem(item.spec, item.array) if isinstance(item, WrittenJob) else None for item in items]
-        return DependencyResolver(self.store, [*known, *self.sets], self.finder, self.catalogue)
+        items_read = [SubmissionItem(item.spec, item.array) if isinstance(item, WrittenJob) else None for item in items]
+        return DependencyResolver(self.store, [*items_read, *self.sets], self.finder, self.catalogue)
 
     def _refused(self, items: Sequence[_Read], resolver: DependencyResolver) -> dict[int, HoldfastError]:
         check_count(len(items))
         catalogue, awaited = resolver.catalogue, resolver.problems()
         nodes, closed = cache(self.nodes or self.store.nodes), gate(self.by, catalogue.queues)
-        found: dict[int, HoldfastError] = {}
+        errors: dict[int, HoldfastError] = {}
         arrays: set[str] = set()
         for place, item in enumerate(items):
             error = (
@@ -251,8 +251,8 @@ class Submitter(Struct, frozen=True):
             if error is None and isinstance(item, WrittenJob) and item.array is not None:
                 error = self._taken(item.spec.name, arrays)
             if error is not None:
-                found[place] = error
-        return found
+                errors[place] = error
+        return errors
 
     def _missing(self, spec: JobSpec, awaited: Sequence[Problem]) -> Sequence[Problem]:
         """Add what is not there to what is wrong with what an item waits for."""
@@ -264,10 +264,10 @@ class Submitter(Struct, frozen=True):
             return InvalidManifest(problems=[Problem("metadata.name", f"another array here is called {name!r}, too")])
         submitted.add(name)
         try:
-            known = self.store.workload(Array, name)
+            existing = self.store.workload(Array, name)
         except NotFound:
             return None
-        return array_exists(name) if known.name == name else None
+        return array_exists(name) if existing.name == name else None
 
     def _store(
         self,
@@ -283,35 +283,35 @@ class Submitter(Struct, frozen=True):
         check_key(key)
         now = self.clock.now()
         jobs, arrays = dict[int, "Job"](), dict[int, Array]()
-        made: dict[int, Job] = {}
+        stored_specs: dict[int, Job] = {}
         """By the identity of its specification, which those of equal items share."""
         others, labels = set[str](), dict[str, "Mapping[str, str]"]()
-        by = None if self.by is None else self.by.principal
+        principal = None if self.by is None else self.by.principal
         for place, item in accepted.items():
             awaited = resolver.resolved(place, ids) if item.spec.after else NOTHING
-            others.update(one.id for one in awaited.after if not one.outcome)
+            others.update(thing.id for thing in awaited.after if not thing.outcome)
             if item.array is None:
                 spec = item.of(ids[place])
                 if awaited.after:
-                    job = new_job(evolve(spec, after=awaited.after), ids[place], now, by)
+                    job = new_job(evolve(spec, after=awaited.after), ids[place], now, principal)
                 elif spec is not item.spec:
-                    job = new_job(spec, ids[place], now, by)
-                elif id(spec) in made:
-                    job = evolve(made[id(spec)], id=ids[place])
+                    job = new_job(spec, ids[place], now, principal)
+                elif id(spec) in stored_specs:
+                    job = evolve(stored_specs[id(spec)], id=ids[place])
                 else:
-                    job = made[id(spec)] = new_job(spec, ids[place], now, by)
+                    job = stored_specs[id(spec)] = new_job(spec, ids[place], now, principal)
                 jobs[place] = awaited.applied(evolve(job, parent=item.parent) if item.parent else job)
                 if spec.labels:
                     labels[job.id] = spec.labels
             else:
                 arrays[place] = evolve(
-                    new_array(item.array, awaited, item.manifest, ids[place], now, by), origins=item.origins
+                    new_array(item.array, awaited, item.manifest, ids[place], now, principal), origins=item.origins
                 )
         submission = Submission(
             jobs=[*jobs.values()],
             labels=labels,
             idempotency_key=key,
-            fingerprint=_fingerprint(accepted, made) if key else "",
+            fingerprint=_fingerprint(accepted, stored_specs) if key else "",
             newest=newest,
             also=[*arrays.values()],
             awaited=others.difference(ids.values()),
@@ -321,20 +321,22 @@ class Submitter(Struct, frozen=True):
             claims={job.id: claim for place, job in jobs.items() if (claim := accepted[place].claim)},
             names={job.id: name for place, job in jobs.items() if (name := accepted[place].external)},
             callers={job.id: caller for place, job in jobs.items() if (caller := accepted[place].by)},
-            rerun=next(filter(None, (rerun_of(one, accepted[at].taken_over) for at, one in arrays.items())), None),
+            rerun=next(filter(None, (rerun_of(thing, accepted[at].taken_over) for at, thing in arrays.items())), None),
         )
         stored = self.store.submit(submission)
         if submission.claims or submission.names:
-            jobs = {place: evolve(job, id=known) for (place, job), known in zip(jobs.items(), stored, strict=False)}
+            jobs = {
+                place: evolve(job, id=stored_id) for (place, job), stored_id in zip(jobs.items(), stored, strict=False)
+            }
         elif stored[0] != ids[next(iter((*jobs, *arrays)))]:
             return dict(zip((*jobs, *arrays), self._first_time(stored), strict=True))
         return {**jobs, **arrays}
 
     def _first_time(self, ids: Sequence[str]) -> Sequence[Job | Array]:
         """Return what the same submission made before, in the order of its ids."""
-        found: dict[str, Job | Array] = {job.id: job for job in self.store.jobs_by_id(ids)}
-        found |= self.store.workloads_by_id(Array, [one for one in ids if one not in found])
-        return [found[one] for one in ids]
+        jobs_stored: dict[str, Job | Array] = {job.id: job for job in self.store.jobs_by_id(ids)}
+        jobs_stored |= self.store.workloads_by_id(Array, [id_ for id_ in ids if id_ not in jobs_stored])
+        return [jobs_stored[id_] for id_ in ids]
 
 
 @overload
@@ -354,17 +356,17 @@ def _error_of(
 ) -> HoldfastError | None:
     """Say all that keeps a job from being accepted: how it is written, and what it names."""
     spec = item.spec if item.array is None else evolve(item.spec, notify=item.array.notify)
-    found = check(spec, catalogue, nodes, closed, Subject.JOB if item.array is None else Subject.ARRAY)
+    error = check(spec, catalogue, nodes, closed, Subject.JOB if item.array is None else Subject.ARRAY)
     if awaited:
-        known = found.problems if isinstance(found, InvalidManifest) else ()
-        found = InvalidManifest(f"{_noun(item)} {item.spec.name!r} is not valid", problems=[*known, *awaited])
-    if found is not None:
-        found = type(found)(found.message, problems=[_placed(one, item) for one in found.problems], hint=found.hint)
+        problems_found = error.problems if isinstance(error, InvalidManifest) else ()
+        error = InvalidManifest(f"{_noun(item)} {item.spec.name!r} is not valid", problems=[*problems_found, *awaited])
+    if error is not None:
+        error = type(error)(error.message, problems=[_placed(fault, item) for fault in error.problems], hint=error.hint)
     if item.error is None:
-        return found
-    told = {problem.path for problem in item.error.problems}
-    unknown = found.problems if isinstance(found, InvalidManifest) else ()
-    problems = [*item.error.problems, *(problem for problem in unknown if problem.path not in told)]
+        return error
+    paths = {problem.path for problem in item.error.problems}
+    unknown = error.problems if isinstance(error, InvalidManifest) else ()
+    problems = [*item.error.problems, *(problem for problem in unknown if problem.path not in paths)]
     return type(item.error)(item.error.message, problems=problems, hint=item.error.hint)
 
 
@@ -379,12 +381,12 @@ def _placed(problem: Problem, item: WrittenJob) -> Problem:
     return evolve(problem, path=problem.path.removeprefix("spec.")) if item.flat else problem
 
 
-def _fingerprint(accepted: Mapping[int, WrittenJob], made: Mapping[int, Job]) -> str:
-    """Tell submissions apart: by what was accepted, and at which places; ``made`` has texts of specifications."""
+def _fingerprint(accepted: Mapping[int, WrittenJob], jobs: Mapping[int, Job]) -> str:
+    """Tell submissions apart: by what was accepted, and at which places; ``jobs`` has texts of specifications."""
     digest = hashlib.sha256()
     for index, item in accepted.items():
-        known = made.get(id(item.spec)) if item.array is None else None
-        text = known.spec if known is not None else dump_spec(item.array or item.spec)
+        job = jobs.get(id(item.spec)) if item.array is None else None
+        text = job.spec if job is not None else dump_spec(item.array or item.spec)
         digest.update(f"{index}\0{item.spec.name}\0{text}\0".encode())
     return digest.hexdigest()
 

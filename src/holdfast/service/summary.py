@@ -52,12 +52,12 @@ _STATE_WORDS = {
 }
 
 
-def job_line(job: Job, told: Attempt | None = None, *, owner: str = JOB_SET.noun) -> str:
+def job_line(job: Job, last: Attempt | None = None, *, owner: str = JOB_SET.noun) -> str:
     """Say where a job is and why; not why if that is what the attempt told afterwards shows.
 
     Args:
         job: The job.
-        told: What is told afterwards.
+        last: What is told afterwards.
         owner: What messages call the work that it is part of.
     """
     if job.state is JobState.WAITING and job.of_set is None:
@@ -67,7 +67,7 @@ def job_line(job: Job, told: Attempt | None = None, *, owner: str = JOB_SET.noun
         words += f" on attempt {job.attempt}" if job.state is JobState.SUCCEEDED else f", attempt {job.attempt}"
     elif job.attempt and job.state is JobState.FAILED:
         words += f" after {job.attempt} attempt{'s' if job.attempt > 1 else ''}"
-    reason = "" if told is not None and _is_why(told, job) else job.reason
+    reason = "" if last is not None and _is_why(last, job) else job.reason
     return f"Job {job.name} {words}" + (f": {reason}" if reason else "")
 
 
@@ -83,21 +83,21 @@ def awaited_lines(store: Store, job: Job, seen: Seen | None = None) -> tuple[str
     """Say how each thing stands that a job still waits for, and that somebody may know of; nothing if there is none."""
     if job.ready_at is not None or job.terminal or job.of_set is not None or '"after":' not in job.spec:
         return ()
-    left = [one for place, one in enumerate(load_spec(job.spec).after) if place not in job.met]
-    ids = frozenset(one.id for one in left[:_TOLD_AWAITED])
-    known = {each.id: each for each in store.jobs(JobFilter(ids=ids, seen=seen))}
-    lines = [_awaited(one, known.get(one.id)) for one in left[:_TOLD_AWAITED]]
+    left = [dependency for place, dependency in enumerate(load_spec(job.spec).after) if place not in job.met]
+    ids = frozenset(dependency.id for dependency in left[:_TOLD_AWAITED])
+    by_id = {job_found.id: job_found for job_found in store.jobs(JobFilter(ids=ids, seen=seen))}
+    lines = [_awaited(dependency, by_id.get(dependency.id)) for dependency in left[:_TOLD_AWAITED]]
     more = len(left) - len(lines)
     return (*lines, f"It waits for {more} more.") if more else tuple(lines)
 
 
-def _awaited(one: Dependency, job: Job | None) -> str:
-    wanted = waits_for([one]).removeprefix("waits for ")
+def _awaited(dependency: Dependency, job: Job | None) -> str:
+    condition = waits_for([dependency]).removeprefix("waits for ")
     if job is not None:
-        return f"It waits for {wanted}. {job_line(job)}. More: holdfast why {job.id}"
-    if one.array:
-        return f"It waits for {wanted}, which has not been made yet."
-    return f"It waits for {wanted}. More: holdfast why {one.target} {one.name}"
+        return f"It waits for {condition}. {job_line(job)}. More: holdfast why {job.id}"
+    if dependency.array:
+        return f"It waits for {condition}, which has not been made yet."
+    return f"It waits for {condition}. More: holdfast why {dependency.target} {dependency.name}"
 
 
 def _is_why(attempt: Attempt, job: Job) -> bool:
@@ -133,23 +133,25 @@ def failed_pod_lines(pods: Sequence[Run]) -> Iterator[str]:
     for run in pods[-_TOLD_PODS:]:
         if run.failure is not None and run.decision is not None:
             where = f" on node {run.node}" if run.node else ""
-            asked = "".join(f"It does not start again in its pod: {one.because}. " for one in run.decision.considered)
+            reasons = "".join(
+                f"It does not start again in its pod: {rule.because}. " for rule in run.decision.considered
+            )
             failed = f"The pod of rank {run.rank} failed{where}: {in_full(run.failure)}."
-            yield f"{failed} {asked}{pod_outcome(run.decision)}"
+            yield f"{failed} {reasons}{pod_outcome(run.decision)}"
 
 
 def pod_outcome(decision: Decision) -> str:
     """Say in a sentence what was decided about a pod."""
-    by = f" by rule {decision.rule} of {decision.policy}" if decision.rule_index is not None else ""
+    preemptor = f" by rule {decision.rule} of {decision.policy}" if decision.rule_index is not None else ""
     if not decision.grants_retry:
         what = "held until its job is released" if decision.action is Action.HOLD else "not retried"
-        return f"It is {what}{by}: {in_short(decision)}."
+        return f"It is {what}{preemptor}: {in_short(decision)}."
     wait = f" after {format_duration(decision.delay_s)}" if decision.delay_s else ""
     counts = [f"retry {use.used + 1} of {use.limit} ({use.name})" for use in decision.limits if use.limit is not None]
-    told = ["uncounted"] if decision.action is Action.IGNORE else counts
-    if decision.policy is None and not told:
-        told = [decision.reason]
-    return f"It is retried{by}{wait}{': ' if told else ''}{', '.join(told)}."
+    parts = ["uncounted"] if decision.action is Action.IGNORE else counts
+    if decision.policy is None and not parts:
+        parts = [decision.reason]
+    return f"It is retried{preemptor}{wait}{': ' if parts else ''}{', '.join(parts)}."
 
 
 def pod_lines(
@@ -171,8 +173,8 @@ def pod_lines(
         return (f"It is managed by {kube.spec.managed_by}, so Holdfast does not run it.",)
     failure = None if attempt is None else attempt.failure
     how = () if attempt is None or failure is None else tuple(failure_lines(failure, attempt.number))
-    known = known_pods(store, job)
-    pods = tuple(_pods(known.state, job.reason)) if known is not None and now else ()
+    record = known_pods(store, job)
+    pods = tuple(_pods(record.state, job.reason)) if record is not None and now else ()
     return (
         *how,
         *failed_pod_lines(failed),
@@ -181,30 +183,30 @@ def pod_lines(
     )
 
 
-def _pods(state: KubeJobState, said: str) -> Iterator[str]:
+def _pods(state: KubeJobState, headline: str) -> Iterator[str]:
     ready = f"active ({state.ready} ready)" if state.ready < state.active else "active"
     counts = ((ready, state.active), ("succeeded", state.succeeded), ("failed", state.failed))
-    told = [f"{count} {word}" for word, count in counts if count]
-    if told:
-        yield f"Pods: {', '.join(told)}."
+    parts = [f"{count} {word}" for word, count in counts if count]
+    if parts:
+        yield f"Pods: {', '.join(parts)}."
     if state.failed_indexes:
         yield f"Failed indexes: {format_indexes(state.failed_indexes)}."
     for condition in (state.finished,) if state.finished else state.conditions:
-        if condition.status and condition.message not in said:
+        if condition.status and condition.message not in headline:
             why = ": ".join(part for part in (condition.reason, condition.message) if part)
             yield f"It is {condition.type}: {why}." if why else f"It is {condition.type}."
 
 
 def _of_set(store: Store, job: Job, at: ChildOf, attempt: Attempt | None) -> tuple[str, ...]:
     try:
-        found = store.workloads_by_id(Workload, [at.set_id]).get(at.set_id)
+        owner = store.workloads_by_id(Workload, [at.set_id]).get(at.set_id)
     except Internal as error:
         return (f"Its job set cannot be shown: {error.message}.",)
-    if found is None:
+    if owner is None:
         return ("Its job set was deleted.",)
-    name = found.name
-    if not isinstance(found, JobSet):
-        return (f"It is part of {found.noun} {name}. For all of it: holdfast why {found.kind} {name}",)
+    name = owner.name
+    if not isinstance(owner, JobSet):
+        return (f"It is part of {owner.noun} {name}. For all of it: holdfast why {owner.kind} {name}",)
     about = f"It is job {at.index} of replicated job {at.group}. For the whole set: holdfast why jobset {name}"
     decided = None if attempt is None else set_decisions(store, job, store.attempts(job.id)).get(attempt.number)
     if decided is not None and attempt is not None and decided.job != job.name:
@@ -220,7 +222,7 @@ def set_decisions(store: Store, job: Job, attempts: Sequence[Attempt]) -> dict[i
     """Find what a job's set decided about its attempts: about their failures, or to replace them, by their numbers."""
     if job.of_set is None:
         return {}
-    found: dict[int, SetDecision] = {}
+    decisions_found: dict[int, SetDecision] = {}
     replaced = {
         attempt.number: (attempt.created_at, later.created_at)
         for attempt, later in pairwise(attempts)
@@ -232,12 +234,14 @@ def set_decisions(store: Store, job: Job, attempts: Sequence[Attempt]) -> dict[i
             if not isinstance(entry.what, SetDecision):
                 continue
             if entry.what.job == job.name:
-                found[attempt_of(entry.what)] = entry.what
+                decisions_found[attempt_of(entry.what)] = entry.what
             elif _restarts(entry.what, job):
                 times = replaced.items()
-                found.update({number: entry.what for number, (since, until) in times if since < entry.at <= until})
+                decisions_found.update(
+                    {number: entry.what for number, (since, until) in times if since < entry.at <= until}
+                )
         after = part[-1].seq
-    return found
+    return decisions_found
 
 
 def _restarts(decision: SetDecision, job: Job) -> bool:

@@ -28,7 +28,7 @@ from holdfast.notify.guard import Deadline, Guard, Undelivered
 from holdfast.notify.mail import message_of
 from holdfast.notify.sender import MediaSender, Permissions
 from holdfast.notify.webhook import signing_key
-from holdfast.ports.notifications import Sent
+from holdfast.ports.notifications import SendResult
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ def now() -> float:
 
 def test_a_webhook_is_signed_as_others_verify_it_and_says_exactly_what_failed(receiver: Receiver) -> None:
     notifier = hook(f"{receiver.url}/in?x=1", signing=Secret(env="HOLDFAST_SECRET_HOOK"))
-    assert sender().send(notifier, TOLD, now()) == Sent()
+    assert sender().send(notifier, TOLD, now()) == SendResult()
     [got] = receiver.received
     headers = {name.lower(): value for name, value in got.headers.items()}
     told = Webhook(SIGNING).verify(got.body.decode(), headers)
@@ -100,7 +100,7 @@ def test_a_webhook_is_signed_as_others_verify_it_and_says_exactly_what_failed(re
 def test_what_a_server_answers_is_said_and_no_redirect_is_followed(
     receiver: Receiver, path: str, error: str, *, final: bool
 ) -> None:
-    assert sender().send(hook(f"{receiver.url}/{path}"), TOLD, now()) == Sent(error, final)
+    assert sender().send(hook(f"{receiver.url}/{path}"), TOLD, now()) == SendResult(error, final)
     assert [got.path for got in receiver.received] == [f"/{path}"]
 
 
@@ -109,7 +109,9 @@ def test_a_server_that_never_answers_or_never_ends_is_waited_for_no_longer_than_
     receiver: Receiver, path: str
 ) -> None:
     began = time.monotonic()
-    assert sender().send(hook(f"{receiver.url}/{path}", timeout_s=0.3), TOLD, now()) == Sent("no answer within 0.3 s")
+    assert sender().send(hook(f"{receiver.url}/{path}", timeout_s=0.3), TOLD, now()) == SendResult(
+        "no answer within 0.3 s"
+    )
     assert 0.25 < time.monotonic() - began < 5.0
 
 
@@ -128,7 +130,7 @@ def test_a_name_server_that_never_answers_is_waited_for_no_longer_than_allowed(
         sent = sender().send(hook(receiver.url.replace("127.0.0.1", "hooks.example"), timeout_s=0.3), TOLD, now())
     finally:
         answers.set()
-    assert sent == Sent("no name server said within 0.3 s where hooks.example is")
+    assert sent == SendResult("no name server said within 0.3 s where hooks.example is")
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_a_signing_secret_is_read_as_others_read_it() -> None:
 
 def test_slack_and_those_like_it_get_a_text(receiver: Receiver) -> None:
     notifier = Notifier("ops", Medium.SLACK, secret_url=Secret(env="HOLDFAST_SECRET_URL"))
-    assert sender(HOLDFAST_SECRET_URL=f"{receiver.url}/services/T/B/x").send(notifier, TOLD, now()) == Sent()
+    assert sender(HOLDFAST_SECRET_URL=f"{receiver.url}/services/T/B/x").send(notifier, TOLD, now()) == SendResult()
     [got] = receiver.received
     assert (got.path, [*json.loads(got.body)]) == ("/services/T/B/x", ["text"])
     assert json.loads(got.body)["text"].startswith("job train failed: exit code 3: ValueError: no such key\n")
@@ -226,7 +228,7 @@ CALLED = evolve(TOLD, report=evolve(FAILED, failure=f"exit code 3: {CALLING}"))
 
 def test_what_a_program_wrote_is_no_markup_for_slack_and_those_like_it(receiver: Receiver) -> None:
     notifier = Notifier("ops", Medium.SLACK, url=f"{receiver.url}/in")
-    assert sender().send(notifier, CALLED, now()) == Sent()
+    assert sender().send(notifier, CALLED, now()) == SendResult()
     shown = json.loads(receiver.received[0].body)["text"]
     assert [mark for mark in ("<", ">", "@everyone", "](") if mark in shown] == []
     assert "&lt;https://evil.example|the report&gt;" in shown
@@ -237,7 +239,7 @@ def test_what_a_program_wrote_is_no_markup_for_slack_and_those_like_it(receiver:
 @pytest.mark.parametrize("scheme", ["mmost://127.0.0.1:{}/supersecrettoken", "json://127.0.0.1:{}"])
 def test_what_a_program_wrote_is_no_markup_for_apprise(receiver: Receiver, scheme: str) -> None:
     notifier = Notifier("ops", Medium.APPRISE, secret_url=Secret(env="HOLDFAST_SECRET_URL"), timeout_s=4.0)
-    assert sender(HOLDFAST_SECRET_URL=scheme.format(receiver.port)).send(notifier, CALLED, now()) == Sent()
+    assert sender(HOLDFAST_SECRET_URL=scheme.format(receiver.port)).send(notifier, CALLED, now()) == SendResult()
     shown = json.dumps(json.loads(receiver.received[0].body), ensure_ascii=False)
     assert [mark for mark in ("<!", "<h", "<i", "@everyone", "](") if mark in shown] == []
     assert CALLING in shown.replace("\u200b", "")
@@ -251,8 +253,8 @@ def test_what_a_program_wrote_adds_no_header_to_a_mail() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")  # Apprise imports it
-@pytest.mark.parametrize(("path", "sent"), [("", Sent()), ("/500", None)])
-def test_apprise_tells_whatever_it_knows(receiver: Receiver, path: str, sent: Sent | None) -> None:
+@pytest.mark.parametrize(("path", "sent"), [("", SendResult()), ("/500", None)])
+def test_apprise_tells_whatever_it_knows(receiver: Receiver, path: str, sent: SendResult | None) -> None:
     notifier = Notifier("ops", Medium.APPRISE, secret_url=Secret(env="HOLDFAST_SECRET_URL"), timeout_s=4.0)
     url = (
         f"mmost://127.0.0.1:{receiver.port}/supersecrettoken" if not path else f"json://127.0.0.1:{receiver.port}{path}"
@@ -319,7 +321,7 @@ def test_an_email_reaches_whom_the_server_takes_it_for_and_says_who_is_refused(r
 def test_a_mail_server_that_never_greets_is_waited_for_no_longer_than_allowed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         notifier = evolve(mailing(silent.getsockname()[1], "a@example.org"), timeout_s=0.3)
-        assert sender().send(notifier, TOLD, now()) == Sent("no answer within 0.3 s")
+        assert sender().send(notifier, TOLD, now()) == SendResult("no answer within 0.3 s")
 
 
 def program(folder: Path, text: str) -> str:
@@ -336,7 +338,7 @@ def test_a_program_gets_json_and_variables_and_none_of_the_servers_own(
     page = program(tmp_path, f'cat > {tmp_path}/in; env > {tmp_path}/env; echo "$1" > {tmp_path}/word')
     word = "$(touch /tmp/no); rm -rf *"
     notifier = Notifier("ops", Medium.COMMAND, command=(page, word))
-    assert sender(page).send(notifier, TOLD, now()) == Sent()
+    assert sender(page).send(notifier, TOLD, now()) == SendResult()
     assert json.loads((tmp_path / "in").read_text())["data"]["name"] == "train"
     variables = (tmp_path / "env").read_text()
     assert "HOLDFAST_NOTIFY_ID=msg_1\n" in variables
@@ -358,7 +360,7 @@ def test_a_program_that_fails_or_hangs_is_said_and_its_whole_group_is_killed(
 ) -> None:
     page = program(tmp_path, f"echo $$ > {tmp_path}/pid; {text}")
     sent = sender(page).send(Notifier("ops", Medium.COMMAND, command=(page,), timeout_s=0.3), TOLD, now())
-    assert sent == Sent(error.format(page=page))
+    assert sent == SendResult(error.format(page=page))
     group = int((tmp_path / "pid").read_text())
     deadline = time.monotonic() + 5
     while _alive(group) and time.monotonic() < deadline:
@@ -392,7 +394,7 @@ def test_an_encrypted_webhook_is_told_only_if_its_certificate_is_trusted(
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert"))
     sent = sender().send(hook(receiver.url.replace("http:", "https:")), TOLD, now())
     error = "" if trusted else "the certificate of 127.0.0.1 is not valid: self-signed certificate"
-    assert (sent, len(receiver.received)) == (Sent(error), int(trusted))
+    assert (sent, len(receiver.received)) == (SendResult(error), int(trusted))
 
 
 @pytest.mark.parametrize("security", [MailSecurity.STARTTLS, MailSecurity.TLS])

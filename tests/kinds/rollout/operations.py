@@ -113,7 +113,7 @@ class Rollouts(Steers[Rollout], frozen=True):
         )
 
     def _changed(self, caller: Caller, row: Rollout, change: str) -> Rollout:
-        asked = self._control().send(RequestKind.UPDATE, (row.id,), by=caller, payload=change, version=row.version)
+        asked = self._control().send(RequestKind.UPDATE, (row.id,), caller=caller, payload=change, version=row.version)
         return STEERING.done(row, asked)
 
 

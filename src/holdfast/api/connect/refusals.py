@@ -108,10 +108,10 @@ class Rejected(Exception):
 
     def told(self) -> dict[str, Any]:
         """Return it in the form in which Connect's clients read it."""
-        told: dict[str, Any] = {"code": self.code.value, "message": self.message}
+        answer: dict[str, Any] = {"code": self.code.value, "message": self.message}
         if self.problems:
-            told["details"] = [self._detail()]
-        return told
+            answer["details"] = [self._detail()]
+        return answer
 
     def _detail(self) -> dict[str, Any]:
         request = violations_of(self.problems[:_MOST_DETAILS])

@@ -52,7 +52,7 @@ _BY_KIND: Mapping[str, tuple[str, ...]] = {
 ALGORITHMS = tuple(name for names in _BY_KIND.values() for name in names)
 _LIBRARY = PyJWS(algorithms=ALGORITHMS)
 _log = logging.getLogger(__name__)
-Known: TypeAlias = "Mapping[tuple[str | None, str], PyJWK]"
+KeysById: TypeAlias = "Mapping[tuple[str | None, str], PyJWK]"
 """By their ids and algorithms; the only one of an algorithm also without its id."""
 
 
@@ -171,7 +171,7 @@ def bearers(
     return Bearers(trust, keys, now, account)
 
 
-def usable(keys_given: Iterable[Any]) -> Known:
+def usable(keys_given: Iterable[Any]) -> KeysById:
     """Return the keys of a set that signatures can be checked with, one for each algorithm it may be used with."""
     pairs = [
         pair for key_given in list(keys_given)[:MOST_KEYS] if isinstance(key_given, dict) for pair in _made(key_given)
@@ -202,7 +202,7 @@ def _key(key_given: dict[str, Any], algorithm: str) -> PyJWK | None:
 class Keys:
     """The keys of one issuer."""
 
-    def __init__(self, issuer: str, read: Callable[[], Known], steady: Callable[[], float]) -> None:
+    def __init__(self, issuer: str, read: Callable[[], KeysById], steady: Callable[[], float]) -> None:
         """Know none yet.
 
         Args:
@@ -214,7 +214,7 @@ class Keys:
         self._read = read
         self._steady = steady
         self._lock = threading.Lock()
-        self._known: Known = {}
+        self._known: KeysById = {}
         self._read_at = float("-inf")
         self._failure: str | None = None
         self._begun: deque[float] = deque(maxlen=_MOST_READS)

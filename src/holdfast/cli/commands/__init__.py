@@ -45,8 +45,8 @@ _FILES = {
 def command(name: str) -> Command[Any]:
     """Return one of the commands."""
     module = import_module(f"holdfast.cli.commands.{_FILES.get(name, name)}")
-    found: Command[Any] = getattr(module, name.upper())
-    return found
+    found_command: Command[Any] = getattr(module, name.upper())
+    return found_command
 
 
 def commands() -> list[Command[Any]]:

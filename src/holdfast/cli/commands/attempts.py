@@ -33,11 +33,11 @@ def attempts(options: AttemptsOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect() as client:
         job = task_or_job(client, options.job, index, command="attempts", has="attempts")
-        found = client.attempts(job.id)
+        listed = client.attempts(job.id)
         note_if_stale(client, cli, job)
     print_things(
         cli.output(),
-        found,
+        listed,
         form,
         table=partial(attempt_table if form == "wide" else short_attempt_table, now_s=cli.clock()),
         name=lambda attempt: str(attempt.number),

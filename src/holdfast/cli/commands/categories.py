@@ -37,21 +37,21 @@ def categories(options: CategoriesOptions, cli: Cli) -> int:
     form = flags.choice("--output", options.output, TEXT_FORMATS)
     flags.finish()
     with cli.connect() as client:
-        found = _chosen(client.categories.list(), options.names or [])
+        listed = _chosen(client.categories.list(), options.names or [])
     if form == "text":
-        cli.output().table(*kind_table(found))
+        cli.output().table(*kind_table(listed))
     else:
-        cli.output().document([plain(category) for category in found], form)
+        cli.output().document([plain(category) for category in listed], form)
     return exit_codes.OK
 
 
-def _chosen(found: "Sequence[CategoryView]", names: "Sequence[str]") -> "Sequence[CategoryView]":
-    known = [category.name for category in found]
+def _chosen(listed: "Sequence[CategoryView]", names: "Sequence[str]") -> "Sequence[CategoryView]":
+    names_known = [category.name for category in listed]
     for name in names:
-        if name not in known:
+        if name not in names_known:
             msg = f"failure category {name!r} does not exist"
-            raise NotFound(msg, hint=f"there are {', '.join(known)}")
-    return [category for category in found if not names or category.name in names]
+            raise NotFound(msg, hint=f"there are {', '.join(names_known)}")
+    return [category for category in listed if not names or category.name in names]
 
 
 CATEGORIES = Command(

@@ -15,7 +15,7 @@ from holdfast.cli.options import FilesOption, LenientOption, TimeoutOption
 from holdfast.cli.targets import do_each, required
 from holdfast.cli.things import WRITTEN, resource_writer
 from holdfast.cli.watching.follow import ENDED
-from holdfast.cli.watching.waiting import Wanted, wait_until_gone
+from holdfast.cli.watching.waiting import WaitGoal, wait_until_gone
 from holdfast.cli.writing import NamedManifest, require_names
 from holdfast.domain.terms.kinds import JOB_SET
 from holdfast.errors import Internal, NotFound
@@ -82,11 +82,16 @@ def _delete_described(options: DeleteOptions, timeout_s: float | None, flags: Fl
     manifests = read_manifests(options.file, cli, allowed=tuple(KINDS.values()), lenient=options.lenient)
     require_names(manifests)
     written = [NamedManifest.of(manifest) for manifest in manifests]
-    arrays = [one.name for one in manifests if one.is_array]
-    codes = [_cancel([one.name for one in written if one.noun == Noun.JOB and one.name not in arrays], cli)]
+    arrays = [described.name for described in manifests if described.is_array]
+    codes = [
+        _cancel(
+            [described.name for described in written if described.noun == Noun.JOB and described.name not in arrays],
+            cli,
+        )
+    ]
     codes += [_delete(Noun.ARRAY, arrays, cli)] if arrays else []
     for noun in reversed(WRITTEN):
-        names = [one.name for one in written if one.noun == noun]
+        names = [described.name for described in written if described.noun == noun]
         if names:
             sets = noun == Noun.JOB_SET
             codes.append(_delete_sets(names, options, timeout_s, cli) if sets else _delete(noun, names, cli))
@@ -108,8 +113,8 @@ def _delete_sets(names: Sequence[str], options: DeleteOptions, timeout_s: float 
     going: dict[str, str] = {}
 
     def remove(client: "Client", name: str) -> None:
-        found = client.delete_job_set(name)
-        going[found.id] = found.name
+        job_set = client.delete_job_set(name)
+        going[job_set.id] = job_set.name
 
     with cli.connect(drive=options.wait, attached=options.wait) as client:
         done = None if options.wait else "deletion requested"
@@ -121,8 +126,8 @@ def _delete_sets(names: Sequence[str], options: DeleteOptions, timeout_s: float 
             done=done,
         )
         if options.wait:
-            wanted = Wanted(timeout_s=timeout_s, kind=JOB_SET)
-            return wait_until_gone(lambda: _still_there(client, going, cli), wanted, cli) or code
+            goal = WaitGoal(timeout_s=timeout_s, kind=JOB_SET)
+            return wait_until_gone(lambda: _still_there(client, going, cli), goal, cli) or code
     cli.note_unserved("job sets go", "holdfast delete")
     return code
 

@@ -95,7 +95,7 @@ def events(options: EventsOptions, cli: Cli) -> int:
         job = client.job(options.job) if options.job is not None else None
         job_set = client.job_set(options.jobset) if options.jobset is not None else None
         if not options.follow:
-            note_if_stale(client, cli, *(one for one in (job, job_set) if one is not None))
+            note_if_stale(client, cli, *(thing for thing in (job, job_set) if thing is not None))
         where: EventsWanted = {
             "job": job.id if job else None,  # a name may mean another job later
             "types": types,
@@ -105,13 +105,13 @@ def events(options: EventsOptions, cli: Cli) -> int:
         }
         newest = client.last_event()
         begin = newest if from_now else after or 0
-        wanted = [] if options.follow else list(islice(client.events(**where, after=begin), limit))
-        names = names_of(client, wanted) if form == "table" else {}
+        listed = [] if options.follow else list(islice(client.events(**where, after=begin), limit))
+        names = names_of(client, listed) if form == "table" else {}
     if options.follow:
         with insistent_interrupts():
             _print_as_they_come(islice(_until_over(_followed(cli, where, begin), _last(options)), limit), cli, form)
     else:
-        _print(wanted, form, names, cli)
+        _print(listed, form, names, cli)
     return exit_codes.OK
 
 
@@ -136,16 +136,16 @@ def _fields() -> "Sequence[str]":
     return fields_of(EventView)
 
 
-def _print(found: "list[EventView]", form: str, names: "Mapping[str, str]", cli: Cli) -> None:
+def _print(listed: "list[EventView]", form: str, names: "Mapping[str, str]", cli: Cli) -> None:
     from holdfast.wire.events import EventView
 
     table = wide_event_table if form == "wide" else partial(event_table, names=names, now_s=cli.clock())
-    print_things(cli.output(), found, form, table=table, name=lambda event: event.id, model=EventView)
+    print_things(cli.output(), listed, form, table=table, name=lambda event: event.id, model=EventView)
 
 
-def names_of(client: "Client", found: "Iterable[EventView]") -> "dict[str, str]":
+def names_of(client: "Client", listed: "Iterable[EventView]") -> "dict[str, str]":
     """Return what the jobs are called that events are about, by id; several of one name by a part of it, too."""
-    ids = list(dict.fromkeys(job for job in map(job_of, found) if job is not None))
+    ids = list(dict.fromkeys(job for job in map(job_of, listed) if job is not None))
     return references((job.id, job.name) for some in batched(ids) for job in client.jobs(ids=some))
 
 
@@ -153,11 +153,11 @@ def _followed(cli: Cli, where: "EventsWanted", last: int) -> "Iterator[EventView
     """Follow for ever; a server that was started again may be elsewhere, but a given token that is refused stays so."""
     from holdfast.client.events import FOLLOWED_AGAIN
 
-    failures, said = 0, [FOLLOWED_AGAIN]
+    failures, last_lines = 0, [FOLLOWED_AGAIN]
 
     def say(line: str) -> None:
-        if line != said[-1]:
-            said[:] = [line]
+        if line != last_lines[-1]:
+            last_lines[:] = [line]
             cli.say(line)
 
     while True:
@@ -189,16 +189,16 @@ def _last(options: EventsOptions) -> frozenset[str]:
     return _LAST if options.job is not None else _LAST_OF_SET if options.jobset is not None else frozenset()
 
 
-def _until_over(found: "Iterator[EventView]", last: frozenset[str]) -> "Iterator[EventView]":
-    for event in found:
+def _until_over(stream: "Iterator[EventView]", last: frozenset[str]) -> "Iterator[EventView]":
+    for event in stream:
         yield event
         if short_type(event) in last:
             return
 
 
-def _print_as_they_come(found: "Iterator[EventView]", cli: Cli, form: str) -> None:
+def _print_as_they_come(stream: "Iterator[EventView]", cli: Cli, form: str) -> None:
     write = _writer(cli, form)
-    for event in found:
+    for event in stream:
         write(event)
         cli.stdout.flush()
 
@@ -246,7 +246,7 @@ def _rows(cli: Cli, form: str) -> "Callable[[EventView], Sequence[str]]":
 def _name_of(cli: Cli, event: "EventView") -> str:
     job = str(job_of(event))
     with cli.connect() as client:
-        return next((one.name for one in client.jobs(ids=[job])), job)
+        return next((found_job.name for found_job in client.jobs(ids=[job])), job)
 
 
 EVENTS = Command(

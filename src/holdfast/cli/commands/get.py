@@ -108,64 +108,66 @@ def get(options: GetOptions, cli: Cli) -> int:
     if options.mine:
         with cli.connect() as client:
             where["user"] = client.me().name
-    asked = Selection(noun, options.names, where, limit, form)
+    selection = Selection(noun, options.names, where, limit, form)
     if options.watch:
-        return _watch(asked, cli)
+        return _watch(selection, cli)
     with cli.connect() as client:
-        things = asked.read(client, cli.say)
+        things = selection.read(client, cli.say)
         if noun in _CHANGING:
             note_if_stale(client, cli, *(things if options.names and noun not in {Noun.NODE, Noun.DEVICE} else ()))
         beside = _beside(client, where, cli.say) if noun == Noun.JOB and not options.names and form in TABLES else []
         sets = _sets_of(client, things, where) if options.tree else []
         if form == "yaml" and noun in WRITTEN:
-            cli.output().document(_as_manifests(client, noun, things, single=asked.single), form)
+            cli.output().document(_as_manifests(client, noun, things, single=selection.single), form)
             return exit_codes.OK
-    table = partial(_table, asked, cli=cli, beside=beside)
+    table = partial(_table, selection, cli=cli, beside=beside)
     if options.tree:
         table = partial(tree_table, arrays=beside, sets=sets)
-    name, model = partial(name_of, noun), asked.model
-    if asked.single:
+    name, model = partial(name_of, noun), selection.model
+    if selection.single:
         print_thing(cli.output(), things[0], form, table=table, name=name, model=model)
     else:
         print_things(cli.output(), things, form, table=table, name=name, model=model)
     return exit_codes.OK
 
 
-def _table(asked: Selection, things: Sequence[Any], beside: Sequence[Any], *, cli: Cli) -> "Table":
+def _table(selection: Selection, things: Sequence[Any], beside: Sequence[Any], *, cli: Cli) -> "Table":
     """Tabulate things, and arrays that are shown among jobs."""
     now_s = cli.clock()
-    table = table_of(asked.noun, now_s=now_s, wide=asked.form == "wide")(things)
+    table = table_of(selection.noun, now_s=now_s, wide=selection.form == "wide")(things)
     return with_arrays(table, beside, now_s=now_s) if beside else table
 
 
-def _watch(asked: Selection, cli: Cli) -> int:
+def _watch(selection: Selection, cli: Cli) -> int:
     """Show a list while it changes."""
     from holdfast.cli.watching.changes import ChangingList
     from holdfast.cli.watching.lists import Watched, watch_list
 
-    mixed = asked.noun == Noun.JOB and not asked.names and asked.form in TABLES
-    beside: Callable[[Client], Sequence[Any]] = partial(_beside, where=asked.where) if mixed else lambda _: []
-    return watch_list(Watched(ChangingList(asked, beside, cli.now), asked, partial(_table, asked, cli=cli)), cli)
+    mixed = selection.noun == Noun.JOB and not selection.names and selection.form in TABLES
+    beside: Callable[[Client], Sequence[Any]] = partial(_beside, where=selection.where) if mixed else lambda _: []
+    return watch_list(
+        Watched(ChangingList(selection, beside, cli.now), selection, partial(_table, selection, cli=cli)), cli
+    )
 
 
 def _as_manifests(client: "Client", noun: NounName, things: Sequence[Any], *, single: bool) -> dict[str, Any]:
     """Write things as manifests that can be applied; several as a list of Kubernetes."""
     of_work, read = noun in OF_WORK, READERS[noun].fetched
-    found = [_as_manifest(read(client, thing.id) if of_work else thing, noun) for thing in things]
-    return found[0] if single else {"apiVersion": "v1", "kind": "List", "items": found}
+    manifests = [_as_manifest(read(client, thing.id) if of_work else thing, noun) for thing in things]
+    return manifests[0] if single else {"apiVersion": "v1", "kind": "List", "items": manifests}
 
 
 def _as_manifest(thing: Any, noun: NounName) -> dict[str, Any]:  # noqa: ANN401 - a thing of any kind
-    known = plain(thing)
+    fields = plain(thing)
     if noun in OF_WORK:
-        manifest: dict[str, Any] = known.pop("manifest")
-        return {**{key: manifest[key] for key in ("apiVersion", "kind", "metadata", "spec")}, "status": known}
-    kind = next(kind for kind, one in KINDS.items() if one == noun)
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": thing.name}, "spec": known["spec"]}
+        manifest: dict[str, Any] = fields.pop("manifest")
+        return {**{key: manifest[key] for key in ("apiVersion", "kind", "metadata", "spec")}, "status": fields}
+    kind = next(kind for kind, noun_of_kind in KINDS.items() if noun_of_kind == noun)
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": thing.name}, "spec": fields["spec"]}
 
 
 def _filters(options: GetOptions, noun: NounName, flags: Flags) -> dict[str, Any]:
-    given = {
+    flags_given = {
         "--state": options.state,
         "--queue": options.queue,
         "--label": options.label,
@@ -177,19 +179,19 @@ def _filters(options: GetOptions, noun: NounName, flags: Flags) -> dict[str, Any
         "--quarantined": options.quarantined,
     }
     of_sets = {"--state", "--label", "--user", "--group", "--mine"} if noun in OWNERS else set()
-    for flag, value in given.items():
+    for flag, value in flags_given.items():
         if value and (options.names or (noun != Noun.JOB and flag not in of_sets)):
             flags.wrong(flag, "only filters lists of jobs", hint="holdfast get jobs")
     if options.user is not None and options.mine:
         flags.wrong("--mine", "cannot be set together with --user")
-    known = OF_WORK.get(noun, OF_WORK[Noun.JOB]).states
-    states = [flags.choice("--state", state, known) for state in flags.names(options.state)]
+    states_known = OF_WORK.get(noun, OF_WORK[Noun.JOB]).states
+    states = [flags.choice("--state", state, states_known) for state in flags.names(options.state)]
     labels = flags.pairs("--label", options.label)
     if noun in OWNERS:
         return {"states": states, "labels": labels, "user": options.user, "group": options.group}
-    wanted: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
-    wanted |= {"quarantined": options.quarantined, "array": options.array, "tasks": False}
-    return {**wanted, "user": options.user, "group": options.group}
+    where: dict[str, Any] = {"states": states, "queue": options.queue, "labels": labels, "job_set": options.jobset}
+    where |= {"quarantined": options.quarantined, "array": options.array, "tasks": False}
+    return {**where, "user": options.user, "group": options.group}
 
 
 def _beside(
@@ -200,14 +202,14 @@ def _beside(
         return []
     states, queue = where["states"], where["queue"]
     unreadable = partial(tell_unreadable, say, SINGULAR[Noun.ARRAY])
-    found = client.arrays(labels=where["labels"], user=where["user"], group=where["group"], unreadable=unreadable)
-    return [one for one in found if (not states or one.state in states) and queue in {None, one.queue}]
+    arrays = client.arrays(labels=where["labels"], user=where["user"], group=where["group"], unreadable=unreadable)
+    return [array for array in arrays if (not states or array.state in states) and queue in {None, array.queue}]
 
 
 def _sets_of(client: "Client", jobs: "Sequence[JobSummary]", where: Mapping[str, Any]) -> "list[JobSetSummary]":
     """Return the job sets to draw: those of the jobs that are listed, and of a whole list those without any."""
-    known, narrowed = {job.job_set for job in jobs}, any(where.values())
-    return [one for one in client.job_sets() if one.id in known or not (one.jobs or narrowed)]
+    set_ids, narrowed = {job.job_set for job in jobs}, any(where.values())
+    return [job_set for job_set in client.job_sets() if job_set.id in set_ids or not (job_set.jobs or narrowed)]
 
 
 GET = Command(

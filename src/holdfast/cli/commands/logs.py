@@ -126,15 +126,15 @@ def logs(options: LogsOptions, cli: Cli) -> int:
     if options.stdout and options.stderr:
         flags.wrong("--stderr", "with --stdout is both, which is what is printed without them")
     flags.finish()
-    asked = Excerpt(attempt, rank, tail, since)
+    excerpt = Excerpt(attempt, rank, tail, since)
     if options.jobset is not None:
-        return _logs_of_set(options, options.jobset, asked, cli)
+        return _logs_of_set(options, options.jobset, excerpt, cli)
     if chosen is not None:
         with cli.connect() as client:
-            jobs = [one.id for one in select(client, chosen, cli)]
+            jobs = [chosen_job.id for chosen_job in select(client, chosen, cli)]
     if chosen is not None or len(jobs) > 1:
-        return _logs_of_jobs(options, jobs, asked, cli)
-    return _logs_of_job(options, jobs[0], index, asked, cli)
+        return _logs_of_jobs(options, jobs, excerpt, cli)
+    return _logs_of_job(options, jobs[0], index, excerpt, cli)
 
 
 def _since(options: LogsOptions, flags: Flags, cli: Cli) -> "datetime | None":
@@ -148,13 +148,13 @@ def _since(options: LogsOptions, flags: Flags, cli: Cli) -> "datetime | None":
 
 def _moment(text: object) -> datetime:
     try:
-        found = datetime.fromisoformat(str(text))
+        moment = datetime.fromisoformat(str(text))
     except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
+        moment = None
+    if moment is None or moment.tzinfo is None:
         msg = f"{text!r} is no moment with its time zone, such as 2026-11-26T02:19:00Z"
         raise ValueError(msg)
-    return found
+    return moment
 
 
 def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
@@ -168,9 +168,9 @@ def _chosen(options: LogsOptions, flags: Flags) -> "Chosen | None":
     return None
 
 
-def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked: Excerpt, cli: Cli) -> int:
+def _logs_of_job(options: LogsOptions, reference: str, index: int | None, excerpt: Excerpt, cli: Cli) -> int:
     """Print what one job printed."""
-    attempt, rank, tail, since = asked
+    attempt, rank, tail, since = excerpt
     with cli.connect(attached=options.follow) as client:
         job = task_or_job(client, reference, index, command="logs", has="a log")
         note_if_stale(client, cli, job)
@@ -184,12 +184,18 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
             )
             _follow_job(Follower(client, job.id, cli, shown), cli)
         elif job.attempts or attempt is not None:
-            found = _attempt(job, attempt or job.attempt)
+            shown_attempt = _attempt(job, attempt or job.attempt)
             newest = job.pods is not None and not options.every
-            wanted = ranks_of(job, found) if ranks is None else ranks
+            ranks_shown = ranks_of(job, shown_attempt) if ranks is None else ranks
             readers = [
-                RankLog(client, job.id, found.number, one, Part(newest, tail, stderr, since, options.timestamps))
-                for one, stderr in product(wanted, streams_of(job, _streams(options)))
+                RankLog(
+                    client,
+                    job.id,
+                    shown_attempt.number,
+                    one_rank,
+                    Part(newest, tail, stderr, since, options.timestamps),
+                )
+                for one_rank, stderr in product(ranks_shown, streams_of(job, _streams(options)))
             ]
             many = many_ranks(job) if ranks is None else False
             _print(readers, outputs(cli, many=many), cli, follow=options.follow)
@@ -198,34 +204,34 @@ def _logs_of_job(options: LogsOptions, reference: str, index: int | None, asked:
     return exit_codes.OK
 
 
-def _logs_of_set(options: LogsOptions, name: str, asked: Excerpt, cli: Cli) -> int:
+def _logs_of_set(options: LogsOptions, name: str, excerpt: Excerpt, cli: Cli) -> int:
     """Print the newest attempts of all jobs of a set; following, until the set has ended, later ones too."""
     with cli.connect(attached=options.follow) as client:
-        found = client.job_set(name)
-        followers = [_beside(client, job, options, asked, cli) for job in client.job_set_jobs(found.id)]
-        _print_all(followers, cli, lambda: not options.follow or client.job_set(found.id).terminal is not None)
+        job_set = client.job_set(name)
+        followers = [_beside(client, job, options, excerpt, cli) for job in client.job_set_jobs(job_set.id)]
+        _print_all(followers, cli, lambda: not options.follow or client.job_set(job_set.id).terminal is not None)
     return exit_codes.OK
 
 
-def _logs_of_jobs(options: LogsOptions, names: Sequence[str], asked: Excerpt, cli: Cli) -> int:
+def _logs_of_jobs(options: LogsOptions, names: Sequence[str], excerpt: Excerpt, cli: Cli) -> int:
     """Print the newest attempts of several jobs; following, until all have ended, later ones too."""
     with cli.connect(attached=options.follow) as client:
         ids = {job.id: job for job in map(client.job, names)}
-        followers = [_beside(client, job, options, asked, cli) for job in ids.values()]
+        followers = [_beside(client, job, options, excerpt, cli) for job in ids.values()]
         _print_all(followers, cli, lambda: not options.follow or ENDED.issuperset(client.states(list(ids)).values()))
     return exit_codes.OK
 
 
 def _beside(
-    client: "Client", job: "JobSummary | ChildView", options: LogsOptions, asked: Excerpt, cli: Cli
+    client: "Client", job: "JobSummary | ChildView", options: LogsOptions, excerpt: Excerpt, cli: Cli
 ) -> Follower:
     shown = LogSelection(
         job.attempt or 1,
         newest=not options.every,
         of=job.name,
-        tail=asked.tail,
+        tail=excerpt.tail,
         streams=_streams(options),
-        since=asked.since,
+        since=excerpt.since,
         timestamps=options.timestamps,
     )
     return Follower(client, job.id, cli, shown)
@@ -269,11 +275,11 @@ def _check_rank(job: "JobView", rank: int | None) -> None:
 
 
 def _attempt(job: "JobView", number: int) -> "AttemptView":
-    found = next((attempt for attempt in job.attempts if attempt.number == number), None)
-    if found is None:
+    attempt_found = next((attempt for attempt in job.attempts if attempt.number == number), None)
+    if attempt_found is None:
         msg = f"job {job.id} has no attempt {number}; it has had {len(job.attempts)}"
         raise NotFound(msg)
-    return found
+    return attempt_found
 
 
 def _print(readers: Sequence[RankLog], out: "Mapping[bool, Prefixed]", cli: Cli, *, follow: bool) -> None:
@@ -284,8 +290,8 @@ def _print(readers: Sequence[RankLog], out: "Mapping[bool, Prefixed]", cli: Cli,
     while follow and not all(reader.finished for reader in readers):
         pace.rest(news=any(news))
         news = [reader.print(out[reader.stderr]) for reader in readers]
-    for one in out.values():
-        one.close()
+    for writer in out.values():
+        writer.close()
 
 
 LOGS = Command(

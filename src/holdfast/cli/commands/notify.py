@@ -61,14 +61,18 @@ def notify(options: NotifyOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect() as client:
         if action == "list":
-            found = list(client.notifications(state=state, to=options.to, limit=limit))
-            _print(found, form, cli)
+            listed = list(client.notifications(state=state, to=options.to, limit=limit))
+            _print(listed, form, cli)
             return exit_codes.OK
         if action == "show":
             return _show(client, options.names, form, cli)
         if action == "test":
             return _test(client, options.names, cli)
-        dead = [one.id for one in client.notifications(state="Dead", to=options.to)] if options.all_dead else []
+        dead = (
+            [notification.id for notification in client.notifications(state="Dead", to=options.to)]
+            if options.all_dead
+            else []
+        )
         names = [*options.names, *dead]
         return do_each(names, client.replay, cli, what="notification", done="to be delivered again")
 
@@ -79,11 +83,13 @@ def _fields() -> list[str]:
     return fields_of(NotificationView)
 
 
-def _print(found: "Sequence[NotificationView]", form: str, cli: Cli) -> None:
+def _print(listed: "Sequence[NotificationView]", form: str, cli: Cli) -> None:
     from holdfast.wire.notifications import NotificationView
 
     table = partial(notification_table, wide=form == "wide")
-    print_things(cli.output(), found, form, table=table, name=lambda one: one.id, model=NotificationView)
+    print_things(
+        cli.output(), listed, form, table=table, name=lambda notification: notification.id, model=NotificationView
+    )
 
 
 def _check(options: NotifyOptions, action: str, flags: Flags) -> None:
@@ -103,26 +109,26 @@ def _check(options: NotifyOptions, action: str, flags: Flags) -> None:
 
 
 def _show(client: "Client", names: "Sequence[str]", form: str, cli: Cli) -> int:
-    found = [client.notification(name) for name in names]
+    listed = [client.notification(name) for name in names]
     if form != "table":
-        _print(found, form, cli)
+        _print(listed, form, cli)
         return exit_codes.OK
-    for one in found:
-        shown = plain(one)
-        told = shown.pop("payload")
+    for notification in listed:
+        shown = plain(notification)
+        payload = shown.pop("payload")
         cli.output().facts([(name, str(value)) for name, value in shown.items() if value not in (None, "")])
-        cli.output().document(told, "yaml")
+        cli.output().document(payload, "yaml")
     return exit_codes.OK
 
 
 def _test(client: "Client", names: "Sequence[str]", cli: Cli) -> int:
     code = exit_codes.OK
     for name in names:
-        told = client.test_notifier(name)
-        if told.delivered:
-            cli.output().text(f"notifier {name} took test {told.id}")
+        result = client.test_notifier(name)
+        if result.delivered:
+            cli.output().text(f"notifier {name} took test {result.id}")
         else:
-            cli.say(f"error: notifier {name}: {told.error}")
+            cli.say(f"error: notifier {name}: {result.error}")
             code = exit_codes.FAILED
     return code
 

@@ -57,30 +57,33 @@ def report(options: ReportOptions, cli: Cli) -> int:
         flags.wrong("--since", f"{options.since!r} is too short", allowed=("1s or more",))
     flags.finish()
     with cli.connect() as client:
-        found = client.report(share, label=label, within_s=int(within_s or 0))
+        usage = client.report(share, label=label, within_s=int(within_s or 0))
         note_if_stale(client, cli)
     if form == "table":
-        columns, rows = _table(label or share, found.items)
+        columns, rows = _table(label or share, usage.items)
         cli.output().listing(columns).head(rows)
     elif form == "csv":
         from holdfast.wire.figures import UsageView
 
-        print_csv(cli.output(), found.items, UsageView)
+        print_csv(cli.output(), usage.items, UsageView)
     else:
-        cli.output().document(plain(found), form)
+        cli.output().document(plain(usage), form)
     return exit_codes.OK
 
 
-def _table(what: str, found: "Sequence[UsageView]") -> "Table":
+def _table(what: str, usages: "Sequence[UsageView]") -> "Table":
     return (what.upper(), *_COLUMNS), [
         (
-            one.name or "-",
-            str(one.runs),
-            str(one.failed_runs),
-            *(f"{hours:.2f}" for hours in (one.cpu_hours, one.memory_gib_hours, one.gpu_hours)),
-            *(f"{hours:.2f}" for hours in (one.wasted_cpu_hours, one.wasted_memory_gib_hours, one.wasted_gpu_hours)),
+            usage.name or "-",
+            str(usage.runs),
+            str(usage.failed_runs),
+            *(f"{hours:.2f}" for hours in (usage.cpu_hours, usage.memory_gib_hours, usage.gpu_hours)),
+            *(
+                f"{hours:.2f}"
+                for hours in (usage.wasted_cpu_hours, usage.wasted_memory_gib_hours, usage.wasted_gpu_hours)
+            ),
         )
-        for one in found
+        for usage in usages
     ]
 
 

@@ -240,7 +240,7 @@ def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> dict[str, Any]:
         gpu_type=options.gpu_type,
         gpu_memory=options.gpu_memory,
         named=flags.pairs("--resource", options.resource),
-        env=exported(options.export, cli, flags) | flags.pairs("--env", options.env, known=cli.environ),
+        env=exported(options.export, cli, flags) | flags.pairs("--env", options.env, defaults=cli.environ),
         labels=flags.pairs("--label", options.label),
         group=options.group,
         working_dir=str(Path(cli.cwd(), options.workdir or "")),

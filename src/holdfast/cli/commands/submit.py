@@ -23,7 +23,7 @@ from holdfast.cli.options import (
 from holdfast.cli.submission.export import NONE, carrying, exported
 from holdfast.cli.submission.secrets import secret_values, sent, with_secrets
 from holdfast.cli.submission.sending import Submitted, submit_all
-from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
+from holdfast.cli.watching.waiting import WaitGoal, wait_for, wait_for_owners
 from holdfast.cli.writing import note_unserved, write_manifests
 from holdfast.domain.terms.kinds import ARRAY
 
@@ -96,8 +96,8 @@ def submit(options: SubmitOptions, cli: Cli) -> int:
 
 def _print(submitted: Submitted, form: str, cli: Cli) -> None:
     """Print before waiting, so that a reader can start at once."""
-    owners = [(one.id, one.name, f"{SINGULAR[one.noun]}/{one.name}") for one in submitted.owners]
-    owners += [(str(one.id), str(one.name), f"array/{one.name}") for one in submitted.arrays]
+    owners = [(item.id, item.name, f"{SINGULAR[item.noun]}/{item.name}") for item in submitted.owners]
+    owners += [(str(item.id), str(item.name), f"array/{item.name}") for item in submitted.arrays]
     things = [*owners, *((str(job.id), job.name, f"job/{job.id}") for job in submitted.jobs)]
     if form == "json":
         cli.output().document({"items": [{"id": one_id, "name": name} for one_id, name, _ in things]}, form)
@@ -110,16 +110,20 @@ def _print(submitted: Submitted, form: str, cli: Cli) -> None:
 def _wait(client: "Client", submitted: Submitted, timeout_s: float | None, cli: Cli) -> int:
     """Wait for jobs, then for arrays and for what else is made of jobs with what is left of the time."""
     begun, jobs = cli.now(), submitted.jobs
-    code = wait_for(client, [str(job.id) for job in jobs], Wanted(timeout_s=timeout_s), cli) if jobs else exit_codes.OK
+    code = (
+        wait_for(client, [str(job.id) for job in jobs], WaitGoal(timeout_s=timeout_s), cli) if jobs else exit_codes.OK
+    )
     if submitted.arrays and code != exit_codes.TIMED_OUT:
-        names = [str(one.name) for one in submitted.arrays]
-        wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=ARRAY)
-        code = wait_for_owners(client, names, wanted, cli) or code
-    for noun in dict.fromkeys(one.noun for one in submitted.owners):
+        names = [str(thing.name) for thing in submitted.arrays]
+        goal = WaitGoal(timeout_s=_left(timeout_s, begun, cli), kind=ARRAY)
+        code = wait_for_owners(client, names, goal, cli) or code
+    for noun in dict.fromkeys(thing.noun for thing in submitted.owners):
         if code == exit_codes.TIMED_OUT:
             break
-        wanted = Wanted(timeout_s=_left(timeout_s, begun, cli), kind=OF_WORK[noun])
-        code = wait_for_owners(client, [one.id for one in submitted.owners if one.noun == noun], wanted, cli) or code
+        goal = WaitGoal(timeout_s=_left(timeout_s, begun, cli), kind=OF_WORK[noun])
+        code = (
+            wait_for_owners(client, [thing.id for thing in submitted.owners if thing.noun == noun], goal, cli) or code
+        )
     return code
 
 

@@ -48,12 +48,12 @@ def summary(options: SummaryOptions, cli: Cli) -> int:
         flags.wrong("--since", f"{options.since!r} is too short", allowed=("1s or more",))
     flags.finish()
     with cli.connect() as client:
-        found = client.summary(within_s=int(within_s or 0), queue=options.queue, labels=labels)
+        figures = client.summary(within_s=int(within_s or 0), queue=options.queue, labels=labels)
         note_if_stale(client, cli)
     if form == "text":
-        print_summary(found, options.since.strip(), cli.output())
+        print_summary(figures, options.since.strip(), cli.output())
     else:
-        cli.output().document(plain(found), form)
+        cli.output().document(plain(figures), form)
     return exit_codes.OK
 
 

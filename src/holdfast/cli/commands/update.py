@@ -179,8 +179,8 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
         changed = {name: value for name, value in before.items() if name not in _KEPT} | changes
         changed["handlerLimits"] = with_limits(before["handlerLimits"], options.handler_limit, Flags())
         changed["resources"] = {**before["resources"], **resources}
-        told = {name: int(each) if each.isdecimal() else each for name, each in defaults.items()}
-        changed |= {"fluster": {**before["fluster"], **told}} if told else {}
+        typed = {name: int(text) if text.isdecimal() else text for name, text in defaults.items()}
+        changed |= {"fluster": {**before["fluster"], **typed}} if typed else {}
         changed |= others_see | ({"access": {**before["access"], **roles}} if roles else {})
         if options.dry_run:
             tell_warnings(client.put_settings(changed, dry_run=True).warnings, None, cli)
@@ -194,8 +194,8 @@ def _update_settings(options: UpdateOptions, cli: Cli) -> int:
 
 def _rights(options: UpdateOptions, flags: Flags) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Read who is to have which role, and what others are to see."""
-    given = flags.pairs("--access", options.access)
-    roles = {role: [] if names == "none" else flags.names([names]) for role, names in given.items()}
+    names_by_role = flags.pairs("--access", options.access)
+    roles = {role: [] if names == "none" else flags.names([names]) for role, names in names_by_role.items()}
     if options.others_see is None:
         return roles, {}
     return roles, {"othersSee": flags.choice("--others-see", options.others_see, _SIGHTS)}

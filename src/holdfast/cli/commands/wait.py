@@ -13,7 +13,7 @@ from holdfast.cli.nouns import OF_WORK, Noun
 from holdfast.cli.options import TimeoutOption
 from holdfast.cli.selection import AllOption, ChooseOptions, Selected, read_choice, select
 from holdfast.cli.targets import job_or_set
-from holdfast.cli.watching.waiting import TERMINAL, Wanted, wait_for, wait_for_owners
+from holdfast.cli.watching.waiting import TERMINAL, WaitGoal, wait_for, wait_for_owners
 from holdfast.domain.terms.kinds import ARRAY, JOB
 
 if TYPE_CHECKING:
@@ -63,19 +63,19 @@ def wait(options: WaitOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect(drive=True, attached=True) as client:
         if chosen is not None:
-            return _wait_for_chosen(client, select(client, chosen, cli), Wanted(state, timeout_s), cli)
+            return _wait_for_chosen(client, select(client, chosen, cli), WaitGoal(state, timeout_s), cli)
         if target.noun != Noun.JOB:
-            return wait_for_owners(client, target.names, Wanted(state, timeout_s, OF_WORK[target.noun]), cli)
-        known = client.states(target.names)
-        ids = [job if job in known else client.job(job).id for job in target.names]
-        return wait_for(client, ids, Wanted(state, timeout_s), cli)
+            return wait_for_owners(client, target.names, WaitGoal(state, timeout_s, OF_WORK[target.noun]), cli)
+        states = client.states(target.names)
+        ids = [job if job in states else client.job(job).id for job in target.names]
+        return wait_for(client, ids, WaitGoal(state, timeout_s), cli)
 
 
-def _wait_for_chosen(client: "Client", found: Sequence[Selected], wanted: Wanted, cli: Cli) -> int:
-    code = wait_for(client, [one.id for one in found if one.noun == Noun.JOB], wanted, cli)
-    arrays = [one.id for one in found if one.noun == Noun.ARRAY]
-    state = wanted.state if wanted.state in ARRAY.awaited else TERMINAL
-    return code or wait_for_owners(client, arrays, replace(wanted, state=state, kind=ARRAY), cli)
+def _wait_for_chosen(client: "Client", targets: Sequence[Selected], goal: WaitGoal, cli: Cli) -> int:
+    code = wait_for(client, [target.id for target in targets if target.noun == Noun.JOB], goal, cli)
+    arrays = [target.id for target in targets if target.noun == Noun.ARRAY]
+    state = goal.state if goal.state in ARRAY.awaited else TERMINAL
+    return code or wait_for_owners(client, arrays, replace(goal, state=state, kind=ARRAY), cli)
 
 
 WAIT = Command(

@@ -83,15 +83,15 @@ def why(options: WhyOptions, cli: Cli) -> int:
             note_if_stale(client, cli, set_why)
             _print(set_why, form, lambda: print_set_why(set_why, cli.output(), everything=options.all), cli)
         elif target.noun not in {Noun.JOB, Noun.ARRAY}:
-            told = client.of(OF_WORK[target.noun]).why(target.one)
-            note_if_stale(client, cli, told)
-            _print(told, form, lambda: print_why(told, cli.output()), cli)
+            owner_why = client.of(OF_WORK[target.noun]).why(target.one)
+            note_if_stale(client, cli, owner_why)
+            _print(owner_why, form, lambda: print_why(owner_why, cli.output()), cli)
         elif (array_why := _array_why(client, target)) is not None:
             _print(array_why, form, lambda: print_array_why(array_why, cli.output()), cli)
         else:
-            found = client.why(target.one, attempt=attempt)
-            note_if_stale(client, cli, found)
-            _print(found, form, lambda: _print_job(client, found, cli.output(), everything=options.all), cli)
+            answer = client.why(target.one, attempt=attempt)
+            note_if_stale(client, cli, answer)
+            _print(answer, form, lambda: _print_job(client, answer, cli.output(), everything=options.all), cli)
     return exit_codes.OK
 
 
@@ -108,17 +108,17 @@ def _array_why(client: "Client", target: "Target") -> "ArrayWhy | None":
 
 
 def _print(
-    found: "Why | JobSetWhy | ArrayWhy | WorkloadWhy", form: str, as_text: "Callable[[], None]", cli: Cli
+    answer: "Why | JobSetWhy | ArrayWhy | WorkloadWhy", form: str, as_text: "Callable[[], None]", cli: Cli
 ) -> None:
     if form == "text":
         as_text()
     else:
-        cli.output().document(plain(found), form)
+        cli.output().document(plain(answer), form)
 
 
-def _print_job(client: "Client", found: "Why", output: "Output", *, everything: bool) -> None:
-    print_why(found, output)
-    decision = found.decision
+def _print_job(client: "Client", answer: "Why", output: "Output", *, everything: bool) -> None:
+    print_why(answer, output)
+    decision = answer.decision
     hidden = sum(not rule.matched for rule in decision.considered) if decision else 0
     if hidden and not everything:
         output.paragraph(f"{hidden} rule{'' if hidden == 1 else 's'} did not match; --all shows them.")
@@ -128,18 +128,18 @@ def _print_job(client: "Client", found: "Why", output: "Output", *, everything: 
         if rows:
             output.text("")
             output.table(columns, rows)
-    if found.pods:
+    if answer.pods:
         output.text("")
-        output.table(*failed_pod_table(found.pods))
-    pods = client.job(found.job).pods
+        output.table(*failed_pod_table(answer.pods))
+    pods = client.job(answer.job).pods
     if pods is not None:
         print_pods(pods, output)
 
 
-def print_why(found: "Why | WorkloadWhy", output: "Output") -> None:
+def print_why(answer: "Why | WorkloadWhy", output: "Output") -> None:
     """Print an explanation in sentences."""
-    output.heading(found.headline)
-    for sentence in found.summary:
+    output.heading(answer.headline)
+    for sentence in answer.summary:
         output.paragraph(sentence)
 
 
@@ -152,15 +152,15 @@ def print_pods(pods: "PodsView", output: "Output") -> None:
         output.table(*condition_table(pods.conditions))
 
 
-def print_set_why(found: "JobSetWhy", output: "Output", *, everything: bool = False) -> None:
+def print_set_why(answer: "JobSetWhy", output: "Output", *, everything: bool = False) -> None:
     """Print the state of a job set, then what was decided about its failed jobs, the latest last."""
-    output.heading(found.headline)
-    for sentence in found.summary:
+    output.heading(answer.headline)
+    for sentence in answer.summary:
         output.paragraph(sentence)
-    if found.omitted:
+    if answer.omitted:
         output.text("")
-        output.paragraph(f"{found.omitted} earlier decisions are not shown.")
-    for alike in [[each] for each in found.traces] if everything else _runs_of_alike(found.traces):
+        output.paragraph(f"{answer.omitted} earlier decisions are not shown.")
+    for alike in [[single] for single in answer.traces] if everything else _runs_of_alike(answer.traces):
         *before, trace = alike
         output.text("")
         if before:
@@ -181,9 +181,12 @@ _COUNTS = re.compile(r"^Attempt \d+|^This is restart .*|^It starts \S+ later|(?<
 
 def _runs_of_alike(traces: "Sequence[JobSetDecisionTrace]") -> "Iterator[Sequence[JobSetDecisionTrace]]":
     """Put decisions together that follow each other and say the same about the same job."""
-    for _, group in groupby(traces, lambda one: (one.decision.job, [_COUNTS.sub("", line) for line in one.summary])):
+    for _, group in groupby(
+        traces,
+        lambda trace_before: (trace_before.decision.job, [_COUNTS.sub("", line) for line in trace_before.summary]),
+    ):
         run = list(group)
-        yield from [run] if len(run) >= _FEWEST_ALIKE else ([each] for each in run)
+        yield from [run] if len(run) >= _FEWEST_ALIKE else ([trace] for trace in run)
 
 
 WHY = Command(

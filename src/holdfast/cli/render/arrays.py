@@ -78,17 +78,17 @@ def with_arrays(table: Table, arrays: Sequence[ArrayView], *, now_s: float) -> T
     columns, rows = table
     facts = [
         {
-            "ID": one.id,
-            "NAME": one.name,
-            "QUEUE": one.queue,
-            "STATE": one.state,
-            "SUBMITTED": when(one.created_at),
-            "AGE": age(one.created_at, now_s),
-            "USER": one.submitted_by,
-            "LABELS": pairs(one.labels),
-            "REASON": progress(one),
+            "ID": shown_array.id,
+            "NAME": shown_array.name,
+            "QUEUE": shown_array.queue,
+            "STATE": shown_array.state,
+            "SUBMITTED": when(shown_array.created_at),
+            "AGE": age(shown_array.created_at, now_s),
+            "USER": shown_array.submitted_by,
+            "LABELS": pairs(shown_array.labels),
+            "REASON": progress(shown_array),
         }
-        for one in arrays
+        for shown_array in arrays
     ]
     return columns, [*rows, *(tuple(shown_facts.get(column, "") for column in columns) for shown_facts in facts)]
 

@@ -27,7 +27,7 @@ TERMINAL = "terminal"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WaitGoal:
     """What to wait for."""
 
     state: str = TERMINAL
@@ -43,12 +43,12 @@ class Wanted:
         return state == (self.kind.success if self.state == TERMINAL else self.state)
 
 
-def wait_for(client: Client, ids: Sequence[str], goal: Wanted, cli: Cli) -> int:
+def wait_for(client: Client, ids: Sequence[str], goal: WaitGoal, cli: Cli) -> int:
     """Wait for all jobs; returns the exit code and says how they ended."""
     return _wait(_Jobs(client), ids, goal, cli)
 
 
-def wait_for_owners(client: Client, references: Sequence[str], goal: Wanted, cli: Cli) -> int:
+def wait_for_owners(client: Client, references: Sequence[str], goal: WaitGoal, cli: Cli) -> int:
     """Wait for all of some work that is made of jobs; returns the exit code and says how it ended.
 
     Raises:
@@ -144,7 +144,7 @@ class _Arrays(_Owners):
         return f"{array.state}: {array.reason or counts}" if array.state in ARRAY.ended else counts
 
 
-def wait_until_gone(still_there: Callable[[], Sequence[str]], goal: Wanted, cli: Cli) -> int:
+def wait_until_gone(still_there: Callable[[], Sequence[str]], goal: WaitGoal, cli: Cli) -> int:
     """Wait until nothing is there any more; says each name that has gone."""
     pace, deadline = Polling(cli.sleep), _deadline(goal, cli)
     left = still_there()
@@ -158,7 +158,7 @@ def wait_until_gone(still_there: Callable[[], Sequence[str]], goal: Wanted, cli:
     return exit_codes.OK
 
 
-def _wait(things: _Looked, ids: Sequence[str], goal: Wanted, cli: Cli) -> int:
+def _wait(things: _Looked, ids: Sequence[str], goal: WaitGoal, cli: Cli) -> int:
     with live_line(cli) as (line, above):
         outcome = _Waiting(above, goal, dict.fromkeys(ids, ""))
         try:
@@ -171,7 +171,7 @@ def _wait(things: _Looked, ids: Sequence[str], goal: Wanted, cli: Cli) -> int:
     return outcome.told(things)
 
 
-def _until_there(things: _Looked, outcome: _Waiting, goal: Wanted, cli: Cli, line: LiveLine) -> int | None:
+def _until_there(things: _Looked, outcome: _Waiting, goal: WaitGoal, cli: Cli, line: LiveLine) -> int | None:
     """Look until all are where they should be, which returns ``None``, or the time is over."""
     began = cli.now()
     pace, deadline = Polling(cli.sleep), _deadline(goal, cli)
@@ -195,14 +195,14 @@ def _until_there(things: _Looked, outcome: _Waiting, goal: Wanted, cli: Cli, lin
     return None
 
 
-def _deadline(goal: Wanted, cli: Cli) -> float | None:
+def _deadline(goal: WaitGoal, cli: Cli) -> float | None:
     return None if goal.timeout_s is None else cli.now() + goal.timeout_s
 
 
 class _Waiting:
     """What is known of each thing, and what the person was told already."""
 
-    def __init__(self, cli: Cli, goal: Wanted, states: dict[str, str]) -> None:
+    def __init__(self, cli: Cli, goal: WaitGoal, states: dict[str, str]) -> None:
         self._cli = cli
         self._wanted = goal
         self.states: dict[str, str | None] = {**states}

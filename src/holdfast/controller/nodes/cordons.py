@@ -36,13 +36,13 @@ class Cordons:
         for node in stored:
             if node.devices:
                 self._cordons[node.executor, node.name] = {
-                    each.id: each.cordon for each in node.devices if each.cordon is not None
+                    device.id: device.cordon for device in node.devices if device.cordon is not None
                 }
 
     def on(self, node: Node) -> Node:
         """Return a node that was just reported with the cordons of its devices."""
-        known = self._cordons.setdefault((node.executor, node.name), {})
-        return evolve(node, devices=tuple(evolve(each, cordon=known.get(each.id)) for each in node.devices))
+        cordons = self._cordons.setdefault((node.executor, node.name), {})
+        return evolve(node, devices=tuple(evolve(device, cordon=cordons.get(device.id)) for device in node.devices))
 
     def judge(self, run: Run, job: Job, now: float) -> None:
         """Cordon what a failed run has shown to be faulty."""
@@ -60,22 +60,26 @@ class Cordons:
         for target in request.targets:
             executor, name, device = target.split(" ")
             node = self._state.nodes.get((executor, name))
-            known = next((each for each in node.devices if each.id == device), None) if node is not None else None
-            if node is None or known is None:
+            found_device = (
+                next((candidate for candidate in node.devices if candidate.id == device), None)
+                if node is not None
+                else None
+            )
+            if node is None or found_device is None:
                 continue
             if request.kind is RequestKind.CORDON:
                 self._put(node, device, DeviceCordon(request.reason, now, by=request.actor), now)
-            elif known.cordon is not None:
+            elif found_device.cordon is not None:
                 self._put(node, device, None, now)
 
     def _put(self, node: Node, device: str, cordon: DeviceCordon | None, now: float, job_id: str = "") -> None:
         key = (node.executor, node.name)
-        known = self._cordons.setdefault(key, {})
+        cordons = self._cordons.setdefault(key, {})
         if cordon is None:
-            known.pop(device, None)
+            cordons.pop(device, None)
             event: DeviceCordoned | DeviceUncordoned = DeviceUncordoned(node.executor, node.name, device)
         else:
-            known[device] = cordon
+            cordons[device] = cordon
             event = DeviceCordoned(node.executor, node.name, device, cordon.reason, job_id, cordon.by)
         self._state.emit(EventRecord(None, now, event))
         self._state.change_node(self.on(self._state.nodes[key]))

@@ -35,9 +35,9 @@ class Losses:
 
     def restore(self, stored: Iterable[StoredEvent]) -> None:
         """Restore the losses from before this controller."""
-        for each in stored:
-            if isinstance(each.event, NodeLost):
-                self._remember(_read(each.at, each.event))
+        for stored_event in stored:
+            if isinstance(stored_event.event, NodeLost):
+                self._remember(_read(stored_event.at, stored_event.event))
 
     def record_ended(self, now: float) -> None:
         """Make losses of the runs lost since the last call; call it before any of them is judged."""
@@ -56,10 +56,10 @@ class Losses:
         return None
 
     def _against(self, job_id: str, executor: str) -> Suspicion | None:
-        found = self._culprits.get(executor)
-        if found is None:
+        culprit_found = self._culprits.get(executor)
+        if culprit_found is None:
             return blame.suspicion(self.known.get(executor, ()), job_id)
-        return found[1] if found[0] == job_id else None
+        return culprit_found[1] if culprit_found[0] == job_id else None
 
     def _note(self, executor: str, runs: Sequence[Run], now: float) -> None:
         ran: dict[str, float] = {}
@@ -97,11 +97,11 @@ class Away:
 
     def places(self, now: float) -> Sequence[Place]:
         """Return them; one from before this controller has its whole time from the start of that."""
-        nodes, there = self._state.nodes, self._state.capacity.places
-        if len(nodes) <= len(there):
+        nodes, present = self._state.nodes, self._state.capacity.places
+        if len(nodes) <= len(present):
             return ()
         if self._found[0] != now:
-            gone = [node for key, node in nodes.items() if key not in there and self._may(node, now)]
+            gone = [node for key, node in nodes.items() if key not in present and self._may(node, now)]
             self._found = now, [*map(_place, gone)]
         return self._found[1]
 

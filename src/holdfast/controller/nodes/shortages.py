@@ -42,12 +42,14 @@ class Shortages:
         """Take in what the machine of an executor runs out of, if anything."""
         if lack is None:
             self._pressed.discard(executor)
-            for key, known in [each for each in self._short.items() if each[0][0] == executor and each[1].pressed]:
-                self._put(key, evolve(known, refused_at=now))
+            for key, short in [entry for entry in self._short.items() if entry[0][0] == executor and entry[1].pressed]:
+                self._put(key, evolve(short, refused_at=now))
             return
         begins = executor not in self._pressed
         self._pressed.add(executor)
-        for key in [each for each in self._state.nodes if each[0] == executor and each in self._state.capacity.places]:
+        for key in [
+            entry for entry in self._state.nodes if entry[0] == executor and entry in self._state.capacity.places
+        ]:
             before = self._short.get(key)
             if begins or before is None or not before.pressed or before.of is not lack.of:
                 self._begin(key, shortage.pressed(before, lack.of, lack.in_words(), now), now, before)
@@ -72,16 +74,16 @@ class Shortages:
         if of is None and not self._short and not self.refused:
             return  # as it is for nearly every run
         key = self._state.capacity.home(run.executor, run.node)
-        known = self._short.get(key)
+        short = self._short.get(key)
         if of is not None:
             self.refused[run.job_id, run.rank] = self.refused.get((run.job_id, run.rank), 0) + 1
         elif run.started_at is not None:
             self.refused.pop((run.job_id, run.rank), None)
         if of is not None and run.outcome is not None and key in self._state.nodes:
-            if known is None or not known.pressed:
-                self._begin(key, shortage.refused(known, of, run.outcome.message, now), now, known)
-        elif known is not None and known.trying:
-            self._put(key, shortage.answered(known, now, well=run.started_at is not None))
+            if short is None or not short.pressed:
+                self._begin(key, shortage.refused(short, of, run.outcome.message, now), now, short)
+        elif short is not None and short.trying:
+            self._put(key, shortage.answered(short, now, well=run.started_at is not None))
 
     def refusals(self, runs: Iterable[Run]) -> int:
         """Return how often in a row the program of one of these runs could not be started; the highest counts."""
@@ -94,18 +96,20 @@ class Shortages:
 
     def look(self, now: float) -> None:
         """End those that are over."""
-        for key, known in list(self._short.items()):
-            if key[0] not in self._pressed and known.is_over(now):
+        for key, short in list(self._short.items()):
+            if key[0] not in self._pressed and short.is_over(now):
                 words = "node %s is no longer %s; that lasted %s"
-                lasted_s = now - known.since
-                _log.warning(words, key[1], known.of.words, format_duration(round(lasted_s)))
-                self._state.emit(EventRecord(None, now, NodeRecovered(*key, str(known.of), lasted_s)))
+                lasted_s = now - short.since
+                _log.warning(words, key[1], short.of.words, format_duration(round(lasted_s)))
+                self._state.emit(EventRecord(None, now, NodeRecovered(*key, str(short.of), lasted_s)))
                 self._put(key, None)
-                self.refused = {each: count for each, count in self.refused.items() if each[0] in self._state.jobs}
+                self.refused = {
+                    job_id: count for job_id, count in self.refused.items() if job_id[0] in self._state.jobs
+                }
 
-    def _begin(self, key: PlaceKey, short: Short, now: float, known: Short | None) -> None:
+    def _begin(self, key: PlaceKey, short: Short, now: float, earlier: Short | None) -> None:
         """Note that a node is short; of what it was not short of yet, tell."""
-        if known is None or known.of is not short.of:
+        if earlier is None or earlier.of is not short.of:
             words = "node %s is %s: %s; it gets no new work until that is over"
             _log.warning(words, key[1], short.of.words, short.message)
             self._state.emit(EventRecord(None, now, NodeShort(*key, str(short.of), short.message)))

@@ -68,14 +68,14 @@ class Arrays(Owners[Array, ArraySpec]):
                 return Result(state=state)  # when it is released, it waits for what has not happened by then
             met, waits = spec.not_waited_for(state), self._state.waits
             waits.look_up(self._store, self._state.changes)
-            found = look(after, met, waits.standings(after, met))
-            if found.unmet is OnUnmet.HOLD:
-                return Result(state=evolve(state, met=found.met, held=found.reason))
-            if found.unmet is None and not found.ready:
-                return Result(state=state if found.met == met else evolve(state, met=found.met))
+            outlook = look(after, met, waits.standings(after, met))
+            if outlook.unmet is OnUnmet.HOLD:
+                return Result(state=evolve(state, met=outlook.met, held=outlook.reason))
+            if outlook.unmet is None and not outlook.ready:
+                return Result(state=state if outlook.met == met else evolve(state, met=outlook.met))
             waits.leave(work.row.id, after)
-            if found.unmet is not None:
-                state = stop(state, CANCELLED, found.reason)
+            if outlook.unmet is not None:
+                state = stop(state, CANCELLED, outlook.reason)
         return self._look_at_tasks(work, state, now)
 
     def _look_at_tasks(self, work: Work[Array, ArraySpec], state: ArrayState, now: float) -> ArrayResult:
@@ -85,11 +85,11 @@ class Arrays(Owners[Array, ArraySpec]):
             Internal: Nothing can become of the array, as tasks of it cannot be found or read.
         """
         children = list(work.children.values())
-        found = _reconcile(work.spec, evolve(work.row, state=state), children, now)
-        if waits_for_lost(state, children, found):
+        result = _reconcile(work.spec, evolve(work.row, state=state), children, now)
+        if waits_for_lost(state, children, result):
             message = f"of its {state.made} tasks {lost_among(state, children)} cannot be found or read"
             raise Internal(message, hint="their rows are damaged: cancel it, or restore the database from a backup")
-        return found
+        return result
 
     def forget(self, work: Work[Array, ArraySpec]) -> None:
         """Have an array that is over wait for nothing any more."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from holdfast.domain.placement.fit import PlaceKey
     from holdfast.domain.workloads.base import Workload
     from holdfast.domain.workloads.children import CreateChild
-    from holdfast.domain.workloads.gang.reconcile import Look
+    from holdfast.domain.workloads.gang.reconcile import GangOutcome
     from holdfast.ports.store import ControllerStore, Snapshot
 
 _log = logging.getLogger(__name__)
@@ -85,12 +85,12 @@ class Gangs:
         self.changed: Callable[[Job], None] = lambda _: None
         """Called with a job that has an owner and may look different to it."""
 
-    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
+    def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
         """Show jobs that are part of something to their owners; jobs and attempts are restored already."""
         del snapshot
         for job in list(self._state.jobs.values()):
             if job.child is not None and job.kind == GANG:
-                each(job.id, partial(self.changed, job))
+                attempt_anyway(job.id, partial(self.changed, job))
 
     def admit(self, job: Job) -> None:
         """Show it to its owner; a pending job is indexed already."""
@@ -109,8 +109,8 @@ class Gangs:
 
     def suspend(self, job_id: str, now: float, *, suspended: bool) -> None:
         """Hold it, or release it."""
-        asked = Intervention.HOLD if suspended else Intervention.RELEASE
-        self._ask(self._state.jobs[job_id], now, asked, reason=HELD_WITH_OWNER)
+        intervention = Intervention.HOLD if suspended else Intervention.RELEASE
+        self._ask(self._state.jobs[job_id], now, intervention, reason=HELD_WITH_OWNER)
 
     def take_place(self, job_id: str, taking: Taking, now: float) -> None:
         """Stop all of it: its runs run together."""
@@ -154,9 +154,9 @@ class Gangs:
             if not job.attempt:  # while it starts, not when it fails
                 catalog.compiled(job, spec)
                 catalog.log_patterns(spec)
-            waiting, given = state.unplaced.get(key), zip(places[key], devices or repeat(()), strict=False)
+            waiting, granted = state.unplaced.get(key), zip(places[key], devices or repeat(()), strict=False)
             attempt = None if waiting is None else waiting.attempt
-            begun, attempt, look = gang.begin(spec, job, attempt, given, self._around, now)
+            begun, attempt, look = gang.begin(spec, job, attempt, granted, self._around, now)
             active = state.open(begun, attempt, () if look.flight is None else [*look.flight.runs.values()])
             if job.child is not None:
                 self.changed(begun)
@@ -182,34 +182,36 @@ class Gangs:
 
     def ask(self, request: Request, key: str, now: float) -> None:
         """Cancel, hold, release, retry or preempt a job; nothing else is asked of gangs."""
-        asked, job = _ASKED.get(request.kind), self._state.jobs[key]
-        if asked is None or (asked is Intervention.RETRY and key in self._state.active):
+        intervention, job = _ASKED.get(request.kind), self._state.jobs[key]
+        if intervention is None or (intervention is Intervention.RETRY and key in self._state.active):
             return
-        if asked is Intervention.RETRY and request.payload:
+        if intervention is Intervention.RETRY and request.payload:
             job = self._with_spec(job, request.payload)
-        if asked is Intervention.RETRY and job.terminal:
+        if intervention is Intervention.RETRY and job.terminal:
             job = self._as_new(job)
-        cancels = asked in {Intervention.CANCEL, Intervention.CANCEL_UNLESS_STARTED}
+        cancels = intervention in {Intervention.CANCEL, Intervention.CANCEL_UNLESS_STARTED}
         reason = request.cancel_reason if cancels else request.reason
-        if asked is Intervention.PREEMPT:
+        if intervention is Intervention.PREEMPT:
             if not self._runs_on(key, request.payload):
                 return
             reason = request.preempt_reason
-        self._ask(job, now, asked, reason=reason)
+        self._ask(job, now, intervention, reason=reason)
 
     def _with_spec(self, job: Job, payload: str) -> Job:
         """Return a job with another specification; what it waited for is over if it waits for other things now."""
         changed = self._state.change_spec(job, payload)
-        before, after = (self._state.load_spec(one.spec).after for one in (job, changed))
-        same = [(one.id, one.condition) for one in before] == [(one.id, one.condition) for one in after]
+        before, after = (self._state.load_spec(dependency.spec).after for dependency in (job, changed))
+        same = [(dependency.id, dependency.condition) for dependency in before] == [
+            (dependency.id, dependency.condition) for dependency in after
+        ]
         return changed if same else evolve(changed, met=(), ready_at=None)
 
     def _as_new(self, job: Job) -> Job:
         """Have a job that is retried go by how what it waits for stands now, and not by how that had ended before."""
         spec = self._state.load_spec(job.spec)
-        if not any(one.outcome for one in spec.after):
+        if not any(dependency.outcome for dependency in spec.after):
             return job
-        after = tuple(evolve(one, outcome="", reason="") for one in spec.after)
+        after = tuple(evolve(dependency, outcome="", reason="") for dependency in spec.after)
         return evolve(self._state.change_spec(job, dump_spec(evolve(spec, after=after))), request=job.request)
 
     def _runs_on(self, key: str, node: str) -> bool:
@@ -218,9 +220,9 @@ class Gangs:
         runs = () if active is None else active.runs.values()
         return any(node in {"", run.node} and run.status not in RUN_TERMINAL for run in runs)
 
-    def _ask(self, job: Job, now: float, asked: Intervention, *, reason: str) -> None:
+    def _ask(self, job: Job, now: float, intervention: Intervention, *, reason: str) -> None:
         """Do what is asked of a job; its attempt is moved on with the others."""
-        self._look(job, now, Observed(asked=asked, reason=reason))
+        self._look(job, now, Observed(asked=intervention, reason=reason))
         if job.id in self._state.active:
             self._state.queue.add(GANG, job.id)
 
@@ -249,7 +251,7 @@ class Gangs:
         if waits and look.job is not job and (look.job.terminal or look.job.ready_at is not None):
             state.waits.leave(key, spec.after)
 
-    def _carry_out(self, job: Job, active: Active | None, look: Look, now: float) -> None:
+    def _carry_out(self, job: Job, active: Active | None, look: GangOutcome, now: float) -> None:
         """Store what becomes of a job and its attempt, and have it looked at when time moves it on."""
         state, flight, over = self._state, look.flight, None
         # The end of an attempt is told before what it means for the job, and so is that it lost its places.

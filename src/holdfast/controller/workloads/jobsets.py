@@ -93,25 +93,25 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         looked = self._look_waiting(work, now)
         if not looked.state.terminal and len(looked.state.met) < len(after):
             return Result(state=looked.state)
-        found = self._converge(work, looked.state, now)
-        return evolve(found, events=(*looked.events, *found.events))
+        result = self._converge(work, looked.state, now)
+        return evolve(result, events=(*looked.events, *result.events))
 
     def _look_waiting(self, work: SetWork, now: float) -> Transition:
         """Look at what a set waits for; if that can never happen, it fails, is suspended or starts, as it asks."""
         state, after, waits = work.row.state, work.spec.after, self._state.waits
         waits.look_up(self._store, self._state.changes)
-        found = look(after, state.met, waits.standings(after, state.met))
-        if found.unmet is OnUnmet.CANCEL:
+        outlook = look(after, state.met, waits.standings(after, state.met))
+        if outlook.unmet is OnUnmet.CANCEL:
             waits.leave(work.row.id, after)
-            return failed(state, NEVER_SATISFIED, found.reason, now)
-        state = state if found.met == state.met else evolve(state, met=found.met)
-        if found.ready:
+            return failed(state, NEVER_SATISFIED, outlook.reason, now)
+        state = state if outlook.met == state.met else evolve(state, met=outlook.met)
+        if outlook.ready:
             waits.leave(work.row.id, after)
-        if found.unmet is not OnUnmet.HOLD:
+        if outlook.unmet is not OnUnmet.HOLD:
             return Transition(state)
         if (suspended := suspending(work.row, suspend=True)) is not None:
             self.update(work, suspended, "suspended", now)
-        return Transition(evolve(state, unmet=found.reason), (SetEvent("Warning", NEVER_SATISFIED, found.reason),))
+        return Transition(evolve(state, unmet=outlook.reason), (SetEvent("Warning", NEVER_SATISFIED, outlook.reason),))
 
     def _converge(self, work: SetWork, before: JobSetState, now: float) -> SetResult:
         """Apply the rules; a set's pods are told when the barrier of a restart in place has moved."""
@@ -120,23 +120,23 @@ class JobSets(Owners[JobSet, JobSetSpec]):
             # Absent pods do not hold up the barrier: they have succeeded, or wait for resources that those at the
             # barrier may hold, and begin where the others are by then.
             jobs = (self._jobs.jobs.get(job_id) for job_id in work.jobs.values())
-            attempts = [told for job in jobs if job is not None for told in told_in_place(job.pods)]
+            attempts = [moved for job in jobs if job is not None for moved in told_in_place(job.pods)]
             absent = expected_pods(work.spec) - len(attempts)
             in_place = InPlace((*attempts, *[max(attempts, default=0)] * absent))
         allowed = self._catalog.catalogue.settings.global_max_retries != 0
         look = ReconcileInput(now, restarts_allowed=allowed, in_place=in_place)
-        found = converge(work.spec, before, list(work.children.values()), look)
-        after = found.state
+        result = converge(work.spec, before, list(work.children.values()), look)
+        after = result.state
         if (before.in_place_previous, before.in_place_current) != (after.in_place_previous, after.in_place_current):
             for job_id in work.jobs.values():
                 self._state.queue.add(KUBEJOB, job_id)
-        return found
+        return result
 
     def hear(self, owner: SetWork, job: Job, work: JobWork) -> None:
         """Have a set looked at when pods of it report another restart in place."""
-        told = told_in_place(work.pods)
-        if owner.reports is not None and owner.reports.get(job.name) != told:
-            owner.reports[job.name] = told
+        in_place = told_in_place(work.pods)
+        if owner.reports is not None and owner.reports.get(job.name) != in_place:
+            owner.reports[job.name] = in_place
             self._state.queue.add(self.name, owner.row.id)
 
     def forget(self, work: SetWork) -> None:
@@ -146,8 +146,8 @@ class JobSets(Owners[JobSet, JobSetSpec]):
 
     def restart(self, work: SetWork, payload: str, now: float) -> None:
         """Restart a set, a replicated job or a job, unless it has ended or there is no such."""
-        wanted = json.loads(payload) if payload else {}
-        group, index, row = wanted.get("group"), wanted.get("index"), work.row
+        selection = json.loads(payload) if payload else {}
+        group, index, row = selection.get("group"), selection.get("index"), work.row
         try:
             if not isinstance(group, str):
                 turned = restart_set(work.spec, row.state, now)
@@ -178,8 +178,8 @@ class JobSets(Owners[JobSet, JobSetSpec]):
         else:
             self._emit(row, JobSetChanged(row.id, row.name, what), now)
 
-    def _emit(self, row: JobSet, event: Event, now: float, told: Sequence[Notification] = ()) -> None:
-        self._state.emit(EventRecord(None, now, event, row.group, row), told)
+    def _emit(self, row: JobSet, event: Event, now: float, events: Sequence[Notification] = ()) -> None:
+        self._state.emit(EventRecord(None, now, event, row.group, row), events)
 
 
 def _restarts_in_place(spec: JobSetSpec) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.domain.workloads.dependencies import Dependency
     from holdfast.domain.workloads.kubejob.look import PodLook
     from holdfast.domain.workloads.kubejob.program import PodPlan
-    from holdfast.domain.workloads.kubejob.standing import Standing
+    from holdfast.domain.workloads.kubejob.standing import JobStanding
     from holdfast.ports.requests import Request
     from holdfast.ports.store import ControllerStore, Snapshot
 
@@ -70,12 +70,12 @@ class KubeJobs:
         """List what a job without a set waits for; nothing once all of it has happened."""
         return () if job.child is not None or job.ready_at is not None else self._state.load_spec(job.spec).after
 
-    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
+    def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
         """Restore the jobs that were in progress when the last controller stopped."""
         records = snapshot.of(KubeJobRecord)
         for job in list(self._state.jobs.values()):
             if job.kind == KUBEJOB:
-                each(job.id, partial(self._resume, job, records.get(job.id)))
+                attempt_anyway(job.id, partial(self._resume, job, records.get(job.id)))
 
     def _resume(self, job: Job, record: KubeJobRecord | None) -> None:
         if record is None:
@@ -133,12 +133,12 @@ class KubeJobs:
             case _:
                 assert_never(request.kind)
 
-    def _heed(self, job_id: str, work: JobWork, asked: RequestKind, now: float) -> None:
+    def _heed(self, job_id: str, work: JobWork, kinds: RequestKind, now: float) -> None:
         """Let pods that a policy holds go on, or have those that wait take a place in line by a new priority."""
         active = self._state.active.get(job_id)
         if active is not None:
             look = self._pods.look(active, work, now)
-            if asked is RequestKind.RELEASE:
+            if kinds is RequestKind.RELEASE:
                 look.release()
             else:
                 look.requeue()
@@ -154,18 +154,18 @@ class KubeJobs:
 
     def _look_waiting(self, job: Job, work: JobWork, now: float) -> None:
         """Begin a job once all has happened that it waits for, or end it if that can never be."""
-        found, after, waits = job, self._awaited(job), self._state.waits
+        advanced_job, after, waits = job, self._awaited(job), self._state.waits
         if after:
             waits.look_up(self._store, self._state.changes)
-            found = advanced(job, after, waits.standings(after, job.met), now)
-        if after and found.ready_at is not None:
+            advanced_job = advanced(job, after, waits.standings(after, job.met), now)
+        if after and advanced_job.ready_at is not None:
             waits.leave(job.id, after)
-        if found.terminal:
-            self.finish(job.id, found.reason, now)
+        if advanced_job.terminal:
+            self.finish(job.id, advanced_job.reason, now)
             return
-        if found is not job:
-            self._state.put_job(found)
-        self._go_on(found, work, now)
+        if advanced_job is not job:
+            self._state.put_job(advanced_job)
+        self._go_on(advanced_job, work, now)
 
     def create(self, job: Job, order: CreateChild, owner: Workload, now: float) -> None:
         """Begin a job for its owner."""
@@ -318,8 +318,8 @@ class KubeJobs:
             self._release(work, active.job)  # others may have its topology domain while it waits for a person
         self._state.queue.wake_at(KUBEJOB, job_id, stand.look_at)
 
-    def _stands(self, job: Job, found: Standing, now: float) -> None:
-        moved = stands(job, found, now)
+    def _stands(self, job: Job, standing_found: JobStanding, now: float) -> None:
+        moved = stands(job, standing_found, now)
         if moved is not job:
             self._state.put_job(moved)
 

@@ -61,8 +61,8 @@ def show(owners: Sequence[Owners[Any, Any]], job: Job, work: JobWork | None = No
     if (child := job.child) is None:
         return
     for owner in owners:
-        if (found := owner.works.get(child.set_id)) is not None:
-            owner.see_gang(job) if work is None else owner.see(found, job, work)
+        if (work_shown := owner.works.get(child.set_id)) is not None:
+            owner.see_gang(job) if work is None else owner.see(work_shown, job, work)
             return
 
 
@@ -98,8 +98,8 @@ class Owners(Generic[R, S]):
 
     def told_of(self, row: R, now: float) -> Sequence[Notification]:
         """Return who is to be told of what became of a workload."""
-        wanted = (*needs_of(row).notify, *self._state.outbox.queue_notify.get(row.queue, ()))
-        return of_owner(row, wanted, now) if wanted else ()
+        wishes = (*needs_of(row).notify, *self._state.outbox.queue_notify.get(row.queue, ()))
+        return of_owner(row, wishes, now) if wishes else ()
 
     def hear(self, owner: Work[R, S], job: Job, work: JobWork) -> None:
         """Take in what the pods of a job report to a workload that asks for it."""
@@ -109,7 +109,7 @@ class Owners(Generic[R, S]):
 
     # coming and going
 
-    def restore(self, snapshot: Snapshot, each: ForEach) -> None:
+    def restore(self, snapshot: Snapshot, attempt_anyway: ForEach) -> None:
         """Restore the workloads that were in progress when the last controller stopped."""
         jobs: dict[str, list[Job]] = {}
         for job in snapshot.jobs:
@@ -118,7 +118,7 @@ class Owners(Generic[R, S]):
         for row in snapshot.of(self._rules.record).values():
             # Reading all that have ended takes long; all they still need is to be forgotten in time.
             if row.id in jobs or not row.ended or row.deleting or row.expires_at is not None:
-                each(row.id, partial(self.take_in, row, jobs.get(row.id, ())))
+                attempt_anyway(row.id, partial(self.take_in, row, jobs.get(row.id, ())))
 
     def take_in(self, row: R, jobs: Iterable[Job]) -> None:
         """Add a workload with those of its jobs that are not over."""
@@ -173,8 +173,8 @@ class Owners(Generic[R, S]):
 
     def update(self, work: Work[R, S], payload: str, change: str, now: float) -> None:
         """Act on a request to change what a workload should be."""
-        wanted, row = load_change(payload), work.row
-        row = evolve(row, manifest=wanted.manifest, spec=wanted.spec, generation=row.generation + 1, updated_at=now)
+        new, row = load_change(payload), work.row
+        row = evolve(row, manifest=new.manifest, spec=new.spec, generation=row.generation + 1, updated_at=now)
         work.spec = self._rules.spec_of(row)
         self.forget(work)
         self.put(work, row)
@@ -269,11 +269,11 @@ class Owners(Generic[R, S]):
         for job in work.gone:
             self._end_one(work, job, now)
         work.gone.clear()
-        found, row = self.decide(work, now), work.row
-        if found.decisions or found.events:
-            self.log(row, (*found.decisions, *found.events), now)
-        if found.state != row.state or found.expires_at != row.expires_at:
-            self.put(work, evolve(row, state=found.state, expires_at=found.expires_at, updated_at=now))
+        result, row = self.decide(work, now), work.row
+        if result.decisions or result.events:
+            self.log(row, (*result.decisions, *result.events), now)
+        if result.state != row.state or result.expires_at != row.expires_at:
+            self.put(work, evolve(row, state=result.state, expires_at=result.expires_at, updated_at=now))
         ended = work.row.ended
         if ended and not row.ended:
             self.tell(work.row, "ended", now)
@@ -281,11 +281,11 @@ class Owners(Generic[R, S]):
             work.children.pop(name, None)
             work.jobs.pop(name, None)
         work.over.clear()
-        self._submissions.submit(work, found.orders, now)
-        for order in found.orders:
+        self._submissions.submit(work, result.orders, now)
+        for order in result.orders:
             self._carry_out(work, order, now)
-        self._state.queue.wake_at(self.name, row.id, found.wake_at)
-        if ended and self._end_jobs(work, f"its {row.noun} has ended: {ended}", now) and found.expires_at is None:
+        self._state.queue.wake_at(self.name, row.id, result.wake_at)
+        if ended and self._end_jobs(work, f"its {row.noun} has ended: {ended}", now) and result.expires_at is None:
             self._leave(work)
 
     def _go(self, work: Work[R, S], now: float) -> None:

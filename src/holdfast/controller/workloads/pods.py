@@ -95,18 +95,18 @@ class Pods:
                 msg = f"job {job.id} has no pods"
                 raise ValueError(msg)
             return self._plans_of_groups.get(job.child.set_id, {}).get(job.child.group) or self._plan_in_set(job.child)
-        found = self._plans_of_specs.get(job.spec)
-        if found is None:
-            made = evolve(self._made_from(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
-            found = self._plans_of_specs.keep(job.spec, made)
-        return found
+        cached = self._plans_of_specs.get(job.spec)
+        if cached is None:
+            new_plan = evolve(self._made_from(kube.spec, kube.program, kube.raw), policies=spec.retry_policies)
+            cached = self._plans_of_specs.keep(job.spec, new_plan)
+        return cached
 
     def _plan_in_set(self, at: ChildOf) -> PodPlan:
         spec_of_set = self._sets[at.set_id].spec
         group = spec_of_set.by_name[at.group]
         plan = self._made_from(group.job, group.program, group.template.get("spec", {}))
-        made = self._plans_of_groups.setdefault(at.set_id, {})[at.group] = plan_of(plan, spec_of_set, group)
-        return made
+        planned = self._plans_of_groups.setdefault(at.set_id, {})[at.group] = plan_of(plan, spec_of_set, group)
+        return planned
 
     def _made_from(self, spec: KubeJobSpec, program: Program, written: Mapping[str, Any]) -> PodPlan:
         if spec.backoff == POD_BACKOFF:
@@ -193,7 +193,7 @@ class Pods:
         node = self._state.nodes.get((kept.executor, kept.node))
         if node is None or node.short is not None:
             return node is not None
-        return any(each.trouble and each.id in kept.devices for each in node.devices)
+        return any(device.trouble and device.id in kept.devices for device in node.devices)
 
     # orders
 
@@ -210,7 +210,7 @@ class Pods:
             self._ask_place(name, active, work, look, now)
         job_set = self._sets.get(active.job.child.set_id) if look.tell and active.job.child is not None else None
         if job_set is not None:
-            state.log_of_set(job_set.row, [SetEvent(*told) for told in look.tell], now)
+            state.log_of_set(job_set.row, [SetEvent(*news) for news in look.tell], now)
         if orders.start or orders.forget:
             work.pod_names = {pod.run.uid: name for name, pod in look.pods.items() if pod.run is not None}
         work.pods, work.record = look.pods, look.record

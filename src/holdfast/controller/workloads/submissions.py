@@ -47,14 +47,14 @@ class ChildSubmitter:
     def _missing(self, work: Work[Any, Any], orders: Iterable[Order]) -> dict[str, CreateChild]:
         """Return what is to be created and is not in memory, by id of the job that will be."""
         missing = {}
-        for each in orders:
-            if not isinstance(each, CreateChild) or each.name in work.submitted:
+        for order in orders:
+            if not isinstance(order, CreateChild) or order.name in work.submitted:
                 continue
-            known = work.jobs.get(each.name)
-            if known is None:
-                missing[f"{work.row.id}-{each.name}"] = each
-            elif known not in self._state.jobs:
-                message = f"its job {each.name} is quarantined"
+            job_id = work.jobs.get(order.name)
+            if job_id is None:
+                missing[f"{work.row.id}-{order.name}"] = order
+            elif job_id not in self._state.jobs:
+                message = f"its job {order.name} is quarantined"
                 raise Internal(message)
         return missing
 

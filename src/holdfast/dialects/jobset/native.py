@@ -67,7 +67,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: ManifestNo
             "has no effect here",
             hint="name policies in retryPolicies of a job",
         )
-    found = JobSetSpec(
+    job_set_spec = JobSetSpec(
         name=opened.name or "",
         replicated_jobs=tuple(item.group for item in groups),
         success=read_success(spec, notes, names),
@@ -89,8 +89,8 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: ManifestNo
         after=read_dependencies(spec, is_array=False),
     )
     close_envelope(opened)
-    check(found, groups, notes, path=spec.path, native=True)
-    return None if notes.problems else found
+    check(job_set_spec, groups, notes, path=spec.path, native=True)
+    return None if notes.problems else job_set_spec
 
 
 def _read_job(fields: Fields, notes: ManifestNotes) -> ReadGroup:
@@ -179,15 +179,15 @@ def _read_resources(fields: Fields) -> dict[str, Any]:
     part = fields.nested("resources")
     if part is None:
         return {}
-    found: dict[str, Any] = {}
+    requests: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     if (cpu := part.cpu("cpu")) is not None:
-        found["cpu"] = f"{cpu}m"
+        requests["cpu"] = f"{cpu}m"
     if (memory := part.memory("memory")) is not None:
-        found["memory"] = limits["memory"] = memory
+        requests["memory"] = limits["memory"] = memory
     gpu = part.integer("gpu", low=0, high=1_000_000)
     if gpu:
-        found["nvidia.com/gpu"] = gpu
-    found |= {name: f"{amount}m" for name, amount in read_named(part)}
+        requests["nvidia.com/gpu"] = gpu
+    requests |= {name: f"{amount}m" for name, amount in read_named(part)}
     part.finish()
-    return {"requests": found, "limits": limits}
+    return {"requests": requests, "limits": limits}

@@ -64,7 +64,7 @@ def _read(text: str, metadata: Fields) -> RestartPace:
     problems: list[Problem] = []
     pace = _read_parts(Fields(parts, "", problems))
     at = metadata.at(f"annotations.{RESTART_PACE}")
-    metadata.problems += [evolve(one, path=f"{at}.{one.path}") for one in problems]
+    metadata.problems += [evolve(problem, path=f"{at}.{problem.path}") for problem in problems]
     return pace
 
 

@@ -50,8 +50,8 @@ def read_failure_rules(
     if len(rules) > MOST_RULES:
         notes.too_many(part.at("rules"), len(rules), MOST_RULES)
     part.finish()
-    found = [_read_rule(rule, notes, containers, per_index=per_index) for rule in rules]
-    return tuple(rule for rule in found if rule is not None)
+    rules_read = [_read_rule(rule, notes, containers, per_index=per_index) for rule in rules]
+    return tuple(rule for rule in rules_read if rule is not None)
 
 
 def _read_rule(fields: Fields, notes: ManifestNotes, containers: Collection[str], *, per_index: bool) -> PodRule | None:
@@ -130,7 +130,7 @@ def _read_conditions(fields: Fields, notes: ManifestNotes) -> frozenset[tuple[st
     patterns = fields.each("onPodConditions", most=_READ_AT_MOST)
     if len(patterns) > MOST_PATTERNS:
         notes.too_many(fields.at("onPodConditions"), len(patterns), MOST_PATTERNS)
-    found = set()
+    conditions = set()
     for pattern in patterns:
         type_ = str(pattern.raw("type") or "")
         for message in qualified_name(type_):
@@ -138,8 +138,8 @@ def _read_conditions(fields: Fields, notes: ManifestNotes) -> frozenset[tuple[st
         # The API server fills in True before it validates.
         status = one_of(pattern, notes, "status", _ConditionStatus) or _ConditionStatus.TRUE
         pattern.finish()
-        found.add((type_, status.value))
-    return frozenset(found)
+        conditions.add((type_, status.value))
+    return frozenset(conditions)
 
 
 def read_success_rules(
@@ -163,19 +163,19 @@ def read_success_rules(
 
 def _read_success_rule(fields: Fields, notes: ManifestNotes, completions: int) -> SuccessRule:
     text = fields.raw("succeededIndexes")
-    wanted = count(fields, notes, "succeededCount")
+    needed = count(fields, notes, "succeededCount")
     fields.finish()
     if text is None and not fields.has("succeededCount"):
         notes.required(fields.path, "at least one of succeededCount or succeededIndexes must be specified")
     indexes = None if text is None else _read_indexes(fields, notes, str(text), completions)
     path = fields.at("succeededCount")
-    if wanted is not None and wanted > completions:
+    if needed is not None and needed > completions:
         most = f"must be less than or equal to {completions} (the number of specified completions)"
-        notes.invalid(path, wanted, most)
-    if wanted is not None and indexes is not None and wanted > len(indexes):
+        notes.invalid(path, needed, most)
+    if needed is not None and indexes is not None and needed > len(indexes):
         listed = "the number of indexes in the specified succeededIndexes field"
-        notes.invalid(path, wanted, f"must be less than or equal to {len(indexes)} ({listed})")
-    return SuccessRule(indexes, wanted)
+        notes.invalid(path, needed, f"must be less than or equal to {len(indexes)} ({listed})")
+    return SuccessRule(indexes, needed)
 
 
 def _read_indexes(fields: Fields, notes: ManifestNotes, text: str, completions: int) -> frozenset[int] | None:

@@ -26,7 +26,7 @@ BY_INDEX = "index"
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.@]*[A-Za-z0-9])?")
 _LONGEST_NAME = 128
 """Of a name or an id; those of tasks hold those of their arrays."""
-_WORDS = (*(one.value for one in Condition), BY_INDEX)
+_WORDS = (*(condition.value for condition in Condition), BY_INDEX)
 _OF_SETS = "annotate the JobSet itself; jobs of it wait for each other by dependsOn"
 _NONE = f"say what to wait for with {DEPENDS_ON}"
 _FORM = "such as prep, prep:ended, array/sweep or sweep:index"

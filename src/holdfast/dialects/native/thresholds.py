@@ -13,7 +13,7 @@ from holdfast.domain.units import parse_duration, parse_memory
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_EVICTS_FOR = {each.value: each for each in (Shortage.MEMORY, Shortage.DISK, Shortage.INODES)}
+_EVICTS_FOR = {shortage.value: shortage for shortage in (Shortage.MEMORY, Shortage.DISK, Shortage.INODES)}
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
 _WHOLE = 100.0
 

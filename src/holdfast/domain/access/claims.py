@@ -48,9 +48,11 @@ def bearer(claims: Mapping[str, Any], trust: Trust, now: float) -> Principal:
     _require_time(claims, now)
     groups = _found(claims, trust.groups_claim)
     named = groups if isinstance(groups, list) else [groups]
-    known = [f"{trust.prefix}{name}" for name in named if isinstance(name, str) and name]
+    group_names = [f"{trust.prefix}{name}" for name in named if isinstance(name, str) and name]
     return Principal(
-        f"{trust.prefix}{_name(claims, trust)}", tuple(sorted({name for name in known if _is_fit(name)})), Via.OIDC
+        f"{trust.prefix}{_name(claims, trust)}",
+        tuple(sorted({name for name in group_names if _is_fit(name)})),
+        Via.OIDC,
     )
 
 
@@ -104,10 +106,10 @@ def _found(claims: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - JSON
     """Return a claim by its name, or by its path in others: some issuers keep groups further down."""
     if name in claims:
         return claims[name]
-    found: Any = claims
+    claim: Any = claims
     for part in name.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        claim = claim.get(part) if isinstance(claim, dict) else None
+    return claim
 
 
 def _shown(value: object) -> str:

@@ -101,8 +101,8 @@ class Access(Struct, frozen=True):
 
     def in_words(self) -> str:
         """Say it for the audit log."""
-        said = [f"{role}: {', '.join(names) or 'nobody'}" for role, names in self.roles or ()]
-        return "; ".join([*said, f"others see {self.others_see or Sight.DETAILS}"])
+        parts = [f"{role}: {', '.join(names) or 'nobody'}" for role, names in self.roles or ()]
+        return "; ".join([*parts, f"others see {self.others_see or Sight.DETAILS}"])
 
 
 AS_BEFORE = Access()

@@ -66,12 +66,12 @@ class Limit(Struct, frozen=True):
     @property
     def job(self) -> str:
         """The id of the job whose own the token is, if it is one's."""
-        return next((each.place.job for each in self.scopes if each.place is not None and each.place.job), "")
+        return next((scope.place.job for scope in self.scopes if scope.place is not None and scope.place.job), "")
 
     @property
     def below(self) -> str:
         """The group of what that job submits; empty where the token is no job's own."""
-        groups = (each.place.group for each in self.scopes if each.place is not None and each.place.group)
+        groups = (scope.place.group for scope in self.scopes if scope.place is not None and scope.place.group)
         return next(groups).removesuffix("/") if self.job else ""
 
 

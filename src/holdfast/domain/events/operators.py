@@ -75,7 +75,7 @@ class OperatorActed(Event, frozen=True):
     """Why, or how much."""
 
 
-@event("node.lost", about="executors", by="executor")
+@event("node.lost", about="executors", named_by="executor")
 class NodeLost(Event, frozen=True):
     """Jobs were lost together with their nodes; a job that was running at loss after loss is suspected."""
 
@@ -89,7 +89,7 @@ class NodeLost(Event, frozen=True):
     """`[job, seconds]`: how long each had been running there; if very many, only the latest."""
 
 
-@event("node.cordoned", about="nodes", by="node")
+@event("node.cordoned", about="nodes", named_by="node")
 class NodeCordoned(Event, frozen=True):
     """An operator cordoned a node, or drained it: what runs there continues elsewhere."""
 
@@ -98,14 +98,14 @@ class NodeCordoned(Event, frozen=True):
     reason: str = ""
 
 
-@event("node.uncordoned", about="nodes", by="node")
+@event("node.uncordoned", about="nodes", named_by="node")
 class NodeUncordoned(Event, frozen=True):
     """An operator uncordoned a node."""
 
     node: str
 
 
-@event("node.short", about="nodes", by="node")
+@event("node.short", about="nodes", named_by="node")
 class NodeShort(Event, frozen=True):
     """A node lacks what starting a program takes, or its machine runs out of it: it gets one job at a time, or none."""
 
@@ -116,7 +116,7 @@ class NodeShort(Event, frozen=True):
     """Why the program could not be started, or what its machine had left."""
 
 
-@event("node.recovered", about="nodes", by="node")
+@event("node.recovered", about="nodes", named_by="node")
 class NodeRecovered(Event, frozen=True):
     """A node is no longer short of anything."""
 
@@ -126,7 +126,7 @@ class NodeRecovered(Event, frozen=True):
     lasted_s: float
 
 
-@event("device.cordoned", about="devices", by="device")
+@event("device.cordoned", about="devices", named_by="device")
 class DeviceCordoned(Event, frozen=True):
     """A device is no longer given to any run."""
 
@@ -141,7 +141,7 @@ class DeviceCordoned(Event, frozen=True):
     """Who requested it, if a user did."""
 
 
-@event("device.uncordoned", about="devices", by="device")
+@event("device.uncordoned", about="devices", named_by="device")
 class DeviceUncordoned(Event, frozen=True):
     """A device can be given to runs again."""
 

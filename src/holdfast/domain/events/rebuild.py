@@ -41,19 +41,19 @@ def rebuild(events: Iterable[EventRecord | StoredEvent]) -> Job | None:
         ValueError: The events are not of one job from its submission on.
     """
     job: Job | None = None
-    for each in events:
-        if isinstance(each.event, JobSubmitted):
-            _require(job is None and each.job_id is not None, "a job is submitted once")
-            job = _submitted(each.job_id or "", each.at, each.event)
+    for event in events:
+        if isinstance(event.event, JobSubmitted):
+            _require(job is None and event.job_id is not None, "a job is submitted once")
+            job = _submitted(event.job_id or "", event.at, event.event)
             continue
-        if job is None or each.job_id != job.id:
-            msg = f"{each.event} is not of a job whose submission came before"
+        if job is None or event.job_id != job.id:
+            msg = f"{event.event} is not of a job whose submission came before"
             raise ValueError(msg)
-        change = _CHANGES.get(type(each.event))
+        change = _CHANGES.get(type(event.event))
         if change is not None:
-            is_retry = isinstance(each.event, JobRetried)
-            _require(is_retry or not job.terminal, f"{each.event} comes after the end of job {job.id}")
-            job = evolve(change(job, each.at, each.event), updated_at=each.at)
+            is_retry = isinstance(event.event, JobRetried)
+            _require(is_retry or not job.terminal, f"{event.event} comes after the end of job {job.id}")
+            job = evolve(change(job, event.at, event.event), updated_at=event.at)
     return job
 
 

@@ -46,11 +46,11 @@ BY_NAME: dict[str, EventType] = {}
 BY_KIND: dict[type[Event], EventType] = {}
 
 
-def event(name: str, *, version: int = 1, about: str = "", by: str = "name") -> Callable[[type[E]], type[E]]:
+def event(name: str, *, version: int = 1, about: str = "", named_by: str = "name") -> Callable[[type[E]], type[E]]:
     """Register a class of events; the arguments are those of ``EventType``."""
 
     def register(kind: type[E]) -> type[E]:
-        BY_NAME[name] = BY_KIND[kind] = EventType(name, kind, version, about, by)
+        BY_NAME[name] = BY_KIND[kind] = EventType(name, kind, version, about, named_by)
         return kind
 
     return register

@@ -138,9 +138,9 @@ def resolve_options(row: HandlerRow[S, C] | PromotionRow[S, C], *layers: Handler
     timeout_s: float | None = row.timeout_s
     retries: float | None = row.max_retries if isinstance(row, HandlerRow) else None
     for layer in layers:
-        found = layer.get(row.name)
-        if found:
-            timeout_s, retries = found.get("timeout_s", timeout_s), found.get("max_retries", retries)
+        options = layer.get(row.name)
+        if options:
+            timeout_s, retries = options.get("timeout_s", timeout_s), options.get("max_retries", retries)
     return HandlerOptions(timeout_s, None if retries is None else int(retries))
 
 
@@ -150,7 +150,7 @@ def is_expired(since: float, timeout_s: float | None, now: float) -> bool:
 
 
 def judge(
-    said: Outcome | None,
+    outcome: Outcome | None,
     options: HandlerOptions,
     outcomes: Collection[Outcome],
     *,
@@ -161,7 +161,7 @@ def judge(
     """Judge the report on an entity, or the lack of one.
 
     Args:
-        said: By the handler; ``None``: it did not mention the entity, which then expires like a skipped one.
+        outcome: By the handler; ``None``: it did not mention the entity, which then expires like a skipped one.
         options: The handler's limits.
         outcomes: Those its kind has; where failures are not counted, FAILURE is an outcome itself.
         tries: Failures in this status before this one; skips are never among them.
@@ -171,12 +171,12 @@ def judge(
     Returns:
         ``None`` where there is nothing to record.
     """
-    if said is Outcome.FAILURE and Outcome.NEED_RETRY in outcomes:
+    if outcome is Outcome.FAILURE and Outcome.NEED_RETRY in outcomes:
         return judge_failure(tries, options, since=since, now=now)
-    if said in {None, Outcome.SKIPPED} and Outcome.EXPIRED in outcomes:
+    if outcome in {None, Outcome.SKIPPED} and Outcome.EXPIRED in outcomes:
         waiting = judge_waiting(options, since=since, now=now)
-        return waiting if said is not None or waiting is Outcome.EXPIRED else None
-    return said if said in outcomes else None
+        return waiting if outcome is not None or waiting is Outcome.EXPIRED else None
+    return outcome if outcome in outcomes else None
 
 
 def judge_failure(tries: int, options: HandlerOptions, *, since: float, now: float) -> Outcome:

@@ -137,20 +137,20 @@ _ENDED = {
 }
 
 
-def of_job(before: Job, after: Job, ended: Attempt | None, wanted: Iterable[Notify]) -> Sequence[Notification]:
+def of_job(before: Job, after: Job, ended: Attempt | None, wishes: Iterable[Notify]) -> Sequence[Notification]:
     """Return who is to be told of a change of a job; nobody of most.
 
     Args:
         before: The job as it was.
         after: The job as it is now.
         ended: The attempt whose end changed it, if one did.
-        wanted: What was asked for, by the job and its queue.
+        wishes: What was asked for, by the job and its queue.
     """
     now = after.updated_at
     stalled = ended is not None and ended.failure is not None and ended.failure.cause is Cause.STALLED
-    told: list[Notification] = []
+    notifications: list[Notification] = []
     if stalled:
-        told += _told(_report("job.stalled", after, ended), {Occasion.STALL}, wanted, "stall", now)
+        notifications += _told(_report("job.stalled", after, ended), {Occasion.STALL}, wishes, "stall", now)
     if after.terminal:
         occasions, event = {Occasion.END}, _ENDED[after.state]
         if after.state is JobState.FAILED:
@@ -158,13 +158,13 @@ def of_job(before: Job, after: Job, ended: Attempt | None, wanted: Iterable[Noti
         elif after.state is JobState.SUCCEEDED and after.attempt > 1:
             occasions.add(Occasion.RECOVERY)
             event = "job.recovered"
-        told += _told(_report(event, after, ended), occasions, wanted, "end", now)
+        notifications += _told(_report(event, after, ended), occasions, wishes, "end", now)
     elif after.state is JobState.HELD and before.state is not JobState.HELD:
-        told += _told(_report("job.held", after, ended), {Occasion.HOLD}, wanted, f"hold/{now!r}", now)
-    return told
+        notifications += _told(_report("job.held", after, ended), {Occasion.HOLD}, wishes, f"hold/{now!r}", now)
+    return notifications
 
 
-def of_owner(row: Owner, wanted: Iterable[Notify], now: float) -> Sequence[Notification]:
+def of_owner(row: Owner, wishes: Iterable[Notify], now: float) -> Sequence[Notification]:
     """Return who is to be told of work of any kind that has ended, or is held from now on.
 
     Of work that is deleted before it has ended nobody is told.
@@ -190,7 +190,7 @@ def of_owner(row: Owner, wanted: Iterable[Notify], now: float) -> Sequence[Notif
         counts=counts,
         complete=not ended,
     )
-    return _told(report, occasions, wanted, "end" if ended else f"hold/{now!r}", now)
+    return _told(report, occasions, wishes, "end" if ended else f"hold/{now!r}", now)
 
 
 def what_of(failure: Failure | None) -> str:
@@ -201,10 +201,10 @@ def what_of(failure: Failure | None) -> str:
 
 
 def _told(
-    report: OutcomeReport, occasions: set[Occasion], wanted: Iterable[Notify], which: str, now: float
+    report: OutcomeReport, occasions: set[Occasion], wishes: Iterable[Notify], which: str, now: float
 ) -> list[Notification]:
     """Make a notification for each notifier that wants to know of any of the occasions: one, whatever it asked for."""
-    names = dict.fromkeys(each.to for each in wanted if not occasions.isdisjoint(each.on))
+    names = dict.fromkeys(wish.to for wish in wishes if not occasions.isdisjoint(wish.on))
     return [
         Notification(id=_id(report.id, which, name), to=name, report=report, created_at=now, since=now, next_at=now)
         for name in names

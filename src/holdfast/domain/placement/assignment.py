@@ -23,7 +23,7 @@ _Place = tuple[str, str]
 
 
 def choose(
-    devices: Sequence[Device], free: Mapping[str, int], request: Resources, wanted: GpuSelector
+    devices: Sequence[Device], free: Mapping[str, int], request: Resources, selector: GpuSelector
 ) -> tuple[str, ...] | None:
     """Choose the devices of one run, or ``None`` if there are too few.
 
@@ -32,23 +32,23 @@ def choose(
     """
     need_m = request.share_m or WHOLE_M
     count = request.gpu or 1
-    found = [
+    candidates = [
         (free[device.id], device.memory, place, device.id)
         for place, device in enumerate(devices)
-        if free.get(device.id, 0) >= need_m and wanted.admits(device)
+        if free.get(device.id, 0) >= need_m and selector.admits(device)
     ]
-    if len(found) < count:
+    if len(candidates) < count:
         return None
-    return tuple([each[-1] for each in sorted(found)[:count]])
+    return tuple([candidate[-1] for candidate in sorted(candidates)[:count]])
 
 
 def runs_with_devices(
-    devices: Sequence[Device], free: Mapping[str, int], request: Resources, wanted: GpuSelector, most: int
+    devices: Sequence[Device], free: Mapping[str, int], request: Resources, selector: GpuSelector, most: int
 ) -> int:
     """Count how many equal runs can be given devices one after the other, at most ``most``."""
     left = dict(free)
     for count in range(most):
-        chosen = choose(devices, left, request, wanted)
+        chosen = choose(devices, left, request, selector)
         if chosen is None:
             return count
         take(left, chosen, request)
@@ -138,10 +138,10 @@ class DeviceShortage(Struct, frozen=True):
     avoided: Collection[str] = ()
     """``<id>@<node>`` of each device that is avoided."""
 
-    def why(self, request: Resources, wanted: GpuSelector) -> str:
+    def why(self, request: Resources, selector: GpuSelector) -> str:
         """Say in one line what is short, and who has it."""
-        needs = f"needs {gpus_in_words(request)}{wanted}"
-        fitting = [(key, list(filter(wanted.admits, devices))) for key, devices in self.places]
+        needs = f"needs {gpus_in_words(request)}{selector}"
+        fitting = [(key, list(filter(selector.admits, devices))) for key, devices in self.places]
         most = max((len(devices) for _, devices in fitting), default=0)
         if not most:
             types = sorted({device.type for _, devices in self.places for device in devices if device.type})

@@ -27,12 +27,14 @@ class Cordon(Struct, frozen=True):
             f": {self.reason}" if self.reason else ""
         )
 
-    def over(self, known: Cordon | None) -> Cordon:
+    def over(self, earlier: Cordon | None) -> Cordon:
         """Return what becomes of a node that may be cordoned already: a drain stays one, and so does a reason."""
-        if known is None:
+        if earlier is None:
             return self
-        drain, reason = self.drain or known.drain, self.reason or known.reason
-        return known if (drain, reason) == (known.drain, known.reason) else evolve(self, drain=drain, reason=reason)
+        drain, reason = self.drain or earlier.drain, self.reason or earlier.reason
+        return (
+            earlier if (drain, reason) == (earlier.drain, earlier.reason) else evolve(self, drain=drain, reason=reason)
+        )
 
 
 _MOST_TOLD = 3

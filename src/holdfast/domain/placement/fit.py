@@ -89,7 +89,7 @@ class Place(Struct, frozen=True):
 
 def on_nodes(shape: Shape, cluster: Container[str]) -> Shape:
     """Leave out of a shape what is counted for the whole cluster and not on nodes."""
-    named = tuple([each for each in shape.request.named if each[0] not in cluster])
+    named = tuple([amount for amount in shape.request.named if amount[0] not in cluster])
     return shape if named == shape.request.named else evolve(shape, request=evolve(shape.request, named=named))
 
 
@@ -246,11 +246,11 @@ def _short_of_devices(
 ) -> str:
     """Say what is short if it is GPUs alone, of places where they are handed out one by one."""
     roomy = [place for place in places if place.key in free and _but_gpus(shape.request).fits(free[place.key])]
-    given = {place.key: all_free(place.devices) for place in places} if devices is None else devices
-    if not any(place.devices for place in roomy) or fit(evolve(shape, gang=1), roomy, free, given) is not None:
+    free_devices = {place.key: all_free(place.devices) for place in places} if devices is None else devices
+    if not any(place.devices for place in roomy) or fit(evolve(shape, gang=1), roomy, free, free_devices) is not None:
         return ""
     having = [(place.key, place.devices) for place in roomy]
-    return DeviceShortage(having, given, users, shape.avoid_devices).why(shape.request, shape.gpus)
+    return DeviceShortage(having, free_devices, users, shape.avoid_devices).why(shape.request, shape.gpus)
 
 
 def _but_gpus(request: Resources) -> Resources:
@@ -262,14 +262,14 @@ def _nobody_admits(shape: Shape, places: Sequence[Place]) -> str:
     if shape.needs and not any(shape.needs <= place.engine.capabilities for place in places):
         return f"no node has an engine capable of {', '.join(sorted(shape.needs))}"
     missing = [label for label in shape.selector if all(place.labels.get(label[0]) != label[1] for place in places)]
-    told = ", ".join(f"{name}={value}" for name, value in missing or shape.selector)
+    labels = ", ".join(f"{name}={value}" for name, value in missing or shape.selector)
     if missing:
-        return f"no node has the {'label' if len(missing) == 1 else 'labels'} {told}"
+        return f"no node has the {'label' if len(missing) == 1 else 'labels'} {labels}"
     if any(place.admits(evolve(shape, avoid=None)) for place in places):
         return f"no node but {shape.avoid}, which it avoids"
     if any(place.admits(evolve(shape, avoid=None, avoid_nodes=frozenset())) for place in places):
         return "no untried node will do"
-    return f"no node has all of the labels {told}"
+    return f"no node has all of the labels {labels}"
 
 
 def _amount(shape: Shape) -> str:
@@ -278,8 +278,8 @@ def _amount(shape: Shape) -> str:
     parts += [f"{format_memory(request.memory)} memory"] if request.memory else []
     parts += [f"{gpus_in_words(request)}{shape.gpus}"] if shape.wants_gpus else []
     parts += [named_in_words(name, amount) for name, amount in request.named]
-    each = " and ".join(parts) or "a place"
-    return f"{shape.gang} x ({each})" if shape.gang > 1 else each
+    per_run = " and ".join(parts) or "a place"
+    return f"{shape.gang} x ({per_run})" if shape.gang > 1 else per_run
 
 
 def _shortest(request: Resources, offers: Sequence[Resources]) -> tuple[str, str] | None:

@@ -46,13 +46,13 @@ class Excess(Struct, frozen=True):
     most: int = 0
 
 
-def recent(taken: Iterable[tuple[float, int]], now: float) -> list[tuple[float, int]]:
+def recent(counts: Iterable[tuple[float, int]], now: float) -> list[tuple[float, int]]:
     """Return what of it was accepted within the last minute.
 
     What a clock said that was set back since is not waited for: nobody is kept out for an hour because a clock was
     an hour ahead.
     """
-    return sorted((at, count) for at, count in taken if now - WINDOW_S < at <= now + WINDOW_S)
+    return sorted((at, count) for at, count in counts if now - WINDOW_S < at <= now + WINDOW_S)
 
 
 def excess(queue: Queue, user: str | None, load: Load, incoming: Incoming, now: float) -> list[Excess]:
@@ -65,29 +65,31 @@ def excess(queue: Queue, user: str | None, load: Load, incoming: Incoming, now: 
         incoming: What is submitted.
         now: The time.
     """
-    limits, found = queue if user is None else queue.per_user, list[Excess]()
-    whose = "" if user is None else f" of {user or 'nobody'}"
-    each = "" if user is None else "perUser."
+    limits, excesses = queue if user is None else queue.per_user, list[Excess]()
+    of_user = "" if user is None else f" of {user or 'nobody'}"
+    prefix = "" if user is None else "perUser."
     most = limits.max_queued
     if most is not None and load.waiting + incoming.jobs > most:
         message = (
-            f"queue {queue.name} lets {most} jobs{whose} wait: {load.waiting} do, and this is {incoming.jobs} more"
+            f"queue {queue.name} lets {most} jobs{of_user} wait: {load.waiting} do, and this is {incoming.jobs} more"
         )
-        found.append(Excess(f"{each}maxQueued", message, most=most))
-    rate, taken = limits.submissions_per_minute, recent(load.taken, now)
-    count = sum(each for _, each in taken)
+        excesses.append(Excess(f"{prefix}maxQueued", message, most=most))
+    rate, recently = limits.submissions_per_minute, recent(load.taken, now)
+    count = sum(prefix for _, prefix in recently)
     if rate is not None and count + incoming.submissions > rate:
-        message = f"queue {queue.name} takes {rate} submissions{whose} a minute: {count} were accepted in the last one"
+        message = (
+            f"queue {queue.name} takes {rate} submissions{of_user} a minute: {count} were accepted in the last one"
+        )
         message += f", and this is {incoming.submissions} more"
-        again = _room_in(taken, rate - incoming.submissions, now)
-        found.append(Excess(f"{each}submissionsPerMinute", message, again, most=rate))
-    return found
+        again = _room_in(recently, rate - incoming.submissions, now)
+        excesses.append(Excess(f"{prefix}submissionsPerMinute", message, again, most=rate))
+    return excesses
 
 
-def _room_in(taken: Sequence[tuple[float, int]], room: int, now: float) -> float | None:
+def _room_in(counts: Sequence[tuple[float, int]], room: int, now: float) -> float | None:
     """Say when at most ``room`` submissions are left of the last minute, if ever."""
-    left = sum(count for _, count in taken)
-    for at, count in taken:
+    left = sum(count for _, count in counts)
+    for at, count in counts:
         left -= count
         if left <= room:
             return max(0.0, at + WINDOW_S - now)

@@ -81,7 +81,7 @@ class Lack(Struct, frozen=True):
     def in_words(self) -> str:
         """Say so: ``412Mi of 16Gi available, and 800Mi is the least``."""
         place = f" in {self.where}" if self.where else ""
-        left, whole, least = (_amount(self.of, each) for each in (self.available, self.total, self.floor))
+        left, whole, least = (_amount(self.of, amount) for amount in (self.available, self.total, self.floor))
         return f"{left} of {whole} available{place}, and {least} is the least"
 
 
@@ -180,7 +180,11 @@ def choose(pressure: Pressure, candidates: Iterable[Candidate]) -> Eviction | No
     for lack in pressure.lacks:
         if not lack.due:
             continue
-        ranked = sorted((_rank(each, lack.of, pressure), each) for each in running if _is_worth(each, lack, pressure))
+        ranked = sorted(
+            (_rank(candidate, lack.of, pressure), candidate)
+            for candidate in running
+            if _is_worth(candidate, lack, pressure)
+        )
         if ranked:
             victim = ranked[0][1]
             return Eviction(victim, lack.hard, _reason(lack, victim, pressure))
@@ -204,8 +208,8 @@ def _rank(candidate: Candidate, of: Shortage, pressure: Pressure) -> tuple[bool,
 
 def _reason(lack: Lack, victim: Candidate, pressure: Pressure) -> str:
     used, requested = _used(victim, lack.of, pressure), victim.requested.get(lack.of, 0)
-    asked = f"had requested {_amount(lack.of, requested)}" if requested else "had requested nothing"
-    return f"node {victim.node} was low on {lack.of}: {lack.in_words()}; it used {_amount(lack.of, used)} and {asked}"
+    message = f"had requested {_amount(lack.of, requested)}" if requested else "had requested nothing"
+    return f"node {victim.node} was low on {lack.of}: {lack.in_words()}; it used {_amount(lack.of, used)} and {message}"
 
 
 class Last(NamedTuple):

@@ -38,5 +38,5 @@ def limit_reached(limits: Queue | UserLimits, usage: Usage, shape: Shape) -> str
         most = getattr(ceiling, dimension)
         if most is not None and used > most:
             return f"{dimension.removesuffix('_m')} limit"
-    full = (each for each, most in ceiling.named if after.amount_of(each) > most)
-    return next((f"{each} limit" for each in full), "")
+    full = (name for name, most in ceiling.named if after.amount_of(name) > most)
+    return next((f"{name} limit" for name in full), "")

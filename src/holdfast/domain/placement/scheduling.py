@@ -98,7 +98,9 @@ class PendingQueue:
     def tell_users_apart(self, queues: Collection[str]) -> None:
         """Group what waits by its user, too, in these queues and no others."""
         changed, self._per_user = {*queues}.symmetric_difference(self._per_user), queues
-        for key, waiting in [(each.key, each.waiting) for each in self._entries.values() if each.key.queue in changed]:
+        for key, waiting in [
+            (entry.key, entry.waiting) for entry in self._entries.values() if entry.key.queue in changed
+        ]:
             self.add(key._replace(user=None), waiting._replace())  # a new one, or both groups had it at their heads
 
     def remove(self, job_id: str) -> None:
@@ -119,8 +121,10 @@ class PendingQueue:
 
     def of_group(self, key: GroupKey) -> list[Waiting]:
         """List all who wait in a group, in no particular order."""
-        found = self._heaps.get(key, ())
-        return [each for each in found if (entry := self._entries.get(each.job_id)) and entry.waiting is each]
+        heap = self._heaps.get(key, ())
+        return [
+            waiting for waiting in heap if (entry := self._entries.get(waiting.job_id)) and entry.waiting is waiting
+        ]
 
     def groups(self) -> list[GroupKey]:
         """List the groups in which somebody may wait, in no particular order."""
@@ -284,12 +288,12 @@ class Round(Struct, gc=True):
         head = self.pending.head(key)
         if head is None:
             return None
-        asked = shape = key.shape
-        if asked.request.named:
-            shape = on_nodes(asked, self.cluster)
+        original = shape = key.shape
+        if original.request.named:
+            shape = on_nodes(original, self.cluster)
         if shape.avoid is not None or shape.avoid_devices:
             shape = without_hopeless_avoidance(shape, self.places)
-        reason = self._queue_refuses(key, asked) or (self._cluster_lacks(asked) if asked.request.named else "")
+        reason = self._queue_refuses(key, original) or (self._cluster_lacks(original) if original.request.named else "")
         chosen = None if reason else fit(shape, self.places, self.free, self.devices, self._start(shape.request))
         if chosen is None:
             plan.blocked.append(Blocked(head, key, reason or self._why_not(shape, plan, head)))
@@ -300,9 +304,9 @@ class Round(Struct, gc=True):
             self.free[place] -= shape.request
         for place in self.tried.intersection(chosen):
             self.free.pop(place)
-        self._count(key, asked.request if asked.gang == 1 else whole(asked))
-        if asked.request.named:
-            self._take_of_the_cluster(asked)
+        self._count(key, original.request if original.gang == 1 else whole(original))
+        if original.request.named:
+            self._take_of_the_cluster(original)
         balance = self.balances.get((key.queue, head.turn))
         if balance is not None:
             balance.add(shape, retry=key.retry)
@@ -337,12 +341,12 @@ class Round(Struct, gc=True):
         places = {place.key: place for place in self.places}
         granted = []
         for key in chosen:
-            free, given = self.devices.get(key), None
+            free, devices = self.devices.get(key), None
             if free is not None:
                 allowed = but_avoided(shape, key, free) if shape.avoid_devices else free
-                given = choose(places[key].devices, allowed, shape.request, shape.gpus) or ()
-                take(free, given, shape.request)
-            granted.append(given or ())
+                devices = choose(places[key].devices, allowed, shape.request, shape.gpus) or ()
+                take(free, devices, shape.request)
+            granted.append(devices or ())
         return tuple(granted)
 
     def _why_not(self, shape: Shape, plan: RoundResult, head: Waiting) -> str:

@@ -105,7 +105,7 @@ class Suspicion(Struct, frozen=True):
 
 def loss(executor: str, at: float, ran: Mapping[str, float], nodes: frozenset[str]) -> Loss:
     """Make a loss, keeping only the jobs that matter."""
-    shortest = sorted(ran.items(), key=lambda each: (each[1], each[0]))[:_MOST_JOBS]
+    shortest = sorted(ran.items(), key=lambda run: (run[1], run[0]))[:_MOST_JOBS]
     return Loss(executor, nodes, at, dict(shortest), len(ran), max(ran.values(), default=0.0))
 
 
@@ -115,9 +115,9 @@ def noted(losses: Sequence[Loss], new: Loss) -> tuple[Loss, ...]:
     if last is None or not is_same(last, new):
         return (*losses, new)[-_KEPT:]
     both = {job: max(last.jobs.get(job, 0.0), new.jobs.get(job, 0.0)) for job in {**last.jobs, **new.jobs}}
-    taken = last.taken + new.taken - len(last.jobs.keys() & new.jobs.keys())
+    took = last.taken + new.taken - len(last.jobs.keys() & new.jobs.keys())
     longest_s = max(last.longest_s, new.longest_s)
-    return (*losses[:-1], Loss(last.executor, last.nodes | new.nodes, last.at, both, taken, longest_s))
+    return (*losses[:-1], Loss(last.executor, last.nodes | new.nodes, last.at, both, took, longest_s))
 
 
 def is_same(last: Loss, new: Loss) -> bool:
@@ -133,32 +133,32 @@ def suspicion(losses: Sequence[Loss], job_id: str) -> Suspicion | None:
         job_id: Of a job that was at the last of them.
     """
     row = _in_a_row(losses, job_id)
-    if sum(one.taken > 1 for one in row) < SUSPECT_AFTER:
+    if sum(item.taken > 1 for item in row) < SUSPECT_AFTER:
         return None
     ran_s = watched_s = 0.0
-    for before, one in pairwise(row):
-        own_s = max(one.jobs[job_id], _COARSE_S)
-        away_s = min(one.longest_s, one.at - before.at) - own_s
+    for before, item in pairwise(row):
+        own_s = max(item.jobs[job_id], _COARSE_S)
+        away_s = min(item.longest_s, item.at - before.at) - own_s
         ran_s += own_s
         watched_s += own_s + max(0.0, away_s)
-    rivals = set.intersection(*({*one.jobs} for one in row)) - {job_id}
+    rivals = set.intersection(*({*item.jobs} for item in row)) - {job_id}
     return Suspicion(
-        nodes=tuple(sorted(frozenset[str]().union(*(one.nodes for one in row)))),
+        nodes=tuple(sorted(frozenset[str]().union(*(item.nodes for item in row)))),
         executor=row[-1].executor,
-        others=tuple(one.taken - 1 for one in row),
+        others=tuple(item.taken - 1 for item in row),
         rivals=len(rivals),
         ran_s=ran_s,
         watched_s=watched_s,
-        longest_s=max(one.jobs[job_id] for one in row),
+        longest_s=max(item.jobs[job_id] for item in row),
     )
 
 
 def culprit(losses: Sequence[Loss]) -> tuple[str, Suspicion] | None:
     """Find the job that is to blame for the last loss of an executor and those before it, if one is."""
     for job_id in losses[-1].jobs if losses else ():
-        found = suspicion(losses, job_id)
-        if found is not None and found.is_to_blame:
-            return job_id, found
+        suspect = suspicion(losses, job_id)
+        if suspect is not None and suspect.is_to_blame:
+            return job_id, suspect
     return None
 
 
@@ -169,10 +169,10 @@ def _in_a_row(losses: Sequence[Loss], job_id: str) -> list[Loss]:
     """
     row: list[Loss] = []
     nodes: frozenset[str] = frozenset()
-    for one in reversed(losses):
-        if job_id in one.jobs:
-            row.append(one)
-            nodes |= one.nodes
-        elif nodes & one.nodes:
+    for loss in reversed(losses):
+        if job_id in loss.jobs:
+            row.append(loss)
+            nodes |= loss.nodes
+        elif nodes & loss.nodes:
             break
     return row[::-1]

@@ -87,13 +87,13 @@ def unknown_end(
     Returns:
         ``None`` where nobody says anything, or ``Retry``: then it is retried as what is lost.
     """
-    said = (*before, *((f"policy {policy.name}", policy.on_unknown_end) for policy in policies))
-    whose, what = next(((whose, what) for whose, what in said if what is not None), ("", UnknownEnd.RETRY))
+    declared = (*before, *((f"policy {policy.name}", policy.on_unknown_end) for policy in policies))
+    owner, what = next(((owner, what) for owner, what in declared if what is not None), ("", UnknownEnd.RETRY))
     if what is UnknownEnd.RETRY:
         return None
-    reason = f"nobody knows how it ended, and onUnknownEnd of the {whose} is {what}"
+    reason = f"nobody knows how it ended, and onUnknownEnd of the {owner} is {what}"
     conditions = frozenset({FailureCondition.END_UNKNOWN})
-    return RetryPolicy(ON_UNKNOWN_END, (Rule(Action(what), whose, conditions=conditions, hold_reason=reason),))
+    return RetryPolicy(ON_UNKNOWN_END, (Rule(Action(what), owner, conditions=conditions, hold_reason=reason),))
 
 
 CHECKPOINTED = "checkpointed"

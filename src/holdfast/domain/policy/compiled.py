@@ -229,11 +229,11 @@ class _Dimension:
 
     __slots__ = ("accepting", "indifferent", "used")
 
-    def __init__(self, wanted: Sequence[Collection[str | int] | None]) -> None:
-        self.used = any(values is not None for values in wanted)
-        self.indifferent = _bits(values is None for values in wanted)
+    def __init__(self, values_of_rules: Sequence[Collection[str | int] | None]) -> None:
+        self.used = any(values is not None for values in values_of_rules)
+        self.indifferent = _bits(values is None for values in values_of_rules)
         self.accepting: dict[str | int | None, int] = {}
-        for bit, values in enumerate(wanted):
+        for bit, values in enumerate(values_of_rules):
             for value in values or ():
                 self.accepting[value] = self.accepting.get(value, self.indifferent) | 1 << bit
 
@@ -318,10 +318,10 @@ class RuleIndex:
     def _of_messages(self, failed: Sequence[ContainerResult]) -> int:
         bits = 0
         for container in failed:
-            found = self._patterns.matching(container.message)
-            if found is None:
+            matching = self._patterns.matching(container.message)
+            if matching is None:
                 return self._messages
-            for index in found:
+            for index in matching:
                 bits |= self._message_bits[index]
         return bits
 

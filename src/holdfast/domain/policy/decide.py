@@ -153,7 +153,7 @@ def _granted(
         counter=rule.counter if counted else None,
         delay_s=delay,
         avoid_node=failure.node if rule.avoid_node else None,
-        avoid_devices=tuple([f"{each}@{failure.node}" for each in failure.devices]) if rule.avoid_devices else (),
+        avoid_devices=tuple([f"{device}@{failure.node}" for device in failure.devices]) if rule.avoid_devices else (),
         avoid_nodes=and_tried(history.tried, failure.node) if rule.avoid_tried else (),
         memory=grown if grown != history.memory else None,
         limits=limits,

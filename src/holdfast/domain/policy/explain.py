@@ -52,10 +52,10 @@ def failure_lines(failure: Failure | None, attempt: int) -> Iterator[str]:
     where = f" on node {failure.node}" if failure.node else ""
     after = f" after {format_duration(failure.ran_s)}" if failure.ran_s is not None else ""
     never = "" if failure.started else " before its program started"
-    told = in_full(failure)
+    message = in_full(failure)
     how = "was stopped" if failure.ended_by is EndedBy.DRAIN else "failed"
-    yield f"Attempt {attempt} {how}{where}{after or never}: {told}."
-    if failure.error_line not in told:
+    yield f"Attempt {attempt} {how}{where}{after or never}: {message}."
+    if failure.error_line not in message:
         yield f"Its output says: {failure.error_line}"
     named = sorted(failure.conditions)
     conditions = f", condition{'s' if len(named) > 1 else ''} {', '.join(named)}" if named else ""
@@ -68,27 +68,27 @@ def failure_lines(failure: Failure | None, attempt: int) -> Iterator[str]:
 def _rule(decision: Decision) -> Iterator[str]:
     if decision.policy is None:
         return
-    whose = f"of policy {decision.policy} (revision {decision.policy_revision})"
+    message = f"of policy {decision.policy} (revision {decision.policy_revision})"
     if decision.rule_index is None:
-        yield f"No rule matched, so the default action {whose} applied: {decision.action}."
+        yield f"No rule matched, so the default action {message} applied: {decision.action}."
         return
     because = next((f": {rule.because}" for rule in decision.considered if rule.matched), "")
-    yield f"Rule {decision.rule} {whose} matched{because}."
+    yield f"Rule {decision.rule} {message} matched{because}."
 
 
 def _decided(decision: Decision, settings: RetrySettings) -> Iterator[str]:
     reason = beyond_the_rule(decision.reason)
-    told = f": {reason}" if reason else ""
+    message = f": {reason}" if reason else ""
     if decision.code in _NOT_ASKED:
         yield _NOT_ASKED[decision.code]
     elif decision.code in SPENT:
         yield f"It is not retried: {spent(decision.limits[-1], _moved(decision.limits[-1], settings))}."
     elif decision.action is Action.HOLD:
-        yield f"The job is held until someone releases it{told}."
+        yield f"The job is held until someone releases it{message}."
     elif decision.action is Action.FAIL:
-        yield f"It is not retried{told}."
+        yield f"It is not retried{message}."
     else:
-        yield f"It is retried{_counted(decision, settings)}{told.replace(':', ';', 1)}."
+        yield f"It is retried{_counted(decision, settings)}{message.replace(':', ';', 1)}."
 
 
 def _counted(decision: Decision, settings: RetrySettings) -> str:

@@ -25,19 +25,19 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 def named(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """Name the rules that have no name; of equal ones the second is ``-2``, and so on."""
-    taken = {rule.name for rule in rules if rule.name}
+    names = {rule.name for rule in rules if rule.name}
     seen: Counter[str] = Counter()
-    found = []
+    rules_named = []
     for rule in rules:
         name = rule.name or content_name(rule)
         if not rule.name:
             seen[name] += 1
-            while (free := name if seen[name] == 1 else f"{name}-{seen[name]}") in taken:
+            while (free := name if seen[name] == 1 else f"{name}-{seen[name]}") in names:
                 seen[name] += 1
             name = free
-            taken.add(name)
-        found.append(rule if rule.name else evolve(rule, name=name))
-    return tuple(found)
+            names.add(name)
+        rules_named.append(rule if rule.name else evolve(rule, name=name))
+    return tuple(rules_named)
 
 
 def content_name(rule: Rule) -> str:

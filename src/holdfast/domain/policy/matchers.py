@@ -70,16 +70,16 @@ class ContainerSelector(Struct, frozen=True):
 
     def of_containers(self, containers: Iterable[ContainerResult]) -> list[ContainerResult]:
         """Return the selected ones, main containers first."""
-        found = [
+        selected = [
             container
             for container in containers
             if container.exit_code
             and (self.init or not container.init)
             and (self.name is None or container.name == self.name)
         ]
-        if self.init and len(found) > 1:
-            found.sort(key=attrgetter("init"))
-        return found
+        if self.init and len(selected) > 1:
+            selected.sort(key=attrgetter("init"))
+        return selected
 
     def nothing(self) -> str:
         """Say that there are none."""
@@ -109,8 +109,8 @@ class ExitCodeMatcher(Struct, frozen=True):
 
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
-        wanted = self.codes.operator is ExitCodeOperator.IN
-        return any((container.exit_code in self.codes.values) is wanted for container in self._looked_at(failure))
+        expected = self.codes.operator is ExitCodeOperator.IN
+        return any((container.exit_code in self.codes.values) is expected for container in self._looked_at(failure))
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
@@ -122,8 +122,8 @@ class ExitCodeMatcher(Struct, frozen=True):
         return f"exit code {codes} is {'' if is_in else 'not '}one of {_listed(self.codes.values)}"
 
     def _looked_at(self, failure: Failure) -> list[ContainerResult]:
-        found = self.selector.of(failure)
-        return found[:1] if self.codes.scope is ContainerScope.FIRST_FAILED else found
+        selected = self.selector.of(failure)
+        return selected[:1] if self.codes.scope is ContainerScope.FIRST_FAILED else selected
 
 
 class ConditionMatcher(Struct, frozen=True):
@@ -140,35 +140,35 @@ class ConditionMatcher(Struct, frozen=True):
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
-        there = self._there(failure)
-        whose = "" if self.selector.name is None else f" for container {self.selector.name!r}"
-        if hit := self.wanted & there:
-            return f"condition {_listed(hit)} holds{whose}"
-        missing = f"condition {_listed(self.wanted)} does not hold{whose}"
-        return f"{missing}, only {_listed(there)}" if there else missing
+        present = self._there(failure)
+        message = "" if self.selector.name is None else f" for container {self.selector.name!r}"
+        if hit := self.wanted & present:
+            return f"condition {_listed(hit)} holds{message}"
+        missing = f"condition {_listed(self.wanted)} does not hold{message}"
+        return f"{missing}, only {_listed(present)}" if present else missing
 
     def _there(self, failure: Failure) -> set[str]:
         looked_at = self.selector.of(failure)
-        there = {container.reason for container in looked_at if container.reason in _CONDITIONS}
+        present = {container.reason for container in looked_at if container.reason in _CONDITIONS}
         if self.selector.name is None:
-            return there | failure.conditions
-        there |= failure.conditions & self.of_pod
+            return present | failure.conditions
+        present |= failure.conditions & self.of_pod
         for container in looked_at:
-            there |= _conditions_of(container, failure)
-        return there
+            present |= _conditions_of(container, failure)
+        return present
 
 
 def _conditions_of(container: ContainerResult, failure: Failure) -> set[str]:
     """Conditions of the run that this container caused, though its reason does not say so."""
     if container.reason == FailureCondition.OOM_KILLED:
         return set()
-    found: set[str] = set()
+    conditions: set[str] = set()
     if FailureCondition.APP_ERROR in failure.conditions:
-        found.add(FailureCondition.APP_ERROR)
+        conditions.add(FailureCondition.APP_ERROR)
     # An engine's evidence of OOM is about the whole run; only a sole failed container can be meant.
     if FailureCondition.OOM_KILLED in failure.conditions and len(failure.failed_containers) == 1:
-        found.add(FailureCondition.OOM_KILLED)
-    return found
+        conditions.add(FailureCondition.OOM_KILLED)
+    return conditions
 
 
 class MessageMatcher(Struct, frozen=True):
@@ -222,9 +222,9 @@ class LogMatcher(Struct, frozen=True):
         return f"the end of its output does not match {self.pattern.text!r}"
 
     def _line(self, failure: Failure) -> str | None:
-        for found in failure.log_matches:
-            if found.pattern == self.pattern.text:
-                return found.line
+        for log_match in failure.log_matches:
+            if log_match.pattern == self.pattern.text:
+                return log_match.line
         return failure.error_line if self.pattern.found_in(failure.error_line) else None
 
 
@@ -260,12 +260,12 @@ class SignalMatcher(Struct, frozen=True):
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
         seen = {container.signal for container in self.selector.of(failure) if container.signal is not None}
-        wanted = ", ".join(signal_name(number) for number in sorted(self.signals))
+        signal_names = ", ".join(signal_name(number) for number in sorted(self.signals))
         if not seen:
-            return f"it was not ended by a signal, so not by one of {wanted}"
+            return f"it was not ended by a signal, so not by one of {signal_names}"
         hit = seen & self.signals
         names = ", ".join(signal_name(number) for number in sorted(hit or seen))
-        return f"signal {names} is {'' if hit else 'not '}one of {wanted}"
+        return f"signal {names} is {'' if hit else 'not '}one of {signal_names}"
 
 
 class RanMatcher(Struct, frozen=True):
@@ -298,26 +298,26 @@ def matchers_of(rule: Rule, pattern: Pattern | None) -> tuple[FailureMatcher, ..
     """
     selector = ContainerSelector(rule.container_name, rule.include_init_containers)
     words = (("cause", rule.causes), ("category", rule.categories), ("subcategory", rule.subcategories))
-    found: list[FailureMatcher] = [
-        WordMatcher(what, wanted, attrgetter(what)) for what, wanted in words if wanted is not None
+    matchers: list[FailureMatcher] = [
+        WordMatcher(what, words_wanted, attrgetter(what)) for what, words_wanted in words if words_wanted is not None
     ]
     if rule.ran_shorter_than_s is not None:
-        found.append(RanMatcher(rule.ran_shorter_than_s, shorter=True))
+        matchers.append(RanMatcher(rule.ran_shorter_than_s, shorter=True))
     if rule.ran_longer_than_s is not None:
-        found.append(RanMatcher(rule.ran_longer_than_s, shorter=False))
+        matchers.append(RanMatcher(rule.ran_longer_than_s, shorter=False))
     if rule.exit_codes is not None:
-        found.append(ExitCodeMatcher(selector, rule.exit_codes))
+        matchers.append(ExitCodeMatcher(selector, rule.exit_codes))
     if rule.conditions is not None:
-        found.append(ConditionMatcher(selector, rule.conditions))
+        matchers.append(ConditionMatcher(selector, rule.conditions))
     if rule.signals is not None:
-        found.append(SignalMatcher(selector, rule.signals))
+        matchers.append(SignalMatcher(selector, rule.signals))
     if pattern is not None:
-        found.append(MessageMatcher(selector, pattern))
+        matchers.append(MessageMatcher(selector, pattern))
     if rule.log is not None:
-        found.append(LogMatcher(Pattern(rule.log)))
+        matchers.append(LogMatcher(Pattern(rule.log)))
     if rule.container_name is not None:
-        found.append(ContainerMatcher(selector))
-    return tuple(found)
+        matchers.append(ContainerMatcher(selector))
+    return tuple(matchers)
 
 
 def _listed(values: Iterable[Any]) -> str:

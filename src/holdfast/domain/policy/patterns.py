@@ -41,8 +41,8 @@ class Pattern:
 
     def place_in(self, text: bytes) -> int | None:
         """Return where it begins for the first time in UTF-8."""
-        found = self._search(text)
-        return None if found is None else int(found.start())
+        match = self._search(text)
+        return None if match is None else int(match.start())
 
 
 class PatternSet:

@@ -38,8 +38,8 @@ class Resources(Struct, frozen=True, order=True):
 
     def amount_of(self, name: str) -> int:
         """Return how much there is of what is counted by a name, in thousandths."""
-        for each, amount in self.named:
-            if each == name:
+        for key, amount in self.named:
+            if key == name:
                 return amount
         return 0
 
@@ -76,13 +76,13 @@ class Resources(Struct, frozen=True, order=True):
         )
 
 
-def _sum(one: Amounts, other: Amounts, sign: int) -> Amounts:
-    if len(one) == len(other) == 1 and one[0][0] == other[0][0]:
+def _sum(amounts: Amounts, other: Amounts, sign: int) -> Amounts:
+    if len(amounts) == len(other) == 1 and amounts[0][0] == other[0][0]:
         # Most pods and nodes have nothing by name but the number of pods.
-        (name, before), (_, amount) = one[0], other[0]
+        (name, before), (_, amount) = amounts[0], other[0]
         after = before + sign * amount
         return ((name, after),) if after else ()
-    total = dict(one)
+    total = dict(amounts)
     for name, amount in other:
         total[name] = total.get(name, 0) + sign * amount
     return tuple(sorted((name, amount) for name, amount in total.items() if amount))

@@ -196,7 +196,7 @@ def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
     """Show a job to its owner; ``first`` is the global index of the first that was made from the same."""
     at, state = job.child, record.state
     group, index = ("", 0) if at is None else (at.group, at.index)
-    found = Child(
+    child = Child(
         name=job.name,
         group=group,
         index=index,
@@ -212,20 +212,20 @@ def child_of(job: Job, record: KubeJobRecord, first: int = 0) -> Child:
         deleting_since=record.deleting_since,
     )
     if not state.conditions:  # as of most
-        return found
+        return child
     ended = state.finished
-    told = ended or state.condition("FailureTarget")
-    if told is None:
-        return found
+    ending = ended or state.condition("FailureTarget")
+    if ending is None:
+        return child
     phase = ChildPhase.ACTIVE
     if ended is not None:
         phase = ChildPhase.SUCCEEDED if ended.type == "Complete" else ChildPhase.FAILED
     return evolve(
-        found,
+        child,
         phase=phase,
-        reason=told.reason,
-        message=told.message,
-        failed_at=told.since,
+        reason=ending.reason,
+        message=ending.message,
+        failed_at=ending.since,
         certain=ended is None,
         at_once=ended is not None,
     )

@@ -140,11 +140,11 @@ def holds(dependency: Dependency, standing: AwaitedState) -> bool | None:
 
 def waits_for(after: Sequence[Dependency], met: Sequence[int] = ()) -> str:
     """Say what is still waited for."""
-    left = [one for place, one in enumerate(after) if place not in met]
-    told = [f"{one.noun} {_TO[one.condition]}" for one in left[:_NAMED]]
+    left = [dependency for place, dependency in enumerate(after) if place not in met]
+    parts = [f"{dependency.noun} {_TO[dependency.condition]}" for dependency in left[:_NAMED]]
     if len(left) > _NAMED:
-        told = [*told[:-1], f"{len(left) - _NAMED + 1} more"]
-    return f"waits for {', '.join(told[:-1])}{' and ' if len(told) > 1 else ''}{''.join(told[-1:])}"
+        parts = [*parts[:-1], f"{len(left) - _NAMED + 1} more"]
+    return f"waits for {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{''.join(parts[-1:])}"
 
 
 def never(dependency: Dependency, standing: AwaitedState) -> str:
@@ -176,20 +176,20 @@ def look(after: Sequence[Dependency], met: Sequence[int], standings: Sequence[Aw
         met: Places of what is waited for no longer.
         standings: How each stands, at its place; one that was met already is not looked at.
     """
-    found, broken = set(met), list[tuple[int, str]]()
-    for place, one in enumerate(after):
-        if place in found:
+    met_now, broken = set(met), list[tuple[int, str]]()
+    for place, dependency in enumerate(after):
+        if place in met_now:
             continue
-        answer = holds(one, standings[place])
-        if answer or (answer is not None and one.on_unmet is OnUnmet.RUN):
-            found.add(place)
+        answer = holds(dependency, standings[place])
+        if answer or (answer is not None and dependency.on_unmet is OnUnmet.RUN):
+            met_now.add(place)
         elif answer is not None:
-            broken.append((place, never(one, standings[place])))
+            broken.append((place, never(dependency, standings[place])))
     for place, why in broken:
         if after[place].on_unmet is OnUnmet.CANCEL:
-            return Looked(tuple(sorted(found)), unmet=OnUnmet.CANCEL, reason=why)
-    found |= {place for place, _ in broken}  # whoever releases it knows of them
-    ready, places = len(found) == len(after), tuple(sorted(found))
+            return Looked(tuple(sorted(met_now)), unmet=OnUnmet.CANCEL, reason=why)
+    met_now |= {place for place, _ in broken}  # whoever releases it knows of them
+    ready, places = len(met_now) == len(after), tuple(sorted(met_now))
     if broken:
         return Looked(places, ready, OnUnmet.HOLD, "; ".join(why for _, why in broken[:_NAMED]))
     return Looked(places, ready, reason="" if ready else waits_for(after, places))
@@ -206,8 +206,8 @@ def met_again(after: Sequence[Dependency], met: Collection[int], standings: Sequ
     pairs = enumerate(zip(after, standings, strict=True))
     return tuple(
         place
-        for place, (one, standing) in pairs
-        if holds(one, standing) or (standing.outcome == DELETED and place in met)
+        for place, (dependency, standing) in pairs
+        if holds(dependency, standing) or (standing.outcome == DELETED and place in met)
     )
 
 
@@ -230,24 +230,24 @@ def advanced(job: Job, after: Sequence[Dependency], standings: Sequence[AwaitedS
         standings: How that stands.
         now: The time.
     """
-    found = look(after, job.met, standings)
-    if found.unmet is OnUnmet.CANCEL:
+    outlook = look(after, job.met, standings)
+    if outlook.unmet is OnUnmet.CANCEL:
         return evolve(
             job,
             state=JobState.CANCELLED,
-            reason=found.reason,
+            reason=outlook.reason,
             cancel_requested=True,
             retry_at=None,
             ended_at=now,
             updated_at=now,
         )
-    if found.met == job.met:
+    if outlook.met == job.met:
         return job
-    job = evolve(job, met=() if found.ready else found.met, ready_at=now if found.ready else None, updated_at=now)
-    if found.unmet is OnUnmet.HOLD:
-        return evolve(job, state=JobState.HELD, reason=found.reason)
+    job = evolve(job, met=() if outlook.ready else outlook.met, ready_at=now if outlook.ready else None, updated_at=now)
+    if outlook.unmet is OnUnmet.HOLD:
+        return evolve(job, state=JobState.HELD, reason=outlook.reason)
     if job.state is JobState.HELD:
         return job
-    if found.ready:
+    if outlook.ready:
         return evolve(job, state=JobState.QUEUED, reason="", queued_at=now)
-    return evolve(job, reason=found.reason)
+    return evolve(job, reason=outlook.reason)

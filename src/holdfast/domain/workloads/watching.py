@@ -20,14 +20,14 @@ class StallLimits(Struct, frozen=True):
 
     def in_words(self) -> dict[str, tuple[float, str]]:
         """Return each limit that is set, by what is watched, with what is said of a run that exceeds it."""
-        found = {}
+        limits = {}
         if self.no_output_s is not None:
-            found["output"] = (self.no_output_s, f"no output for {format_duration(self.no_output_s)}")
+            limits["output"] = (self.no_output_s, f"no output for {format_duration(self.no_output_s)}")
         if self.no_progress_s is not None:
-            found["progress"] = (self.no_progress_s, f"no progress for {format_duration(self.no_progress_s)}")
+            limits["progress"] = (self.no_progress_s, f"no progress for {format_duration(self.no_progress_s)}")
         if self.idle_device_s is not None:
-            found["device"] = (self.idle_device_s, f"GPUs idle for {format_duration(self.idle_device_s)}")
-        return found
+            limits["device"] = (self.idle_device_s, f"GPUs idle for {format_duration(self.idle_device_s)}")
+        return limits
 
 
 DEFAULT_SIGNAL = "TERM"

@@ -161,15 +161,15 @@ def programs(directory: str) -> list[MeasuredProcess]:
 
 def working_directories(listed: Iterable[MeasuredProcess]) -> list[str]:
     """List where processes work, each once; what is not on a disk of this machine is left out."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     mounts = sorted(_mounts(), key=lambda mount: len(mount.point), reverse=True)
-    for each in listed:
+    for process in listed:
         with suppress(OSError):
-            path = str(Path(f"/proc/{each.pid}/cwd").readlink())
+            path = str(Path(f"/proc/{process.pid}/cwd").readlink())
             kind = next((place.kind for place in mounts if _is_below(path, place.point)), "")
             if not kind.startswith(_ELSEWHERE):
-                found[path] = None
-    return list(found)
+                paths[path] = None
+    return list(paths)
 
 
 def _is_below(path: str, point: str) -> bool:

@@ -36,7 +36,7 @@ class OfAKind(Protocol):
 
 
 K = TypeVar("K", bound=OfAKind)
-ASKED = "asks"
+REQUIRED_RIGHT = "asks"
 """The attribute of an operation that names its right and its kind."""
 ACTS = {
     Right.SUBMIT: Act.CREATE,
@@ -72,13 +72,13 @@ def asks(
     """
 
     def asking(operation: Callable[Concatenate[S, Caller, P], R]) -> Callable[Concatenate[S, Caller, P], R]:
-        def asked(self: S, caller: Caller, /, *args: P.args, **given: P.kwargs) -> R:
+        def asked(self: S, caller: Caller, /, *args: P.args, **named: P.kwargs) -> R:
             _require(self, caller, right, kind or getattr(self, SUBJECT))
             if right is Right.SUBMIT and caller.unable:
                 raise Refused(caller.unable, hint="name an account for it in the server's HOLDFAST_ACCOUNTS")
-            return operation(self, caller, *args, **given)
+            return operation(self, caller, *args, **named)
 
-        setattr(asked, ASKED, (right, kind))
+        setattr(asked, REQUIRED_RIGHT, (right, kind))
         return update_wrapper(asked, operation)
 
     return asking
@@ -93,11 +93,11 @@ def asks_by_act(
         Forbidden: Who calls has no such right.
     """
 
-    def asked(self: K, caller: Caller, act: Act, /, *args: P.args, **given: P.kwargs) -> R:
+    def asked(self: K, caller: Caller, act: Act, /, *args: P.args, **named: P.kwargs) -> R:
         _require(self, caller, RIGHTS[act], self.rules.kind.info.subject)
-        return operation(self, caller, act, *args, **given)
+        return operation(self, caller, act, *args, **named)
 
-    setattr(asked, ASKED, BY_ACT)
+    setattr(asked, REQUIRED_RIGHT, BY_ACT)
     return update_wrapper(asked, operation)
 
 

@@ -74,11 +74,11 @@ class AccessBook:
 
     def user(self, name: str) -> Principal:
         """Return somebody by name, with groups and number if it is a Unix account; looked up every half minute."""
-        now, known = self._clock.now(), self._accounts.get(name)
-        if known is None or not 0 <= now - known[0] < _KNOWN_S:
-            known = self._accounts[name] = now, self._account(name)
-        found = known[1] or Principal(name)
-        return evolve(found, via=Via.TOKEN)
+        now, cached = self._clock.now(), self._accounts.get(name)
+        if cached is None or not 0 <= now - cached[0] < _KNOWN_S:
+            cached = self._accounts[name] = now, self._account(name)
+        principal = cached[1] or Principal(name)
+        return evolve(principal, via=Via.TOKEN)
 
     def shown(self, text: str) -> Principal:
         """Return whose an API token, or the token of a job, is that somebody shows.
@@ -112,9 +112,9 @@ class AccessBook:
         if kept is not None and 0 <= now - kept[0] < within_s:
             return kept[1]
         version = self._store.catalogue_version()
-        given = kept[1] if kept is not None and kept[1].version == version else self._read()
-        self._kept = now, given
-        return given
+        accesses = kept[1] if kept is not None and kept[1].version == version else self._read()
+        self._kept = now, accesses
+        return accesses
 
     def _read(self) -> GivenAccess:
         catalogue = self._store.catalogue()

@@ -64,32 +64,32 @@ def unnamed(text: str) -> str:
     return _NAMES.sub(r"\1other jobs", text)
 
 
-def report_without_logs(told: OutcomeReport) -> OutcomeReport:
+def report_without_logs(report: OutcomeReport) -> OutcomeReport:
     """Return what somebody was told without the lines of its log that tell."""
-    return evolve(told, reason=unquoted(told.reason), failure=unquoted(told.failure))
+    return evolve(report, reason=unquoted(report.reason), failure=unquoted(report.failure))
 
 
-def event_without_logs(told: StoredEvent) -> StoredEvent:
+def event_without_logs(stored: StoredEvent) -> StoredEvent:
     """Return an event without what a program printed."""
-    if isinstance(told.event, AttemptProgressed):
-        return told._replace(event=evolve(told.event, progress=""))
-    return _said_as(told, unquoted, ": ")
+    if isinstance(stored.event, AttemptProgressed):
+        return stored._replace(event=evolve(stored.event, progress=""))
+    return _said_as(stored, unquoted, ": ")
 
 
-def event_without_names(told: StoredEvent) -> StoredEvent:
+def event_without_names(stored: StoredEvent) -> StoredEvent:
     """Return an event without the names of those that have what a job waits for."""
-    return _said_as(told, unnamed, " in use by ")
+    return _said_as(stored, unnamed, " in use by ")
 
 
-def _said_as(told: StoredEvent, change: Callable[[str], str], mark: str) -> StoredEvent:
+def _said_as(stored: StoredEvent, change: Callable[[str], str], mark: str) -> StoredEvent:
     """Return an event with its reasons changed, of which only those that have a mark need be looked at."""
-    event: Any = told.event
+    event: Any = stored.event
     changed = {}
-    for name in _said_by(type(told.event)):
+    for name in _said_by(type(stored.event)):
         text = getattr(event, name)
         if text and mark in text and (short := change(text)) != text:
             changed[name] = short
-    return told._replace(event=evolve(event, **changed)) if changed else told
+    return stored._replace(event=evolve(event, **changed)) if changed else stored
 
 
 @lru_cache(maxsize=_CACHED)
@@ -97,17 +97,17 @@ def _said_by(kind: type[Event]) -> Sequence[str]:
     return [name for name in _SAID if name in kind.__struct_fields__]
 
 
-def without_logs(told: T) -> T:
+def without_logs(record: T) -> T:
     """Return an attempt, or a run, without what its program printed."""
-    if isinstance(told, Attempt):
-        return told if told.failure is None else evolve(told, failure=_silent(told.failure))
-    outcome = None if told.outcome is None else evolve(_silent(told.outcome), log_tail=())
-    return evolve(told, outcome=outcome, progress="")
+    if isinstance(record, Attempt):
+        return record if record.failure is None else evolve(record, failure=_silent(record.failure))
+    outcome = None if record.outcome is None else evolve(_silent(record.outcome), log_tail=())
+    return evolve(record, outcome=outcome, progress="")
 
 
-def _silent(told: F) -> F:
-    containers = tuple(evolve(each, message="", log_tail=()) for each in told.containers)
-    return evolve(told, containers=containers, error_line="", log_matches=())
+def _silent(outcome: F) -> F:
+    containers = tuple(evolve(container, message="", log_tail=()) for container in outcome.containers)
+    return evolve(outcome, containers=containers, error_line="", log_matches=())
 
 
 @lru_cache(maxsize=_CACHED)

@@ -48,8 +48,8 @@ class RunTokens(Struct, frozen=True):
 
     def token(self, uid: str) -> str:
         """Return the token of a run."""
-        made = hmac.digest(self.key, uid.encode(), "sha256")
-        return f"{BEGINS}{uid}_{urlsafe_b64encode(made).decode().rstrip('=')}"
+        digest = hmac.digest(self.key, uid.encode(), "sha256")
+        return f"{BEGINS}{uid}_{urlsafe_b64encode(digest).decode().rstrip('=')}"
 
     def told(self, url: str, uid: str) -> dict[str, str]:
         """Return the variables by which a run's program finds the server at an address, and its token."""
@@ -73,21 +73,21 @@ def bearer(text: str, store: RunReader, user: Callable[[str], Principal]) -> Pri
     """
     form = _FORM.fullmatch(text)
     run = None if form is None else store.run(form[1])
-    known = _NOBODYS if run is None else run.token_digest or _NOBODYS
+    digest = _NOBODYS if run is None else run.token_digest or _NOBODYS
     jobs = [] if run is None else store.jobs_by_id([run.job_id])
-    if not hmac.compare_digest(_digest(text), known) or run is None or not jobs:
+    if not hmac.compare_digest(_digest(text), digest) or run is None or not jobs:
         msg = "this server does not know that token of a job"
         raise Unauthenticated(msg, hint=_HINT)
     job = jobs[0]
     if run.status in RUN_TERMINAL or run.attempt != job.attempt or job.terminal:
         msg = f"attempt {run.attempt} of job {job.id} has ended, and its token with it"
         raise Unauthenticated(msg, hint=_HINT)
-    found, group = user(job.submitted_by), load_spec(job.spec).identity
-    if None not in {found.uid, job.submitter_uid} and found.uid != job.submitter_uid:
+    principal, group = user(job.submitted_by), load_spec(job.spec).identity
+    if None not in {principal.uid, job.submitter_uid} and principal.uid != job.submitter_uid:
         msg = f"the job is of an account {job.submitted_by} that is not there any more"
         raise Unauthenticated(msg, hint="an account that was made again under that name is another one")
     # Somebody who has come in without an account is not given one by what they submitted.
-    return evolve(found, uid=job.submitter_uid, limit=limit_of(job.id, group, submits=not job.cancel_requested))
+    return evolve(principal, uid=job.submitter_uid, limit=limit_of(job.id, group, submits=not job.cancel_requested))
 
 
 def _digest(text: str) -> str:

@@ -38,37 +38,40 @@ class Repeats:
 
     def record(self, store: AuditStore, entry: AuditEntry) -> None:
         """Take note of a refusal."""
-        for each in self._to_write(entry):
-            store.record(each)
+        for due in self._to_write(entry):
+            store.record(due)
 
     def _to_write(self, entry: AuditEntry) -> list[AuditEntry]:
         now = entry.caller.at
-        found: list[AuditEntry] = []
+        entries: list[AuditEntry] = []
         with self._lock:
-            due = [key for key, told in self._told.items() if not 0.0 <= now - told.since < TOLD_EVERY_S]
+            due = [key for key, earlier in self._told.items() if not 0.0 <= now - earlier.since < TOLD_EVERY_S]
             for key in due:
-                told = self._told.pop(key)
-                found += [_summed(told)] if told.more else []
+                earlier = self._told.pop(key)
+                entries += [_summed(earlier)] if earlier.more else []
             key = self._key(entry)
-            known = self._told.get(key)
-            if known is None:
+            repeated = self._told.get(key)
+            if repeated is None:
                 if len(self._told) < _MOST_KEPT:
                     self._told[key] = _Repeated(now, entry)
-                found.append(entry)
+                entries.append(entry)
             else:
-                known.last, known.more = entry, known.more + 1
-        return found
+                repeated.last, repeated.more = entry, repeated.more + 1
+        return entries
 
     def _key(self, entry: AuditEntry) -> _Key:
         key = (entry.caller.actor, entry.act, entry.subject, entry.detail, entry.name)
         if key in self._told:
             return key
-        return key if sum(each[:-1] == key[:-1] for each in self._told) < MOST_NAMES else (*key[:-1], "")
+        return key if sum(key_kept[:-1] == key[:-1] for key_kept in self._told) < MOST_NAMES else (*key[:-1], "")
 
 
-def _summed(told: _Repeated) -> AuditEntry:
+def _summed(repeated: _Repeated) -> AuditEntry:
     """Return the last refusal with how many there were since the first, which was written."""
-    return evolve(told.last, detail=f"{told.last.detail} ({told.more} more within a minute, this is the last)".lstrip())
+    return evolve(
+        repeated.last,
+        detail=f"{repeated.last.detail} ({repeated.more} more within a minute, this is the last)".lstrip(),
+    )
 
 
 _OF_STORES: WeakKeyDictionary[AuditStore, Repeats] = WeakKeyDictionary()

@@ -30,15 +30,15 @@ def read_scopes(texts: Sequence[str]) -> tuple[tuple[Scope, ...], list[Problem]]
     Each is ``submit,watch@job``, ``*@node`` or, of work that is in one place only, ``watch@job:queue=gpu``,
     ``*@array:group=sweeps/7`` or, with the groups below it, ``*@job:group=sweeps/``.
     """
-    found: list[Scope] = []
+    scopes: list[Scope] = []
     problems: list[Problem] = []
     if len(texts) > MOST_SCOPES:
         problems.append(Problem("scopes", f"has {len(texts)} entries; at most {MOST_SCOPES} are allowed"))
     for number, text in enumerate(texts[:MOST_SCOPES]):
         wrong, scope = _read(text)
-        problems += [Problem(f"scopes[{number}]", *one) for one in wrong]
-        found += [] if wrong else [scope]
-    return tuple(found), problems
+        problems += [Problem(f"scopes[{number}]", *fault) for fault in wrong]
+        scopes += [] if wrong else [scope]
+    return tuple(scopes), problems
 
 
 def _read(text: str) -> tuple[list[tuple[str, tuple[str, ...], str | None]], Scope]:
@@ -53,8 +53,11 @@ def _read(text: str) -> tuple[list[tuple[str, tuple[str, ...], str | None]], Sco
     elif colon and kind not in WORK:
         hint = f"{verbs}@{kind} without a place, or {verbs}@job:{where}"
         wrong.append((f"{kind} is in no queue and no group", WORK, hint[:_LONGEST_SHOWN]))
-    unknown = [one for one in rights if one not in {*_RIGHTS, _ALL}]
-    wrong += [(f"{_shown(one)} is not a verb", (_ALL, *_RIGHTS), closest(one, _RIGHTS)) for one in unknown]
+    unknown = [unknown_right for unknown_right in rights if unknown_right not in {*_RIGHTS, _ALL}]
+    wrong += [
+        (f"{_shown(unknown_right)} is not a verb", (_ALL, *_RIGHTS), closest(unknown_right, _RIGHTS))
+        for unknown_right in unknown
+    ]
     place = _place(where) if colon else None
     if isinstance(place, str):
         wrong.append((place, _FORMS, f"{verbs}@{kind}:queue=default"[:_LONGEST_SHOWN]))

@@ -23,7 +23,9 @@ def strange_in_roles(access: Access, is_group: Callable[[str], bool]) -> list[Pr
 
 def strange_in_permissions(permissions: Permissions, is_group: Callable[[str], bool]) -> list[Problem]:
     """Say it of a queue's permissions."""
-    places = ((f"spec.permissions[{number}].subjects", one.subjects) for number, one in enumerate(permissions))
+    places = (
+        (f"spec.permissions[{number}].subjects", permission.subjects) for number, permission in enumerate(permissions)
+    )
     return _strange(places, is_group)
 
 

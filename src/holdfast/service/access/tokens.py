@@ -34,13 +34,13 @@ def by_id(tokens: Iterable[ApiToken]) -> Mapping[str, ApiToken]:
     return {token.id: token for token in tokens}
 
 
-def names_one_of(text: str, known: Mapping[str, ApiToken]) -> bool:
+def names_one_of(text: str, tokens: Mapping[str, ApiToken]) -> bool:
     """Whether a text has the form of a token, and the id of one of these; true also for what has no such form."""
     form = _FORM.fullmatch(text)
-    return form is None or form[1] in known
+    return form is None or form[1] in tokens
 
 
-def shown(text: str, known: Mapping[str, ApiToken], now: float) -> ApiToken:
+def shown(text: str, tokens: Mapping[str, ApiToken], now: float) -> ApiToken:
     """Return the token that somebody shows.
 
     Whether there is one of that id is told only to who has its secret.
@@ -53,7 +53,7 @@ def shown(text: str, known: Mapping[str, ApiToken], now: float) -> ApiToken:
         length = len(BEGINS) + 2 * _ID_BYTES + 1 + _SECRET_LENGTH
         msg = f"that is no whole API token: one has {length} characters and begins with {BEGINS}"
         raise Unauthenticated(msg, hint="copy all of it, without spaces or line breaks")
-    token = known.get(form[1])
+    token = tokens.get(form[1])
     if not hmac.compare_digest(_digest(form[2]), _NOBODYS if token is None else token.digest) or token is None:
         raise Unauthenticated(_UNKNOWN, hint="holdfast token list, on the server, shows those it knows")
     hint = "holdfast token create makes a new one"

@@ -38,9 +38,9 @@ def archive_problems(data: bytes, path: str) -> list[Problem]:
         data: The archive.
         path: The field that it came in.
     """
-    found = data.count(_ENTRY)
-    if found > _MOST_WITHIN * MOST_ENTRIES:  # before the list is read, which takes memory for each
-        return [Problem(path, f"has some {found} entries; at most {MOST_ENTRIES} are allowed")]
+    count = data.count(_ENTRY)
+    if count > _MOST_WITHIN * MOST_ENTRIES:  # before the list is read, which takes memory for each
+        return [Problem(path, f"has some {count} entries; at most {MOST_ENTRIES} are allowed")]
     try:
         entries = _listed(data)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, OSError) as error:
@@ -113,6 +113,6 @@ class _Tree:
         if folder is None or part in folder:
             return None if folder is None else folder[part]
         self.size += 1
-        made: _Folder = {}
-        folder[part] = made
-        return made
+        created: _Folder = {}
+        folder[part] = created
+        return created

@@ -67,7 +67,7 @@ class SubmissionItem(NamedTuple):
         return DependencyKind.JOB if self.array is None else DependencyKind.ARRAY
 
 
-class Found(NamedTuple):
+class DependencyTarget(NamedTuple):
     """Something that is waited for."""
 
     target: str
@@ -132,9 +132,11 @@ class DependencyResolver:
         self.catalogue = store.catalogue() if catalogue is None else catalogue
         """As it was when this began."""
         self._waits = any(item is not None and item.spec.after for item in items)
-        self._owners = {kind: one.record for kind, one in stored_kinds().items() if issubclass(one.record, Owner)}
+        self._owners = {
+            kind: stored.record for kind, stored in stored_kinds().items() if issubclass(stored.record, Owner)
+        }
         self._named: dict[str, list[int]] = {}
-        self._known: dict[tuple[str | None, str], Found | Problem] = {}
+        self._known: dict[tuple[str | None, str], DependencyTarget | Problem] = {}
         if self._waits:
             for place, item in enumerate(items):
                 if item is not None:
@@ -142,61 +144,61 @@ class DependencyResolver:
 
     def problems(self) -> dict[int, list[Problem]]:
         """Say what is wrong with what is waited for, by the place of the item; paths are those of ``spec``."""
-        found: dict[int, list[Problem]] = {}
+        by_place: dict[int, list[Problem]] = {}
         edges: dict[int, dict[int, int]] = {}
         if not self._waits:
-            return found
+            return by_place
         for place, item in enumerate(self._items):
-            for at, one in enumerate(item.spec.after if item is not None else ()):
-                if not one.name:
+            for at, dependency in enumerate(item.spec.after if item is not None else ()):
+                if not dependency.name:
                     continue
-                seen = self._find(place, one)
-                if isinstance(seen, Found) and seen.place is not None:
+                seen = self._find(place, dependency)
+                if isinstance(seen, DependencyTarget) and seen.place is not None:
                     edges.setdefault(place, {})[seen.place] = at
-                wrong = seen if isinstance(seen, Problem) else self._wrong(place, one, seen)
+                wrong = seen if isinstance(seen, Problem) else self._wrong(place, dependency, seen)
                 if wrong is not None:
-                    found.setdefault(place, []).append(evolve(wrong, path=f"spec.dependsOn[{at}]"))
+                    by_place.setdefault(place, []).append(evolve(wrong, path=f"spec.dependsOn[{at}]"))
         for place, problem in self._cycles(edges):
-            found.setdefault(place, []).append(problem)
-        return found
+            by_place.setdefault(place, []).append(problem)
+        return by_place
 
     def with_what_waits(self, errors: Mapping[int, HoldfastError], count: int) -> Mapping[int, HoldfastError]:
         """Refuse of so many items also what waits for something that is refused, and what waits for that."""
-        found, before = dict(errors), -1
-        while before != len(found):
-            before = len(found)
+        refused, before = dict(errors), -1
+        while before != len(refused):
+            before = len(refused)
             for place in range(count):
-                other = None if place in found else self.depends_on(place, found.keys())
+                other = None if place in refused else self.depends_on(place, refused.keys())
                 if other is not None:
                     problem = Problem("spec.dependsOn", f"waits for {other!r}, which is refused")
-                    found[place] = InvalidManifest(problems=[problem])
-        return found
+                    refused[place] = InvalidManifest(problems=[problem])
+        return refused
 
     def depends_on(self, place: int, refused: Collection[int]) -> str | None:
         """Name one that an item waits for and that is refused, if there is one."""
         item = self._items[place]
-        for one in item.spec.after if item is not None else ():
-            seen = self._find(place, one)
-            if isinstance(seen, Found) and seen.place in refused:
+        for dependency in item.spec.after if item is not None else ():
+            seen = self._find(place, dependency)
+            if isinstance(seen, DependencyTarget) and seen.place in refused:
                 return seen.name
         return None
 
     def resolved(self, place: int, ids: Mapping[int, str]) -> Resolved:
         """Return what an item without problems waits for; ``ids`` are those that the others get, by their places."""
         item, after, met = self._items[place], [], []
-        for at, one in enumerate(item.spec.after if item is not None else ()):
-            seen = self._find(place, one)
+        for at, dependency in enumerate(item.spec.after if item is not None else ()):
+            seen = self._find(place, dependency)
             if isinstance(seen, Problem):
                 continue
             key = seen.id if seen.place is None else ids[seen.place]
-            if one.by_index:
-                after.append(evolve(one, name=seen.name, target=seen.target, id=key))
+            if dependency.by_index:
+                after.append(evolve(dependency, name=seen.name, target=seen.target, id=key))
                 continue
-            if holds(one, seen.standing):
+            if holds(dependency, seen.standing):
                 met.append(at)
             after.append(
                 evolve(
-                    one,
+                    dependency,
                     name=seen.name,
                     target=seen.target,
                     id=key,
@@ -208,55 +210,55 @@ class DependencyResolver:
 
     # one by one
 
-    def _find(self, place: int, one: Dependency) -> Found | Problem:
+    def _find(self, place: int, dependency: Dependency) -> DependencyTarget | Problem:
         """Find what is named, first in the submission, then in the store."""
         own = self._items[place]
-        if own is not None and one.name == own.spec.name and one.target in {None, own.target}:
+        if own is not None and dependency.name == own.spec.name and dependency.target in {None, own.target}:
             message = f"{info_of(own.target).noun} {own.spec.name!r} cannot wait for itself"
             return Problem("", message, hint="an earlier one of that name is meant by its id")
-        key = (one.target, one.name)
+        key = (dependency.target, dependency.name)
         if key not in self._known:
-            self._known[key] = self._in_submission(one) or self._stored(place, one)
+            self._known[key] = self._in_submission(dependency) or self._stored(place, dependency)
         return self._known[key]
 
-    def _in_submission(self, one: Dependency) -> Found | Problem | None:
+    def _in_submission(self, dependency: Dependency) -> DependencyTarget | Problem | None:
         places = []
-        for place in self._named.get(one.name, ()):
+        for place in self._named.get(dependency.name, ()):
             item = self._items[place]
-            if item is not None and one.target in {None, item.target}:
+            if item is not None and dependency.target in {None, item.target}:
                 places.append((place, item))
         if len(places) > 1:
-            message = f"{len(places)} things that are submitted together are called {one.name!r}"
-            kinds = dict.fromkeys(f"{item.target}/{one.name}" for _, item in places)
+            message = f"{len(places)} things that are submitted together are called {dependency.name!r}"
+            kinds = dict.fromkeys(f"{item.target}/{dependency.name}" for _, item in places)
             return Problem("", message, tuple(kinds) if len(kinds) == len(places) else (), "give each its own name")
         for place, item in places:
-            return Found(item.target, "", item.spec.name, AwaitedState(), item.array, place)
+            return DependencyTarget(item.target, "", item.spec.name, AwaitedState(), item.array, place)
         return None
 
-    def _stored(self, place: int, one: Dependency) -> Found | Problem:
-        found: list[Found] = []
-        told: NotFound | None = None
-        if one.target in {None, DependencyKind.JOB}:
+    def _stored(self, place: int, dependency: Dependency) -> DependencyTarget | Problem:
+        candidates: list[DependencyTarget] = []
+        error_found: NotFound | None = None
+        if dependency.target in {None, DependencyKind.JOB}:
             try:
-                job = self._finder.find_job(one.name)
+                job = self._finder.find_job(dependency.name)
                 retried = job.terminal and job.id in about_to_be_retried(self._store)
                 standing = AwaitedState() if retried else standing_of(job)
-                found.append(Found(DependencyKind.JOB, job.id, job.name, standing))
+                candidates.append(DependencyTarget(DependencyKind.JOB, job.id, job.name, standing))
             except NotFound as error:
-                told = error
+                error_found = error
         for target, kind in self._owners.items():
-            row = self._owner(kind, one.name) if one.target in {None, target} else None
+            row = self._owner(kind, dependency.name) if dependency.target in {None, target} else None
             if row is not None:
                 spec = load_array(row.spec) if isinstance(row, Array) else None
-                found.append(Found(target, row.id, row.name, standing_of(row), spec))
-        exact = [each for each in found if one.name in {each.id, each.name}]
-        found = exact or found
-        if len(found) == 1:
-            return found[0]
-        if found:
-            allowed = tuple(f"{each.target}/{one.name}" for each in found)
-            return Problem("", f"more than one thing is called {one.name!r}", allowed, "say of which kind it is")
-        return self._unknown(place, one, told)
+                candidates.append(DependencyTarget(target, row.id, row.name, standing_of(row), spec))
+        exact = [candidate for candidate in candidates if dependency.name in {candidate.id, candidate.name}]
+        candidates = exact or candidates
+        if len(candidates) == 1:
+            return candidates[0]
+        if candidates:
+            allowed = tuple(f"{candidate.target}/{dependency.name}" for candidate in candidates)
+            return Problem("", f"more than one thing is called {dependency.name!r}", allowed, "say of which kind it is")
+        return self._unknown(place, dependency, error_found)
 
     def _owner(self, kind: type[Owner], reference: str) -> Owner | None:
         try:
@@ -264,23 +266,23 @@ class DependencyResolver:
         except NotFound:
             return None
 
-    def _unknown(self, place: int, one: Dependency, told: NotFound | None) -> Problem:
+    def _unknown(self, place: int, dependency: Dependency, error: NotFound | None) -> Problem:
         own = self._items[place]
-        known = dict.fromkeys(name for name in self._named if own is None or name != own.spec.name)
+        names = dict.fromkeys(name for name in self._named if own is None or name != own.spec.name)
         for kind in self._owners.values():
-            known |= dict.fromkeys(self._finder.names(kind, limit=MOST_LISTED))
-        noun = _ANY if one.target is None else info_of(one.target).noun
-        message = f"no {noun} has the id or name {one.name!r}"
-        if told is not None and "more than one" in told.message:
-            message = told.message
-        return Problem("", message, tuple(known)[:MOST_LISTED], closest(one.name, known) or _LIST)
+            names |= dict.fromkeys(self._finder.names(kind, limit=MOST_LISTED))
+        noun = _ANY if dependency.target is None else info_of(dependency.target).noun
+        message = f"no {noun} has the id or name {dependency.name!r}"
+        if error is not None and "more than one" in error.message:
+            message = error.message
+        return Problem("", message, tuple(names)[:MOST_LISTED], closest(dependency.name, names) or _LIST)
 
-    def _wrong(self, place: int, one: Dependency, seen: Found) -> Problem | None:
+    def _wrong(self, place: int, dependency: Dependency, seen: DependencyTarget) -> Problem | None:
         """Check that what was found can be waited for in this way."""
         item = self._items[place]
-        if not one.by_index or item is None or item.array is None:
-            if one.condition is Condition.STARTED and seen.target != DependencyKind.JOB:
-                allowed = tuple(each.value for each in Condition if each is not Condition.STARTED)
+        if not dependency.by_index or item is None or item.array is None:
+            if dependency.condition is Condition.STARTED and seen.target != DependencyKind.JOB:
+                allowed = tuple(condition.value for condition in Condition if condition is not Condition.STARTED)
                 return Problem("", f"{_NOT_STARTED}, not {info_of(seen.target).noun} {seen.name!r}", allowed)
             return None
         if seen.array is None:
@@ -297,9 +299,9 @@ class DependencyResolver:
 
     def _cycles(self, edges: Mapping[int, Mapping[int, int]]) -> list[tuple[int, Problem]]:
         """Report each way around in a circle, at the first item that is part of it."""
-        found: list[tuple[int, Problem]] = []
+        cycles: list[tuple[int, Problem]] = []
         left = {place: set(others) for place, others in edges.items()}
-        while len(found) < MOST_LISTED:
+        while len(cycles) < MOST_LISTED:
             try:
                 TopologicalSorter(left).prepare()
                 break
@@ -310,6 +312,6 @@ class DependencyResolver:
             names = [item.spec.name for place in ring if (item := self._items[place]) is not None]
             path = f"spec.dependsOn[{edges[ring[0]][ring[1]]}]"
             message = f"waits for itself by way of others: {' -> '.join([*names, names[0]])}"
-            found.append((ring[0], Problem(path, message, hint="take one of these dependencies out")))
+            cycles.append((ring[0], Problem(path, message, hint="take one of these dependencies out")))
             left[ring[0]].discard(ring[1])
-        return found
+        return cycles

@@ -39,7 +39,7 @@ class Finder(Protocol):
     def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets."""
 
-    def require_own(self, there: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
+    def require_own(self, owner: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Check that they may change what an array or a job set of a name runs, or have another right to it.
 
         Raises:
@@ -65,10 +65,10 @@ class Everything(Struct, frozen=True):
     def find_own(self, name: str) -> Job | None:
         """Return the newest job of a name."""
         try:
-            found = self.store.job(name)
+            job = self.store.job(name)
         except NotFound:
             return None
-        return found if found.name == name else None
+        return job if job.name == name else None
 
     def find_workload(self, kind: type[Owner], reference: str) -> Owner:
         """Find an array or a job set by id or name.
@@ -80,7 +80,7 @@ class Everything(Struct, frozen=True):
 
     def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets."""
-        return [each.name for each in self.store.workloads(kind, limit=limit)]
+        return [workload.name for workload in self.store.workloads(kind, limit=limit)]
 
-    def require_own(self, there: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
+    def require_own(self, owner: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Allow it."""

@@ -30,7 +30,7 @@ SPARED_S = 3600.0
 _QUOTED = re.compile(r'"blob":"([0-9a-f]{64})"')
 
 
-def kept(data: bytes, blobs: Blobs | None, by: Principal, *, field: str, archive: bool = False) -> str:
+def kept(data: bytes, blobs: Blobs | None, principal: Principal, *, field: str, archive: bool = False) -> str:
     """Keep something that somebody sent for jobs of theirs; returns its name.
 
     Raises:
@@ -48,31 +48,31 @@ def kept(data: bytes, blobs: Blobs | None, by: Principal, *, field: str, archive
         msg = "this server keeps nothing that is sent along with jobs"
         hint = "its database is on a server, and others that use it may run its jobs: use a shared file system"
         raise Refused(msg, hint=hint)
-    return blobs.keep(data, _user(by))
+    return blobs.keep(data, _user(principal))
 
 
-def sent(data: bytes, path: str, blobs: Blobs | None, by: Principal, *, field: str) -> Input:
+def sent(data: bytes, path: str, blobs: Blobs | None, principal: Principal, *, field: str) -> Input:
     """Take in what somebody sent with a job that becomes a file of that name; see ``kept``."""
     if len(data) <= INLINE:
         return Input(path, data=base64.b64encode(data).decode())
-    return Input(path, blob=kept(data, blobs, by, field=field))
+    return Input(path, blob=kept(data, blobs, principal, field=field))
 
 
-def absent(spec: JobSpec, secrets: Secrets | None, blobs: Blobs | None, by: Caller | None) -> Sequence[Problem]:
+def absent(spec: JobSpec, secrets: Secrets | None, blobs: Blobs | None, caller: Caller | None) -> Sequence[Problem]:
     """Say of each secret that is not there, and of each input that its submitter does not have here, who names it."""
     unknown = unknown_secrets(spec, secrets) if spec.secrets else []
-    return [*unknown, *_unknown_inputs(spec, blobs, by)] if spec.inputs else unknown
+    return [*unknown, *_unknown_inputs(spec, blobs, caller)] if spec.inputs else unknown
 
 
-def _unknown_inputs(spec: JobSpec, blobs: Blobs | None, by: Caller | None) -> Sequence[Problem]:
-    named = [given.blob for given in spec.inputs if given.blob]
+def _unknown_inputs(spec: JobSpec, blobs: Blobs | None, caller: Caller | None) -> Sequence[Problem]:
+    named = [input_.blob for input_ in spec.inputs if input_.blob]
     if not named:
         return ()
-    known = frozenset() if blobs is None or by is None else blobs.known(named, _user(by.principal))
+    kept_names = frozenset() if blobs is None or caller is None else blobs.known(named, _user(caller.principal))
     return [
-        Problem(f"spec.inputs[{place}].blob", f"you have sent nothing with the SHA-256 {given.blob}", hint="send it")
-        for place, given in enumerate(spec.inputs)
-        if given.blob and given.blob not in known
+        Problem(f"spec.inputs[{place}].blob", f"you have sent nothing with the SHA-256 {input_.blob}", hint="send it")
+        for place, input_ in enumerate(spec.inputs)
+        if input_.blob and input_.blob not in kept_names
     ]
 
 

@@ -64,11 +64,11 @@ def check(
     return Refused(f"queue {spec.queue!r} could never run job {spec.name!r}", problems=beyond) if beyond else None
 
 
-def gate(by: Caller | None, queues: Mapping[str, Queue]) -> Gate:
+def gate(caller: Caller | None, queues: Mapping[str, Queue]) -> Gate:
     """Return what says why somebody may not submit something to a queue, into a group; of many alike one is judged."""
-    if by is None:
+    if caller is None:
         return lambda *_: None
-    principal = by.principal
+    principal = caller.principal
     return cache(lambda kind, queue, group, below: closed_to(principal, kind, queues[queue], group, below))
 
 
@@ -106,17 +106,17 @@ def _beyond_queue(spec: JobSpec, queue: Queue) -> list[Problem]:
     """Check that the queue's own limit does not keep the job out for ever."""
     if queue.max_running == queue.per_user.max_running == _UNLIMITED:
         return []
-    hint, found = "ask for less, or for another queue", dict[str, Problem]()
-    whose = {
+    hint, by_amount = "ask for less, or for another queue", dict[str, Problem]()
+    ceilings = {
         f"queue {queue.name!r}": queue.max_running,
         f"each user in queue {queue.name!r}": queue.per_user.max_running,
     }
-    for who, ceiling in whose.items():
-        for name, asked, limit, shown in _dimensions(spec.resources, ceiling):
-            if limit is not None and asked * spec.gang > limit:
-                message = f"{spec.gang} x {shown(asked)} is more than the {shown(limit)} that {who} may use at once"
-                found.setdefault(name, Problem(f"spec.resources.{name}", message, hint=hint))
-    return [*found.values()]
+    for holder, ceiling in ceilings.items():
+        for name, amount, limit, shown in _dimensions(spec.resources, ceiling):
+            if limit is not None and amount * spec.gang > limit:
+                message = f"{spec.gang} x {shown(amount)} is more than the {shown(limit)} that {holder} may use at once"
+                by_amount.setdefault(name, Problem(f"spec.resources.{name}", message, hint=hint))
+    return [*by_amount.values()]
 
 
 def _dimensions(request: Resources, limit: Ceiling) -> Iterable[tuple[str, int, int | None, Callable[[int], str]]]:

@@ -30,15 +30,15 @@ def problems_of(errors: Mapping[int, HoldfastError]) -> list[Problem]:
     for index, error in errors.items():
         if (lacked := _lacked(error)) is not None:
             lacking.setdefault(lacked, []).append(index)
-    found = []
+    problems = []
     for index, error in errors.items():
         lacked = _lacked(error)
         places = [index] if lacked is None else lacking[lacked]
         if places == [index]:
-            found += [_within(index, problem) for problem in _problems_of(error)]
+            problems += [_within(index, problem) for problem in _problems_of(error)]
         elif index == places[0]:
-            found.append(Problem("items", f"{error.message} (items {_ranges(places)})", hint=error.hint))
-    return found
+            problems.append(Problem("items", f"{error.message} (items {_ranges(places)})", hint=error.hint))
+    return problems
 
 
 def _lacked(error: HoldfastError) -> tuple[str, str | None] | None:
@@ -50,7 +50,10 @@ def _ranges(places: Sequence[int]) -> str:
     """Write places in increasing order, those that follow each other as one range."""
     ends = [place for place, after in pairwise(places) if after != place + 1] + [places[-1]]
     starts = [places[0]] + [after for place, after in pairwise(places) if after != place + 1]
-    return ", ".join(str(one) if one == last else f"{one}-{last}" for one, last in zip(starts, ends, strict=True))
+    return ", ".join(
+        str(place_ranged) if place_ranged == last else f"{place_ranged}-{last}"
+        for place_ranged, last in zip(starts, ends, strict=True)
+    )
 
 
 def _problems_of(error: HoldfastError) -> Sequence[Problem]:

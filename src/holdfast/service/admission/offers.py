@@ -44,9 +44,9 @@ def unknown_ceilings(queue: Queue, cluster: Amounts, nodes: Sequence[Node]) -> l
     """
     if not _are_known(nodes):
         return []
-    known = _names(nodes, cluster)
-    found = _unknown_names(queue.max_running.named, "spec.maxRunning", known)
-    return found + _unknown_names(queue.per_user.max_running.named, "spec.perUser.maxRunning", known)
+    names = _names(nodes, cluster)
+    problems = _unknown_names(queue.max_running.named, "spec.maxRunning", names)
+    return problems + _unknown_names(queue.per_user.max_running.named, "spec.perUser.maxRunning", names)
 
 
 def _are_known(nodes: Sequence[Node]) -> bool:
@@ -58,11 +58,16 @@ def _names(nodes: Sequence[Node], cluster: Amounts) -> set[str]:
     return {name for node in nodes for name, _ in node.capacity.named} | {name for name, _ in cluster}
 
 
-def _unknown_names(amounts: Amounts, path: str, known: set[str]) -> list[Problem]:
+def _unknown_names(amounts: Amounts, path: str, names_known: set[str]) -> list[Problem]:
     return [
-        Problem(f"{path}.{name}", f"nobody has any {name}", tuple(sorted(known)), closest(name, known) or OFFERED)
+        Problem(
+            f"{path}.{name}",
+            f"nobody has any {name}",
+            tuple(sorted(names_known)),
+            closest(name, names_known) or OFFERED,
+        )
         for name, _ in amounts
-        if name not in known
+        if name not in names_known
     ]
 
 

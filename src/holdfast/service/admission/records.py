@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-def below_its_job(item: Item, by: Caller | None) -> Item:
+def below_its_job(item: Item, caller: Caller | None) -> Item:
     """Return what is submitted, in the group of what is below a job if the token of one is shown and it has none."""
-    limit = None if by is None else by.principal.limit
+    limit = None if caller is None else caller.principal.limit
     written: Any = item
     if limit is None or not limit.below or isinstance(item, HoldfastError) or written.spec.group:
         return item
@@ -34,7 +34,7 @@ def below_its_job(item: Item, by: Caller | None) -> Item:
     return cast("Item", evolve(written, spec=spec, array=written.array and evolve(written.array, job=spec)))
 
 
-def new_job(spec: JobSpec, job_id: str, now: float, by: Principal | None = None) -> Job:
+def new_job(spec: JobSpec, job_id: str, now: float, principal: Principal | None = None) -> Job:
     """Make the record of a job that was just submitted."""
     return Job(
         id=job_id,
@@ -47,15 +47,15 @@ def new_job(spec: JobSpec, job_id: str, now: float, by: Principal | None = None)
         gang=spec.gang,
         queued_at=now,
         updated_at=now,
-        submitted_by="" if by is None else by.name,
-        submitter_uid=None if by is None else by.uid,
+        submitted_by="" if principal is None else principal.name,
+        submitter_uid=None if principal is None else principal.uid,
         group=spec.group,
         kind=spec.kind,
     )
 
 
 def new_array(
-    spec: ArraySpec, awaited: Resolved, manifest: str, key: str, now: float, by: Principal | None = None
+    spec: ArraySpec, awaited: Resolved, manifest: str, key: str, now: float, principal: Principal | None = None
 ) -> Array:
     """Make the record of an array that was just submitted."""
     if awaited.after:
@@ -67,26 +67,26 @@ def new_array(
         manifest=manifest,
         created_at=now,
         updated_at=now,
-        submitted_by="" if by is None else by.name,
-        submitter_uid=None if by is None else by.uid,
+        submitted_by="" if principal is None else principal.name,
+        submitter_uid=None if principal is None else principal.uid,
         group=spec.job.group,
         queue=spec.job.queue,
         state=ArrayState(met=awaited.met),
     )
 
 
-def rerun_of(array: Array, there: Sequence[str]) -> Rerun | None:
+def rerun_of(array: Array, task_ids: Sequence[str]) -> Rerun | None:
     """Say which tasks an array runs again, if any; those that do are submitted alone.
 
     Args:
         array: The array.
-        there: Ids of those tasks, as far as they are still there.
+        task_ids: Ids of those tasks, as far as they are still there.
     """
     origins = array.origins
     if not origins:
         return None
     indexes = [*load_array(array.spec).every_index()]
-    return Rerun(array.id, origins[0].id, origins[-1].id, len(origins), indexes, there)
+    return Rerun(array.id, origins[0].id, origins[-1].id, len(origins), indexes, task_ids)
 
 
 def array_exists(name: str) -> AlreadyExists:

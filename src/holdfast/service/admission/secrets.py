@@ -32,7 +32,7 @@ class SpecReader(Protocol):
         """Read the specifications of all jobs and workloads that hold a text."""
 
 
-def kept(value: str, secrets: Secrets | None, by: Principal) -> str:
+def kept(value: str, secrets: Secrets | None, principal: Principal) -> str:
     """Keep a secret that somebody sent, for their jobs alone; returns its name.
 
     Raises:
@@ -46,7 +46,7 @@ def kept(value: str, secrets: Secrets | None, by: Principal) -> str:
     if not _is_value(value):
         problem = Problem("value", "is no value of a variable", allowed=(f"UTF-8 text of 1 to {LARGEST_SECRET} bytes",))
         raise InvalidRequest(problems=[problem])
-    return secrets.keep(value, SecretUser(by.name, by.uid))
+    return secrets.keep(value, SecretUser(principal.name, principal.uid))
 
 
 def _is_value(value: str) -> bool:
@@ -59,21 +59,21 @@ def _is_value(value: str) -> bool:
 
 def unknown_secrets(spec: JobSpec, secrets: Secrets | None) -> list[Problem]:
     """Say of each secret that is not there which variable names it."""
-    known = frozenset() if secrets is None else secrets.known(spec.secrets.values())
+    kept_names = frozenset() if secrets is None else secrets.known(spec.secrets.values())
     put = "put it into a file of that name, or send it along: holdfast run --secret-env NAME"
     hint = NOWHERE if secrets is None else put
     return [
         Problem(f"spec.env.{variable}.secret", f"there is no secret {name!r}", hint=hint)
         for variable, name in spec.secrets.items()
-        if name not in known
+        if name not in kept_names
     ]
 
 
-def withheld_secrets(spec: JobSpec, secrets: Secrets | None, by: Caller | None) -> Forbidden | None:
+def withheld_secrets(spec: JobSpec, secrets: Secrets | None, caller: Caller | None) -> Forbidden | None:
     """Say which secrets that a job names are not for it, if any: neither its submitter's nor those of its queue."""
-    if secrets is None or by is None:
+    if secrets is None or caller is None:
         return None
-    user = SecretUser(by.principal.name, by.principal.uid, spec.queue)
+    user = SecretUser(caller.principal.name, caller.principal.uid, spec.queue)
     problems = [
         Problem(f"spec.env.{variable}.secret", f"secret {name!r} is neither {user.name}'s nor queue {spec.queue}'s")
         for variable, name in spec.secrets.items()
@@ -91,14 +91,14 @@ def sweep(secrets: Secrets, store: SpecReader, now: float) -> int:
 
     Those that are newer than ``SPARED_S`` stay: their jobs may be on their way.
     """
-    found = set(secrets.kept(before=now - SPARED_S))
-    if not found:
+    unused = set(secrets.kept(before=now - SPARED_S))
+    if not unused:
         return 0
     for text in store.specs_with('"job-'):
-        found.difference_update(_QUOTED.findall(text))
-        if not found:
+        unused.difference_update(_QUOTED.findall(text))
+        if not unused:
             return 0
-    found.intersection_update(secrets.kept(before=now - SPARED_S))  # a job may have come for one meanwhile
-    for name in found:
+    unused.intersection_update(secrets.kept(before=now - SPARED_S))  # a job may have come for one meanwhile
+    for name in unused:
         secrets.discard(name)
-    return len(found)
+    return len(unused)

@@ -28,7 +28,7 @@ MOST_JOBS = 100_000
 
 
 def check_set(
-    spec: JobSetSpec, catalogue: Catalogue, written: Mapping[str, Any], by: Caller | None = None
+    spec: JobSetSpec, catalogue: Catalogue, written: Mapping[str, Any], caller: Caller | None = None
 ) -> HoldfastError | None:
     """Say what keeps a set from being accepted.
 
@@ -36,7 +36,7 @@ def check_set(
         spec: The set.
         catalogue: What there is.
         written: Its manifest, which says at which paths things are.
-        by: Who asks: the queue may be open to some only.
+        caller: Who asks: the queue may be open to some only.
     """
     native = written.get("apiVersion") == API_VERSION
     places = f"spec.{'jobs' if native else 'replicatedJobs'}"
@@ -49,12 +49,12 @@ def check_set(
     for place, group in enumerate(spec.replicated_jobs):
         error = check(child_spec(spec, group), catalogue, tuple)
         if error is not None:
-            found = _moved(error.problems, f"{places}[{place}]", native=native)
-            (beyond if isinstance(error, Refused) else invalid).update(dict.fromkeys(found))
+            problems_moved = _moved(error.problems, f"{places}[{place}]", native=native)
+            (beyond if isinstance(error, Refused) else invalid).update(dict.fromkeys(problems_moved))
     if invalid:
         return InvalidManifest(f"job set {spec.name!r} is not valid", problems=invalid)
-    if by is not None and (
-        closed := closed_to(by.principal, Subject.JOB_SET, catalogue.queues[spec.queue_name], spec.group)
+    if caller is not None and (
+        closed := closed_to(caller.principal, Subject.JOB_SET, catalogue.queues[spec.queue_name], spec.group)
     ):
         return closed
     if beyond:

@@ -43,7 +43,7 @@ def explained(
         raise NotFound(msg, hint=f"list them with: holdfast get jobs --jobset {job_set.name}")
     traces, omitted = _traces(store, job_set.id, job=job, quoting=quoting)
     summary = [*standing(job_set, spec, now), *_without_a_place(store, job_set.id)]
-    summary += paused_lines(store, ended=bool(job_set.ended), said=" ".join(summary))
+    summary += paused_lines(store, ended=bool(job_set.ended), headline=" ".join(summary))
     return Explanation(job_set, headline(job_set, spec), summary, traces=traces, omitted=omitted)
 
 
@@ -66,13 +66,13 @@ def _traces(store: Store, set_id: str, *, job: str | None, quoting: bool) -> tup
             newest.append(DecisionTrace(entry.at, entry.what, ()))
             count += 1
     failures: dict[str, dict[int, Failure | None]] = {}
-    for name in {one.decision.job for one in newest}:
-        for found in store.jobs(JobFilter(name=name, job_set=set_id), limit=1):
-            attempts = store.attempts(found.id)
+    for name in {trace.decision.job for trace in newest}:
+        for named_job in store.jobs(JobFilter(name=name, job_set=set_id), limit=1):
+            attempts = store.attempts(named_job.id)
             attempts = attempts if quoting else [*map(without_logs, attempts)]
-            failures[name] = {each.number: each.failure for each in attempts}
-    told = [evolve(one, summary=_told(one.decision, failures.get(one.decision.job, {}))) for one in newest]
-    return told, count - len(told)
+            failures[name] = {attempt.number: attempt.failure for attempt in attempts}
+    traces = [evolve(trace, summary=_told(trace.decision, failures.get(trace.decision.job, {}))) for trace in newest]
+    return traces, count - len(traces)
 
 
 def whole_log(store: Store, set_id: str) -> Iterator[SetLogEntry]:

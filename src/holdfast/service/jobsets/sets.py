@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from holdfast.service.admission.finding import Finder
     from holdfast.service.turns import Versions
 
-Sent: TypeAlias = "Document | Mapping[str, Any]"
+WrittenSet: TypeAlias = "Document | Mapping[str, Any]"
 """A manifest as it was sent."""
 
 
@@ -95,10 +95,10 @@ class SetWriter(Struct, frozen=True):
 
     def create(
         self,
-        written: Sent,
+        written: WrittenSet,
         *,
         lenient: bool = False,
-        by: Caller | None = None,
+        caller: Caller | None = None,
         key: str | None = None,
         dry_run: bool = False,
     ) -> Applied:
@@ -107,7 +107,7 @@ class SetWriter(Struct, frozen=True):
         Args:
             written: Its manifest, of any kind that is a job set.
             lenient: Accept what upstream accepts, with a warning for each.
-            by: Who asks.
+            caller: Who asks.
             key: Sending the same again with this key stores nothing and answers as the first time.
             dry_run: Check everything and store nothing.
 
@@ -118,28 +118,28 @@ class SetWriter(Struct, frozen=True):
             Conflict: It is being deleted; another set has a job of the name of one of its jobs; or the idempotency key
                 was used for something else.
         """
-        with audited(self.store, None if dry_run else by, Act.CREATE, Subject.JOB_SET, name_of(written)):
+        with audited(self.store, None if dry_run else caller, Act.CREATE, Subject.JOB_SET, name_of(written)):
             check_key(key)
-            read = self._read_new(written, lenient=lenient, by=by)
+            read = self._read_new(written, lenient=lenient, caller=caller)
             try:
                 return (
-                    self._checked(read, lenient=lenient, by=by)
+                    self._checked(read, lenient=lenient, caller=caller)
                     if dry_run
-                    else self._created(read, lenient=lenient, by=by, key=key)
+                    else self._created(read, lenient=lenient, caller=caller, key=key)
                 )
             except AlreadyExists:
-                there = self._find(read.spec.name)
-                if there is not None and there.deleting:
-                    raise _going(there) from None
+                existing = self._find(read.spec.name)
+                if existing is not None and existing.deleting:
+                    raise _going(existing) from None
                 raise
 
     def put(
         self,
-        written: Sent,
+        written: WrittenSet,
         *,
         lenient: bool = False,
         create: bool | None = None,
-        by: Caller | None = None,
+        caller: Caller | None = None,
         dry_run: bool = False,
         if_match: Versions = None,
     ) -> Applied:
@@ -159,29 +159,29 @@ class SetWriter(Struct, frozen=True):
         must_exist = create is False or if_match is not None
 
         def put() -> Applied:
-            there = self._find(name)
-            if there is None and must_exist:
+            existing = self._find(name)
+            if existing is None and must_exist:
                 raise not_found(name, (), "job set")
-            if there is not None:
-                self._finder.require_own(there, must_exist=must_exist)
-                require_match(there, if_match)
-                return self._changed(there, written, lenient=lenient, by=by, dry_run=dry_run)
-            read = self._read_new(written, lenient=lenient, by=by)
+            if existing is not None:
+                self._finder.require_own(existing, must_exist=must_exist)
+                require_match(existing, if_match)
+                return self._changed(existing, written, lenient=lenient, caller=caller, dry_run=dry_run)
+            read = self._read_new(written, lenient=lenient, caller=caller)
             if dry_run:
-                return self._checked(read, lenient=lenient, by=by)
-            return self._created(read, lenient=lenient, by=by, key=None)
+                return self._checked(read, lenient=lenient, caller=caller)
+            return self._created(read, lenient=lenient, caller=caller, key=None)
 
-        with audited(self.store, None if dry_run else by, put_act(create=create), Subject.JOB_SET, name):
+        with audited(self.store, None if dry_run else caller, put_act(create=create), Subject.JOB_SET, name):
             return in_order(put, if_match)
 
     def _find(self, name: str) -> JobSet | None:
         try:
-            found = set_named(self.store, name)
+            job_set = set_named(self.store, name)
         except NotFound:
             return None
-        return found if found.name == name else None
+        return job_set if job_set.name == name else None
 
-    def _read(self, written: Sent, *, lenient: bool, by: Caller | None) -> _Read:
+    def _read(self, written: WrittenSet, *, lenient: bool, caller: Caller | None) -> _Read:
         """Read a manifest, and check it against the catalogue."""
         reading = read_one(written, lenient=lenient, engines=partial(engines_of, self.store))
         if reading.manifest is None:
@@ -191,15 +191,15 @@ class SetWriter(Struct, frozen=True):
             problem = Problem("kind", "only job sets are taken here", ("JobSet",), "jobs are sent to /jobs")
             raise InvalidManifest(problems=[problem])
         value = written.value if isinstance(written, Document) else written
-        error = check_set(spec, self.store.catalogue(), value, by)
+        error = check_set(spec, self.store.catalogue(), value, caller)
         if error is not None:
             problems = [located(problem, written) for problem in error.problems]
             raise type(error)(error.message, problems=problems, hint=error.hint)
         return _Read(spec, dump_set(value), reading.warnings)
 
-    def _read_new(self, written: Sent, *, lenient: bool, by: Caller | None) -> _Read:
+    def _read_new(self, written: WrittenSet, *, lenient: bool, caller: Caller | None) -> _Read:
         """Read a manifest of a set that is new, and find what it waits for."""
-        read = self._read(written, lenient=lenient, by=by)
+        read = self._read(written, lenient=lenient, caller=caller)
         if not read.spec.after or not self.alone:
             return read
         resolver = DependencyResolver(self.store, [SubmissionItem(read.spec)], self.finder)
@@ -208,13 +208,13 @@ class SetWriter(Struct, frozen=True):
         awaited = resolver.resolved(0, {})
         return evolve(read, spec=evolve(read.spec, after=awaited.after), met=awaited.met)
 
-    def _checked(self, read: _Read, *, lenient: bool, by: Caller | None) -> Applied:
+    def _checked(self, read: _Read, *, lenient: bool, caller: Caller | None) -> Applied:
         """Answer a dry run of something new."""
         if self._find(read.spec.name) is not None:
             msg = f"job set {read.spec.name!r} exists already"
             raise AlreadyExists(msg, hint="apply it to change it, or give it another name")
         self._require_own_jobs(read.spec)
-        row = self._new_row(read, "", self.clock.now(), lenient=lenient, by=by)
+        row = self._new_row(read, "", self.clock.now(), lenient=lenient, caller=caller)
         if limited := self.store.catalogue().limiting:
             jobs = [job for job, _ in jobs_of(row, read.spec, lambda _: "")]
             self.store.require_room(Submission(jobs, owner=row, limited=limited), row.created_at)
@@ -223,26 +223,26 @@ class SetWriter(Struct, frozen=True):
     def _require_own_jobs(self, spec: JobSetSpec) -> None:
         for group in spec.replicated_jobs:
             name = job_name(spec.name, group.name, 0)
-            found = self.store.jobs(JobFilter(name=name)) if group.replicas else ()
-            sets = self.store.workloads_by_id(JobSet, [job.child.set_id for job in found if job.child])
-            for there in sets.values():
-                raise Conflict(clash(name, spec.name, there.name), hint="rename one of its replicated jobs")
+            clashing = self.store.jobs(JobFilter(name=name)) if group.replicas else ()
+            sets = self.store.workloads_by_id(JobSet, [job.child.set_id for job in clashing if job.child])
+            for holder in sets.values():
+                raise Conflict(clash(name, spec.name, holder.name), hint="rename one of its replicated jobs")
 
-    def _created(self, read: _Read, *, lenient: bool, by: Caller | None, key: str | None) -> Applied:
-        row = self._new_row(read, self.ids.new(), self.clock.now(), lenient=lenient, by=by)
-        made = list(jobs_of(row, read.spec, lambda _: self.ids.new()))
-        jobs = [job for job, _ in made]
+    def _created(self, read: _Read, *, lenient: bool, caller: Caller | None, key: str | None) -> Applied:
+        row = self._new_row(read, self.ids.new(), self.clock.now(), lenient=lenient, caller=caller)
+        created = list(jobs_of(row, read.spec, lambda _: self.ids.new()))
+        jobs = [job for job, _ in created]
         ids = self.store.submit(
             Submission(
                 jobs=jobs,
-                labels={job.id: described.labels for job, described in made},
+                labels={job.id: described.labels for job, described in created},
                 idempotency_key=key,
                 fingerprint=hashlib.sha256(read.manifest.encode()).hexdigest() if key else "",
                 owner=row,
-                by=by,
+                by=caller,
                 limited=self.store.catalogue().limiting,
                 policies={name for group in read.spec.replicated_jobs for name in group.retry_policies},
-                awaited=[one.id for one in read.spec.after if self.alone and not one.outcome],
+                awaited=[awaited.id for awaited in read.spec.after if self.alone and not awaited.outcome],
             )
         )
         if key is not None and (not jobs or ids[:1] != (jobs[0].id,)):
@@ -257,7 +257,7 @@ class SetWriter(Struct, frozen=True):
         return Applied(set_named(self.store, first.child.set_id), read.spec, "created", read.warnings)
 
     @staticmethod
-    def _new_row(read: _Read, set_id: str, now: float, *, lenient: bool, by: Caller | None) -> JobSet:
+    def _new_row(read: _Read, set_id: str, now: float, *, lenient: bool, caller: Caller | None) -> JobSet:
         return JobSet(
             id=set_id,
             name=read.spec.name,
@@ -267,54 +267,60 @@ class SetWriter(Struct, frozen=True):
             lenient=lenient,
             state=JobSetState(met=read.met),
             updated_at=now,
-            submitted_by="" if by is None else by.principal.name,
-            submitter_uid=None if by is None else by.principal.uid,
+            submitted_by="" if caller is None else caller.principal.name,
+            submitter_uid=None if caller is None else caller.principal.uid,
             group=read.spec.group,
             queue=read.spec.queue_name,
         )
 
-    def _changed(self, there: JobSet, written: Sent, *, lenient: bool, by: Caller | None, dry_run: bool) -> Applied:
-        if there.deleting:
-            raise _going(there)
+    def _changed(
+        self, existing: JobSet, written: WrittenSet, *, lenient: bool, caller: Caller | None, dry_run: bool
+    ) -> Applied:
+        if existing.deleting:
+            raise _going(existing)
         try:
-            read = self._read(written, lenient=lenient and there.lenient, by=by)
+            read = self._read(written, lenient=lenient and existing.lenient, caller=caller)
         except InvalidManifest as error:
-            if lenient is there.lenient:
+            if lenient is existing.lenient:
                 raise
-            how = "leniently, and can be applied so again" if there.lenient else "strictly, and stays so"
-            hint = f"job set {there.name!r} was created {how}"
+            how = "leniently, and can be applied so again" if existing.lenient else "strictly, and stays so"
+            hint = f"job set {existing.name!r} was created {how}"
             raise InvalidManifest(error.message, problems=error.problems, hint=hint) from error
-        before = load_set_spec(there.spec)
-        wanted = evolve(read.spec, after=before.after)  # which was found when it was created, and cannot change
-        now, then = json.loads(read.manifest), load_manifest(there.manifest)
-        if canonical_set(now) == canonical_set(then) or wanted == before:
-            return Applied(there, before, "valid" if dry_run else "unchanged", read.warnings)
+        before = load_set_spec(existing.spec)
+        new_spec = evolve(read.spec, after=before.after)  # which was found when it was created, and cannot change
+        now, then = json.loads(read.manifest), load_manifest(existing.manifest)
+        if canonical_set(now) == canonical_set(then) or new_spec == before:
+            return Applied(existing, before, "valid" if dry_run else "unchanged", read.warnings)
         notes = ManifestNotes()
-        check_update(then, now, notes, finished=bool(there.state.terminal))
+        check_update(then, now, notes, finished=bool(existing.state.terminal))
         if notes.problems:
-            msg = f"job set {there.name!r} cannot be changed so"
+            msg = f"job set {existing.name!r} cannot be changed so"
             raise InvalidManifest(msg, problems=[located(problem, written) for problem in notes.problems])
         if dry_run:
-            return Applied(there, wanted, "valid", read.warnings)
-        actor = by.actor if by else ""
-        change = dump_change(SetChange(read.manifest, dump_set_spec(wanted)))
-        request = Request(RequestKind.UPDATE, (there.id,), self.clock.now(), actor=actor, payload=change)
-        self.store.append(request, caller=by, version=there.version)
-        return Applied(JOB_SETS.accepted(there, request), wanted, "updated", read.warnings)
+            return Applied(existing, new_spec, "valid", read.warnings)
+        actor = caller.actor if caller else ""
+        change = dump_change(SetChange(read.manifest, dump_set_spec(new_spec)))
+        request = Request(RequestKind.UPDATE, (existing.id,), self.clock.now(), actor=actor, payload=change)
+        self.store.append(request, caller=caller, version=existing.version)
+        return Applied(JOB_SETS.accepted(existing, request), new_spec, "updated", read.warnings)
 
 
-def cannot_wait(written: Sent, name: str, problems: Sequence[Problem]) -> InvalidManifest:
+def cannot_wait(written: WrittenSet, name: str, problems: Sequence[Problem]) -> InvalidManifest:
     """Refuse a set for what it waits for; the problems' paths are those of Holdfast's own form."""
     value = written.value if isinstance(written, Document) else written
-    found = problems if value.get("apiVersion") == API_VERSION else [in_kubernetes(one, "") for one in problems]
-    return InvalidManifest(f"job set {name!r} is not valid", problems=[located(one, written) for one in found])
+    native_problems = (
+        problems if value.get("apiVersion") == API_VERSION else [in_kubernetes(problem, "") for problem in problems]
+    )
+    return InvalidManifest(
+        f"job set {name!r} is not valid", problems=[located(problem, written) for problem in native_problems]
+    )
 
 
-def _going(there: JobSet) -> Conflict:
-    return Conflict(f"job set {there.name!r} is being deleted", hint="create it again once it is gone")
+def _going(existing: JobSet) -> Conflict:
+    return Conflict(f"job set {existing.name!r} is being deleted", hint="create it again once it is gone")
 
 
-def name_of(written: Sent) -> str:
+def name_of(written: WrittenSet) -> str:
     """Return the name a manifest gives, as far as it is one; empty when it gives none."""
     value = written.value if isinstance(written, Document) else written
     metadata = value.get("metadata")

@@ -55,13 +55,13 @@ def written_jobs(
     problems = request_problems(queue, job_set)
     if problems:
         raise InvalidManifest(problems=problems)
-    found = []
+    jobs_written = []
     for item in read_items(queue, job_set, items, sizes=sizes, engines=engines):
         error = InvalidManifest(problems=item.problems) if item.problems else None
         named = partial(with_job_id, item.spec) if names_job_id(item.spec) else None
         claim = _CLAIM.format(queue=queue, client_id=item.client_id) if item.client_id else None
-        found.append(WrittenJob(item.spec, error, flat=True, warnings=item.warnings, claim=claim, named=named))
-    return found
+        jobs_written.append(WrittenJob(item.spec, error, flat=True, warnings=item.warnings, claim=claim, named=named))
+    return jobs_written
 
 
 def read_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
@@ -71,10 +71,10 @@ def read_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
         InvalidManifest: It is not valid; with every problem found.
     """
     problems: list[Problem] = []
-    found = queues.read_queue(value, before=before, problems=problems)
-    if found is None:
+    queue = queues.read_queue(value, before=before, problems=problems)
+    if queue is None:
         raise InvalidManifest(problems=problems)
-    return found
+    return queue
 
 
 def updated_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
@@ -85,10 +85,10 @@ def updated_queue(value: Mapping[str, Any], before: Queue | None) -> Queue:
     Raises:
         InvalidManifest: It is not valid; with every problem found.
     """
-    found = read_queue(value, before)
+    queue = read_queue(value, before)
     is_silent = not any(value.get(name) for name in (USER_OWNERS, GROUP_OWNERS, PERMISSIONS))
     closes = is_silent and (before is None or before.permissions)
-    return evolve(found, permissions=NOBODY) if closes else found
+    return evolve(queue, permissions=NOBODY) if closes else queue
 
 
 def queue_of(queue: Queue) -> dict[str, Any]:
@@ -118,10 +118,10 @@ def read_policy(value: Mapping[str, Any]) -> RetryPolicy:
         InvalidPolicy: It is not valid; with every problem found, and the first of them as upstream says it.
     """
     problems: list[Problem] = []
-    found = read_policy_message(value, problems)
-    if found is None:
+    policy = read_policy_message(value, problems)
+    if policy is None:
         raise InvalidPolicy(sentence(str(value.get("name") or ""), problems[0]), problems=problems)
-    return found
+    return policy
 
 
 def read_configuration(text: str, file: str) -> Configured:
@@ -137,8 +137,8 @@ def read_configuration(text: str, file: str) -> Configured:
         raise InvalidSetting(msg, problems=error.problems or [Problem("", error.message)]) from error
     if len(documents) != 1:
         raise InvalidSetting(msg, problems=[Problem("", f"has {len(documents)} documents, not one")])
-    found = configuration.read_configuration(documents[0].value, file=file, problems=problems)
-    if found is None:
-        lines = (evolve(one, line=documents[0].line_of(one.path)) for one in problems)
+    configured = configuration.read_configuration(documents[0].value, file=file, problems=problems)
+    if configured is None:
+        lines = (evolve(problem, line=documents[0].line_of(problem.path)) for problem in problems)
         raise InvalidSetting(msg, problems=list(lines))
-    return found
+    return configured

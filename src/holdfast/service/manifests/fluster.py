@@ -38,19 +38,19 @@ _LONGEST_TIMEOUT_S = 100 * 365 * 86_400
 _DIGEST_BYTES = 24
 
 
-def external_name(name: str, caller: Caller, sent: bytes, system: str = SYSTEM) -> ExternalName:
+def external_name(name: str, caller: Caller, request: bytes, system: str = SYSTEM) -> ExternalName:
     """Return what a job is called that somebody launches with a message, by a system's users."""
-    who = f"{caller.principal.name}\0{caller.principal.uid}\0".encode()
-    return ExternalName(f"{system}/{name}", blake2b(who + sent, digest_size=_DIGEST_BYTES).digest())
+    identity = f"{caller.principal.name}\0{caller.principal.uid}\0".encode()
+    return ExternalName(f"{system}/{name}", blake2b(identity + request, digest_size=_DIGEST_BYTES).digest())
 
 
 def written_launch(
-    given: Mapping[str, Any], catalogue: Catalogue, nodes: Sequence[Node], along: Along
+    request: Mapping[str, Any], catalogue: Catalogue, nodes: Sequence[Node], along: Along
 ) -> tuple[str, WrittenJob]:
     """Read a launch; returns the full name of its job, and the job.
 
     Args:
-        given: The fields of a ``LaunchJobRequest`` that are set.
+        request: The fields of a ``LaunchJobRequest`` that are set.
         catalogue: What there is.
         nodes: Where jobs run.
         along: What takes in what it brings along.
@@ -59,15 +59,15 @@ def written_launch(
         InvalidManifest: It is not valid; with every problem found.
     """
     problems: list[Problem] = []
-    name = read_name(given.get("name", ""), given.get("parent_job_id", ""), problems)
-    asked = read_resources(given.get("resources"), problems, _offers(catalogue, nodes))
-    policy = read_retry(given.get("retry"), catalogue.settings.fluster, problems)
-    timeout_s = _timeout(given, problems)
-    ports = read_ports(Fields(given, "", problems))
-    env = _environment(given, problems)
-    runs = program_of(given, along, problems)
+    name = read_name(request.get("name", ""), request.get("parent_job_id", ""), problems)
+    resources = read_resources(request.get("resources"), problems, _offers(catalogue, nodes))
+    policy = read_retry(request.get("retry"), catalogue.settings.fluster, problems)
+    timeout_s = _timeout(request, problems)
+    ports = read_ports(Fields(request, "", problems))
+    env = _environment(request, problems)
+    runs = program_of(request, along, problems)
     if problems or name is None or policy is None:
-        message = f"job {given.get('name', '')!r} is not valid"
+        message = f"job {request.get('name', '')!r} is not valid"
         raise InvalidManifest(message, problems=problems)
     spec = JobSpec(
         name=name.label,
@@ -78,10 +78,10 @@ def written_launch(
         queue=SYSTEM if SYSTEM in catalogue.queues else DEFAULT_QUEUE,
         group=name.parent,
         env={**env, **runs["env"], **_told(name)},
-        resources=asked.resources,
-        gpus=asked.gpus,
-        gang=asked.gang,
-        node_selector=asked.node_selector,
+        resources=resources.resources,
+        gpus=resources.gpus,
+        gang=resources.gang,
+        node_selector=resources.node_selector,
         ports=ports,
         scheduling_timeout_s=timeout_s,
         grace_s=GRACE_S,
@@ -89,7 +89,7 @@ def written_launch(
         builtin=BuiltIn.NONE,
         identity=name.full if hands_on(along.by, name.full) else "",
     )
-    return name.full, WrittenJob(spec, flat=True, warnings=(*asked.warnings, *retry_warnings(given.get("retry"))))
+    return name.full, WrittenJob(spec, flat=True, warnings=(*resources.warnings, *retry_warnings(request.get("retry"))))
 
 
 def _told(name: FlusterJobName) -> dict[str, str]:
@@ -103,17 +103,17 @@ def _offers(catalogue: Catalogue, nodes: Sequence[Node]) -> Offers:
     return Offers(frozenset(counted), frozenset(labels))
 
 
-def _timeout(given: Mapping[str, Any], problems: list[Problem]) -> float | None:
+def _timeout(request: Mapping[str, Any], problems: list[Problem]) -> float | None:
     """Read how long each attempt may wait for a place; 0 is forever."""
-    timeout_s: int = given.get("scheduling_timeout_seconds", 0)
+    timeout_s: int = request.get("scheduling_timeout_seconds", 0)
     if not 0 <= timeout_s <= _LONGEST_TIMEOUT_S:
         allowed = (f"0 to {_LONGEST_TIMEOUT_S}",)
         problems.append(Problem("scheduling_timeout_seconds", f"{timeout_s} is out of range", allowed=allowed))
     return float(timeout_s) or None
 
 
-def _environment(given: Mapping[str, Any], problems: list[Problem]) -> dict[str, str]:
-    environment: Mapping[str, Any] = given.get("environment", {})
+def _environment(request: Mapping[str, Any], problems: list[Problem]) -> dict[str, str]:
+    environment: Mapping[str, Any] = request.get("environment", {})
     return bounded_env(Fields(environment, "environment", problems), "env_vars")
 
 

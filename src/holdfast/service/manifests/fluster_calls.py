@@ -41,33 +41,33 @@ def _setup(calls: CallRunner) -> CallSettings:
     return CallSettings(tuple(calls.command), calls.index, calls.installer, calls.limit_s)
 
 
-def program_of(given: Mapping[str, Any], along: Along, problems: list[Problem]) -> Mapping[str, Any]:
+def program_of(request: Mapping[str, Any], along: Along, problems: list[Problem]) -> Mapping[str, Any]:
     """Return the fields of a job that say what it runs; nothing is kept of what is not valid.
 
     Args:
-        given: The fields of a ``LaunchJobRequest`` that are set.
+        request: The fields of a ``LaunchJobRequest`` that are set.
         along: What takes in what it brings along.
         problems: What is wrong with the launch so far; what is wrong here is added.
     """
-    data: bytes = given.get(_CALL, b"")
+    data: bytes = request.get(_CALL, b"")
     if not data:
         problems.append(Problem(_CALL, "is required"))
     script = data.startswith(_SCRIPT)
-    packed = any(given.get("environment", {}).get(one) for one in ("pip_packages", "extras"))
+    packed = any(request.get("environment", {}).get(field) for field in ("pip_packages", "extras"))
     refusal = along.refusal() if packed or (data and not script) else None
     if refusal is not None:
         problems.append(Problem(_CALL, refusal, hint=_HINT))
-    bundle = known_bundle(given, problems)
+    bundle = known_bundle(request, problems)
     setup = CallSettings() if along.calls is None else _setup(along.calls)
-    found = world_of(given, setup, problems, has_bundle=bundle is not None or _BUNDLE in given)
+    runtime = world_of(request, setup, problems, has_bundle=bundle is not None or _BUNDLE in request)
     if problems:
         return {}
     try:
-        if given.get(_BUNDLE):
-            name = kept(given[_BUNDLE], along.blobs, along.by, field=_BUNDLE, archive=True)
+        if request.get(_BUNDLE):
+            name = kept(request[_BUNDLE], along.blobs, along.by, field=_BUNDLE, archive=True)
             bundle = Input(blob=name, unpack=True)
         call = sent(data, ENTRYPOINT, along.blobs, along.by, field=_CALL)
     except InvalidRequest as error:
         problems += error.problems
         return {}
-    return found.of(call, bundle, script=script)
+    return runtime.of(call, bundle, script=script)

@@ -66,11 +66,11 @@ _HINT = (
 )
 
 
-def launch_of(given: Mapping[str, Any], server: TaskServer, refusal: Callable[[], str | None]) -> Launch:
+def launch_of(request: Mapping[str, Any], server: TaskServer, refusal: Callable[[], str | None]) -> Launch:
     """Read a launch; see ``read_launch``.
 
     Args:
-        given: The fields that are set.
+        request: The fields that are set.
         server: What a task is told of this server, and may use of it.
         refusal: Says why its Python cannot run calls, if so.
 
@@ -78,35 +78,35 @@ def launch_of(given: Mapping[str, Any], server: TaskServer, refusal: Callable[[]
         InvalidManifest: It is not valid; with every problem found.
     """
     problems: list[Problem] = []
-    found = read_launch(given, server, problems)
-    why = refusal() if is_called(given) else None
+    launch = read_launch(request, server, problems)
+    why = refusal() if is_called(request) else None
     if why is not None:
         problems.append(Problem("entrypoint", why, hint=_HINT))
-    if found is None or problems:
+    if launch is None or problems:
         msg = "the launch is not valid"
         raise InvalidManifest(msg, problems=problems)
-    return found
+    return launch
 
 
-def named_by(launch: Launch, caller: Caller, sent: bytes, there: Job | None) -> ExternalName:
+def named_by(launch: Launch, caller: Caller, request: bytes, existing: Job | None) -> ExternalName:
     """Return what a job is called that is launched with a message, in place of the one that has had the name."""
-    name = external_name(str(launch.name), caller, sent, SYSTEM)
+    name = external_name(str(launch.name), caller, request, SYSTEM)
     parent = "" if launch.name.parent is None else f"{SYSTEM}/{launch.name.parent}"
-    return evolve(name, parent=parent, replaces="" if there is None else there.id)
+    return evolve(name, parent=parent, replaces="" if existing is None else existing.id)
 
 
-def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Callable[..., str]) -> WrittenJob:
+def written_of(launch: Launch, existing: Job | None, priority: int | None, keep: Callable[..., str]) -> WrittenJob:
     """Return what is submitted of a launch.
 
     Args:
         launch: What was asked for.
-        there: The job that has had the name; where it has yet to end, that is waited for.
+        existing: The job that has had the name; where it has yet to end, that is waited for.
         priority: The priority of its parent, where it inherits that.
         keep: Keeps a file, or with ``archive`` an archive, and returns its name.
     """
     spec = launch.spec if priority is None else evolve(launch.spec, priority=priority)
-    if there is not None and not there.terminal:
-        ended = Dependency(there.id, Condition.ENDED, OnUnmet.RUN, target=DependencyKind.JOB)
+    if existing is not None and not existing.terminal:
+        ended = Dependency(existing.id, Condition.ENDED, OnUnmet.RUN, target=DependencyKind.JOB)
         spec = evolve(spec, after=(ended,))
     files = launch.files
     if files.bundle:
@@ -118,10 +118,10 @@ def written_of(launch: Launch, there: Job | None, priority: int | None, keep: Ca
     return WrittenJob(spec, flat=True)
 
 
-def with_identity(written: WrittenJob, by: Principal) -> WrittenJob:
+def with_identity(written: WrittenJob, principal: Principal) -> WrittenJob:
     """Have the tasks of a job given a token of their own for what is below it, where who launches it may do that."""
     below = written.spec.group
-    return evolve(written, spec=evolve(written.spec, identity=below)) if hands_on(by, below) else written
+    return evolve(written, spec=evolve(written.spec, identity=below)) if hands_on(principal, below) else written
 
 
 def request_of(job: Job) -> dict[str, Any]:

@@ -29,14 +29,14 @@ def with_names(documents: Sequence[Document], ids: Ids, key: str | None = None) 
         ids: Where randomness comes from.
         key: The idempotency key: what is sent again with it gets the names it had.
     """
-    return [_with_name(one, ids, f"{key}/{place}" if key else "") for place, one in enumerate(documents)]
+    return [_with_name(document, ids, f"{key}/{place}" if key else "") for place, document in enumerate(documents)]
 
 
 def _with_name(document: Document, ids: Ids, key: str) -> Document:
     items = document.value.get("items")
     if isinstance(items, list):
-        made = [_named(one, ids, f"{key}/{place}" if key else "") for place, one in enumerate(items)]
-        return document if made == items else evolve(document, value={**document.value, "items": made})
+        items_named = [_named(item, ids, f"{key}/{place}" if key else "") for place, item in enumerate(items)]
+        return document if items_named == items else evolve(document, value={**document.value, "items": items_named})
     value = _named(document.value, ids, key)
     return document if value is document.value else evolve(document, value=value)
 

@@ -98,8 +98,8 @@ def manifest_of(body: Text, kind: type[T], *, name: str | None = None) -> T:
     except InvalidManifest as error:
         raise _as_error_of(kind)(problems=error.problems, hint=error.hint) from error
     if not isinstance(manifest, kind):
-        wanted = _KIND_NAMES[kind]
-        problem = Problem("kind", f"{_KIND_NAMES[type(manifest)]!r} is not taken here", allowed=(wanted,))
+        expected = _KIND_NAMES[kind]
+        problem = Problem("kind", f"{_KIND_NAMES[type(manifest)]!r} is not taken here", allowed=(expected,))
         raise _as_error_of(kind)(problems=[problem])
     written = getattr(manifest, "name", None)
     if name is not None and written != name:
@@ -142,8 +142,8 @@ def bulk_items(
     items = several(documents)
     if items is None:
         return None
-    known = _Alike(lenient=lenient, engines=engines)
-    return [known.read(item) if type(item) is dict else _item_of(item, engines, lenient=lenient) for item in items]
+    alike = _Alike(lenient=lenient, engines=engines)
+    return [alike.read(item) if type(item) is dict else _item_of(item, engines, lenient=lenient) for item in items]
 
 
 class _Alike:
@@ -160,26 +160,26 @@ class _Alike:
         """Read an item, or return what one that is written alike is."""
         name = item.get("name")
         if not isinstance(name, str | None) or name not in self._first:
-            made = self._read(item)
+            written = self._read(item)
             if (
-                isinstance(made, WrittenJob)
-                and made.error is None
-                and made.array is None
+                isinstance(written, WrittenJob)
+                and written.error is None
+                and written.array is None
                 and isinstance(name, str | None)
             ):
-                self._first[name] = item, made
-            return made
+                self._first[name] = item, written
+            return written
         first, its = self._first[name]
         if first:
             self._known[repr(first)], self._first[name] = its, ({}, its)
         alike = repr(item)
-        found = self._known.get(alike)
-        if found is not None:
-            return found
-        made = self._read(item)
-        if isinstance(made, WrittenJob) and made.error is None and made.array is None:
-            self._known[alike] = made
-        return made
+        kept = self._known.get(alike)
+        if kept is not None:
+            return kept
+        written = self._read(item)
+        if isinstance(written, WrittenJob) and written.error is None and written.array is None:
+            self._known[alike] = written
+        return written
 
     def _read(self, item: dict[str, Any]) -> WrittenJob | HoldfastError:
         return _item_of(item, self._engines, lenient=self._lenient)
@@ -293,14 +293,14 @@ def _unread(value: Mapping[str, Any], error: InvalidManifest) -> WrittenJob:
 
 def _named(fields: object, metadata: object) -> JobSpec:
     """Read a job's name, and the queue, the policies and the jobs it names, as far as they are names."""
-    known = fields if isinstance(fields, Mapping) else {}
+    mapping = fields if isinstance(fields, Mapping) else {}
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
-    queue, policies = known.get("queue"), known.get("retryPolicies")
+    queue, policies = mapping.get("queue"), mapping.get("retryPolicies")
     names = [name if isinstance(name, str) else None for name in policies] if isinstance(policies, list) else []
     return JobSpec(
         name=name if isinstance(name, str) and name else "unread",
         command=("unread",),
         queue=queue if isinstance(queue, str) and queue else DEFAULT_QUEUE,
         retry_policies=tuple(name for name in names if name) if all(names) else (),
-        after=readable_dependencies(known.get(FIELD)),
+        after=readable_dependencies(mapping.get(FIELD)),
     )

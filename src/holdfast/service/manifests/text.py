@@ -26,16 +26,16 @@ class Text(Struct, frozen=True):
     format: Format
 
     @classmethod
-    def of(cls, sent: bytes, written_in: Format) -> Self:
+    def of(cls, body: bytes, written_in: Format) -> Self:
         """Decode a body.
 
         Raises:
             InvalidManifest: It is not UTF-8.
         """
         try:
-            return cls(sent.decode(), written_in)
+            return cls(body.decode(), written_in)
         except UnicodeDecodeError as error:
-            refuse("is not UTF-8 text", line=sent[: error.start].count(b"\n") + 1)
+            refuse("is not UTF-8 text", line=body[: error.start].count(b"\n") + 1)
 
 
 def refuse(message: str, *, line: int | None = None, hint: str | None = None) -> NoReturn:

@@ -72,17 +72,17 @@ class ArrayOperations(Steers[Array], frozen=True):
         self, caller: Caller, where: WorkloadFilter = EVERY, *, after: str = "", limit: int = LARGEST_PAGE
     ) -> OwnerPage[Progress]:
         """List arrays by name."""
-        told: list[Unreadable] = []
+        unreadable: list[Unreadable] = []
         where = self.backend.seeing(caller).workloads(Array, where)
-        found = self.backend.store.workloads(Array, where, after=after, limit=limit + 1, unreadable=told.append)
-        shown, last = found[:limit], None if len(found) <= limit else found[limit - 1].name
-        return OwnerPage.until(last, self._readable(shown, told), told)
+        arrays = self.backend.store.workloads(Array, where, after=after, limit=limit + 1, unreadable=unreadable.append)
+        shown, last = arrays[:limit], None if len(arrays) <= limit else arrays[limit - 1].name
+        return OwnerPage.until(last, self._readable(shown, unreadable), unreadable)
 
-    def _readable(self, arrays: Iterable[Array], told: list[Unreadable]) -> Sequence[Progress]:
+    def _readable(self, arrays: Iterable[Array], unreadable: list[Unreadable]) -> Sequence[Progress]:
         """Look how far arrays are, but those that are damaged, which are told."""
         store, now = self.backend.store, self.backend.clock.now()
         quarantined = store.quarantined()
-        return readable(arrays, lambda one: progress_of(one, store, now, quarantined), itself, told.append)
+        return readable(arrays, lambda array: progress_of(array, store, now, quarantined), itself, unreadable.append)
 
     @asks(Right.WATCH, Subject.ARRAY)
     def get(self, caller: Caller, ref: str) -> Progress:
@@ -105,10 +105,17 @@ class ArrayOperations(Steers[Array], frozen=True):
         hidden = {Sight.NOTHING, Sight.EXISTENCE}
         ids = dict.fromkeys(task.child.set_id for task in tasks if task.child and seeing.sight(task) not in hidden)
         try:
-            found = self.backend.store.workloads_by_id(Array, list(ids))
+            arrays_found = self.backend.store.workloads_by_id(Array, list(ids))
         except Internal:  # one of them is damaged, which is told where it is asked for
             return []
-        return self._readable((found[one] for one in ids if one in found and not found[one].ended), [])
+        return self._readable(
+            (
+                arrays_found[array_id]
+                for array_id in ids
+                if array_id in arrays_found and not arrays_found[array_id].ended
+            ),
+            [],
+        )
 
     @asks(Right.SUBMIT, Subject.ARRAY)
     def submit(self, caller: Caller, body: Text, *, key: str | None = None, dry_run: bool = False) -> SubmittedArray:
@@ -129,7 +136,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         store, clock = self.backend.store, self.backend.clock
         written = written_array(one_document(body), partial(engines_of, store))
         ref = self._named(caller, Right.CHANGE, ref)
-        return reshape(store, clock, ref, written, by=caller, dry_run=dry_run), written.warnings
+        return reshape(store, clock, ref, written, caller=caller, dry_run=dry_run), written.warnings
 
     @asks(Right.WATCH, Subject.ARRAY)
     def task(self, caller: Caller, ref: str, index: int) -> Job:
@@ -140,14 +147,14 @@ class ArrayOperations(Steers[Array], frozen=True):
         """
         array = self._found(caller, Right.WATCH, ref)
         try:
-            found = self.backend.store.job(f"{array.id}-{task_name(array.name, index)}")
+            job = self.backend.store.job(f"{array.id}-{task_name(array.name, index)}")
         except NotFound:
             if index in set(load_array(array.spec).every_index()):
                 msg = f"task {index} of array {array.name!r} has not been made yet"
                 raise NotFound(msg, hint="tasks are made as places come free") from None
             msg = f"array {array.name!r} has no task {index}"
             raise NotFound(msg) from None
-        return self.backend.seeing(caller).jobs([found])[0]
+        return self.backend.seeing(caller).jobs([job])[0]
 
     @asks(Right.WATCH, Subject.ARRAY)
     def why(self, caller: Caller, ref: str) -> Explanation[Progress]:
@@ -156,17 +163,17 @@ class ArrayOperations(Steers[Array], frozen=True):
         Raises:
             NotFound: There is no such array.
         """
-        found, seeing = explained(self.get(caller, ref), self.backend.store), self.backend.seeing(caller)
-        groups = [evolve(group, jobs=tuple(seeing.jobs(group.jobs))) for group in found.groups]
-        reruns = [one for one in reruns_of(self.backend.store, found.of.array) if seeing.knows(one)]
-        return evolve(found, groups=groups, reruns=reruns)
+        explanation, seeing = explained(self.get(caller, ref), self.backend.store), self.backend.seeing(caller)
+        groups = [evolve(group, jobs=tuple(seeing.jobs(group.jobs))) for group in explanation.groups]
+        reruns = [rerun for rerun in reruns_of(self.backend.store, explanation.of.array) if seeing.knows(rerun)]
+        return evolve(explanation, groups=groups, reruns=reruns)
 
     @asks(Right.SUBMIT, Subject.ARRAY)
     def rerun(  # noqa: PLR0913 - what there is to say of a rerun
         self,
         caller: Caller,
         ref: str,
-        wanted: TaskChoice,
+        choice: TaskChoice,
         *,
         indices: str | None = None,
         changes: Mapping[str, Any] | None = None,
@@ -178,7 +185,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         Args:
             caller: Who asks.
             ref: The other one.
-            wanted: Which tasks, by how they ended.
+            choice: Which tasks, by how they ended.
             indices: Which of them, such as ``3,7-9``.
             changes: Fields of the tasks' manifest that are changed, in the short form.
             name: Of the new array; by default one that nobody has.
@@ -193,12 +200,12 @@ class ArrayOperations(Steers[Array], frozen=True):
             return renamed(evolve(spec, job=job), unused if name is None else name)
 
         if indices is not None:
-            wanted = evolve(wanted, indexes=read_some_indexes(indices))
+            choice = evolve(choice, indexes=read_some_indexes(indices))
         ref = self._named(caller, Right.LOGS, ref)  # the new one is its own, and so what it is told
-        found = run_again(self.backend.submitter(caller), ref, wanted, changed, dry_run=dry_run)
+        made_again = run_again(self.backend.submitter(caller), ref, choice, changed, dry_run=dry_run)
         if not dry_run:
             self.backend.count(1, 0)
-        return found
+        return made_again
 
     @asks(Right.PREEMPT, Subject.ARRAY)
     def preempt(self, caller: Caller, ref: str, reason: str = "") -> Progress:
@@ -207,7 +214,7 @@ class ArrayOperations(Steers[Array], frozen=True):
         Raises:
             NotFound: There is no such array.
         """
-        found = self._progress(self._found(caller, Right.PREEMPT, ref))
-        running = JobFilter(job_set=found.array.id, states=frozenset({JobState.RUNNING}))
+        progress = self._progress(self._found(caller, Right.PREEMPT, ref))
+        running = JobFilter(job_set=progress.array.id, states=frozenset({JobState.RUNNING}))
         JobBatches(self.backend).preempt(caller, running, reason)
-        return found
+        return progress

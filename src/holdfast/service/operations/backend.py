@@ -109,13 +109,15 @@ class Backend:
         Raises:
             Unavailable: The store cannot be read right now.
         """
-        known = evolve(principal, roles=(Role.ADMIN,)) if principal == self.owner else self.access.recognized(principal)
-        return Caller(known, self.clock.now(), origin, request_id, self._unable(known))
+        recognized = (
+            evolve(principal, roles=(Role.ADMIN,)) if principal == self.owner else self.access.recognized(principal)
+        )
+        return Caller(recognized, self.clock.now(), origin, request_id, self._unable(recognized))
 
-    def _unable(self, known: Principal) -> str:
-        if self.as_submitters and known.uid is None:
-            return f"programs run as who submits them here, and {known.name} has no Unix account"
-        if self.as_submitters and known.uid == 0 and known.limit is not None:
+    def _unable(self, principal: Principal) -> str:
+        if self.as_submitters and principal.uid is None:
+            return f"programs run as who submits them here, and {principal.name} has no Unix account"
+        if self.as_submitters and principal.uid == 0 and principal.limit is not None:
             return "programs run as who submits them here, and as root only what root itself submits, not by a token"
         return ""
 

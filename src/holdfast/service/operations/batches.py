@@ -120,9 +120,9 @@ class JobBatches(Struct, frozen=True):
     def _ask(
         self, kind: RequestKind, right: Right, caller: Caller, where: JobFilter, reason: str, *, payload: str = ""
     ) -> Sequence[Job]:
-        found = self._found(kind, caller, where)
-        self.backend.seeing(caller).require(right, found)
-        return self._send(kind, found, caller, reason, payload)
+        jobs = self._found(kind, caller, where)
+        self.backend.seeing(caller).require(right, jobs)
+        return self._send(kind, jobs, caller, reason, payload)
 
     def _family(self, caller: Caller, job: Job, where: JobFilter) -> Sequence[Job]:
         seeing = self.backend.seeing(caller)
@@ -133,21 +133,21 @@ class JobBatches(Struct, frozen=True):
         """Return the jobs that are meant; of those to be cancelled the deepest first."""
         store, seeing = self.backend.store, self.backend.seeing(caller)
         where = evolve(seeing.listed(where), states=where.states or ACTIVE)
-        meant = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
+        targets = [job for part in _in_parts(where) for job in store.jobs(part) if not job.cancel_requested]
         if kind not in CANCELS:
-            return meant
+            return targets
         if kind is RequestKind.CANCEL_UNLESS_STARTED:
-            meant = [job for job in meant if job.started_at is None]
-        return sorted((job for job in meant if job.of_set is None), key=_depth, reverse=True)
+            targets = [job for job in targets if job.started_at is None]
+        return sorted((job for job in targets if job.of_set is None), key=_depth, reverse=True)
 
     def _send(
-        self, kind: RequestKind, found: Sequence[Job], caller: Caller, reason: str, payload: str = ""
+        self, kind: RequestKind, jobs: Sequence[Job], caller: Caller, reason: str, payload: str = ""
     ) -> Sequence[Job]:
         backend = self.backend
         control = Control(JOBS, backend.store, backend.clock, make_room=backend.make_room)
-        for ids in _ids_in_parts(found):
-            control.send(kind, ids, reason, by=caller, payload=payload)
-        return found
+        for ids in _ids_in_parts(jobs):
+            control.send(kind, ids, reason, caller=caller, payload=payload)
+        return jobs
 
 
 def _ids_in_parts(jobs: Sequence[Job]) -> Iterator[tuple[str, ...]]:

@@ -277,6 +277,6 @@ _OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
 def operations_of(info: EntryInfo) -> type[Entries[Any]]:
     """Return what can be done with the entries of a kind."""
     if info.package:
-        found: type[Entries[Any]] = import_module(f"{info.package}.operations").OPERATIONS
-        return found
+        operations: type[Entries[Any]] = import_module(f"{info.package}.operations").OPERATIONS
+        return operations
     return _OPERATIONS[info]

@@ -80,13 +80,13 @@ class DeviceOperations(Struct, frozen=True):
 
     def _find(self, reference: str) -> tuple[Node, Device]:
         """Find a GPU by its id, or by ID@NODE where several nodes have one of that id."""
-        known = [(node, device) for node in self.store.nodes() for device in node.devices]
-        found = [one for one in known if reference in {one[1].id, f"{one[1].id}@{one[0].name}"}]
-        if not found:
+        devices = [(node, device) for node in self.store.nodes() for device in node.devices]
+        matching = [pair for pair in devices if reference in {pair[1].id, f"{pair[1].id}@{pair[0].name}"}]
+        if not matching:
             msg = f"no GPU has the id {reference!r}"
             raise NotFound(msg, hint="holdfast get devices")
-        if len(found) > 1:
-            names = ", ".join(f"{device.id}@{node.name}" for node, device in found)
+        if len(matching) > 1:
+            names = ", ".join(f"{device.id}@{node.name}" for node, device in matching)
             msg = f"more than one GPU has the id {reference!r}: {names}"
             raise Conflict(msg, hint="write ID@NODE")
-        return found[0]
+        return matching[0]

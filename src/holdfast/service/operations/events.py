@@ -77,12 +77,12 @@ class EventLog(Struct, frozen=True):
             InvalidRequest: A type is unknown; with all of them.
             NotFound: There is no such job or set.
         """
-        wanted = _read_types(types) if types else None
+        names = _read_types(types) if types else None
         grouped = None if group is None else Grouped.read(group)
         seeing = Seeing(self.store, self.access, caller)
         of_set = None if job_set is None else seeing.owner(JobSet, job_set)
         of_job = None if job is None else self.store.job(seeing.job(Right.WATCH, job)).id
-        return EventFilter(of_job, wanted, queue, of_set, grouped)
+        return EventFilter(of_job, names, queue, of_set, grouped)
 
     @asks(Right.WATCH, Subject.JOB)
     def part(self, caller: Caller, where: EventFilter, *, after: int, limit: int = LARGEST_PART) -> EventPart:
@@ -106,17 +106,17 @@ def _without_origin(stored: StoredEvent) -> StoredEvent:
     return stored._replace(event=evolve(happened, origin="", request_id=""))
 
 
-def _read_types(given: Sequence[str]) -> frozenset[str]:
-    found: set[str] = set()
+def _read_types(texts: Sequence[str]) -> frozenset[str]:
+    names_read: set[str] = set()
     problems = []
-    for text in given:
+    for text in texts:
         names = _names(text)
-        found.update(names)
+        names_read.update(names)
         if not names:
             problems.append(Problem("query.type", f"{text!r} is not an event type", allowed=(*_FAMILIES, *BY_NAME)))
     if problems:
         raise InvalidRequest(problems=problems)
-    return frozenset(found)
+    return frozenset(names_read)
 
 
 def _names(text: str) -> set[str]:
@@ -136,7 +136,7 @@ class Audit(Struct, frozen=True):
     @asks(Right.WATCH, Subject.AUDIT)
     def page(self, caller: Caller, *, after: int = 0, limit: int = LARGEST_PART) -> Sequence[StoredAuditEntry]:
         """List the oldest entries after a place, in order; that somebody reads who is no admin is one itself."""
-        found = self.store.audit(after=after, limit=limit)
+        entries = self.store.audit(after=after, limit=limit)
         if Role.ADMIN not in caller.principal.roles:
             record_once(self.store, AuditEntry(caller, Act.READ, Subject.AUDIT, "audit"))
-        return found
+        return entries

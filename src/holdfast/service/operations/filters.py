@@ -48,59 +48,59 @@ class JobQuery(Struct, frozen=True, kw_only=True):
     """Name of who submitted them."""
 
 
-def read_filter(seeing: Seeing, wanted: JobQuery) -> JobFilter:
+def read_filter(seeing: Seeing, query: JobQuery) -> JobFilter:
     """Read the filter of a list of jobs, for somebody.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
         NotFound: There is no such job set.
     """
-    states, labels = read_states(wanted.states, wanted.labels, tuple(JobState))
+    states, labels = read_states(query.states, query.labels, tuple(JobState))
     where = JobFilter(
         states=states or None,
-        queue=wanted.queue,
-        name=wanted.name,
-        job_set=_owner_of(seeing, wanted),
+        queue=query.queue,
+        name=query.name,
+        job_set=_owner_of(seeing, query),
         labels=labels,
-        quarantined=wanted.quarantined,
-        tasks=wanted.tasks or wanted.array is not None,
-        ids=None if wanted.ids is None else frozenset(wanted.ids),
-        submitted_by=wanted.user,
-        group=None if wanted.group is None else Grouped.read(wanted.group),
+        quarantined=query.quarantined,
+        tasks=query.tasks or query.array is not None,
+        ids=None if query.ids is None else frozenset(query.ids),
+        submitted_by=query.user,
+        group=None if query.group is None else Grouped.read(query.group),
     )
     return seeing.listed(where)
 
 
-def _owner_of(seeing: Seeing, wanted: JobQuery) -> str | None:
+def _owner_of(seeing: Seeing, query: JobQuery) -> str | None:
     """Find what the jobs must belong to."""
-    if wanted.array is not None and wanted.job_set is not None:
+    if query.array is not None and query.job_set is not None:
         msg = "a job belongs to a job set or to an array"
         raise InvalidRequest(msg, problems=[Problem("query.array", "cannot be set together with job_set")])
-    if wanted.array is not None:
-        return seeing.owner(Array, wanted.array)
-    return None if wanted.job_set is None else seeing.owner(JobSet, wanted.job_set)
+    if query.array is not None:
+        return seeing.owner(Array, query.array)
+    return None if query.job_set is None else seeing.owner(JobSet, query.job_set)
 
 
 def read_states(
-    states: Sequence[str], labels: Sequence[str], known: Sequence[T]
+    states: Sequence[str], labels: Sequence[str], known_states: Sequence[T]
 ) -> tuple[frozenset[T], tuple[tuple[str, str], ...]]:
     """Read the states and labels that are asked for, of the states that are known; case is ignored.
 
     Raises:
         InvalidRequest: A state is unknown or a label is not ``key=value``; with all problems.
     """
-    named = {state.lower(): state for state in known}
+    named = {state.lower(): state for state in known_states}
     problems = [
-        Problem("query.state", f"{one!r} is not a state", allowed=tuple(map(str, known)))
-        for one in states
-        if one.lower() not in named
+        Problem("query.state", f"{text!r} is not a state", allowed=tuple(map(str, known_states)))
+        for text in states
+        if text.lower() not in named
     ]
-    wrong = [one for one in labels if "=" not in one]
-    problems += [Problem("query.label", f"{one!r} is not of the form key=value") for one in wrong]
+    wrong = [text for text in labels if "=" not in text]
+    problems += [Problem("query.label", f"{text!r} is not of the form key=value") for text in wrong]
     if problems:
         raise InvalidRequest(problems=problems)
-    pairs = (one.partition("=") for one in labels)
-    return frozenset(named[one.lower()] for one in states), tuple((key, value) for key, _, value in pairs)
+    pairs = (text.partition("=") for text in labels)
+    return frozenset(named[text.lower()] for text in states), tuple((key, value) for key, _, value in pairs)
 
 
 def mark_of(where: JobFilter) -> str:

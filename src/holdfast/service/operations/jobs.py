@@ -63,26 +63,26 @@ class JobOperations(Steers[Job], frozen=True):
     rules = JOBS
 
     @asks(Right.WATCH, Subject.JOB)
-    def meant(self, caller: Caller, wanted: JobQuery) -> JobFilter:
+    def meant(self, caller: Caller, query: JobQuery) -> JobFilter:
         """Return the filter of a list; see ``read_filter``."""
-        return read_filter(self.backend.seeing(caller), wanted)
+        return read_filter(self.backend.seeing(caller), query)
 
     @asks(Right.WATCH, Subject.JOB)
     def page(self, caller: Caller, where: JobFilter, *, after: int = 0, limit: int = LARGEST_PAGE) -> Page:
         """List jobs in order of submission; what is submitted meanwhile appears on later pages."""
         seeing = self.backend.seeing(caller)
-        found = self.backend.store.listed(seeing.listed(where), after=after, limit=limit + 1)
-        jobs, more = found.jobs, len(found.jobs) > limit
-        shown = self._shown(jobs[:limit], found.quarantined)
+        listed = self.backend.store.listed(seeing.listed(where), after=after, limit=limit + 1)
+        jobs, more = listed.jobs, len(listed.jobs) > limit
+        shown = self._shown(jobs[:limit], listed.quarantined)
         return Page(seeing.jobs(shown), jobs[limit - 1].seq if more else None)
 
     def _shown(self, jobs: Sequence[Job], quarantined: Mapping[str, Quarantined]) -> Sequence[Job]:
         """Show jobs as they are: one that a user has just retried has not ended, though nobody has acted on it yet."""
         retried = about_to_be_retried(self.backend.store) if any(job.terminal for job in jobs) else frozenset()
-        found = [
+        jobs_seen = [
             retried_by_hand(job, "", job.updated_at) if job.terminal and job.id in retried else job for job in jobs
         ]
-        return shown_jobs(found, quarantined)
+        return shown_jobs(jobs_seen, quarantined)
 
     @asks(Right.WATCH, Subject.JOB)
     def latest(self, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Latest]:
@@ -149,8 +149,8 @@ class JobOperations(Steers[Job], frozen=True):
         Raises:
             NotFound: There is no such job or attempt.
         """
-        found = self.get(caller, ref)
-        return found, find_attempt(found.job, found.attempts, number)
+        detail = self.get(caller, ref)
+        return detail, find_attempt(detail.job, detail.attempts, number)
 
     @asks(Right.WATCH, Subject.JOB)
     def history(self, caller: Caller, ref: str) -> Sequence[HistoryRow]:
@@ -219,7 +219,7 @@ class JobOperations(Steers[Job], frozen=True):
         """
         ref = self.backend.seeing(caller).job(Right.SUBMIT if changes else Right.CHANGE, ref)
         change = partial(patched, patch=changes) if changes else None
-        return self._control().ask(Act.RETRY, ref, reason, by=caller, what={"change": change})
+        return self._control().ask(Act.RETRY, ref, reason, caller=caller, what={"change": change})
 
 
 class NamedJobs(Struct, frozen=True):
@@ -236,36 +236,36 @@ class NamedJobs(Struct, frozen=True):
             NotFound: There is none.
         """
         where = self.backend.seeing(caller).listed(JobFilter(named=self._meant(name)))
-        found = self.backend.store.jobs(where, limit=1)
-        if not found:
+        jobs = self.backend.store.jobs(where, limit=1)
+        if not jobs:
             msg = f"job {name!r} does not exist"
             raise NotFound(msg)
-        return found[0]
+        return jobs[0]
 
     @asks(Right.WATCH, Subject.JOB)
     def every(self, caller: Caller, names: Sequence[str]) -> Mapping[str, Job]:
         """Return the jobs of names, by name; what the caller may not know of is left out."""
         begins = self._meant().begins
-        known = self.backend.store.named([begins + name for name in names])
-        jobs = self.read(caller, [one.job_id for one in known.values()])
-        found = {name: jobs.get(known[begins + name].job_id) for name in names if begins + name in known}
-        return {name: job for name, job in found.items() if job is not None}
+        holders = self.backend.store.named([begins + name for name in names])
+        jobs = self.read(caller, [holder.job_id for holder in holders.values()])
+        by_name = {name: jobs.get(holders[begins + name].job_id) for name in names if begins + name in holders}
+        return {name: job for name, job in by_name.items() if job is not None}
 
     @asks(Right.WATCH, Subject.JOB)
     def read(self, caller: Caller, ids: Sequence[str]) -> Mapping[str, Job]:
         """Return jobs by id, as far as the caller may know of them."""
-        operations, found = JobOperations(self.backend), dict[str, Job]()
+        operations, by_id = JobOperations(self.backend), dict[str, Job]()
         for start in range(0, len(ids), LARGEST_PAGE):
             some = JobFilter(ids=frozenset(ids[start : start + LARGEST_PAGE]))
-            found.update({job.id: job for job in operations.page(caller, some).jobs})
-        return found
+            by_id.update({job.id: job for job in operations.page(caller, some).jobs})
+        return by_id
 
     @asks(Right.WATCH, Subject.JOB)
     def beginning(self, caller: Caller, prefix: str) -> Sequence[ListedName]:
         """List the names that begin with a text, wherever that ends, in order of submission of their jobs."""
         begins = self._meant().begins
-        found = self.backend.store.beginning(begins + prefix, seen=self.backend.seeing(caller).known())
-        return [evolve(one, name=one.name.removeprefix(begins)) for one in found]
+        names_found = self.backend.store.beginning(begins + prefix, seen=self.backend.seeing(caller).known())
+        return [evolve(entry, name=entry.name.removeprefix(begins)) for entry in names_found]
 
     @asks(Right.SUBMIT, Subject.JOB)
     def taken(self, _caller: Caller, name: str) -> NamedJob | None:
@@ -285,9 +285,9 @@ class NamedJobs(Struct, frozen=True):
     @asks(Right.WATCH, Subject.JOB)
     def names(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, str]:
         """Return what jobs are called, by their ids."""
-        found = self.backend.store.names_of([job.id for job in jobs])
+        names_found = self.backend.store.names_of([job.id for job in jobs])
         begins = self._meant().begins
-        return {job_id: name.removeprefix(begins) for job_id, name in found.items() if name.startswith(begins)}
+        return {job_id: name.removeprefix(begins) for job_id, name in names_found.items() if name.startswith(begins)}
 
     @asks(Right.WATCH, Subject.JOB)
     def running(self, caller: Caller, runs: Sequence[Run]) -> Mapping[str, str]:

@@ -70,18 +70,18 @@ class JobSetOperations(Steers[JobSet], frozen=True):
         """List job sets by name, as they are with all that was asked of them."""
         store = self.backend.store
         where = self.backend.seeing(caller).workloads(JobSet, where)
-        known = store.quarantined()
-        told: list[Unreadable] = []
-        asked = store.all_asked_of(JobSet, where, after=after, limit=limit + 1, unreadable=told.append)
+        quarantined = store.quarantined()
+        unreadable: list[Unreadable] = []
+        pending = store.all_asked_of(JobSet, where, after=after, limit=limit + 1, unreadable=unreadable.append)
 
-        def shown(one: AskedOf[JobSet]) -> JobSet:
-            found = shown_set(JOB_SETS.as_accepted(one), known)
-            set_spec_of(found)  # without which there is nothing to show
-            return found
+        def shown(item: AskedOf[JobSet]) -> JobSet:
+            row = shown_set(JOB_SETS.as_accepted(item), quarantined)
+            set_spec_of(row)  # without which there is nothing to show
+            return row
 
-        last = asked[limit - 1].workload.name if len(asked) > limit else None
-        sets = readable(asked[:limit], shown, attrgetter("workload"), told.append)
-        return OwnerPage.until(last, sets, told)
+        last = pending[limit - 1].workload.name if len(pending) > limit else None
+        sets = readable(pending[:limit], shown, attrgetter("workload"), unreadable.append)
+        return OwnerPage.until(last, sets, unreadable)
 
     @asks(Right.SUBMIT, Subject.JOB_SET)
     def create(
@@ -89,10 +89,10 @@ class JobSetOperations(Steers[JobSet], frozen=True):
     ) -> Applied:
         """Create a job set with all of its jobs; it must be new. See ``SetWriter.create``."""
         [document] = with_names([one_document(body, lenient=lenient)], self.backend.ids, key)
-        found = self._sets(caller).create(document, lenient=lenient, by=caller, key=key, dry_run=dry_run)
-        if found.result == "created":
-            self.backend.count(found.spec.replicas, 0)
-        return found
+        applied = self._sets(caller).create(document, lenient=lenient, caller=caller, key=key, dry_run=dry_run)
+        if applied.result == "created":
+            self.backend.count(applied.spec.replicas, 0)
+        return applied
 
     @asks(Right.SUBMIT, Subject.JOB_SET)
     def apply(  # noqa: PLR0913 - what there is to say of it
@@ -109,7 +109,7 @@ class JobSetOperations(Steers[JobSet], frozen=True):
         """Create a job set, or change the one of that name; see ``SetWriter.put``."""
         document, create = document_named(body, ref, lenient=lenient), False if must_exist else None
         return self._sets(caller).put(
-            document, lenient=lenient, create=create, by=caller, dry_run=dry_run, if_match=if_match
+            document, lenient=lenient, create=create, caller=caller, dry_run=dry_run, if_match=if_match
         )
 
     @asks(Right.WATCH, Subject.JOB_SET)

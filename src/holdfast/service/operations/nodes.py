@@ -53,9 +53,9 @@ class Nodes(Struct, frozen=True):
             NotFound: There is none.
         """
         with audited(self.store, caller, Act.DRAIN if drain else Act.CORDON, Subject.NODE, name):
-            found = self._named(name)
+            nodes = self._named(name)
             self.store.put_cordon(Cordon(name, self.clock.now(), drain, reason), caller=caller)
-            return self._with_what_runs(found)
+            return self._with_what_runs(nodes)
 
     @asks(Right.CHANGE, Subject.NODE)
     def uncordon(self, caller: Caller, name: str) -> NodesInUse:
@@ -67,13 +67,13 @@ class Nodes(Struct, frozen=True):
         with audited(self.store, caller, Act.UNCORDON, Subject.NODE, name):
             if name not in self.store.catalogue().cordons:
                 return self._with_what_runs(self._named(name))
-            found = [node for node in self.store.nodes() if node.name == name]
+            nodes = [node for node in self.store.nodes() if node.name == name]
             self.store.delete_cordon(name, caller=caller)
-            return self._with_what_runs(found)
+            return self._with_what_runs(nodes)
 
     def _named(self, name: str) -> Sequence[Node]:
         nodes = self.store.nodes()
-        found = [node for node in nodes if node.name == name]
-        if not found:
+        matching = [node for node in nodes if node.name == name]
+        if not matching:
             raise not_found(name, [node.name for node in nodes], "node")
-        return found
+        return matching

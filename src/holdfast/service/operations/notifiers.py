@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from holdfast.domain.audit import Caller
     from holdfast.ports.clock import Clock, Ids
-    from holdfast.ports.notifications import Sender, Sent
+    from holdfast.ports.notifications import Sender, SendResult
     from holdfast.ports.store import Store
     from holdfast.service.access.book import AccessBook
 
@@ -46,13 +46,20 @@ class Notifications(Struct, frozen=True):
         Who is no operator is shown those about their own work, and nobody what a program printed who may not read
         its log; of work that is gone, nobody but admins.
         """
-        found = self.store.notifications(_seen_by(caller, where), after=after, limit=limit + 1)
-        shown = found[:limit]
-        return self._shown(caller, shown), shown[-1].seq if len(found) > limit else None
+        listed = self.store.notifications(_seen_by(caller, where), after=after, limit=limit + 1)
+        shown = listed[:limit]
+        return self._shown(caller, shown), shown[-1].seq if len(listed) > limit else None
 
-    def _shown(self, caller: Caller, found: Sequence[Notification]) -> Sequence[Notification]:
-        read = Seeing(self.store, self.access, caller).read_of({one.report.id for one in found})
-        return [one if one.report.id in read else evolve(one, report=report_without_logs(one.report)) for one in found]
+    def _shown(self, caller: Caller, notifications: Sequence[Notification]) -> Sequence[Notification]:
+        read = Seeing(self.store, self.access, caller).read_of(
+            {notification.report.id for notification in notifications}
+        )
+        return [
+            notification
+            if notification.report.id in read
+            else evolve(notification, report=report_without_logs(notification.report))
+            for notification in notifications
+        ]
 
     @asks(Right.WATCH, Subject.NOTIFICATION)
     def get(self, caller: Caller, notification_id: str) -> Notification:
@@ -76,15 +83,15 @@ class Notifications(Struct, frozen=True):
             Conflict: It still waits for delivery.
         """
         with audited(self.store, caller, Act.REPLAY, Subject.NOTIFICATION, notification_id):
-            found = self.get(caller, notification_id)
-            if not self.store.replay_notifications([found.id], self.clock.now(), caller=caller):
-                found = self.get(caller, found.id)  # which was deleted, if anything
-                msg = f"notification {found.id} is still to be delivered"
+            notification = self.get(caller, notification_id)
+            if not self.store.replay_notifications([notification.id], self.clock.now(), caller=caller):
+                notification = self.get(caller, notification.id)  # which was deleted, if anything
+                msg = f"notification {notification.id} is still to be delivered"
                 raise Conflict(msg, hint="holdfast notify show says when it is tried next")
             return self.get(caller, notification_id)
 
     @asks(Right.CHANGE, Subject.NOTIFIER)
-    def test(self, caller: Caller, name: str, telling: Callable[[], Sender], ids: Ids) -> tuple[str, Sent]:
+    def test(self, caller: Caller, name: str, telling: Callable[[], Sender], ids: Ids) -> tuple[str, SendResult]:
         """Tell something at a notifier at once, with one try; returns its id, and what became of it.
 
         Raises:
@@ -103,10 +110,10 @@ class Notifications(Struct, frozen=True):
             submitted_at=now,
             complete=True,
         )
-        told = Notification(id=f"msg_{ids.new()}", to=notifier.name, report=report, created_at=now)
-        sent = telling().send(notifier, told, now)
-        self.store.record(AuditEntry(caller, Act.TEST, Subject.NOTIFIER, notifier.name, detail=sent.error))
-        return told.id, sent
+        notification = Notification(id=f"msg_{ids.new()}", to=notifier.name, report=report, created_at=now)
+        result = telling().send(notifier, notification, now)
+        self.store.record(AuditEntry(caller, Act.TEST, Subject.NOTIFIER, notifier.name, detail=result.error))
+        return notification.id, result
 
 
 def _seen_by(caller: Caller, where: NotificationFilter) -> NotificationFilter:

@@ -48,30 +48,32 @@ class Overview(Struct, frozen=True):
         Who does not see the details of others' work sees what all others had together, and else only what it sees.
         """
         now, seeing = self.backend.clock.now(), self.backend.seeing(caller)
-        known, whole = seeing.known(), seeing.whole()
-        scope = FigureScope(max(0.0, now - within_s), now, seen=whole if share is Share.USER else known)
-        found = usage(self.backend.store, scope, share, label)
-        return scope, found if known == whole or share is not Share.USER else with_others_together(found, caller.actor)
+        visible, whole = seeing.known(), seeing.whole()
+        scope = FigureScope(max(0.0, now - within_s), now, seen=whole if share is Share.USER else visible)
+        figures = usage(self.backend.store, scope, share, label)
+        return scope, figures if visible == whole or share is not Share.USER else with_others_together(
+            figures, caller.actor
+        )
 
     @asks(Right.WATCH, Subject.JOB)
     def now(self, caller: Caller, *, limit: int, named: str = "") -> Now:
         """Look at everything as it is; see ``seen_now``."""
         seeing = self.backend.seeing(caller)
         counted, listed = seeing.only(), seeing.known() if named else seeing.only()
-        found = seen_now(self.backend.store, limit=limit, named=named, counted=counted, listed=listed)
+        overview = seen_now(self.backend.store, limit=limit, named=named, counted=counted, listed=listed)
         if seeing.everything():
-            return found
-        held_by = found.held_by
+            return overview
+        held_by = overview.held_by
         if not seeing.details():
-            jobs = self.backend.store.jobs(JobFilter(ids=frozenset(run.job_id for run in found.runs if run.devices)))
-            runs, held_by = seeing.holders(found.runs, jobs)
-            found = evolve(found, runs=runs)
+            jobs = self.backend.store.jobs(JobFilter(ids=frozenset(run.job_id for run in overview.runs if run.devices)))
+            runs, held_by = seeing.holders(overview.runs, jobs)
+            overview = evolve(overview, runs=runs)
         return evolve(
-            found,
+            overview,
             held_by=held_by,
-            running=seeing.jobs(found.running),
-            failing=seeing.jobs(found.failing),
-            latest=seeing.latest([*found.running, *found.failing], found.latest),
+            running=seeing.jobs(overview.running),
+            failing=seeing.jobs(overview.failing),
+            latest=seeing.latest([*overview.running, *overview.failing], overview.latest),
         )
 
     @asks(Right.WATCH, Subject.SERVER)

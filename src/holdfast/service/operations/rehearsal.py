@@ -104,9 +104,9 @@ class _Trial:
             Conflict: One has.
         """
         for name in (job_name(spec.name, group.name, 0) for group in spec.replicated_jobs if group.replicas):
-            there = self.jobs.setdefault(name, spec.name)
-            if there != spec.name:
-                raise Conflict(clash(name, spec.name, there), hint="rename one of its replicated jobs")
+            holder = self.jobs.setdefault(name, spec.name)
+            if holder != spec.name:
+                raise Conflict(clash(name, spec.name, holder), hint="rename one of its replicated jobs")
 
 
 def _entry_of(info: EntryInfo) -> Check:
@@ -125,12 +125,12 @@ def _entry_of(info: EntryInfo) -> Check:
 
 def _set(trial: _Trial, place: int, item: Item) -> Checked:
     trial.owners[place] = SubmissionItem(JobSetSpec(name=name_of(item)))
-    server, by = trial.backend, trial.caller
-    sets = SetWriter(server.store, server.clock, server.ids, alone=False, finder=server.seeing(by))
+    server, caller = trial.backend, trial.caller
+    sets = SetWriter(server.store, server.clock, server.ids, alone=False, finder=server.seeing(caller))
     applied = (
-        sets.create(item, lenient=trial.lenient, by=by, dry_run=True)
+        sets.create(item, lenient=trial.lenient, caller=caller, dry_run=True)
         if trial.create
-        else sets.put(item, lenient=trial.lenient, create=trial.create, by=by, dry_run=True)
+        else sets.put(item, lenient=trial.lenient, create=trial.create, caller=caller, dry_run=True)
     )
     if not applied.job_set.id:  # one that is there waits for what it waited for
         trial.take_jobs(applied.spec)
@@ -144,8 +144,8 @@ def _of_package(kind: KindInfo) -> Check:
     def check(trial: _Trial, place: int, item: Item) -> Checked:
         trial.owners[place] = SubmissionItem(JobSpec(name_of(item), command=()), kind=kind.name)
         operations = import_module(f"{kind.package}.operations").OPERATIONS(trial.backend)
-        found = operations.put(trial.caller, item, create=trial.create, dry_run=True)
-        return Checked(name_of(item), found.warnings)
+        outcome = operations.put(trial.caller, item, create=trial.create, dry_run=True)
+        return Checked(name_of(item), outcome.warnings)
 
     return check
 
@@ -175,21 +175,21 @@ class Rehearsal(Struct, frozen=True):
         pretended, kinds = _Pretended(self.backend.store), _kinds()
         create = {Verb.CREATE: True, Verb.UPDATE: False}.get(verb)
         trial = _Trial(replace(self.backend, store=cast("Store", pretended)), pretended, caller, create, lenient)
-        owners, found, errors = trial.owners, dict[int, Checked](), dict[int, HoldfastError]()
+        owners, checked, errors = trial.owners, dict[int, Checked](), dict[int, HoldfastError]()
         names = [_kind(item, kinds) for item in items]
         for kind, check in kinds.items():
             for place in (place for place, name in enumerate(names) if name == kind):
                 try:
-                    found[place] = check(trial, place, items[place])
+                    checked[place] = check(trial, place, items[place])
                 except HoldfastError as error:
                     errors[place] = error
         jobs = {
-            place: job_item(one, lenient=lenient, engines=partial(engines_of, self.backend.store))
-            for place, one in enumerate(items)
+            place: job_item(written, lenient=lenient, engines=partial(engines_of, self.backend.store))
+            for place, written in enumerate(items)
             if names[place] == _JOB
         }
         if verb is not Verb.CREATE:
-            found |= self._arrays_there(caller, jobs, errors)
+            checked |= self._arrays_there(caller, jobs, errors)
         for place, problems in self._unmet(caller, owners, jobs):
             errors.setdefault(place, cannot_wait(items[place], owners[place].spec.name, problems))
         if jobs:
@@ -200,34 +200,36 @@ class Rehearsal(Struct, frozen=True):
                 submitter.require_room(list(jobs.values()))
         if errors:
             raise _first_of(errors, len(items))
-        return [found.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))]
+        return [
+            checked.get(place) or Checked(jobs[place].spec.name, jobs[place].warnings) for place in range(len(items))
+        ]
 
     def _unmet(
         self, caller: Caller, owners: Mapping[int, SubmissionItem], jobs: Mapping[int, WrittenJob]
     ) -> Iterator[tuple[int, Sequence[Problem]]]:
         """Say what is wrong with what work that is made of jobs waits for, which may be among the jobs."""
-        known = [SubmissionItem(job.spec, job.array) for job in jobs.values()]
-        resolver = DependencyResolver(self.backend.store, [*known, *owners.values()], self.backend.seeing(caller))
+        submissions = [SubmissionItem(job.spec, job.array) for job in jobs.values()]
+        resolver = DependencyResolver(self.backend.store, [*submissions, *owners.values()], self.backend.seeing(caller))
         for at, problems in resolver.problems().items():
-            if at >= len(known):
-                yield list(owners)[at - len(known)], problems
+            if at >= len(submissions):
+                yield list(owners)[at - len(submissions)], problems
 
     def _arrays_there(
         self, caller: Caller, jobs: dict[int, WrittenJob], errors: dict[int, HoldfastError]
     ) -> dict[int, Checked]:
         """Compare arrays with those that are there, and take them out of what would be submitted."""
-        store, seeing, found = self.backend.store, self.backend.seeing(caller), {}
+        store, seeing, checked = self.backend.store, self.backend.seeing(caller), {}
         for place, job in [(place, job) for place, job in jobs.items() if job.array is not None and job.error is None]:
             try:
                 seeing.require_own(array_named(store, job.spec.name), Right.CHANGE)
                 reshape(store, self.backend.clock, job.spec.name, job, dry_run=True)
-                found[place] = Checked(job.spec.name, job.warnings)
+                checked[place] = Checked(job.spec.name, job.warnings)
             except NotFound:
                 continue
             except HoldfastError as error:
                 errors[place] = error
             del jobs[place]
-        return found
+        return checked
 
 
 def _first_of(errors: Mapping[int, HoldfastError], count: int) -> HoldfastError:

@@ -73,13 +73,13 @@ class Seeing:
 
     def _places(self, kind: SubjectName, *rights: Right) -> tuple[WorkScope, ...] | None:
         """Return where its token is for one of these rights; ``None``: everywhere."""
-        found: list[WorkScope] = []
+        scopes: list[WorkScope] = []
         for right in rights:
             places = places_of(self._who, right, kind)
             if places is None:
                 return None
-            found += places
-        return tuple(found)
+            scopes += places
+        return tuple(scopes)
 
     def whole(self, kind: SubjectName = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
         """Return all work there is where its token is for watching it, or for something else; ``None``: everywhere."""
@@ -115,7 +115,7 @@ class Seeing:
         Where it knows of others' jobs no more than that they are there, none is found by anything that is hidden.
         """
         by_what = (where.name, where.job_set, where.ids, where.group, where.named, where.submitted_by)
-        hidden = bool(where.labels) or any(each is not None for each in by_what)
+        hidden = bool(where.labels) or any(criterion is not None for criterion in by_what)
         return evolve(where, seen=self.known() if hidden else self.only())
 
     def owner(self, kind: type[Owner], reference: str) -> str:
@@ -192,49 +192,49 @@ class Seeing:
     def find_own(self, name: str) -> Job | None:
         """Return the newest job of a name that is its own to change; see ``Finder``."""
         try:
-            found = self._store.job(name, seen=None if self.everything() else self._own(Right.SUBMIT))
+            job = self._store.job(name, seen=None if self.everything() else self._own(Right.SUBMIT))
         except NotFound:
             return None
-        return found if found.name == name else None
+        return job if job.name == name else None
 
     def find_workload(self, kind: type[Owner], reference: str) -> Owner:
         """Find an array or a job set that it may watch; see ``Finder``."""
         try:
-            found = self._store.workload(kind, reference)
+            workload = self._store.workload(kind, reference)
         except NotFound:
             raise self._no_such(_subject(kind), reference) from None
-        if not self.knows(found):
+        if not self.knows(workload):
             raise self._no_such(_subject(kind), reference)
-        return found
+        return workload
 
-    def knows(self, found: Owner) -> bool:
+    def knows(self, owner: Owner) -> bool:
         """Whether it may know more of an array or a job set than that it is there."""
-        return self.sight_of(found) in _OPEN
+        return self.sight_of(owner) in _OPEN
 
     def names(self, kind: type[Owner], *, limit: int) -> Sequence[str]:
         """List some names of arrays or of job sets; see ``Finder``."""
-        return [each.name for each in self._store.workloads(kind, self.workloads(kind), limit=limit)]
+        return [workload.name for workload in self._store.workloads(kind, self.workloads(kind), limit=limit)]
 
-    def reads(self, found: Owner) -> bool:
+    def reads(self, owner: Owner) -> bool:
         """Whether it may read what an array or a job set printed."""
-        return self.sight_of(found) is Sight.EVERYTHING
+        return self.sight_of(owner) is Sight.EVERYTHING
 
-    def require_own(self, there: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
+    def require_own(self, owner: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Check that it may change what an array or a job set runs; see ``Finder``."""
-        thing = _thing_of(there)
+        thing = _thing_of(owner)
         refused = decide(self._who, right, thing, self._grants)
         if refused is None:
             return
-        if self.knows(there):
-            raise forbidden(self._store, self._caller, Act.UPDATE, thing.kind, there.name, refused)
+        if self.knows(owner):
+            raise forbidden(self._store, self._caller, Act.UPDATE, thing.kind, owner.name, refused)
         if must_exist:
-            raise self._no_such(thing.kind, there.name)
-        msg = f"{there.noun} {there.name!r} exists already"
+            raise self._no_such(thing.kind, owner.name)
+        msg = f"{owner.noun} {owner.name!r} exists already"
         raise AlreadyExists(msg, hint="use another name")
 
-    def sight_of(self, found: Owner) -> Sight:
+    def sight_of(self, owner: Owner) -> Sight:
         """Return how much it sees of an array or a job set."""
-        return Sight.EVERYTHING if self.everything() else sight_of(self._who, _thing_of(found), self._grants)
+        return Sight.EVERYTHING if self.everything() else sight_of(self._who, _thing_of(owner), self._grants)
 
     def named(self, right: Right, kind: type[Job | Owner], reference: str) -> str:
         """Return what names work of any kind, for whoever may do so to it; see ``job``."""
@@ -246,11 +246,11 @@ class Seeing:
         if reach(self._who, right, subject) is Reach.ALL:
             return reference
         try:
-            found = self._store.workload(kind, reference)
+            row = self._store.workload(kind, reference)
         except NotFound as error:
             raise error if self.details(subject) else self._no_such(subject, reference) from None
-        self._require(right, _thing_of(found), reference, plainly=reference == found.id)
-        return found.id
+        self._require(right, _thing_of(row), reference, plainly=reference == row.id)
+        return row.id
 
     def _require(self, right: Right, thing: Thing, reference: str, *, plainly: bool) -> None:
         """Refuse who may not do so; ``plainly`` where it may know of what it named, by its id."""
@@ -289,40 +289,40 @@ class Seeing:
         quotes_all = self._grants.others_see is Sight.EVERYTHING and self._places(Subject.JOB, Right.LOGS) is None
         if self.everything() or quotes_all:
             return events
-        silent = [event_without_logs(one) for one in events]
-        ids = {one.job_id for one, other in zip(events, silent, strict=True) if one is not other}
-        whole = self.read_of({each for each in ids if each is not None})
-        return [one if one.job_id in whole else other for one, other in zip(events, silent, strict=True)]
+        silent = [event_without_logs(event) for event in events]
+        ids = {event.job_id for event, other in zip(events, silent, strict=True) if event is not other}
+        whole = self.read_of({job_id for job_id in ids if job_id is not None})
+        return [event if event.job_id in whole else other for event, other in zip(events, silent, strict=True)]
 
     def read_of(self, ids: Collection[str]) -> Collection[str]:
         """Return which of these jobs, arrays and job sets it may read what they printed of; of what is gone, none."""
         if not ids or self.everything():
             return ids
         jobs = self._store.jobs(JobFilter(ids=frozenset(ids)))
-        found = {job.id for job in jobs if self.sight(job) is Sight.EVERYTHING}
+        read = {job.id for job in jobs if self.sight(job) is Sight.EVERYTHING}
         others = self._store.workloads_by_id(Workload, sorted({*ids} - {job.id for job in jobs}))
-        works = (each for each in others.values() if isinstance(each, Owner))
-        return found | {each.id for each in works if self.reads(each)}
+        works = (work for work in others.values() if isinstance(work, Owner))
+        return read | {work.id for work in works if self.reads(work)}
 
-    def job_set(self, found: JobSet) -> JobSet:
+    def job_set(self, row: JobSet) -> JobSet:
         """Return a job set as it sees that."""
         if self.everything():
-            return found
-        if self.reads(found):
-            return found
-        spec, manifest = without_environment(found.spec), without_environment(found.manifest)
-        return evolve(found, spec=spec, manifest=manifest)
+            return row
+        if self.reads(row):
+            return row
+        spec, manifest = without_environment(row.spec), without_environment(row.manifest)
+        return evolve(row, spec=spec, manifest=manifest)
 
-    def detail(self, found: JobDetail) -> JobDetail:
+    def detail(self, seen: JobDetail) -> JobDetail:
         """Return a job as it sees that, with what is known of it."""
-        sight = self.sight(found.job)
+        sight = self.sight(seen.job)
         if sight is Sight.EVERYTHING:
-            return evolve(found, job=self._unnamed(found.job))
+            return evolve(seen, job=self._unnamed(seen.job))
         if sight is not Sight.DETAILS:
-            return JobDetail(masked(found.job), (), ())
-        attempts = [without_logs(attempt) for attempt in found.attempts]
-        runs = [without_logs(run) for run in found.runs]
-        return evolve(found, job=self._shown(found.job), attempts=attempts, runs=runs, pods=None)
+            return JobDetail(masked(seen.job), (), ())
+        attempts = [without_logs(attempt) for attempt in seen.attempts]
+        runs = [without_logs(run) for run in seen.runs]
+        return evolve(seen, job=self._shown(seen.job), attempts=attempts, runs=runs, pods=None)
 
     def holders(self, runs: Sequence[Run], jobs: Sequence[Job]) -> tuple[Sequence[Run], Mapping[str, str]]:
         """Return what has devices, and the names of these jobs by id, as far as it sees whose they are."""
@@ -333,19 +333,19 @@ class Seeing:
         hidden = [evolve(run, job_id="", uid="") if run.job_id not in names else run for run in runs]
         return hidden, {**names, "": ANOTHERS}
 
-    def latest(self, jobs: Sequence[Job], known: Mapping[str, Latest]) -> Mapping[str, Latest]:
+    def latest(self, jobs: Sequence[Job], last_known: Mapping[str, Latest]) -> Mapping[str, Latest]:
         """Return how the last attempts of jobs went, as far as it sees that."""
         if self.everything():
-            return known
-        found = dict[str, Latest]()
+            return last_known
+        by_job = dict[str, Latest]()
         for job in jobs:
-            sight, last = self.sight(job), known.get(job.id)
+            sight, last = self.sight(job), last_known.get(job.id)
             if last is None or sight in {Sight.NOTHING, Sight.EXISTENCE}:
                 continue
             attempt = None if last.attempt is None else without_logs(last.attempt)
             runs = [without_logs(run) for run in last.runs]
-            found[job.id] = last if sight is Sight.EVERYTHING else evolve(last, attempt=attempt, runs=runs)
-        return found
+            by_job[job.id] = last if sight is Sight.EVERYTHING else evolve(last, attempt=attempt, runs=runs)
+        return by_job
 
     def _no_such(self, kind: SubjectName, reference: str) -> NotFound:
         """Say that there is none; whether there is one that its token is not for is not told."""
@@ -364,5 +364,5 @@ def _subject(kind: type[Owner]) -> SubjectName:
     return kind.info.subject
 
 
-def _thing_of(found: Owner) -> Thing:
-    return Thing(_subject(type(found)), found.queue, found.submitted_by, found.submitter_uid, found.group, found.id)
+def _thing_of(owner: Owner) -> Thing:
+    return Thing(_subject(type(owner)), owner.queue, owner.submitted_by, owner.submitter_uid, owner.group, owner.id)

@@ -51,11 +51,11 @@ class SettingsOperations(Struct, frozen=True):
             Refused: The server keeps to no file.
         """
         with audited(self.store, caller, Act.UPDATE, Subject.SETTINGS, "settings"):
-            found = read(caller)
-            if found is None:
+            configured = read(caller)
+            if configured is None:
                 msg = "this server keeps to no configuration file"
                 raise Refused(msg, hint="start it with HOLDFAST_ARMADA_CONFIG=FILE")
-            return found
+            return configured
 
     @asks(Right.CHANGE, Subject.SETTINGS)
     def put(

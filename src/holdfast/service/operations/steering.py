@@ -34,9 +34,9 @@ class OwnerPage(Struct, Generic[P], frozen=True):
     """What is left out of this part."""
 
     @classmethod
-    def until(cls, last: str | None, rows: Sequence[P], told: Sequence[Unreadable]) -> OwnerPage[P]:
+    def until(cls, last: str | None, rows: Sequence[P], unreadable: Sequence[Unreadable]) -> OwnerPage[P]:
         """Return the part that ends with the one named ``last``, or all that is left."""
-        return cls(rows, last, [one for one in told if last is None or one.name <= last])
+        return cls(rows, last, [item for item in unreadable if last is None or item.name <= last])
 
 
 class Steers(Struct, Generic[W], frozen=True):
@@ -72,4 +72,4 @@ class Steers(Struct, Generic[W], frozen=True):
             Conflict: Its state does not allow it.
         """
         ref = self._named(caller, RIGHTS[act], ref)
-        return self._control().ask(act, ref, reason, by=caller, if_match=if_match, what=what)
+        return self._control().ask(act, ref, reason, caller=caller, if_match=if_match, what=what)

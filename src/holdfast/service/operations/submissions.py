@@ -115,9 +115,9 @@ class Submissions(Struct, frozen=True):
         control = Control(JOBS, self.backend.store, self.backend.clock, make_room=self.backend.make_room)
         document, engines = document_named(body, ref, lenient=lenient), partial(engines_of, self.backend.store)
         written = written_job(document, lenient=lenient, engines=engines)
-        found = apply_job(self.backend.submitter(caller), control, written)
-        self.backend.count(int(found.result == "created"), 0)
-        return found
+        applied = apply_job(self.backend.submitter(caller), control, written)
+        self.backend.count(int(applied.result == "created"), 0)
+        return applied
 
     @asks(Right.SUBMIT, Subject.JOB)
     def rehearse(self, caller: Caller, body: Text, *, verb: Verb, lenient: bool = False) -> Sequence[Checked]:
@@ -126,8 +126,8 @@ class Submissions(Struct, frozen=True):
         if verb is Verb.CREATE:
             documents = with_names(documents, self.backend.ids)
         items = several(documents)
-        found = documents if items is None else items
-        return Rehearsal(self.backend).check(caller, found, verb=verb, lenient=lenient)
+        documents_read = documents if items is None else items
+        return Rehearsal(self.backend).check(caller, documents_read, verb=verb, lenient=lenient)
 
     @asks(Right.SUBMIT, Subject.JOB)
     def keep_secret(self, caller: Caller, value: str) -> str:

@@ -57,7 +57,7 @@ class Tokens(Struct, frozen=True):
         return [tokens[name] for name in sorted(tokens) if every or tokens[name].user == caller.principal.name]
 
     @asks(Right.CHANGE, Subject.TOKEN)
-    def create(self, caller: Caller, wanted: NewToken) -> tuple[ApiToken, str]:
+    def create(self, caller: Caller, request: NewToken) -> tuple[ApiToken, str]:
         """Make a token; returns also its text, which nobody can read again.
 
         Raises:
@@ -65,48 +65,48 @@ class Tokens(Struct, frozen=True):
             Forbidden: It would be another user's, and who calls may not make those.
             AlreadyExists: One of that name is in use.
         """
-        with audited(self.backend.store, caller, Act.CREATE, Subject.TOKEN, wanted.name[:LONGEST_NAME]):
-            by = caller.principal
-            user = self.backend.access.recognized(self.backend.access.user(wanted.user or by.name))
-            self._may_make(by, user)
-            own = user.name == by.name
-            most = max(map(ROLES.index, by.roles if own else user.roles), default=None)
-            scopes, wrong = read_scopes(wanted.scopes)
-            problems = [*_problems(wanted), *wrong]
+        with audited(self.backend.store, caller, Act.CREATE, Subject.TOKEN, request.name[:LONGEST_NAME]):
+            principal = caller.principal
+            user = self.backend.access.recognized(self.backend.access.user(request.user or principal.name))
+            self._may_make(principal, user)
+            own = user.name == principal.name
+            most = max(map(ROLES.index, principal.roles if own else user.roles), default=None)
+            scopes, wrong = read_scopes(request.scopes)
+            problems = [*_problems(request), *wrong]
             if most is None:
                 hint = f"an admin can give one: holdfast update settings --access user=user:{user.name}"
                 problems.append(Problem("user", f"{user.name} has no role here", hint=hint))
-            elif wanted.role in ROLES and ROLES.index(Role(wanted.role)) > most:
+            elif request.role in ROLES and ROLES.index(Role(request.role)) > most:
                 allowed = ROLES[: most + 1]
-                problems.append(Problem("role", f"{wanted.role!r} is more than {user.name} may", allowed))
+                problems.append(Problem("role", f"{request.role!r} is more than {user.name} may", allowed))
             if problems or most is None:
                 raise InvalidRequest(problems=problems)
             key, text, digest = new_secret()
             token = ApiToken(
-                wanted.name,
+                request.name,
                 key,
                 digest,
                 user.name,
                 user.uid,
-                ROLES[most] if wanted.role is None else Role(wanted.role),
+                ROLES[most] if request.role is None else Role(request.role),
                 scopes,
                 caller.at,
-                by.name,
-                None if wanted.expires_s is None else caller.at + wanted.expires_s,
+                principal.name,
+                None if request.expires_s is None else caller.at + request.expires_s,
             )
             self.backend.store.put_token(token, caller.at, caller=caller)
             return token, text
 
     @staticmethod
-    def _may_make(by: Principal, user: Principal) -> None:
-        if by.limit is not None and by.limit.scopes:
+    def _may_make(principal: Principal, user: Principal) -> None:
+        if principal.limit is not None and principal.limit.scopes:
             msg = "a token with a scope makes no tokens"
             raise Forbidden(msg, hint="use a token without one")
-        if user.name != by.name and reach(by, Right.CHANGE, Subject.TOKEN) is not Reach.ALL:
-            msg = f"{by.name} may not make tokens of {user.name}"
+        if user.name != principal.name and reach(principal, Right.CHANGE, Subject.TOKEN) is not Reach.ALL:
+            msg = f"{principal.name} may not make tokens of {user.name}"
             raise Forbidden(msg, hint=f"an admin can, and {user.name}")
-        if user.uid == ROOT_UID and by.uid != ROOT_UID:
-            msg = f"{by.name} may not make tokens of root, whose programs may do everything on the machine"
+        if user.uid == ROOT_UID and principal.uid != ROOT_UID:
+            msg = f"{principal.name} may not make tokens of root, whose programs may do everything on the machine"
             raise Forbidden(msg, hint="root can")
 
     @asks(Right.CHANGE, Subject.TOKEN)
@@ -123,13 +123,13 @@ class Tokens(Struct, frozen=True):
             return self.backend.store.revoke_token(name, caller.at, caller=caller)
 
 
-def _problems(wanted: NewToken) -> list[Problem]:
+def _problems(request: NewToken) -> list[Problem]:
     problems = []
-    if len(wanted.name) > LONGEST_NAME or not _NAME.fullmatch(wanted.name):
+    if len(request.name) > LONGEST_NAME or not _NAME.fullmatch(request.name):
         rule = f"must be up to {LONGEST_NAME} lower-case letters, digits and dashes"
-        problems.append(Problem("name", f"{wanted.name[:LONGEST_NAME]!r} {rule}"))
-    if wanted.role is not None and wanted.role not in ROLES:
-        problems.append(Problem("role", f"{wanted.role!r} is not a role", ROLES, closest(wanted.role, ROLES)))
-    if wanted.expires_s is not None and not 1 <= wanted.expires_s <= LONGEST_S:
+        problems.append(Problem("name", f"{request.name[:LONGEST_NAME]!r} {rule}"))
+    if request.role is not None and request.role not in ROLES:
+        problems.append(Problem("role", f"{request.role!r} is not a role", ROLES, closest(request.role, ROLES)))
+    if request.expires_s is not None and not 1 <= request.expires_s <= LONGEST_S:
         problems.append(Problem("expiresIn", "is out of range", ("1s to 3650d",)))
     return problems

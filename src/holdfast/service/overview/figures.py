@@ -50,7 +50,7 @@ class Figures(Struct, frozen=True):
     @property
     def lost_s(self) -> float:
         """What failed attempts, and pods that failed by themselves, had run for."""
-        return sum(one.lost_s for one in self.failures)
+        return sum(failure.lost_s for failure in self.failures)
 
     @property
     def ettr(self) -> float | None:
@@ -65,20 +65,22 @@ class Figures(Struct, frozen=True):
     @property
     def by_node(self) -> Sequence[Total]:
         """Failures by node, for those that had one; the most frequent first."""
-        return _totals((one for one in self.failures if one.node), lambda one: one.node)
+        return _totals((failure for failure in self.failures if failure.node), lambda failure: failure.node)
 
 
-def kind_of(one: FailureFigures) -> str:
+def kind_of(figures: FailureFigures) -> str:
     """Name what kind of failure it was: ``memory/limit``, or a cause."""
-    return "/".join(filter(None, (one.category, one.subcategory))) or one.cause
+    return "/".join(filter(None, (figures.category, figures.subcategory))) or figures.cause
 
 
 def _totals(failures: Iterable[FailureFigures], name: Callable[[FailureFigures], str]) -> Sequence[Total]:
-    found: dict[str, Total] = {}
-    for one in failures:
-        known = found.get(name(one), Total(name(one), 0, 0.0))
-        found[known.name] = Total(known.name, known.count + one.count, known.lost_s + one.lost_s)
-    return sorted(found.values(), key=lambda total: (-total.count, total.name))
+    totals: dict[str, Total] = {}
+    for failure in failures:
+        sum_so_far = totals.get(name(failure), Total(name(failure), 0, 0.0))
+        totals[sum_so_far.name] = Total(
+            sum_so_far.name, sum_so_far.count + failure.count, sum_so_far.lost_s + failure.lost_s
+        )
+    return sorted(totals.values(), key=lambda total: (-total.count, total.name))
 
 
 _PRODUCTIVE = (None, str(Ending.SUCCEEDED))
@@ -90,11 +92,11 @@ def summed_up(store: Store, scope: FigureScope) -> Figures:
     return Figures(
         scope=scope,
         jobs=store.job_figures(scope),
-        attempts=sum(one.count for one in attempts.values()),
-        retries=sum(one.retries for one in attempts.values()),
+        attempts=sum(attempt.count for attempt in attempts.values()),
+        retries=sum(attempt.retries for attempt in attempts.values()),
         failures=store.failure_figures(scope),
-        ran_s=sum(one.ran_s for one in attempts.values()),
-        productive_s=sum(one.ran_s for ending, one in attempts.items() if ending in _PRODUCTIVE),
+        ran_s=sum(attempt.ran_s for attempt in attempts.values()),
+        productive_s=sum(attempt.ran_s for ending, attempt in attempts.items() if ending in _PRODUCTIVE),
         wall_s=store.wall_time(scope),
         recoveries=store.recoveries(scope),
     )

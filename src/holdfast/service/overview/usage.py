@@ -54,33 +54,33 @@ def usage(store: Store, scope: FigureScope, share: Share, label: str = "") -> Se
     return _summed(store.usage_figures(scope, share, label))
 
 
-def with_others_together(found: Sequence[JobUsage], user: str) -> Sequence[JobUsage]:
+def with_others_together(usages: Sequence[JobUsage], user: str) -> Sequence[JobUsage]:
     """Return what one user had, and what all others had without saying who they are."""
-    own = [one for one in found if one.name == user]
-    others = [one for one in found if one.name != user]
+    own = [usage for usage in usages if usage.name == user]
+    others = [usage for usage in usages if usage.name != user]
     if not others:
         return own
     had, wasted = Hours(), Hours()
-    for one in others:
-        had, wasted = had + one.had, wasted + one.wasted
-    runs, failed = sum(one.runs for one in others), sum(one.failed for one in others)
+    for usage in others:
+        had, wasted = had + usage.had, wasted + usage.wasted
+    runs, failed = sum(usage.runs for usage in others), sum(usage.failed for usage in others)
     return [*own, JobUsage(OTHERS, runs, failed, had, wasted)]
 
 
 def _summed(figures: Iterable[UsageFigures]) -> list[JobUsage]:
-    found: dict[str, JobUsage] = {}
-    for one in figures:
-        known, had = found.get(one.name, JobUsage(one.name)), _hours(one)
-        found[one.name] = JobUsage(
-            one.name,
-            known.runs + one.runs,
-            known.failed + (one.runs if one.wasted else 0),
-            known.had + had,
-            known.wasted + (had if one.wasted else Hours()),
+    usages: dict[str, JobUsage] = {}
+    for figure in figures:
+        usage, had = usages.get(figure.name, JobUsage(figure.name)), _hours(figure)
+        usages[figure.name] = JobUsage(
+            figure.name,
+            usage.runs + figure.runs,
+            usage.failed + (figure.runs if figure.wasted else 0),
+            usage.had + had,
+            usage.wasted + (had if figure.wasted else Hours()),
         )
-    return [found[name] for name in sorted(found)]
+    return [usages[name] for name in sorted(usages)]
 
 
-def _hours(one: UsageFigures) -> Hours:
-    hours, each = one.ran_s / _HOUR_S, one.request
-    return Hours(hours * each.cpu_m / _MILLI, hours * each.memory / _GIB, hours * each.gpus)
+def _hours(figure: UsageFigures) -> Hours:
+    hours, request = figure.ran_s / _HOUR_S, figure.request
+    return Hours(hours * request.cpu_m / _MILLI, hours * request.memory / _GIB, hours * request.gpus)

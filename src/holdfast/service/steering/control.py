@@ -90,9 +90,9 @@ class OwnerSteering(Steering[R]):
     def nothing(self, name: str) -> object:
         """Return what a damaged one is taken for, which can only be deleted."""
 
-    def as_accepted(self, asked: AskedOf[R]) -> R:
+    def as_accepted(self, pending: AskedOf[R]) -> R:
         """Return one as it is once all that was asked of it is done; how its jobs stand is left as it is."""
-        return reduce(self.done, asked.requests, asked.workload)
+        return reduce(self.done, pending.requests, pending.workload)
 
     def find(self, store: Store, reference: str, act: Act) -> R:
         """Find one as it is with all that was asked of it; deleting is the way to be rid of a damaged one."""
@@ -124,7 +124,7 @@ class Control(Struct, Generic[W], frozen=True):
         reference: str,
         reason: str = "",
         *,
-        by: Caller | None = None,
+        caller: Caller | None = None,
         if_match: Versions = None,
         what: Mapping[str, Any] = NOTHING,
     ) -> W:
@@ -134,7 +134,7 @@ class Control(Struct, Generic[W], frozen=True):
             act: What is asked for.
             reference: What names it.
             reason: Why, for people.
-            by: Who asks.
+            caller: Who asks.
             if_match: It must have one of these versions.
             what: What else the rules of its kind take: which part is meant, or what it is changed to.
 
@@ -142,11 +142,11 @@ class Control(Struct, Generic[W], frozen=True):
             NotFound: There is none, or not the part of it that is meant.
             Conflict: Its state does not allow it.
         """
-        with audited(self.store, by, act, self.rules.kind.info.subject, reference):
-            return in_order(lambda: self._asked(act, reference, reason, by, if_match, what), if_match)
+        with audited(self.store, caller, act, self.rules.kind.info.subject, reference):
+            return in_order(lambda: self._asked(act, reference, reason, caller, if_match, what), if_match)
 
     def _asked(
-        self, act: Act, reference: str, reason: str, by: Caller | None, if_match: Versions, what: Mapping[str, Any]
+        self, act: Act, reference: str, reason: str, caller: Caller | None, if_match: Versions, what: Mapping[str, Any]
     ) -> W:
         row = self.rules.find(self.store, reference, act)
         require_match(row, if_match)
@@ -155,7 +155,9 @@ class Control(Struct, Generic[W], frozen=True):
             return row
         version = getattr(row, "version", None)
         kind = self.rules.request_kind(act, what)
-        return self.rules.accepted(row, self.send(kind, (row.id,), reason, by=by, payload=payload, version=version))
+        return self.rules.accepted(
+            row, self.send(kind, (row.id,), reason, caller=caller, payload=payload, version=version)
+        )
 
     def send(
         self,
@@ -163,20 +165,20 @@ class Control(Struct, Generic[W], frozen=True):
         targets: tuple[str, ...],
         reason: str = "",
         *,
-        by: Caller | None = None,
+        caller: Caller | None = None,
         payload: str = "",
         version: int | None = None,
     ) -> Request:
         """Append a request, of many by one in one transaction; where it does not apply, nothing happens."""
-        actor = self.actor if by is None else by.actor
+        actor = self.actor if caller is None else caller.actor
         request = Request(kind, targets, self.clock.now(), actor=actor, reason=reason, payload=payload)
         try:
-            self.store.append(request, caller=by, version=version)
+            self.store.append(request, caller=caller, version=version)
         except Unavailable:
             # The very work that fills the disk must be possible to cancel.
             if kind not in CANCELS or not self.make_room():
                 raise
-            self.store.append(request, caller=by, version=version)
+            self.store.append(request, caller=caller, version=version)
         return request
 
 

@@ -91,14 +91,14 @@ def _release(control: Control[Job], job: Job) -> str | None:
 def _retry(control: Control[Job], job: Job, *, change: Callable[[JobSpec], JobSpec] | None = None) -> str | None:
     """Say whether a job may be retried; ``change`` makes what it asks for from now on of what it asks for now."""
     _check_retry(control.store, job)
-    wanted, payload = load_spec(job.spec), ""
+    new_spec, payload = load_spec(job.spec), ""
     if change is not None:
-        wanted = change(evolve(wanted, resources=job.request))
-        error = check(wanted, control.store.catalogue(), control.store.nodes)
+        new_spec = change(evolve(new_spec, resources=job.request))
+        error = check(new_spec, control.store.catalogue(), control.store.nodes)
         if error is not None:
             raise error
-        payload = dump_spec(wanted)
-    total_s, waits = wanted.total_deadline_s, wanted.after and job.ready_at is None
+        payload = dump_spec(new_spec)
+    total_s, waits = new_spec.total_deadline_s, new_spec.after and job.ready_at is None
     if total_s is not None and not waits and counted_from(job) + total_s <= control.clock.now():
         msg = f"the total deadline of job {job.name!r} ({job.id}) is over"
         raise Conflict(msg, hint="give it more: holdfast retry JOB --set totalDeadline=48h")
@@ -128,12 +128,12 @@ _ALLOWED: Mapping[Act, Callable[..., str | None]] = {
 }
 
 
-def suspend_as(control: Control[Job], job: Job, *, suspend: bool, by: Caller | None = None) -> bool:
+def suspend_as(control: Control[Job], job: Job, *, suspend: bool, caller: Caller | None = None) -> bool:
     """Have a Kubernetes Job suspended or not, as its manifest says; returns whether that changes anything."""
     if job.terminal or job.cancel_requested or _suspended(control.store, job) is suspend:
         return False
-    with audited(control.store, by, Act.HOLD if suspend else Act.RELEASE, Subject.JOB, job.id):
-        control.send(RequestKind.HOLD if suspend else RequestKind.RELEASE, (job.id,), "applied", by=by)
+    with audited(control.store, caller, Act.HOLD if suspend else Act.RELEASE, Subject.JOB, job.id):
+        control.send(RequestKind.HOLD if suspend else RequestKind.RELEASE, (job.id,), "applied", caller=caller)
     return True
 
 
@@ -164,13 +164,13 @@ def _check_retry(store: Store, job: Job) -> None:
 
 def _suspended(store: Store, job: Job) -> bool:
     """Whether a Kubernetes Job is suspended, or will be once the controller has acted on all that was asked."""
-    asked = [one.kind for one in store.requests(limit=_MOST_PENDING) if job.id in one.targets]
-    last = next((kind for kind in reversed(asked) if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
+    kinds = [request.kind for request in store.requests(limit=_MOST_PENDING) if job.id in request.targets]
+    last = next((kind for kind in reversed(kinds) if kind in {RequestKind.HOLD, RequestKind.RELEASE}), None)
     if last is not None:
         return last is RequestKind.HOLD
-    known = known_pods(store, job)
-    if known is not None:
-        return known.suspended
+    record = known_pods(store, job)
+    if record is not None:
+        return record.suspended
     kube = load_kube(job.spec)
     return kube is not None and kube.spec.suspend
 
@@ -184,10 +184,10 @@ def _is_stray(store: Store, job: Job) -> bool:
     if job.of_set is None:
         return False
     try:
-        found = store.workloads_by_id(JobSet, [job.of_set.set_id])
+        works = store.workloads_by_id(JobSet, [job.of_set.set_id])
     except Internal:
         return False
-    of_set = found.get(job.of_set.set_id) or owner_of(store, job.of_set)
+    of_set = works.get(job.of_set.set_id) or owner_of(store, job.of_set)
     return not stands_in(of_set, job.of_set)
 
 
@@ -210,7 +210,9 @@ def _stops(store: Store, job: Job) -> bool:
 def _hold_is_pending(store: Store, job: Job) -> bool:
     """Whether the controller has yet to act on a hold, as when no server is running."""
     pending = store.requests(limit=_MOST_PENDING)
-    return not job.terminal and any(one.kind is RequestKind.HOLD and job.id in one.targets for one in pending)
+    return not job.terminal and any(
+        request.kind is RequestKind.HOLD and job.id in request.targets for request in pending
+    )
 
 
 def _array_of(task: Job) -> str:

@@ -71,8 +71,8 @@ class JobSetSteering(OwnerSteering[JobSet]):
         if act is not Act.RESTART:
             return suspending(row, suspend=act is Act.SUSPEND)
         _try_restart(row, group, index)
-        wanted = {"group": group, "index": index}
-        return json.dumps({name: value for name, value in wanted.items() if value is not None})
+        selection = {"group": group, "index": index}
+        return json.dumps({name: value for name, value in selection.items() if value is not None})
 
 
 JOB_SETS = JobSetSteering()

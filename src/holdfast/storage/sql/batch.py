@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     AnyInsert = Insert | Upsert
 
 _PLACE = "place"
-REQUEST_NEW, AUDIT_NEW = (tuple(one.columns.keys()[1:]) for one in (tables.requests, tables.audit))
+REQUEST_NEW, AUDIT_NEW = (tuple(table.columns.keys()[1:]) for table in (tables.requests, tables.audit))
 """What a row has that has yet to be numbered."""
 
 

@@ -67,7 +67,7 @@ _CURRENT_RUNS = RUNS.join(
 )
 _STATES = sorted(state.value for state in JobState)
 _state = tables.jobs.c.state
-_BETWEEN = (and_(_state > one, _state < following) for one, following in pairwise(_STATES))
+_BETWEEN = (and_(_state > state, _state < following) for state, following in pairwise(_STATES))
 _UNKNOWN_STATES = union_all(
     # Range by range, which the index answers; else every job there ever was is looked at.
     *(select(tables.jobs.c.id, _state).where(among) for among in (_state < _STATES[0], *_BETWEEN, _state > _STATES[-1]))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import HistoryRow
     from holdfast.errors import HoldfastError, Internal
     from holdfast.ports.store import JobFilter
-    from holdfast.ports.workloads import Told, W, WorkloadFilter
+    from holdfast.ports.workloads import OnUnreadable, W, WorkloadFilter
 
 T = TypeVar("T")
 ATTEMPTS = select(tables.attempts).order_by(tables.attempts.c.job_id, tables.attempts.c.number)
@@ -236,7 +236,7 @@ class SqlQueryStore(StorePart):
         *,
         after: str = "",
         limit: int | None = None,
-        unreadable: Told = leave_out,
+        unreadable: OnUnreadable = leave_out,
     ) -> Sequence[W]:
         with self._database.reading() as connection:
             return _page(connection, kind, where, after, limit, unreadable)
@@ -265,7 +265,7 @@ class SqlQueryStore(StorePart):
         *,
         after: str = "",
         limit: int | None = None,
-        unreadable: Told = leave_out,
+        unreadable: OnUnreadable = leave_out,
     ) -> Sequence[AskedOf[W]]:
         with self._database.reading() as connection:
             return _asked_of(connection, _page(connection, kind, where, after, limit, unreadable))
@@ -315,7 +315,12 @@ def _workload(
 
 
 def _page(
-    connection: Connection, kind: type[W], where: WorkloadFilter, after: str, limit: int | None, unreadable: Told
+    connection: Connection,
+    kind: type[W],
+    where: WorkloadFilter,
+    after: str,
+    limit: int | None,
+    unreadable: OnUnreadable,
 ) -> list[W]:
     query = _IN_ORDER.where(_TABLE.c.kind == kind.kind).limit(limit)
     if where.submitted_by is not None:
@@ -335,7 +340,7 @@ def _page(
     return page[:limit]
 
 
-def _tell_unreadable(unreadable: Told, row: Row[*tuple[Any, ...]], why: Internal) -> None:
+def _tell_unreadable(unreadable: OnUnreadable, row: Row[*tuple[Any, ...]], why: Internal) -> None:
     unreadable(Unreadable(row.id, row.name, why.message))
 
 

@@ -53,9 +53,9 @@ _SHOWN = Presentation(
     group=_ARRAYS,
     operations=ArrayOperations,
     page=ArrayPage,
-    listed=lambda page: ((one, one.state, one.spec.job.labels) for one in page.rows),
+    listed=lambda page: ((array, array.state, array.spec.job.labels) for array in page.rows),
     view=array_view,
-    asked=lambda backend, by, array: Reply(array_view(ArrayOperations(backend).progress(by, array))),
+    asked=lambda backend, caller, array: Reply(array_view(ArrayOperations(backend).progress(caller, array))),
     answer=ArrayView,
 )
 _SHOWN.add_list("list_arrays")
@@ -72,37 +72,37 @@ _SHOWN.add_list("list_arrays")
     takes=_TAKES,
 )
 def submit_array(
-    backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False, idempotency_key: Key = None
+    backend: Backend, caller: Caller, body: Text, *, dry_run: DryRun = False, idempotency_key: Key = None
 ) -> Reply:
     """Submit an array, 201; its name must be new. Its tasks are made as places come free. 200 for a dry run."""
-    found = ArrayOperations(backend).submit(by, body, key=idempotency_key, dry_run=dry_run)
-    return _accepted(found.array, found.spec, found.warnings, dry_run=dry_run)
+    submitted = ArrayOperations(backend).submit(caller, body, key=idempotency_key, dry_run=dry_run)
+    return _accepted(submitted.array, submitted.spec, submitted.warnings, dry_run=dry_run)
 
 
 @_ARRAYS.add("GET", "/arrays/{ref}", ArrayView, 404, summary="Read an array")
-def get_array(backend: Backend, by: Caller, ref: ArrayRef) -> ArrayView:
+def get_array(backend: Backend, caller: Caller, ref: ArrayRef) -> ArrayView:
     """Read how far an array is."""
-    return array_view(ArrayOperations(backend).get(by, ref))
+    return array_view(ArrayOperations(backend).get(caller, ref))
 
 
 @_ARRAYS.add("PUT", "/arrays/{ref}", ArrayApplied, 404, 409, summary="Change an array's limits", takes=_TAKES)
-def put_array(backend: Backend, by: Caller, ref: ArrayRef, body: Text, *, dry_run: DryRun = False) -> ArrayApplied:
+def put_array(backend: Backend, caller: Caller, ref: ArrayRef, body: Text, *, dry_run: DryRun = False) -> ArrayApplied:
     """Change `maxRunning` and `maxFailures` of an array to what its manifest says, which may differ in nothing else."""
-    found, warnings = ArrayOperations(backend).change(by, ref, body, dry_run=dry_run)
-    shown = dict(array_view(found.progress))
-    return ArrayApplied(**shown, warnings=list(map(problem_entry, warnings)), result=found.result)
+    applied, warnings = ArrayOperations(backend).change(caller, ref, body, dry_run=dry_run)
+    shown = dict(array_view(applied.progress))
+    return ArrayApplied(**shown, warnings=list(map(problem_entry, warnings)), result=applied.result)
 
 
 @_ARRAYS.add("GET", "/arrays/{ref}/tasks/{index}", JobSummary, 404, summary="Read a task of an array")
-def get_task(backend: Backend, by: Caller, ref: ArrayRef, index: Index) -> JobSummary:
+def get_task(backend: Backend, caller: Caller, ref: ArrayRef, index: Index) -> JobSummary:
     """Read the job that is a task of an array."""
-    return job_summary(ArrayOperations(backend).task(by, ref, index))
+    return job_summary(ArrayOperations(backend).task(caller, ref, index))
 
 
 @_ARRAYS.add("GET", "/arrays/{ref}/why", ArrayWhy, 404, summary="Explain an array")
-def explain_array(backend: Backend, by: Caller, ref: ArrayRef) -> ArrayWhy:
+def explain_array(backend: Backend, caller: Caller, ref: ArrayRef) -> ArrayWhy:
     """Explain where an array is: failed tasks by how they failed and what was decided, cancelled ones by why."""
-    return array_why(ArrayOperations(backend).why(by, ref))
+    return array_why(ArrayOperations(backend).why(caller, ref))
 
 
 @_ARRAYS.add(
@@ -117,22 +117,24 @@ def explain_array(backend: Backend, by: Caller, ref: ArrayRef) -> ArrayWhy:
     summary="Run tasks of an array again",
     created=(ArrayAccepted, "The array of those tasks."),
 )
-def rerun_array(backend: Backend, by: Caller, ref: ArrayRef, asked: ArrayRerun, *, dry_run: DryRun = False) -> Reply:
+def rerun_array(
+    backend: Backend, caller: Caller, ref: ArrayRef, array_rerun: ArrayRerun, *, dry_run: DryRun = False
+) -> Reply:
     """Submit an array of the tasks that are meant, 201.
 
     They keep their indexes and take over the checkpoint folders; those that were rerun already are left out, with a
     warning. 200 for a dry run.
     """
-    found = ArrayOperations(backend).rerun(
-        by,
+    rerun = ArrayOperations(backend).rerun(
+        caller,
         ref,
-        TaskChoice(asked.failed, asked.cancelled, frozenset(asked.causes)),
-        indices=asked.indices,
-        changes=asked.set,
-        name=asked.name,
+        TaskChoice(array_rerun.failed, array_rerun.cancelled, frozenset(array_rerun.causes)),
+        indices=array_rerun.indices,
+        changes=array_rerun.set,
+        name=array_rerun.name,
         dry_run=dry_run,
     )
-    return _accepted(found.array, found.spec, found.warnings, dry_run=dry_run)
+    return _accepted(rerun.array, rerun.spec, rerun.warnings, dry_run=dry_run)
 
 
 def _accepted(array: Array, spec: ArraySpec, warnings: Sequence[Problem], *, dry_run: bool) -> Reply:
@@ -160,9 +162,9 @@ _SHOWN.add_verb(
 
 
 @_ARRAYS.add("POST", "/arrays/{ref}/preempt", ArrayView, 404, 413, summary="Preempt an array's tasks", status=202)
-def preempt_array(backend: Backend, by: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
+def preempt_array(backend: Backend, caller: Caller, ref: ArrayRef, reason: Reason | None = None) -> ArrayView:
     """Ask for the places of all tasks that run; they fail as preempted, and policies decide which run again."""
-    return array_view(ArrayOperations(backend).preempt(by, ref, reason.reason if reason else ""))
+    return array_view(ArrayOperations(backend).preempt(caller, ref, reason.reason if reason else ""))
 
 
 _SHOWN.add_verb(

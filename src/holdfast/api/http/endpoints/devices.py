@@ -18,34 +18,38 @@ _Ref = Annotated[str, Param("A GPU's id, or ID@NODE where several nodes have one
 
 
 @_DEVICES.add("GET", "/devices", DevicePage, summary="List GPUs")
-def list_devices(backend: Backend, by: Caller) -> DevicePage:
+def list_devices(backend: Backend, caller: Caller) -> DevicePage:
     """List the GPUs of all nodes, and which runs have them."""
-    return DevicePage(items=_shown(backend, by))
+    return DevicePage(items=_shown(backend, caller))
 
 
 @_DEVICES.add("POST", "/devices/{ref}/cordon", DeviceView, 404, 409, 413, summary="Cordon a GPU", status=202)
-def cordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = None) -> DeviceView:
+def cordon(backend: Backend, caller: Caller, ref: _Ref, reason: Reason | None = None) -> DeviceView:
     """Ask for a GPU to be given to nobody until that is lifted; who has it keeps it."""
-    node, device = _devices(backend).cordon(by, ref, reason.reason if reason else "")
-    return _one(backend, by, node, device)
+    node, device = _devices(backend).cordon(caller, ref, reason.reason if reason else "")
+    return _one(backend, caller, node, device)
 
 
 @_DEVICES.add("POST", "/devices/{ref}/uncordon", DeviceView, 404, 409, 413, summary="Uncordon a GPU", status=202)
-def uncordon(backend: Backend, by: Caller, ref: _Ref, reason: Reason | None = None) -> DeviceView:
+def uncordon(backend: Backend, caller: Caller, ref: _Ref, reason: Reason | None = None) -> DeviceView:
     """Ask for a GPU that was set aside, by a person or for its faults, to be given away again."""
-    node, device = _devices(backend).uncordon(by, ref, reason.reason if reason else "")
-    return _one(backend, by, node, device)
+    node, device = _devices(backend).uncordon(caller, ref, reason.reason if reason else "")
+    return _one(backend, caller, node, device)
 
 
 def _devices(backend: Backend) -> DeviceOperations:
     return DeviceOperations(backend.store, backend.clock, backend.access)
 
 
-def _shown(backend: Backend, by: Caller) -> list[DeviceView]:
-    found = _devices(backend).list(by)
-    return device_views(found.nodes, found.holders, found.names)
+def _shown(backend: Backend, caller: Caller) -> list[DeviceView]:
+    devices_seen = _devices(backend).list(caller)
+    return device_views(devices_seen.nodes, devices_seen.holders, devices_seen.names)
 
 
-def _one(backend: Backend, by: Caller, node: Node, device: Device) -> DeviceView:
-    meant = (node.executor, node.name, device.id)
-    return next(one for one in _shown(backend, by) if (one.executor, one.node, one.id) == meant)
+def _one(backend: Backend, caller: Caller, node: Node, device: Device) -> DeviceView:
+    key = (node.executor, node.name, device.id)
+    return next(
+        device_view
+        for device_view in _shown(backend, caller)
+        if (device_view.executor, device_view.node, device_view.id) == key
+    )

@@ -172,9 +172,11 @@ class Endpoints(list[Endpoint]):
         """Register the decorated function."""
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
-            known = (*refusals, 413, 415) if takes else refusals
+            refusal_codes = (*refusals, 413, 415) if takes else refusals
             self.append(
-                Endpoint(method, self._prefix + path, answer, call, known, summary, status, created, takes, name)
+                Endpoint(
+                    method, self._prefix + path, answer, call, refusal_codes, summary, status, created, takes, name
+                )
             )
             return call
 
@@ -195,8 +197,8 @@ def near(path: str) -> Iterator[Endpoint]:
 
 
 def _groups_of(name: str) -> tuple[Endpoints, ...]:
-    found: tuple[Endpoints, ...] = import_module(name if "." in name else f"{__package__}.{name}").ENDPOINTS
-    return found
+    groups: tuple[Endpoints, ...] = import_module(name if "." in name else f"{__package__}.{name}").ENDPOINTS
+    return groups
 
 
 def created(*, dry_run: bool) -> int:

@@ -33,30 +33,30 @@ _OWN_FIELDS: Mapping[EntryInfo, Callable[[Any], dict[str, Any]]] = {POLICY: _of_
 """What an answer about an entry has beside the fields that all have."""
 
 
-def _view(entries: Entries[Any], by: Caller, entry: Entry, submitter: str) -> EntryView:
+def _view(entries: Entries[Any], caller: Caller, entry: Entry, submitter: str) -> EntryView:
     info = entries.kind.info
     return models_of(info).view(
         name=entry.name,
         submitted_by=submitter,
         spec=spec_of(entry),
-        warnings=list(map(problem_entry, entries.warnings(by, entry))),
+        warnings=list(map(problem_entry, entries.warnings(caller, entry))),
         **_OWN_FIELDS.get(info, lambda _: {})(entry),
     )
 
 
 def _reply(
-    entries: Entries[Any], by: Caller, entry: Entry, *, status: int | None = None, dry_run: bool = False
+    entries: Entries[Any], caller: Caller, entry: Entry, *, status: int | None = None, dry_run: bool = False
 ) -> Reply:
     """Show an entry; what a dry run would make new would be the caller's."""
-    submitter = entries.submitters(by).get(entry.name, by.principal.name if dry_run else "")
+    submitter = entries.submitters(caller).get(entry.name, caller.principal.name if dry_run else "")
     version = str(entry.revision) if isinstance(entry, RetryPolicy) else None
-    return Reply(_view(entries, by, entry, submitter), status, version=version)
+    return Reply(_view(entries, caller, entry, submitter), status, version=version)
 
 
 def _endpoints(info: EntryInfo) -> Endpoints:
     """Make the addresses of one kind."""
     kind, models, group = kind_of(info), models_of(info), Endpoints(info.plural.replace("-", " "))
-    one, takes = info.subject.replace("-", "_"), Takes(f"A manifest of kind {info.manifest}.")
+    spoken, takes = info.subject.replace("-", "_"), Takes(f"A manifest of kind {info.manifest}.")
     noun = f"{'an' if info.noun[0] in 'aeiou' else 'a'} {info.noun}"
     all_path, one_path = f"/{info.plural}", f"/{info.plural}/{{name}}"
 
@@ -64,28 +64,28 @@ def _endpoints(info: EntryInfo) -> Endpoints:
         return operations_of(info).of(backend)
 
     @group.add("GET", all_path, models.page, summary=f"List {group.tag}", name=f"list_{group.tag.replace(' ', '_')}")
-    def list_all(backend: Backend, by: Caller) -> Response:
+    def list_all(backend: Backend, caller: Caller) -> Response:
         """List all, by name; failure categories in order of evaluation."""
-        entries, submitters = of(backend), of(backend).submitters(by)
-        views = [_view(entries, by, entry, submitters.get(entry.name, "")) for entry in entries.list(by)]
+        entries, submitters = of(backend), of(backend).submitters(caller)
+        views = [_view(entries, caller, entry, submitters.get(entry.name, "")) for entry in entries.list(caller)]
         return models.page.model_validate({"items": views})
 
     @group.add(
-        "POST", all_path, models.view, 409, summary=f"Create {noun}", status=201, takes=takes, name=f"create_{one}"
+        "POST", all_path, models.view, 409, summary=f"Create {noun}", status=201, takes=takes, name=f"create_{spoken}"
     )
-    def create(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
+    def create(backend: Backend, caller: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
         """Create one; it must be new."""
-        entry = of(backend).put(by, manifest_of(body, kind.model), create=True, dry_run=dry_run)
-        return _reply(of(backend), by, entry, status=created(dry_run=dry_run), dry_run=dry_run)
+        entry = of(backend).put(caller, manifest_of(body, kind.model), create=True, dry_run=dry_run)
+        return _reply(of(backend), caller, entry, status=created(dry_run=dry_run), dry_run=dry_run)
 
-    @group.add("GET", one_path, models.view, 404, summary=f"Read {noun}", name=f"get_{one}")
-    def get(backend: Backend, by: Caller, name: Name) -> Reply:
+    @group.add("GET", one_path, models.view, 404, summary=f"Read {noun}", name=f"get_{spoken}")
+    def get(backend: Backend, caller: Caller, name: Name) -> Reply:
         """Read one."""
-        return _reply(of(backend), by, of(backend).get(by, name))
+        return _reply(of(backend), caller, of(backend).get(caller, name))
 
     def put(  # noqa: PLR0913 - the parameters of an address
         backend: Backend,
-        by: Caller,
+        caller: Caller,
         name: Name,
         body: Text,
         *,
@@ -96,20 +96,20 @@ def _endpoints(info: EntryInfo) -> Endpoints:
         """Create or replace one."""
         match, entry = read_match(if_match), manifest_of(body, kind.model, name=name)
         create = False if must_exist or match.exists else None
-        stored = of(backend).put(by, entry, create=create, if_match=match.versions, dry_run=dry_run)
-        return _reply(of(backend), by, stored, dry_run=dry_run)
+        stored = of(backend).put(caller, entry, create=create, if_match=match.versions, dry_run=dry_run)
+        return _reply(of(backend), caller, stored, dry_run=dry_run)
 
-    def delete(backend: Backend, by: Caller, name: Name, *, if_match: IfMatch = None) -> None:
+    def delete(backend: Backend, caller: Caller, name: Name, *, if_match: IfMatch = None) -> None:
         """Delete one that nothing needs."""
-        of(backend).delete(by, name, if_match=read_match(if_match).versions)
+        of(backend).delete(caller, name, if_match=read_match(if_match).versions)
 
     if not info.versioned:
         for call in (put, delete):
             del call.__annotations__["if_match"]
     stale = (409,) if info.versioned else ()
     summary = f"Create or replace {noun}"
-    group.add("PUT", one_path, models.view, 404, *stale, summary=summary, takes=takes, name=f"put_{one}")(put)
-    group.add("DELETE", one_path, None, 404, 409, summary=f"Delete {noun}", status=204, name=f"delete_{one}")(delete)
+    group.add("PUT", one_path, models.view, 404, *stale, summary=summary, takes=takes, name=f"put_{spoken}")(put)
+    group.add("DELETE", one_path, None, 404, 409, summary=f"Delete {noun}", status=204, name=f"delete_{spoken}")(delete)
     return group
 
 

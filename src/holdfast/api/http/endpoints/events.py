@@ -26,7 +26,7 @@ After = Annotated[int, Param("The id of the last entry already seen.", ge=0, le=
 @_EVENTS.add("GET", "/events", EventPage, 404, summary="Read events, or follow them")
 def read_events(  # noqa: PLR0913 - the parameters of an address
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     *,
     after: After = 0,
     limit: Annotated[int, Param("Of a page; a stream has no end.", ge=1, le=LARGEST_PART)] = _PART,
@@ -49,8 +49,8 @@ def read_events(  # noqa: PLR0913 - the parameters of an address
     """Read the events after a place, in order; or follow them: each is sent once it is durable."""
     del last_event_id  # of streams only
     log = EventLog(backend.store, backend.access)
-    where = log.filter(by, job=job, types=type or (), queue=queue, job_set=job_set, group=group)
-    part = log.part(by, where, after=after, limit=limit)
+    where = log.filter(caller, job=job, types=type or (), queue=queue, job_set=job_set, group=group)
+    part = log.part(caller, where, after=after, limit=limit)
     return EventPage(items=list(map(event_view, part.events)), next=part.next_after, last=part.last)
 
 
@@ -72,11 +72,11 @@ def begin_of(after: int, last_event_id: str | None) -> int:
 @_EVENTS.add("GET", "/audit", AuditPage, summary="Read the audit log")
 def read_audit(
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     *,
     after: After = 0,
     limit: Annotated[int, Param(ge=1, le=LARGEST_PART)] = _PART,
 ) -> AuditPage:
     """List what operators did and what they were refused, oldest first."""
-    entries = Audit(backend.store).page(by, after=after, limit=limit)
+    entries = Audit(backend.store).page(caller, after=after, limit=limit)
     return AuditPage(items=list(map(audit_view, entries)), next=entries[-1].seq if entries else after)

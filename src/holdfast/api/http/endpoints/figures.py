@@ -40,7 +40,7 @@ _NO_QUOTES = re.compile(r'[^"\\\x00-\x1f]+')
 @_FIGURES.add("GET", "/summary", SummaryView, summary="Summarize the outcomes of jobs")
 def get_summary(
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     *,
     within_s: Annotated[int, Param("How far back to look, in seconds.", ge=1, le=_LONGEST_S)] = DAY_S,
     queue: Word = None,
@@ -48,13 +48,13 @@ def get_summary(
 ) -> SummaryView:
     """Sum up jobs that go on or ended in that time, their failures, what these cost, and how fast jobs recovered."""
     _, labels = read_states((), label or (), ())
-    return _view(Overview(backend).summary(by, within_s=within_s, queue=queue, labels=labels))
+    return _view(Overview(backend).summary(caller, within_s=within_s, queue=queue, labels=labels))
 
 
 @_FIGURES.add("GET", "/report", UsageReport, summary="Report who used how much")
 def get_report(
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     share: Annotated[Share, Param("By what it is reported.")],
     *,
     label: Annotated[str | None, Param("With `share=label`: which one.", max_length=LONGEST_NAME)] = None,
@@ -68,80 +68,84 @@ def get_report(
         raise InvalidRequest(problems=[Problem("query.label", "goes with share=label, and only with that")])
     if label is not None and not _NO_QUOTES.fullmatch(label):
         raise InvalidRequest(problems=[Problem("query.label", f"{label!r} is not a label name")])
-    scope, found = Overview(backend).usage(by, share, within_s=within_s, label=label or "")
-    return UsageReport(since=timestamp(scope.since), until=timestamp(scope.until), items=[*map(_used, found)])
+    scope, usages = Overview(backend).usage(caller, share, within_s=within_s, label=label or "")
+    return UsageReport(since=timestamp(scope.since), until=timestamp(scope.until), items=[*map(_used, usages)])
 
 
-def _used(one: JobUsage) -> UsageView:
+def _used(usage: JobUsage) -> UsageView:
     hours = {
-        "cpu_hours": one.had.cpu,
-        "memory_gib_hours": one.had.memory,
-        "gpu_hours": one.had.gpu,
-        "wasted_cpu_hours": one.wasted.cpu,
-        "wasted_memory_gib_hours": one.wasted.memory,
-        "wasted_gpu_hours": one.wasted.gpu,
+        "cpu_hours": usage.had.cpu,
+        "memory_gib_hours": usage.had.memory,
+        "gpu_hours": usage.had.gpu,
+        "wasted_cpu_hours": usage.wasted.cpu,
+        "wasted_memory_gib_hours": usage.wasted.memory,
+        "wasted_gpu_hours": usage.wasted.gpu,
     }
     rounded = {name: round(value, _DIGITS) for name, value in hours.items()}
-    return UsageView(name=one.name, runs=one.runs, failed_runs=one.failed, **rounded)
+    return UsageView(name=usage.name, runs=usage.runs, failed_runs=usage.failed, **rounded)
 
 
 @_FIGURES.add("GET", "/overview", OverviewView, summary="Show the current state of everything")
 def get_overview(
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     *,
     limit: Annotated[int, Param("Jobs in each list.", ge=1, le=_MOST_LISTED)] = _LISTED,
     named: Annotated[str | None, Param("What the names of listed jobs contain.", max_length=LONGEST_NAME)] = None,
 ) -> OverviewView:
     """Count jobs by state and queue, show nodes and devices, and list jobs that run, wait for a retry or failed."""
-    found = Overview(backend).now(by, limit=limit, named=named or "")
-    holders = [run for run in found.runs if run.devices]
+    overview = Overview(backend).now(caller, limit=limit, named=named or "")
+    holders = [run for run in overview.runs if run.devices]
     outcomes = {
-        job.id: job_outcome(job, found.latest.get(job.id, Latest())) for job in (*found.running, *found.failing)
+        job.id: job_outcome(job, overview.latest.get(job.id, Latest()))
+        for job in (*overview.running, *overview.failing)
     }
     return OverviewView(
         at=timestamp(backend.clock.now()),
-        jobs=dict(found.jobs),
-        queues=[QueueLoad(queue=queue, jobs=dict(jobs)) for queue, jobs in found.queues.items()],
-        nodes=node_views(found.nodes, found.runs, found.cordons),
-        devices=device_views(found.nodes, holders, found.held_by),
-        arrays=[array_view(one) for one in ArrayOperations(backend).going_on(by, (*found.running, *found.failing))],
-        running=[outcomes[job.id] for job in found.running],
-        failing=[outcomes[job.id] for job in found.failing],
+        jobs=dict(overview.jobs),
+        queues=[QueueLoad(queue=queue, jobs=dict(jobs)) for queue, jobs in overview.queues.items()],
+        nodes=node_views(overview.nodes, overview.runs, overview.cordons),
+        devices=device_views(overview.nodes, holders, overview.held_by),
+        arrays=[
+            array_view(array)
+            for array in ArrayOperations(backend).going_on(caller, (*overview.running, *overview.failing))
+        ],
+        running=[outcomes[job.id] for job in overview.running],
+        failing=[outcomes[job.id] for job in overview.failing],
     )
 
 
 @_FIGURES.add("GET", "/job-names", JobNames, summary="List job names")
 def list_names(
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     *,
     prefix: Annotated[str, Param("What they begin with.", max_length=LONGEST_NAME)] = "",
     limit: Annotated[int, Param(ge=1, le=_MOST_NAMES)] = _MOST_NAMES,
 ) -> JobNames:
     """List names that begin so, each once and in order, of jobs that belong to no job set or array."""
-    return JobNames(items=[*Overview(backend).names(by, prefix, limit=limit)])
+    return JobNames(items=[*Overview(backend).names(caller, prefix, limit=limit)])
 
 
-def _view(found: Figures) -> SummaryView:
+def _view(figures: Figures) -> SummaryView:
     return SummaryView(
-        since=timestamp(found.scope.since),
-        until=timestamp(found.scope.until),
-        jobs=dict(found.jobs),
-        attempts=found.attempts,
-        retries=found.retries,
-        failures=[FailureTotal(kind=one.name, **_counts(one)) for one in found.by_kind],
-        nodes=[NodeTotal(node=one.name, **_counts(one)) for one in found.by_node],
-        failed=sum(one.count for one in found.failures),
-        ran_s=round(found.ran_s, 3),
-        productive_s=round(found.productive_s, 3),
-        wall_s=round(found.wall_s, 3),
-        lost_s=round(found.lost_s, 3),
-        ettr=None if found.ettr is None else round(found.ettr, 4),
-        recoveries=found.recoveries.count,
-        mean_recovery_s=None if found.recoveries.mean_s is None else round(found.recoveries.mean_s, 3),
+        since=timestamp(figures.scope.since),
+        until=timestamp(figures.scope.until),
+        jobs=dict(figures.jobs),
+        attempts=figures.attempts,
+        retries=figures.retries,
+        failures=[FailureTotal(kind=total.name, **_counts(total)) for total in figures.by_kind],
+        nodes=[NodeTotal(node=total.name, **_counts(total)) for total in figures.by_node],
+        failed=sum(total.count for total in figures.failures),
+        ran_s=round(figures.ran_s, 3),
+        productive_s=round(figures.productive_s, 3),
+        wall_s=round(figures.wall_s, 3),
+        lost_s=round(figures.lost_s, 3),
+        ettr=None if figures.ettr is None else round(figures.ettr, 4),
+        recoveries=figures.recoveries.count,
+        mean_recovery_s=None if figures.recoveries.mean_s is None else round(figures.recoveries.mean_s, 3),
     )
 
 
-def _counts(one: Total) -> dict[str, Any]:
-    return {"count": one.count, "lost_s": round(one.lost_s, 3)}
+def _counts(total: Total) -> dict[str, Any]:
+    return {"count": total.count, "lost_s": round(total.lost_s, 3)}

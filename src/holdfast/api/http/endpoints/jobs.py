@@ -78,7 +78,7 @@ WhichAttempt = Annotated[int | None, Param("From 1; absent: the last.", ge=1, le
 @_JOBS.add("GET", "/jobs", JobPage, 404, summary="List jobs, oldest first")
 def list_jobs(  # noqa: PLR0913 - the parameters of an address
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     *,
     state: Annotated[list[str] | None, Param("Any of these; case is ignored.", max_length=MOST_FILTERS)] = None,
     queue: Word = None,
@@ -102,7 +102,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
 
     With `fields=full` a page has at most 4 MiB, if not one job alone has more: it may end before its limit.
     """
-    wanted = JobQuery(
+    job_query = JobQuery(
         states=state or (),
         queue=queue,
         name=name,
@@ -116,32 +116,32 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
         group=group,
     )
     jobs = JobOperations(backend)
-    where = jobs.meant(by, wanted)
+    where = jobs.meant(caller, job_query)
     mark = mark_of(where)
     after = read_number(cursor, mark)
     if fields == "full":
-        views, last = _in_full(jobs, by, where, after, limit)
+        views, last = _in_full(jobs, caller, where, after, limit)
         return page_written(views, write_cursor(last, mark))
-    page = jobs.page(by, where, after=after, limit=limit)
+    page = jobs.page(caller, where, after=after, limit=limit)
     following = write_cursor(page.next_after, mark)
     if fields == "summary":
         return jobs_written(page.jobs, following)
-    latest = jobs.latest(by, page.jobs)
+    latest = jobs.latest(caller, page.jobs)
     return JobPage(items=[job_outcome(job, latest.get(job.id, Latest())) for job in page.jobs], next_cursor=following)
 
 
 def _in_full(
-    jobs: JobOperations, by: Caller, where: JobFilter, after: int, limit: int
+    jobs: JobOperations, caller: Caller, where: JobFilter, after: int, limit: int
 ) -> tuple[list[bytes], int | None]:
     """Write jobs in full, at least one and no more than an answer may have; and return where to go on."""
     views: list[bytes] = []
     room, last = FULL_PAGE_BYTES, after
     following: int | None = after
     while following is not None and len(views) < limit:
-        page = jobs.page(by, where, after=following, limit=min(_READ_AT_ONCE, limit - len(views)))
+        page = jobs.page(caller, where, after=following, limit=min(_READ_AT_ONCE, limit - len(views)))
         following = page.next_after
         for job in page.jobs:
-            view = as_written(full_job(jobs.detail(by, job)))
+            view = as_written(full_job(jobs.detail(caller, job)))
             room -= len(view)
             if views and room < 0:
                 return views, last
@@ -151,9 +151,9 @@ def _in_full(
 
 
 @_JOBS.add("POST", "/jobs/states", JobStates, 413, summary="Read the states of many jobs")
-def job_states(backend: Backend, by: Caller, query: StatesQuery) -> JobStates:
+def job_states(backend: Backend, caller: Caller, query: StatesQuery) -> JobStates:
     """Read states by id; unknown ids are left out."""
-    states = JobOperations(backend).states(by, query.ids)
+    states = JobOperations(backend).states(caller, query.ids)
     return JobStates(
         states={job_id: str(job.state) for job_id, job in states.items()},
         started=[job_id for job_id, job in states.items() if job.has_started],
@@ -161,21 +161,21 @@ def job_states(backend: Backend, by: Caller, query: StatesQuery) -> JobStates:
 
 
 @_JOBS.add("GET", "/jobs/{ref}", JobView, 404, summary="Read a job")
-def get_job(backend: Backend, by: Caller, ref: Ref) -> JobView:
+def get_job(backend: Backend, caller: Caller, ref: Ref) -> JobView:
     """Read a job with its attempts, runs and decisions."""
-    return full_job(JobOperations(backend).get(by, ref))
+    return full_job(JobOperations(backend).get(caller, ref))
 
 
 @_JOBS.add("GET", "/jobs/{ref}/history", HistoryPage, 404, summary="Read a job's history")
-def get_history(backend: Backend, by: Caller, ref: Ref) -> HistoryPage:
+def get_history(backend: Backend, caller: Caller, ref: Ref) -> HistoryPage:
     """List the phases a job's attempts went through."""
-    return HistoryPage(items=[history_entry(row) for row in JobOperations(backend).history(by, ref)])
+    return HistoryPage(items=[history_entry(row) for row in JobOperations(backend).history(caller, ref)])
 
 
 @_JOBS.add("GET", "/jobs/{ref}/logs", LogChunk, 404, summary="Read a run's log")
 def get_logs(  # noqa: PLR0913 - the parameters of an address
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     ref: Ref,
     *,
     attempt: WhichAttempt = None,
@@ -204,29 +204,29 @@ def get_logs(  # noqa: PLR0913 - the parameters of an address
     """
     at = None if since is None else since.timestamp()
     query = LogQuery(attempt, rank, offset, limit, tail, newest, stream == "stderr", at, timestamps)
-    return LogChunk.model_validate(JobOperations(backend).logs(by, ref, query), from_attributes=True)
+    return LogChunk.model_validate(JobOperations(backend).logs(caller, ref, query), from_attributes=True)
 
 
 @_ATTEMPTS.add("GET", "/jobs/{ref}/attempts", AttemptPage, 404, summary="List a job's attempts")
-def list_attempts(backend: Backend, by: Caller, ref: Ref) -> AttemptPage:
+def list_attempts(backend: Backend, caller: Caller, ref: Ref) -> AttemptPage:
     """List a job's attempts, by number."""
-    return AttemptPage(items=attempts_of(JobOperations(backend).get(by, ref)))
+    return AttemptPage(items=attempts_of(JobOperations(backend).get(caller, ref)))
 
 
 @_ATTEMPTS.add("GET", "/jobs/{ref}/attempts/{number}", AttemptView, 404, summary="Read an attempt")
-def get_attempt(backend: Backend, by: Caller, ref: Ref, number: AttemptNumber) -> AttemptView:
+def get_attempt(backend: Backend, caller: Caller, ref: Ref, number: AttemptNumber) -> AttemptView:
     """Read one attempt with its runs and decision."""
-    detail, attempt = JobOperations(backend).attempt(by, ref, number)
+    detail, attempt = JobOperations(backend).attempt(caller, ref, number)
     return attempts_of(detail)[detail.attempts.index(attempt)]
 
 
 @_ATTEMPTS.add("GET", "/jobs/{ref}/decisions", DecisionPage, 404, summary="List a job's decisions")
-def list_decisions(backend: Backend, by: Caller, ref: Ref) -> DecisionPage:
+def list_decisions(backend: Backend, caller: Caller, ref: Ref) -> DecisionPage:
     """List what was decided about a job's failures and those of its pods, by attempt."""
     return DecisionPage(
         items=[
             DecisionEntry(attempt=attempt.number, run=run, **dict(decision))
-            for attempt in attempts_of(JobOperations(backend).get(by, ref))
+            for attempt in attempts_of(JobOperations(backend).get(caller, ref))
             for run, decision in (*((run.uid, run.decision) for run in attempt.runs), (None, attempt.decision))
             if decision is not None
         ]
@@ -234,9 +234,9 @@ def list_decisions(backend: Backend, by: Caller, ref: Ref) -> DecisionPage:
 
 
 @_ATTEMPTS.add("GET", "/jobs/{ref}/why", Why, 404, summary="Explain a job")
-def get_why(backend: Backend, by: Caller, ref: Ref, *, attempt: WhichAttempt = None) -> Why:
+def get_why(backend: Backend, caller: Caller, ref: Ref, *, attempt: WhichAttempt = None) -> Why:
     """Explain why a job is where it is, by its last decision or that of an attempt."""
-    return why_view(JobOperations(backend).why(by, ref, attempt))
+    return why_view(JobOperations(backend).why(caller, ref, attempt))
 
 
 def _text(reason: Reason | None) -> str:
@@ -244,38 +244,38 @@ def _text(reason: Reason | None) -> str:
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/cancel", JobSummary, 404, 409, 413, summary="Cancel a job", status=202)
-def cancel(backend: Backend, by: Caller, ref: Ref, asked: CancelRequest | None = None) -> JobSummary:
+def cancel(backend: Backend, caller: Caller, ref: Ref, body: CancelRequest | None = None) -> JobSummary:
     """Ask for a job to be cancelled; its runs are stopped, and it is never retried.
 
     With `unless_started` it is left alone once an attempt has begun, also while it waits for the next one. What came of
     it is seen soon after: it is `Cancelled`, or `started_at` is set.
     """
-    what = {"unless_started": asked is not None and asked.unless_started}
-    return job_summary(JobOperations(backend).ask(by, Act.CANCEL, ref, _text(asked), what=what))
+    what = {"unless_started": body is not None and body.unless_started}
+    return job_summary(JobOperations(backend).ask(caller, Act.CANCEL, ref, _text(body), what=what))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/hold", JobSummary, 404, 409, 413, summary="Hold a waiting job", status=202)
-def hold(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+def hold(backend: Backend, caller: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask for a waiting job to be held until it is released."""
-    return job_summary(JobOperations(backend).ask(by, Act.HOLD, ref, _text(reason)))
+    return job_summary(JobOperations(backend).ask(caller, Act.HOLD, ref, _text(reason)))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/release", JobSummary, 404, 409, 413, summary="Release a held job", status=202)
-def release(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+def release(backend: Backend, caller: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask to release a held job."""
-    return job_summary(JobOperations(backend).ask(by, Act.RELEASE, ref, _text(reason)))
+    return job_summary(JobOperations(backend).ask(caller, Act.RELEASE, ref, _text(reason)))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/retry", JobSummary, 404, 409, 413, 422, summary="Retry a job by hand", status=202)
-def retry(backend: Backend, by: Caller, ref: Ref, asked: RetryRequest | None = None) -> JobSummary:
+def retry(backend: Backend, caller: Caller, ref: Ref, body: RetryRequest | None = None) -> JobSummary:
     """Ask for another attempt of a job that has ended or waits; it counts as no retry, and `set` changes the job."""
-    return job_summary(JobOperations(backend).retry(by, ref, _text(asked), asked.set if asked else None))
+    return job_summary(JobOperations(backend).retry(caller, ref, _text(body), body.set if body else None))
 
 
 @_CONTROL.add("POST", "/jobs/{ref}/preempt", JobSummary, 404, 409, 413, summary="Preempt a running job", status=202)
-def preempt(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
+def preempt(backend: Backend, caller: Caller, ref: Ref, reason: Reason | None = None) -> JobSummary:
     """Ask for the place of a job that runs; it fails as preempted, and policies decide whether it runs again."""
-    return job_summary(JobOperations(backend).ask(by, Act.PREEMPT, ref, _text(reason)))
+    return job_summary(JobOperations(backend).ask(caller, Act.PREEMPT, ref, _text(reason)))
 
 
 @_CONTROL.add(
@@ -289,40 +289,44 @@ def preempt(backend: Backend, by: Caller, ref: Ref, reason: Reason | None = None
     summary="Reprioritize a job",
     status=202,
 )
-def reprioritize(backend: Backend, by: Caller, ref: Ref, asked: NewPriority) -> JobSummary:
+def reprioritize(backend: Backend, caller: Caller, ref: Ref, new_priority: NewPriority) -> JobSummary:
     """Ask for another priority of a job, by which it waits from now on."""
-    priority = asked.priority
+    priority = new_priority.priority
     asking = JobOperations(backend).ask
-    return job_summary(asking(by, Act.REPRIORITIZE, ref, f"priority {priority}", what={"priority": priority}))
+    return job_summary(asking(caller, Act.REPRIORITIZE, ref, f"priority {priority}", what={"priority": priority}))
 
 
 @_CONTROL.add("POST", "/jobs/cancel", AskedJobs, 413, 422, summary="Cancel many jobs", status=202)
-def cancel_many(backend: Backend, by: Caller, asked: CancelledJobs) -> AskedJobs:
+def cancel_many(backend: Backend, caller: Caller, cancelled_jobs: CancelledJobs) -> AskedJobs:
     """Ask for jobs with these ids to be cancelled: all, or none; those of job sets end with their set alone.
 
     With `unless_started` those are left alone of which an attempt has begun when this is acted on; `/jobs/states` says
     which these are.
     """
-    where = JobOperations(backend).meant(by, JobQuery(ids=asked.ids))
-    jobs = JobBatches(backend).cancel(by, where, asked.reason, unless_started=asked.unless_started)
+    where = JobOperations(backend).meant(caller, JobQuery(ids=cancelled_jobs.ids))
+    jobs = JobBatches(backend).cancel(
+        caller, where, cancelled_jobs.reason, unless_started=cancelled_jobs.unless_started
+    )
     return AskedJobs(ids=[job.id for job in jobs])
 
 
 @_CONTROL.add("POST", "/jobs/preempt", AskedJobs, 413, 422, summary="Preempt many jobs", status=202)
-def preempt_many(backend: Backend, by: Caller, asked: ManyJobs) -> AskedJobs:
+def preempt_many(backend: Backend, caller: Caller, many_jobs: ManyJobs) -> AskedJobs:
     """Ask for the places of those jobs with these ids that run: all, or none; policies decide which run again."""
-    where = JobOperations(backend).meant(by, JobQuery(ids=asked.ids, states=["Running"]))
-    return AskedJobs(ids=[job.id for job in JobBatches(backend).preempt(by, where, asked.reason)])
+    where = JobOperations(backend).meant(caller, JobQuery(ids=many_jobs.ids, states=["Running"]))
+    return AskedJobs(ids=[job.id for job in JobBatches(backend).preempt(caller, where, many_jobs.reason)])
 
 
 @_CONTROL.add("POST", "/jobs/reprioritize", Reprioritized, 413, 422, summary="Reprioritize many jobs", status=202)
-def reprioritize_many(backend: Backend, by: Caller, asked: NewPriorities) -> Reprioritized:
+def reprioritize_many(backend: Backend, caller: Caller, new_priorities: NewPriorities) -> Reprioritized:
     """Ask for another priority of the jobs of a queue, a group, or with these ids that have not ended: all, or none."""
-    if asked.queue is None and asked.group is None and asked.ids is None:
+    if new_priorities.queue is None and new_priorities.group is None and new_priorities.ids is None:
         msg = "nothing says which jobs are meant"
         raise InvalidRequest(msg, problems=[Problem("group", "is required, or queue, or ids")])
-    where = JobOperations(backend).meant(by, JobQuery(queue=asked.queue, group=asked.group, ids=asked.ids))
-    return Reprioritized(count=len(JobBatches(backend).reprioritize(by, where, asked.priority)))
+    where = JobOperations(backend).meant(
+        caller, JobQuery(queue=new_priorities.queue, group=new_priorities.group, ids=new_priorities.ids)
+    )
+    return Reprioritized(count=len(JobBatches(backend).reprioritize(caller, where, new_priorities.priority)))
 
 
 def full_job(detail: JobDetail) -> JobView:

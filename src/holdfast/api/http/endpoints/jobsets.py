@@ -61,14 +61,14 @@ _IN_A_VIEW = 100
 SetRef = Annotated[str, Param("A job set's name or its id.", max_length=LONGEST_NAME)]
 
 
-def _applied(found: Applied) -> Reply:
+def _applied(applied: Applied) -> Reply:
     view = render_jobsets.set_applied(
-        found.job_set, found.spec, queue=found.spec.queue_name, result=found.result, warnings=found.warnings
+        applied.job_set, applied.spec, queue=applied.spec.queue_name, result=applied.result, warnings=applied.warnings
     )
-    version = view.resource_version if found.job_set.id else None
-    if found.result != "created":
+    version = view.resource_version if applied.job_set.id else None
+    if applied.result != "created":
         return Reply(view, version=version)
-    return Reply(view, 201, f"{API}/jobsets/{found.job_set.id}", version)
+    return Reply(view, 201, f"{API}/jobsets/{applied.job_set.id}", version)
 
 
 def _summary(job_set: JobSet) -> JobSetSummary:
@@ -81,7 +81,7 @@ _SHOWN = Presentation(
     group=_SETS,
     operations=JobSetOperations,
     page=JobSetPage,
-    listed=lambda page: ((one, one.phase(set_spec_of(one)), set_spec_of(one).labels) for one in page.rows),
+    listed=lambda page: ((row, row.phase(set_spec_of(row)), set_spec_of(row).labels) for row in page.rows),
     view=_summary,
     asked=lambda _backend, _by, row: Reply(_summary(row), version=row.resource_version),
     answer=JobSetSummary,
@@ -93,7 +93,7 @@ _SHOWN.add_list("list_sets")
 @_SETS.add("POST", "/jobsets", JobSetApplied, 403, 409, summary="Create a job set", created=_CREATED, takes=_TAKES)
 def create_set(
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     body: Text,
     *,
     lenient: Lenient = False,
@@ -101,21 +101,23 @@ def create_set(
     idempotency_key: Key = None,
 ) -> Reply:
     """Create a job set with all of its jobs, 201; it must be new. 200 for a dry run."""
-    return _applied(JobSetOperations(backend).create(by, body, lenient=lenient, key=idempotency_key, dry_run=dry_run))
+    return _applied(
+        JobSetOperations(backend).create(caller, body, lenient=lenient, key=idempotency_key, dry_run=dry_run)
+    )
 
 
 @_SETS.add("GET", "/jobsets/{ref}", JobSetView, 404, summary="Read a job set")
-def get_set(backend: Backend, by: Caller, ref: SetRef) -> Reply:
+def get_set(backend: Backend, caller: Caller, ref: SetRef) -> Reply:
     """Read a job set with its conditions, its replicated jobs and the first 100 of its jobs."""
     sets = JobSetOperations(backend)
-    job_set = sets.get(by, ref)
+    job_set = sets.get(caller, ref)
     spec = set_spec_of(job_set)
     view = render_jobsets.set_view(
         job_set,
         spec,
         queue=spec.queue_name,
-        manifest=sets.manifest(by, job_set),
-        children=_children(job_set, sets.children(by, job_set, limit=_IN_A_VIEW).children),
+        manifest=sets.manifest(caller, job_set),
+        children=_children(job_set, sets.children(caller, job_set, limit=_IN_A_VIEW).children),
     )
     return Reply(view, version=view.resource_version)
 
@@ -133,7 +135,7 @@ def get_set(backend: Backend, by: Caller, ref: SetRef) -> Reply:
 )
 def put_set(  # noqa: PLR0913 - the parameters of an address
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     ref: SetRef,
     body: Text,
     *,
@@ -149,7 +151,7 @@ def put_set(  # noqa: PLR0913 - the parameters of an address
     match = read_match(if_match)
     return _applied(
         JobSetOperations(backend).apply(
-            by,
+            caller,
             ref,
             body,
             must_exist=must_exist or match.exists,
@@ -162,20 +164,20 @@ def put_set(  # noqa: PLR0913 - the parameters of an address
 
 @_SETS.add("GET", "/jobsets/{ref}/jobs", ChildPage, 404, summary="List a set's jobs")
 def list_children(
-    backend: Backend, by: Caller, ref: SetRef, *, limit: Limit = DEFAULT_PAGE, cursor: Word = None
+    backend: Backend, caller: Caller, ref: SetRef, *, limit: Limit = DEFAULT_PAGE, cursor: Word = None
 ) -> ChildPage:
     """List a set's jobs with their pods, by replicated job and index."""
     sets = JobSetOperations(backend)
-    job_set = sets.get(by, ref)
+    job_set = sets.get(caller, ref)
     mark = f"jobs of {job_set.id}"
-    page = sets.children(by, job_set, after=read_number(cursor, mark), limit=limit)
+    page = sets.children(caller, job_set, after=read_number(cursor, mark), limit=limit)
     return ChildPage(items=_children(job_set, page.children), next_cursor=write_cursor(page.next_after, mark))
 
 
 @_SETS.add("GET", "/jobsets/{ref}/log", JobSetLog, 404, summary="Read a set's log")
 def get_log(
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     ref: SetRef,
     *,
     after: Annotated[int, Param("The last entry already seen.", ge=0, le=LARGEST_SEQ)] = 0,
@@ -183,7 +185,7 @@ def get_log(
     tail: Annotated[int | None, Param("The newest ones, instead of after.", ge=1, le=LARGEST_PAGE)] = None,
 ) -> JobSetLog:
     """Read what was decided about a set's failed jobs, and what else there is to know, in order."""
-    entries = JobSetOperations(backend).log(by, ref, after=after, limit=limit, tail=tail)
+    entries = JobSetOperations(backend).log(caller, ref, after=after, limit=limit, tail=tail)
     items = list(map(render_jobsets.log_entry, entries))
     return JobSetLog(items=items, next=items[-1].seq if items else after)
 
@@ -191,14 +193,14 @@ def get_log(
 @_SETS.add("GET", "/jobsets/{ref}/why", JobSetWhy, 404, summary="Explain a job set")
 def get_why(
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     ref: SetRef,
     *,
     job: Annotated[str | None, Param("Only decisions about the job of this name.", max_length=LONGEST_NAME)] = None,
 ) -> JobSetWhy:
     """Explain why a set is where it is, by how it stands and by the decisions about its failed jobs."""
-    found = JobSetOperations(backend).why(by, ref, job=job)
-    return render_jobsets.set_why(found, set_spec_of(found.of))
+    explanation = JobSetOperations(backend).why(caller, ref, job=job)
+    return render_jobsets.set_why(explanation, set_spec_of(explanation.of))
 
 
 _SHOWN.add_verb(Act.SUSPEND, "suspend", "Suspend a job set", "Ask for a set to be stopped and kept.", *(404, 409, 413))
@@ -207,14 +209,14 @@ _SHOWN.add_verb(Act.RESUME, "resume", "Resume a suspended job set", "Ask to resu
 
 @_SETS.add("POST", "/jobsets/{ref}/restart", JobSetSummary, 404, 409, 413, summary="Restart a job set", status=202)
 def restart(
-    backend: Backend, by: Caller, ref: SetRef, what: JobSetRestart | None = None, *, if_match: IfMatch = None
+    backend: Backend, caller: Caller, ref: SetRef, what: JobSetRestart | None = None, *, if_match: IfMatch = None
 ) -> Reply:
     """Ask for a restart of a set, a replicated job or one of its jobs; it counts against no limit."""
     what = what or JobSetRestart()
     part = {"group": what.replicated_job, "index": what.index}
     versions = read_match(if_match).versions
-    row = JobSetOperations(backend).ask(by, Act.RESTART, ref, what.reason, if_match=versions, what=part)
-    return _SHOWN.asked(backend, by, row)
+    row = JobSetOperations(backend).ask(caller, Act.RESTART, ref, what.reason, if_match=versions, what=part)
+    return _SHOWN.asked(backend, caller, row)
 
 
 _SHOWN.add_verb(

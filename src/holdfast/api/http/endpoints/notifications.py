@@ -27,17 +27,17 @@ _PART = 100
 
 
 @_NOTIFIERS.add("POST", "/notifiers/{name}/test", TestView, 404, summary="Test a notifier")
-def test_notifier(backend: Backend, by: Caller, name: Name) -> TestView:
+def test_notifier(backend: Backend, caller: Caller, name: Name) -> TestView:
     """Tell something at it at once, with one try, and say what became of that."""
-    told = Notifications(backend.store, backend.clock, backend.access)
-    message_id, sent = told.test(by, name, backend.telling, backend.ids)
-    return TestView(id=message_id, to=name, delivered=not sent.error, error=sent.error)
+    notifications = Notifications(backend.store, backend.clock, backend.access)
+    message_id, result = notifications.test(caller, name, backend.telling, backend.ids)
+    return TestView(id=message_id, to=name, delivered=not result.error, error=result.error)
 
 
 @_NOTIFICATIONS.add("GET", "/notifications", NotificationPage, summary="List notifications")
 def list_notifications(  # noqa: PLR0913 - the parameters of an address
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     *,
     state: Annotated[str | None, Param("`Waiting`, `Delivered` or `Dead`.", max_length=20)] = None,
     to: Word = None,
@@ -48,9 +48,9 @@ def list_notifications(  # noqa: PLR0913 - the parameters of an address
     """List what people were told or are to be, in order of commits."""
     where = NotificationFilter(_state(state), to, about)
     mark = f"notifications/{state}/{to}/{about}"
-    told = Notifications(backend.store, backend.clock, backend.access)
-    found, following = told.page(by, where, after=read_number(cursor, mark), limit=limit)
-    return NotificationPage(items=[*map(_shown, found)], next_cursor=write_cursor(following, mark))
+    notifications = Notifications(backend.store, backend.clock, backend.access)
+    listed, following = notifications.page(caller, where, after=read_number(cursor, mark), limit=limit)
+    return NotificationPage(items=[*map(_shown, listed)], next_cursor=write_cursor(following, mark))
 
 
 def _state(text: str | None) -> DeliveryState | None:
@@ -63,32 +63,32 @@ def _state(text: str | None) -> DeliveryState | None:
 
 
 @_NOTIFICATIONS.add("GET", "/notifications/{name}", NotificationView, 404, summary="Read a notification")
-def get_notification(backend: Backend, by: Caller, name: Name) -> NotificationView:
+def get_notification(backend: Backend, caller: Caller, name: Name) -> NotificationView:
     """Read one by its id, with all it tells."""
-    found = Notifications(backend.store, backend.clock, backend.access).get(by, name)
-    return _shown(found).model_copy(update={"payload": payload(found.report)})
+    notification = Notifications(backend.store, backend.clock, backend.access).get(caller, name)
+    return _shown(notification).model_copy(update={"payload": payload(notification.report)})
 
 
 @_NOTIFICATIONS.add("POST", "/notifications/{name}/replay", NotificationView, 404, 409, summary="Replay a notification")
-def replay_notification(backend: Backend, by: Caller, name: Name) -> NotificationView:
+def replay_notification(backend: Backend, caller: Caller, name: Name) -> NotificationView:
     """Have one that was delivered or given up tried again, under its id."""
-    return _shown(Notifications(backend.store, backend.clock, backend.access).replay(by, name))
+    return _shown(Notifications(backend.store, backend.clock, backend.access).replay(caller, name))
 
 
-def _shown(one: Notification) -> NotificationView:
-    report, waits = one.report, one.state is DeliveryState.WAITING
+def _shown(notification: Notification) -> NotificationView:
+    report, waits = notification.report, notification.state is DeliveryState.WAITING
     return NotificationView(
-        id=one.id,
-        to=one.to,
+        id=notification.id,
+        to=notification.to,
         event=report.event,
         kind=report.kind,
         subject_id=report.id,
         name=report.name,
         summary=subject(report),
-        state=one.state.value,
-        tries=one.tries,
-        created_at=timestamp(one.created_at),
-        next_at=timestamp(one.next_at) if waits else None,
-        settled_at=optional_timestamp(one.settled_at),
-        error=one.error,
+        state=notification.state.value,
+        tries=notification.tries,
+        created_at=timestamp(notification.created_at),
+        next_at=timestamp(notification.next_at) if waits else None,
+        settled_at=optional_timestamp(notification.settled_at),
+        error=notification.error,
     )

@@ -42,41 +42,41 @@ _ALL_SETTINGS = Takes(
 def _settings_view(
     settings: RetrySettings, default_policy: str | None, access: Access, warnings: Sequence[Problem]
 ) -> SettingsView:
-    told = [problem_entry(one) for one in warnings]
-    return SettingsView.model_validate({**settings_of(settings, default_policy, access), "warnings": told})
+    entries = [problem_entry(warning) for warning in warnings]
+    return SettingsView.model_validate({**settings_of(settings, default_policy, access), "warnings": entries})
 
 
 @_SETTINGS.add("GET", "/settings", SettingsView, summary="Read the settings")
-def get_settings(backend: Backend, by: Caller) -> SettingsView:
+def get_settings(backend: Backend, caller: Caller) -> SettingsView:
     """Read what the operator set for everyone."""
-    settings, policy, access = SettingsOperations(backend.store).get(by)
+    settings, policy, access = SettingsOperations(backend.store).get(caller)
     return _settings_view(
-        settings, policy, access, SettingsOperations(backend.store).warnings(by, access, backend.is_group)
+        settings, policy, access, SettingsOperations(backend.store).warnings(caller, access, backend.is_group)
     )
 
 
 @_SETTINGS.add("PUT", "/settings", SettingsView, summary="Replace the settings", takes=_ALL_SETTINGS)
-def put_settings(backend: Backend, by: Caller, body: Text, *, dry_run: DryRun = False) -> SettingsView:
+def put_settings(backend: Backend, caller: Caller, body: Text, *, dry_run: DryRun = False) -> SettingsView:
     """Replace the settings; they apply to what is judged from now on."""
     settings, policy, access = read_settings(body)
-    access = SettingsOperations(backend.store).put(by, settings, policy, access, dry_run=dry_run)
+    access = SettingsOperations(backend.store).put(caller, settings, policy, access, dry_run=dry_run)
     return _settings_view(
-        settings, policy, access, SettingsOperations(backend.store).warnings(by, access, backend.is_group)
+        settings, policy, access, SettingsOperations(backend.store).warnings(caller, access, backend.is_group)
     )
 
 
 @_SETTINGS.add("POST", "/settings/reload", ConfigurationView, 409, 422, summary="Read the configuration file again")
-def reload_settings(backend: Backend, by: Caller) -> ConfigurationView:
+def reload_settings(backend: Backend, caller: Caller) -> ConfigurationView:
     """Read the file that HOLDFAST_ARMADA_CONFIG names; one that is not valid changes nothing."""
     operations = SettingsOperations(backend.store)
-    found, changed = operations.reload(by, backend.reload)
-    told = found.retries
+    configured, changed = operations.reload(caller, backend.reload)
+    retries = configured.retries
     return ConfigurationView(
-        file=found.file,
+        file=configured.file,
         changed=changed,
-        enabled=None if told is None else told.enabled,
-        global_max_retries=None if told is None else told.global_max_retries,
-        default_policy_name=None if told is None else told.default_policy,
-        categories=[one.name for one in found.categories],
-        warnings=list(map(problem_entry, operations.warnings(by, Access(), backend.is_group))),
+        enabled=None if retries is None else retries.enabled,
+        global_max_retries=None if retries is None else retries.global_max_retries,
+        default_policy_name=None if retries is None else retries.default_policy,
+        categories=[category.name for category in configured.categories],
+        warnings=list(map(problem_entry, operations.warnings(caller, Access(), backend.is_group))),
     )

@@ -66,7 +66,7 @@ _TAKES = (
 )
 def submit(  # noqa: PLR0913 - the parameters of an address
     backend: Backend,
-    by: Caller,
+    caller: Caller,
     body: Text,
     *,
     atomic: Annotated[bool, Param("Many: all or none; else what is valid.")] = True,
@@ -76,14 +76,14 @@ def submit(  # noqa: PLR0913 - the parameters of an address
 ) -> Reply:
     """Submit jobs: 201 with the job for one manifest, 200 with an outcome each for many, or for a dry run."""
     submissions = Submissions(backend)
-    sent = submissions.read(by, body, lenient=lenient, key=idempotency_key)
-    items = [sent] if isinstance(sent, WrittenJob) else sent
+    written = submissions.read(caller, body, lenient=lenient, key=idempotency_key)
+    items = [written] if isinstance(written, WrittenJob) else written
     if dry_run:
-        return Reply(_checked(submissions.check(by, items), items))
-    if isinstance(sent, WrittenJob):
-        job = submissions.submit(by, sent, key=idempotency_key)
-        return Reply(job_accepted(job, sent.warnings), 201, f"{API}/jobs/{job.id}")
-    outcomes = submissions.submit_many(by, items, atomic=atomic, key=idempotency_key)
+        return Reply(_checked(submissions.check(caller, items), items))
+    if isinstance(written, WrittenJob):
+        job = submissions.submit(caller, written, key=idempotency_key)
+        return Reply(job_accepted(job, written.warnings), 201, f"{API}/jobs/{job.id}")
+    outcomes = submissions.submit_many(caller, items, atomic=atomic, key=idempotency_key)
     return Reply(BulkResult(items=[_item(outcome) for outcome in outcomes]))
 
 
@@ -97,11 +97,11 @@ def submit(  # noqa: PLR0913 - the parameters of an address
     created=(JobApplied, "The job submitted."),
     takes=Takes("A manifest of kind Job, batch/v1.", _MANIFEST),
 )
-def apply(backend: Backend, by: Caller, ref: Ref, body: Text, *, lenient: Lenient = False) -> Reply:
+def apply(backend: Backend, caller: Caller, ref: Ref, body: Text, *, lenient: Lenient = False) -> Reply:
     """Submit a Kubernetes Job, 201, unless the newest one of its name is the same; suspend or resume that, 200."""
-    found = Submissions(backend).apply(by, ref, body, lenient=lenient)
-    status = 201 if found.result == "created" else 200
-    return Reply(job_applied(found.job, found.result, found.warnings), status)
+    applied = Submissions(backend).apply(caller, ref, body, lenient=lenient)
+    status = 201 if applied.result == "created" else 200
+    return Reply(job_applied(applied.job, applied.result, applied.warnings), status)
 
 
 def _checked(names: Sequence[str | None], items: Sequence[WrittenJob | HoldfastError]) -> BulkResult:
@@ -134,15 +134,15 @@ def _item(outcome: ItemOutcome) -> BulkItem:
 @_JOBS.add(
     "POST", "/blobs", BlobKept, 403, 413, 422, summary="Store a file or an archive before submitting", status=201
 )
-def keep_blob(backend: Backend, by: Caller, body: BlobBody) -> BlobKept:
+def keep_blob(backend: Backend, caller: Caller, body: BlobBody) -> BlobKept:
     """Keep what jobs have in `inputs` that are submitted within an hour, for as long as they are there."""
-    return BlobKept(blob=Submissions(backend).keep_blob(by, decoded(body.data), archive=body.unpack))
+    return BlobKept(blob=Submissions(backend).keep_blob(caller, decoded(body.data), archive=body.unpack))
 
 
 @_JOBS.add("POST", "/secrets", SecretKept, 403, 413, 422, summary="Store a secret before submitting", status=201)
-def keep_secret(backend: Backend, by: Caller, body: SecretBody) -> SecretKept:
+def keep_secret(backend: Backend, caller: Caller, body: SecretBody) -> SecretKept:
     """Keep a secret for jobs that are submitted within an hour, for as long as they are there; nothing shows it."""
-    return SecretKept(name=Submissions(backend).keep_secret(by, body.value))
+    return SecretKept(name=Submissions(backend).keep_secret(caller, body.value))
 
 
 @_SYSTEM.add(
@@ -155,15 +155,22 @@ def keep_secret(backend: Backend, by: Caller, body: SecretBody) -> SecretKept:
     summary="Check manifests without storing them",
     takes=Takes("Manifests of any kinds, as for `POST /jobs`.", many=True),
 )
-def check(backend: Backend, by: Caller, body: Text, verb: Verb = Verb.APPLY, *, lenient: Lenient = False) -> BulkResult:
+def check(
+    backend: Backend, caller: Caller, body: Text, verb: Verb = Verb.APPLY, *, lenient: Lenient = False
+) -> BulkResult:
     """Check manifests in the order they would be written: policies, queues, categories, job sets, jobs.
 
     Each may name what comes before it. What is refused is answered as writing it would be.
     """
-    found = Submissions(backend).rehearse(by, body, verb=verb, lenient=lenient)
+    checked = Submissions(backend).rehearse(caller, body, verb=verb, lenient=lenient)
     return BulkResult(
         items=[
-            BulkItem(index=index, status="valid", name=one.name, warnings=[problem_entry(w) for w in one.warnings])
-            for index, one in enumerate(found)
+            BulkItem(
+                index=index,
+                status="valid",
+                name=checked_item.name,
+                warnings=[problem_entry(w) for w in checked_item.warnings],
+            )
+            for index, checked_item in enumerate(checked)
         ]
     )

@@ -35,9 +35,9 @@ def readyz(backend: Backend) -> Health:
 
 
 @_SYSTEM.add("GET", "/metrics", None, summary="Read metrics")
-def metrics(backend: Backend, by: Caller) -> bytes:
+def metrics(backend: Backend, caller: Caller) -> bytes:
     """Read metrics as Prometheus text."""
-    return Overview(backend).metrics(by)
+    return Overview(backend).metrics(caller)
 
 
 @_SYSTEM.add("GET", f"{API}/version", VersionView, summary="Read the version")
@@ -47,44 +47,44 @@ def version(_: Backend) -> VersionView:
 
 
 @_SYSTEM.add("GET", f"{API}/me", MeView, summary="Read who asks")
-def me(_: Backend, by: Caller) -> MeView:
+def me(_: Backend, asking: Caller) -> MeView:
     """Read who asks, as the server knows them."""
-    caller = by.principal
+    caller = asking.principal
     return MeView(name=caller.name, groups=list(caller.groups), via=caller.via)
 
 
 @_NODES.add("GET", "/nodes", NodePage, summary="List nodes")
-def list_nodes(backend: Backend, by: Caller) -> NodePage:
+def list_nodes(backend: Backend, caller: Caller) -> NodePage:
     """List nodes and what is in use on them."""
-    return _page(_nodes(backend).list(by))
+    return _page(_nodes(backend).list(caller))
 
 
-def _page(found: NodesInUse) -> NodePage:
-    return NodePage(items=node_views(found.nodes, found.running, found.cordons))
+def _page(nodes_in_use: NodesInUse) -> NodePage:
+    return NodePage(items=node_views(nodes_in_use.nodes, nodes_in_use.running, nodes_in_use.cordons))
 
 
 @_NODES.add("POST", "/nodes/{name}/cordon", NodePage, 404, 413, summary="Cordon a node")
-def cordon(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> NodePage:
+def cordon(backend: Backend, caller: Caller, name: Name, reason: Reason | None = None) -> NodePage:
     """Place nothing on the nodes of a name any more; what runs there goes on."""
-    return _page(_nodes(backend).cordon(by, name, _text(reason)))
+    return _page(_nodes(backend).cordon(caller, name, _text(reason)))
 
 
 @_NODES.add("POST", "/nodes/{name}/drain", NodePage, 404, 413, summary="Drain a node")
-def drain(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> NodePage:
+def drain(backend: Backend, caller: Caller, name: Name, reason: Reason | None = None) -> NodePage:
     """Cordon the nodes of a name, and have what runs there stopped, to go on elsewhere."""
-    return _page(_nodes(backend).cordon(by, name, _text(reason), drain=True))
+    return _page(_nodes(backend).cordon(caller, name, _text(reason), drain=True))
 
 
 @_NODES.add("POST", "/nodes/{name}/uncordon", NodePage, 404, summary="Uncordon a node")
-def uncordon(backend: Backend, by: Caller, name: Name) -> NodePage:
+def uncordon(backend: Backend, caller: Caller, name: Name) -> NodePage:
     """Let work onto the nodes of a name again."""
-    return _page(_nodes(backend).uncordon(by, name))
+    return _page(_nodes(backend).uncordon(caller, name))
 
 
 @_NODES.add("POST", "/nodes/{name}/preempt", JobPage, 404, 413, summary="Preempt what runs on a node", status=202)
-def preempt_node(backend: Backend, by: Caller, name: Name, reason: Reason | None = None) -> JobPage:
+def preempt_node(backend: Backend, caller: Caller, name: Name, reason: Reason | None = None) -> JobPage:
     """Ask for the places of all that runs on the nodes of a name; returns the jobs."""
-    return JobPage(items=list(map(job_summary, JobBatches(backend).preempt_node(by, name, _text(reason)))))
+    return JobPage(items=list(map(job_summary, JobBatches(backend).preempt_node(caller, name, _text(reason)))))
 
 
 def _text(reason: Reason | None) -> str:

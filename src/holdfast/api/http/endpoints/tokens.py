@@ -29,20 +29,20 @@ def _fields(token: ApiToken, now: float) -> dict[str, Any]:
 
 
 @_TOKENS.add("GET", "/tokens", TokenPage, summary="List API tokens")
-def list_tokens(backend: Backend, by: Caller) -> TokenPage:
+def list_tokens(backend: Backend, caller: Caller) -> TokenPage:
     """List one's own, or for admins all, by name."""
-    return TokenPage(items=[TokenView(**_fields(one, by.at)) for one in Tokens(backend).list(by)])
+    return TokenPage(items=[TokenView(**_fields(api_token, caller.at)) for api_token in Tokens(backend).list(caller)])
 
 
 @_TOKENS.add("POST", "/tokens", TokenMade, 409, 413, summary="Make an API token", status=201)
-def create_token(backend: Backend, by: Caller, body: TokenBody) -> Reply:
+def create_token(backend: Backend, caller: Caller, body: TokenBody) -> Reply:
     """Make a token; its text is in this answer only."""
-    wanted = NewToken(body.name, body.user, body.role, body.scopes, body.expires_s)
-    token, text = Tokens(backend).create(by, wanted)
-    return Reply(TokenMade(**_fields(token, by.at), token=text), 201)
+    request = NewToken(body.name, body.user, body.role, body.scopes, body.expires_s)
+    token, text = Tokens(backend).create(caller, request)
+    return Reply(TokenMade(**_fields(token, caller.at), token=text), 201)
 
 
 @_TOKENS.add("POST", "/tokens/{name}/revoke", TokenView, 404, summary="Revoke an API token")
-def revoke_token(backend: Backend, by: Caller, name: Name) -> TokenView:
+def revoke_token(backend: Backend, caller: Caller, name: Name) -> TokenView:
     """Have a token open nothing any more."""
-    return TokenView(**_fields(Tokens(backend).revoke(by, name), by.at))
+    return TokenView(**_fields(Tokens(backend).revoke(caller, name), caller.at))

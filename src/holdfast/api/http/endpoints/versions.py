@@ -32,9 +32,9 @@ def read_match(if_match: str | None) -> VersionMatch:
     tags = [tag.strip() for tag in if_match.split(",")]
     if tags == ["*"]:
         return VersionMatch(exists=True)
-    found = [_TAG.fullmatch(tag) for tag in tags]
-    versions = frozenset(tag[1] for tag in found if tag is not None)
-    if None in found:
+    matches = [_TAG.fullmatch(tag) for tag in tags]
+    versions = frozenset(tag[1] for tag in matches if tag is not None)
+    if None in matches:
         hint = 'send the ETag as it was answered, such as "01h2xcejqtf2nbrexx3vqjhp41.3"'
         raise InvalidRequest(problems=[Problem("header.If-Match", f"{if_match!r} is not an entity tag", hint=hint)])
     return VersionMatch(versions, exists=True)

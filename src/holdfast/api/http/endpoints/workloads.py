@@ -67,7 +67,7 @@ class Presentation:
 
         def call(  # noqa: PLR0913 - the parameters of an address
             backend: Backend,
-            by: Caller,
+            caller: Caller,
             *,
             state: State = None,
             label: Label = None,
@@ -79,15 +79,17 @@ class Presentation:
             states, labels = read_states(state or (), label or (), self.info.states)
             where = workload_filter(user, group)
             mark = f"{self.info.noun}s {mark_of_workloads(where, states, labels)}"
-            page = self.operations(backend).page(by, where, after=read_name(cursor, mark), limit=limit)
+            page = self.operations(backend).page(caller, where, after=read_name(cursor, mark), limit=limit)
             items = [
-                self.view(one)
-                for one, its_state, its_labels in self.listed(page)
+                self.view(workload)
+                for workload, its_state, its_labels in self.listed(page)
                 if (not states or its_state in states) and set(labels) <= its_labels.items()
             ]
             left = unreadable_views(page.unreadable)
-            found: Response = self.page(items=items, next_cursor=write_cursor(page.next_after, mark), unreadable=left)
-            return found
+            response: Response = self.page(
+                items=items, next_cursor=write_cursor(page.next_after, mark), unreadable=left
+            )
+            return response
 
         what = f"List {self.info.noun}s"
         more = "with a filter a page may hold fewer than its limit and still not be the last."
@@ -97,30 +99,32 @@ class Presentation:
     def add_verb(self, act: Act, name: str, summary: str, text: str, *refusals: int) -> None:
         """Add an address by which something is asked of one; ``name`` is that of the operation."""
 
-        def ask(backend: Backend, by: Caller, ref: str, reason: str, if_match: str | None = None) -> Reply:
+        def ask(backend: Backend, caller: Caller, ref: str, reason: str, if_match: str | None = None) -> Reply:
             versions = read_match(if_match).versions
-            given = {"if_match": versions} if self.versioned else {}
-            return self.asked(backend, by, self.operations(backend).ask(by, act, ref, reason, **given))
+            versions_given = {"if_match": versions} if self.versioned else {}
+            return self.asked(backend, caller, self.operations(backend).ask(caller, act, ref, reason, **versions_given))
 
         call: Callable[..., Any]
         if act is Act.DELETE and self.versioned:
 
-            def call(backend: Backend, by: Caller, ref: str, *, if_match: IfMatch = None, reason: _Why = "") -> Reply:
-                return ask(backend, by, ref, reason, if_match)
+            def call(
+                backend: Backend, caller: Caller, ref: str, *, if_match: IfMatch = None, reason: _Why = ""
+            ) -> Reply:
+                return ask(backend, caller, ref, reason, if_match)
         elif act is Act.DELETE:
 
-            def call(backend: Backend, by: Caller, ref: str, *, reason: _Why = "") -> Reply:
-                return ask(backend, by, ref, reason)
+            def call(backend: Backend, caller: Caller, ref: str, *, reason: _Why = "") -> Reply:
+                return ask(backend, caller, ref, reason)
         elif self.versioned:
 
             def call(
-                backend: Backend, by: Caller, ref: str, reason: Reason | None = None, *, if_match: IfMatch = None
+                backend: Backend, caller: Caller, ref: str, reason: Reason | None = None, *, if_match: IfMatch = None
             ) -> Reply:
-                return ask(backend, by, ref, reason.reason if reason else "", if_match)
+                return ask(backend, caller, ref, reason.reason if reason else "", if_match)
         else:
 
-            def call(backend: Backend, by: Caller, ref: str, reason: Reason | None = None) -> Reply:
-                return ask(backend, by, ref, reason.reason if reason else "")
+            def call(backend: Backend, caller: Caller, ref: str, reason: Reason | None = None) -> Reply:
+                return ask(backend, caller, ref, reason.reason if reason else "")
 
         call.__name__, call.__doc__ = name, text
         call.__annotations__["ref"] = self.ref

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from holdfast.api.budget import MemoryBudget, MemoryShare
     from holdfast.domain.access import Principal
 
-    class Whose(Protocol):
+    class TokenOwner(Protocol):
         """Says whose a token is; the hint how one is shown."""
 
         def __call__(self, text: str, *, hint: str) -> Awaitable[Principal]:
@@ -161,7 +161,7 @@ class PeerGate:
     """
 
     def __init__(
-        self, app: ASGIApp, *, peer: Callable[[int], Principal], now: Callable[[], float], owner_of: Whose
+        self, app: ASGIApp, *, peer: Callable[[int], Principal], now: Callable[[], float], owner_of: TokenOwner
     ) -> None:
         """Stand before ``app``; ``owner_of`` tells whose a token is."""
         self._app = app
@@ -270,7 +270,7 @@ class WrongTokens:
 class TokenGate:
     """Lets only callers with the token in, and who is known; the token itself is not kept, only its hash."""
 
-    def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float], owner_of: Whose) -> None:
+    def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float], owner_of: TokenOwner) -> None:
         """Stand before ``app``; ``owner_of`` tells whose another token is, and its hint how one is shown."""
         self._app = app
         self._whose = owner_of

@@ -62,13 +62,13 @@ def install(app: FastAPI) -> None:
 @cache
 def routers() -> Sequence[APIRouter]:
     """Make the routers of all groups, once in a process: it takes a tenth of a second."""
-    made = []
+    made_routers = []
     for group in groups():
         router = APIRouter(tags=[group.tag])
         for endpoint in group:
             _add(router, endpoint)
-        made.append(router)
-    return made
+        made_routers.append(router)
+    return made_routers
 
 
 def _add(router: APIRouter, endpoint: Endpoint) -> None:
@@ -129,8 +129,8 @@ def _backend(request: Request) -> Backend:
 
 def _caller(request: Request) -> Caller:
     address = request.client.host if request.client else Via.SOCKET if hasattr(request.state, PEER) else ""
-    who = getattr(request.state, PRINCIPAL, request.app.state.entrance.owner)
-    return _backend(request).caller(who, origin=address, request_id=request.state.request_id)
+    principal = getattr(request.state, PRINCIPAL, request.app.state.entrance.owner)
+    return _backend(request).caller(principal, origin=address, request_id=request.state.request_id)
 
 
 async def _read_text(request: Request) -> Text:
@@ -146,15 +146,15 @@ _FROM_REQUEST: Mapping[str, Callable[[Request], Any]] = {"backend": _backend, "c
 _PARTS: Mapping[str, Callable[..., Any]] = {"body": Body, "path": Path, "query": Query, "header": Header}
 
 
-def _written(endpoint: Endpoint, found: Any) -> Response:  # noqa: ANN401 - whatever it answers
+def _written(endpoint: Endpoint, answer: Any) -> Response:  # noqa: ANN401 - whatever it answers
     """Write an answer once, without the framework's second validation: lists may be long."""
-    if isinstance(found, EncodedJson):
-        return Response(found, media_type="application/json")
-    if isinstance(found, bytes):
-        return Response(found, media_type=CONTENT_TYPE_LATEST)
-    if found is None:
+    if isinstance(answer, EncodedJson):
+        return Response(answer, media_type="application/json")
+    if isinstance(answer, bytes):
+        return Response(answer, media_type=CONTENT_TYPE_LATEST)
+    if answer is None:
         return Response(status_code=endpoint.status)
-    reply = found if isinstance(found, Reply) else Reply(found)
+    reply = answer if isinstance(answer, Reply) else Reply(answer)
     require_memory()
     headers = {"Location": reply.location, "ETag": f'"{reply.version}"' if reply.version else None}
     return Response(
@@ -167,19 +167,19 @@ def _written(endpoint: Endpoint, found: Any) -> Response:  # noqa: ANN401 - what
 
 def _responses(endpoint: Endpoint) -> dict[int | str, dict[str, Any]]:
     """Document what an endpoint answers besides the usual: refusals, those of every endpoint too."""
-    found: dict[int | str, dict[str, Any]] = {
+    responses: dict[int | str, dict[str, Any]] = {
         status: {"description": _MEANING[status], "content": _PROBLEM}
         for status in sorted({*_ALWAYS, *endpoint.refusals})
     }
     if endpoint.created is not None:
         model, description = endpoint.created
-        found[201] = {"model": model, "description": description}
+        responses[201] = {"model": model, "description": description}
     if endpoint.path == events.PATH:
         description = "A part of the log; with `Accept: text/event-stream` a stream that does not end."
-        found[200] = {"description": description, "content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
+        responses[200] = {"description": description, "content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
     if endpoint.answer is None and endpoint.status == 200:  # noqa: PLR2004 - OK
-        found[200] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
-    return found
+        responses[200] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+    return responses
 
 
 def _body(endpoint: Endpoint) -> dict[str, Any] | None:
@@ -199,10 +199,10 @@ def _followed(
     """Read a page of events, or follow them."""
     if EVENT_STREAM not in accept:
         return _page_of_events(request=request, **values)
-    by, backend = _caller(request), _backend(request)
+    caller, backend = _caller(request), _backend(request)
     log, listeners = EventLog(backend.store, backend.access), request.app.state.listeners
     where = log.filter(
-        by,
+        caller,
         job=values["job"],
         types=values["type"] or (),
         queue=values["queue"],
@@ -210,17 +210,17 @@ def _followed(
         group=values["group"],
     )
     begin = events.begin_of(values["after"], values["last_event_id"])
-    principal = by.principal
+    principal = caller.principal
     return EventStream(
-        listeners, principal, lambda after: log.part(by, where, after=after, limit=_PART_OF_STREAM), begin
+        listeners, principal, lambda after: log.part(caller, where, after=after, limit=_PART_OF_STREAM), begin
     )
 
 
-_EVENTS = next(one for one in events.ENDPOINTS[0] if one.path == events.PATH)
+_EVENTS = next(endpoint for endpoint in events.ENDPOINTS[0] if endpoint.path == events.PATH)
 _page_of_events = _served(_EVENTS)
 _followed.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # as of the others
     [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for one in (*_signature(_EVENTS).parameters.values(), inspect.signature(_followed).parameters["accept"])
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in (*_signature(_EVENTS).parameters.values(), inspect.signature(_followed).parameters["accept"])
     ]
 )

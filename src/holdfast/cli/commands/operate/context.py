@@ -37,9 +37,9 @@ def context(options: ContextOptions, cli: Cli) -> int:
     """
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)
-    for place, given, wanted in (("NAME", options.name, action in _NAMED), ("URL", options.url, action == "add")):
-        if bool(given) is not wanted:
-            flags.wrong(place, f"{action} needs it" if wanted else f"{action} does not take it")
+    for place, value, is_needed in (("NAME", options.name, action in _NAMED), ("URL", options.url, action == "add")):
+        if bool(value) is not is_needed:
+            flags.wrong(place, f"{action} needs it" if is_needed else f"{action} does not take it")
     flags.finish()
     from holdfast.app.data.contexts import Contexts
 
@@ -66,8 +66,8 @@ def _print(contexts: Contexts, cli: Cli) -> None:
 
     rows = [(LOCAL, "", "")]
     rows += [
-        (one.name, one.url, "keyring" if one.in_keyring else "file" if one.token else "")
-        for one in contexts.all.values()
+        (entry.name, entry.url, "keyring" if entry.in_keyring else "file" if entry.token else "")
+        for entry in contexts.all.values()
     ]
     marked = [("*" if name == contexts.current else "", name, url, token) for name, url, token in rows]
     cli.output().table(("CURRENT", "NAME", "SERVER", "TOKEN"), marked)

@@ -98,8 +98,8 @@ def _check_prune(flags: Flags, options: DbOptions, action: str) -> None:
         if options.older_than is None:
             flags.wrong("--older-than", "prune needs an age", hint="holdfast db prune --older-than 30d")
         return
-    given = {"--older-than": options.older_than, "--keep": options.keep, "--dry-run": options.dry_run}
-    for flag, value in given.items():
+    flags_given = {"--older-than": options.older_than, "--keep": options.keep, "--dry-run": options.dry_run}
+    for flag, value in flags_given.items():
         if value:
             flags.wrong(flag, f"{action} does not take it")
 

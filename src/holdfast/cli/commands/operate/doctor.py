@@ -39,24 +39,24 @@ def doctor(options: DoctorOptions, cli: Cli) -> int:
     from holdfast.app.doctor import examine
 
     findings = examine()
-    failed = any(one.verdict == "fail" for one in findings)
+    failed = any(finding.verdict == "fail" for finding in findings)
     if form == "text":
         _print(findings, cli)
     else:
         checks = [
-            {"name": one.name, "verdict": str(one.verdict), "detail": one.detail, "advice": one.advice}
-            for one in findings
+            {"name": finding.name, "verdict": str(finding.verdict), "detail": finding.detail, "advice": finding.advice}
+            for finding in findings
         ]
         cli.output().document({"ok": not failed, "checks": checks}, form)
     return exit_codes.FAILED if failed else exit_codes.OK
 
 
 def _print(findings: Sequence[Finding], cli: Cli) -> None:
-    width = max(len(one.name) for one in findings)
-    for one in findings:
-        cli.output().text(f"{one.verdict:<6}{one.name:<{width}}  {one.detail}")
-        if one.advice:
-            cli.output().text(f"{_MARGIN}{'':<{width}}  {one.advice}")
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        cli.output().text(f"{finding.verdict:<6}{finding.name:<{width}}  {finding.detail}")
+        if finding.advice:
+            cli.output().text(f"{_MARGIN}{'':<{width}}  {finding.advice}")
 
 
 DOCTOR = Command("doctor", DoctorOptions, doctor, "Operate", examples=("holdfast doctor", "holdfast doctor -o json"))

@@ -35,11 +35,11 @@ def down(options: DownOptions, cli: Cli) -> int:
     flags.finish()
     from holdfast.app import daemon
 
-    found = daemon.stop(timeout_s or 0.0)
-    if found is None:
+    stopped = daemon.stop(timeout_s or 0.0)
+    if stopped is None:
         cli.say("no server is running")
         return exit_codes.OK
-    server, running = found
+    server, running = stopped
     go_on = {0: "", 1: "; 1 job goes on running without it"}.get(running, f"; {running} jobs go on running without it")
     cli.output().text(f"stopped the server at {server.url}{go_on}")
     return exit_codes.OK

@@ -97,8 +97,10 @@ def _chosen(client: "Client", options: NodesOptions) -> "list[NodeView]":
 def _apart(client: "Client", options: UncordonOptions) -> tuple[list[str], list[str]]:
     """Tell GPUs from nodes by what there is; a name that both have is the node's."""
     nodes = {node.name for node in client.nodes()}
-    known = {name for each in client.devices() for name in (each.id, f"{each.id}@{each.node}")} - nodes
-    return [name for name in options.names if name in known], [name for name in options.names if name not in known]
+    device_names = {name for device in client.devices() for name in (device.id, f"{device.id}@{device.node}")} - nodes
+    return [name for name in options.names if name in device_names], [
+        name for name in options.names if name not in device_names
+    ]
 
 
 def _of_gpus(names: "Sequence[str]", act: "Callable[[str], object]", done: str, cli: Cli) -> int:

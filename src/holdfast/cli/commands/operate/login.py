@@ -54,10 +54,10 @@ def login(options: LoginOptions, cli: Cli) -> int:
     with Client(options.url, token) as client:
         client.version()
     contexts = Contexts()
-    made = contexts.add(name, options.url, token, replace=True)
-    contexts.use(made.name)
-    where = "the keyring" if made.in_keyring else str(contexts.file)
-    cli.output().text(f"{made.name} is asked from now on; its token is in {where}")
+    context = contexts.add(name, options.url, token, replace=True)
+    contexts.use(context.name)
+    where = "the keyring" if context.in_keyring else str(contexts.file)
+    cli.output().text(f"{context.name} is asked from now on; its token is in {where}")
     return exit_codes.OK
 
 

@@ -84,8 +84,11 @@ def _pages() -> dict[str, str]:
     from holdfast.cli.commands import commands
     from holdfast.cli.manual import overview_page, page_of
 
-    known = commands()
-    return {"holdfast": overview_page(known, _SUMMARY), **{f"holdfast-{one.name}": page_of(one) for one in known}}
+    listed = commands()
+    return {
+        "holdfast": overview_page(listed, _SUMMARY),
+        **{f"holdfast-{listed_command.name}": page_of(listed_command) for listed_command in listed},
+    }
 
 
 MAN = Command(

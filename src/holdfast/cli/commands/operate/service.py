@@ -70,7 +70,7 @@ def service(options: ServiceOptions, cli: Cli) -> int:
         return exit_codes.OK
     data = Path(options.data) if options.data else None
     show = options.show
-    wanted = planned(
+    unit = planned(
         own=options.user,
         data=data,
         run_as=options.run_as,
@@ -78,7 +78,7 @@ def service(options: ServiceOptions, cli: Cli) -> int:
         must_exist=not show,
         multi_user=options.multi_user,
     )
-    return _print(systemd, wanted, cli) if show else _install(systemd, wanted, cli)
+    return _print(systemd, unit, cli) if show else _install(systemd, unit, cli)
 
 
 def _check(flags: Flags, options: ServiceOptions, action: str) -> None:
@@ -90,31 +90,31 @@ def _check(flags: Flags, options: ServiceOptions, action: str) -> None:
             "a service for everybody runs as root, and programs as who submits them",
         )
     if action != "install":
-        given = {"--data": options.data, "--run-as": options.run_as, "--print": options.show}
-        given["--multi-user"] = options.multi_user
-        for flag in [flag for flag, value in given.items() if value]:
+        flags_given = {"--data": options.data, "--run-as": options.run_as, "--print": options.show}
+        flags_given["--multi-user"] = options.multi_user
+        for flag in [flag for flag, value in flags_given.items() if value]:
             flags.wrong(flag, f"{action} does not take it")
 
 
-def _print(systemd: Systemd, wanted: Service, cli: Cli) -> int:
+def _print(systemd: Systemd, wanted_unit: Service, cli: Cli) -> int:
     from holdfast.app.systemd import unit
 
-    cli.stdout.write(unit(wanted, systemd.version()))
+    cli.stdout.write(unit(wanted_unit, systemd.version()))
     cli.say(f"to be written to {systemd.file}")
     return exit_codes.OK
 
 
-def _install(systemd: Systemd, wanted: Service, cli: Cli) -> int:
+def _install(systemd: Systemd, service: Service, cli: Cli) -> int:
     from holdfast.app.systemd import NAME, is_out_of_reach
 
-    if not wanted.is_own and is_out_of_reach(wanted.program):
-        who = "not everybody may" if wanted.multi_user else f"{wanted.run_as} may not"
-        cli.say(f"warning: {wanted.program} is in a folder that {who} enter; install it elsewhere")
-    systemd.install(wanted)
+    if not service.is_own and is_out_of_reach(service.program):
+        message = "not everybody may" if service.multi_user else f"{service.run_as} may not"
+        cli.say(f"warning: {service.program} is in a folder that {message} enter; install it elsewhere")
+    systemd.install(service)
     cli.output().text(f"{systemd.file} written; {NAME} is enabled and started")
-    flag = " --user" if wanted.is_own else ""
-    cli.say(f"its log: journalctl{flag} -u {NAME}; its data: {wanted.data}")
-    if wanted.is_own and not systemd.stays():
+    flag = " --user" if service.is_own else ""
+    cli.say(f"its log: journalctl{flag} -u {NAME}; its data: {service.data}")
+    if service.is_own and not systemd.stays():
         cli.say("it and its programs end when you log out; to keep it running: sudo loginctl enable-linger $USER")
     return exit_codes.OK
 

@@ -57,8 +57,8 @@ def token(options: TokenOptions, cli: "Cli") -> int:
     flags = Flags()
     action = flags.choice("ACTION", options.action, _ACTIONS)
     form = list_format(flags, options.output, _fields)
-    given = (options.user, options.role, options.expires, options.scope)
-    if action != "create" and any(given):
+    creation_flags = (options.user, options.role, options.expires, options.scope)
+    if action != "create" and any(creation_flags):
         flags.wrong("ACTION", f"{action} takes only names", hint="holdfast token create NAME --user USER")
     if (action == "create" and len(options.names) != 1) or (action == "revoke" and not options.names):
         flags.wrong("NAME", f"{action} needs a name", hint=f"holdfast token {action} NAME")
@@ -77,14 +77,14 @@ def token(options: TokenOptions, cli: "Cli") -> int:
 
 
 def _create(client: "Client", options: TokenOptions, expires_s: float | None, cli: "Cli") -> int:
-    made = client.create_token(
+    created = client.create_token(
         options.names[0], user=options.user, role=options.role, scopes=options.scope, expires_s=expires_s
     )
     if options.output in {"json", "yaml"}:
-        cli.output().document({"name": made.name, "token": made.token}, options.output)
+        cli.output().document({"name": created.name, "token": created.token}, options.output)
     else:
-        cli.output().raw(f"{made.token}\n")
-        cli.say(f"token {made.name} of {made.user}, role {made.role}: this is the only time it is shown")
+        cli.output().raw(f"{created.token}\n")
+        cli.say(f"token {created.name} of {created.user}, role {created.role}: this is the only time it is shown")
     return exit_codes.OK
 
 
@@ -94,25 +94,25 @@ def _fields() -> list[str]:
     return fields_of(TokenView)
 
 
-def _print(found: "Sequence[TokenView]", form: str, cli: "Cli") -> None:
+def _print(tokens: "Sequence[TokenView]", form: str, cli: "Cli") -> None:
     from holdfast.wire.catalogue import TokenView
 
-    print_things(cli.output(), found, form, table=_table, name=lambda one: one.name, model=TokenView)
+    print_things(cli.output(), tokens, form, table=_table, name=lambda api_token: api_token.name, model=TokenView)
 
 
-def _table(found: "Sequence[TokenView]") -> "tuple[Sequence[str], Sequence[Sequence[str]]]":
+def _table(tokens: "Sequence[TokenView]") -> "tuple[Sequence[str], Sequence[Sequence[str]]]":
     columns = ("NAME", "USER", "ROLE", "SCOPE", "STATE", "EXPIRES", "USED")
     rows = [
         (
-            one.name,
-            one.user,
-            one.role,
-            " ".join(one.scopes),
-            one.state,
-            (one.expires_at or "").partition("T")[0],
-            one.used_on,
+            api_token.name,
+            api_token.user,
+            api_token.role,
+            " ".join(api_token.scopes),
+            api_token.state,
+            (api_token.expires_at or "").partition("T")[0],
+            api_token.used_on,
         )
-        for one in found
+        for api_token in tokens
     ]
     return columns, rows
 

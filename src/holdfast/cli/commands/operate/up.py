@@ -76,11 +76,11 @@ def up(options: UpOptions, cli: Cli) -> int:
     flags.finish()
     paths = {name: getattr(options, name) for name in ("data", "socket", "tls_cert", "tls_key")}
     words = {"listen": options.listen, "run_as": run_as}
-    given: dict[str, object] = {name: Path(value) for name, value in paths.items() if value}
-    given |= {name: value for name, value in words.items() if value}
+    settings_given: dict[str, object] = {name: Path(value) for name, value in paths.items() if value}
+    settings_given |= {name: value for name, value in words.items() if value}
     if options.door:
-        given["doors"] = tuple(options.door)
-    cli.serve(host=options.host, port=port, daemon=options.daemon, **given)
+        settings_given["doors"] = tuple(options.door)
+    cli.serve(host=options.host, port=port, daemon=options.daemon, **settings_given)
     return exit_codes.OK
 
 

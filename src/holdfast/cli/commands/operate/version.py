@@ -36,13 +36,13 @@ def version(options: VersionOptions, cli: Cli) -> int:
         return exit_codes.OK
     try:
         with cli.connect() as client:
-            found = client.version()
+            server = client.version()
     except HoldfastError as error:
         cli.say(f"server: {error}")
         return exit_codes.of_error(error)
-    output.text(f"server {found.version} (api {found.api}.{found.revision})")
-    if said := difference(found.revision):
-        cli.say(said)
+    output.text(f"server {server.version} (api {server.api}.{server.revision})")
+    if remark := difference(server.revision):
+        cli.say(remark)
     return exit_codes.OK
 
 

@@ -40,32 +40,32 @@ def preempt(options: PreemptOptions, cli: Cli) -> int:
     Programs are warned and stopped. The job then has failed as Preempted: a rule that names that decides what follows.
     Without one it runs again at once, which uses up none of its own retries.
     """
-    flags, wanted = Flags(), None
+    flags, choice = Flags(), None
     if options.jobs or options.every or chooses(options) or not options.node:
-        wanted = read_choice(options, flags, names=options.jobs, every=options.every, states=JOB.steered["preempt"])
+        choice = read_choice(options, flags, names=options.jobs, every=options.every, states=JOB.steered["preempt"])
     flags.finish()
     with cli.connect() as client:
-        meant = chosen_of(client, options, wanted, "preempt", cli) if options.jobs or wanted is not None else ()
-        alone, done = ask_together(meant, partial(client.preempt_many, reason=options.reason))
+        targets = chosen_of(client, options, choice, "preempt", cli) if options.jobs or choice is not None else ()
+        alone, done = ask_together(targets, partial(client.preempt_many, reason=options.reason))
         tell_all(done, "preempt", cli)
         nodes = [Selected(name, name) for name in options.node]
         code = each(nodes, partial(_of_node, client, options.reason, cli), "preempt", cli)
         return each(alone, partial(_of_any, client, options.reason, cli), "preempt", cli) or code
 
 
-def _of_node(client: Client, reason: str, cli: Cli, one: Selected) -> list[JobSummary]:
-    found = client.preempt_node(one.name, reason=reason)
-    if not found:
-        cli.say(f"nothing runs on node {one.name}")
-    return found
+def _of_node(client: Client, reason: str, cli: Cli, selected: Selected) -> list[JobSummary]:
+    preempted = client.preempt_node(selected.name, reason=reason)
+    if not preempted:
+        cli.say(f"nothing runs on node {selected.name}")
+    return preempted
 
 
-def _of_any(client: Client, reason: str, cli: Cli, one: Selected) -> Selected | list[JobSummary]:
+def _of_any(client: Client, reason: str, cli: Cli, selected: Selected) -> Selected | list[JobSummary]:
     try:
-        return ask_any(client, "preempt", reason, one)
+        return ask_any(client, "preempt", reason, selected)
     except NotFound as error:
         try:
-            return _of_node(client, reason, cli, one)
+            return _of_node(client, reason, cli, selected)
         except NotFound:
             raise error from None
 

@@ -38,17 +38,17 @@ def reprioritize(options: ReprioritizeOptions, cli: Cli) -> int:
     queue, a label or a state chooses, change together or, if you may not do that to one of them, not at all.
     """
     flags = Flags()
-    wanted = read_choice(options, flags, names=options.jobs, every=options.every, states=_STATES)
+    choice = read_choice(options, flags, names=options.jobs, every=options.every, states=_STATES)
     if options.priority is None:
         flags.wrong("--priority", "is required", hint="holdfast reprioritize train --priority 10")
     flags.finish()
     priority, code = options.priority or 0, exit_codes.OK
     with cli.connect() as client:
-        if wanted is not None:
-            found = select(client, wanted, cli)
-            confirm("reprioritize", found, cli, yes=options.yes)
-            client.reprioritize_many(priority, ids=[one.id for one in found])
-            _tell(found, priority, cli)
+        if choice is not None:
+            targets = select(client, choice, cli)
+            confirm("reprioritize", targets, cli, yes=options.yes)
+            client.reprioritize_many(priority, ids=[target.id for target in targets])
+            _tell(targets, priority, cli)
         for name in options.jobs:
             try:
                 _tell(_named(client, name, priority), priority, cli)
@@ -63,17 +63,19 @@ def _named(client: Client, name: str, priority: int) -> list[Selected]:
     try:
         job = client.reprioritize(name, priority)
     except NotFound:
-        found = [Selected(one.id, one.name) for one in client.jobs(group=name, states=_STATES)]
-        if not found:
+        jobs_named = [
+            Selected(listed_job.id, listed_job.name) for listed_job in client.jobs(group=name, states=_STATES)
+        ]
+        if not jobs_named:
             raise
         client.reprioritize_many(priority, group=name)
-        return found
+        return jobs_named
     return [Selected(job.id, job.name)]
 
 
-def _tell(found: list[Selected], priority: int, cli: Cli) -> None:
-    for one in found:
-        cli.output().text(f"{one.id} {one.name} priority {priority} requested")
+def _tell(targets: list[Selected], priority: int, cli: Cli) -> None:
+    for target in targets:
+        cli.output().text(f"{target.id} {target.name} priority {priority} requested")
 
 
 REPRIORITIZE = Command(

@@ -54,7 +54,7 @@ def rerun(options: RerunOptions, cli: Cli) -> int:
     flags.finish()
     from holdfast.wire.arrays import ArrayRerun
 
-    wanted = ArrayRerun(
+    array_rerun = ArrayRerun(
         failed=options.failed,
         cancelled=options.cancelled,
         causes=causes,
@@ -63,7 +63,7 @@ def rerun(options: RerunOptions, cli: Cli) -> int:
         set=changes,
     )
     with cli.connect() as client:
-        array = client.rerun_array(options.array, wanted, dry_run=options.dry_run)
+        array = client.rerun_array(options.array, array_rerun, dry_run=options.dry_run)
     tell_warnings(array.warnings, None, cli)
     count = f"{array.total} task{'' if array.total == 1 else 's'}"
     verb = "would run" if options.dry_run else "runs"

@@ -14,7 +14,7 @@ from holdfast.cli.flags import Flags
 from holdfast.cli.nouns import OF_WORK, OWNERS, Noun, NounName, asked_of
 from holdfast.cli.options import ReasonOption
 from holdfast.cli.selection import Chosen, Selected, SelectOptions, confirm, named, read_choice, select
-from holdfast.cli.watching.waiting import Wanted, wait_for, wait_for_owners
+from holdfast.cli.watching.waiting import WaitGoal, wait_for, wait_for_owners
 from holdfast.domain.terms.kinds import ARRAY, JOB
 from holdfast.errors import Conflict, Forbidden, HoldfastError, NotFound
 
@@ -66,46 +66,48 @@ def cancel(options: SteerOptions, cli: Cli) -> int:
     Without a server the command stops the programs itself and ends when they have; it starts no other jobs.
     """
     flags = Flags()
-    wanted = _read(options, flags, "cancel")
+    choice = _read(options, flags, "cancel")
     flags.finish()
     unserved = cli.is_unserved()
     with cli.connect(drive=unserved, places=False) as client:
-        found = chosen_of(client, options, wanted, "cancel", cli)
-        alone, asked = ask_together(found, partial(client.cancel_many, reason=options.reason))
-        tell_all(asked, "cancel", cli)
+        targets = chosen_of(client, options, choice, "cancel", cli)
+        alone, cancelled = ask_together(targets, partial(client.cancel_many, reason=options.reason))
+        tell_all(cancelled, "cancel", cli)
 
-        def ask(one: Selected) -> Selected:
-            asked.append(ask_any(client, "cancel", options.reason, one))
-            return asked[-1]
+        def ask(target: Selected) -> Selected:
+            cancelled.append(ask_any(client, "cancel", options.reason, target))
+            return cancelled[-1]
 
         code = each(alone, ask, "cancel", cli)
         if unserved:
-            jobs, arrays = ([one.id for one in asked if one.noun == noun] for noun in (Noun.JOB, Noun.ARRAY))
-            code = wait_for(client, jobs, Wanted(state="Cancelled"), cli) or code
-            code = wait_for_owners(client, arrays, Wanted("Cancelled", kind=ARRAY), cli) or code
+            jobs, arrays = (
+                [selected.id for selected in cancelled if selected.noun == noun] for noun in (Noun.JOB, Noun.ARRAY)
+            )
+            code = wait_for(client, jobs, WaitGoal(state="Cancelled"), cli) or code
+            code = wait_for_owners(client, arrays, WaitGoal("Cancelled", kind=ARRAY), cli) or code
         return code
 
 
-def ask_any(client: "Client", act: str, reason: str, one: Selected) -> Selected:
+def ask_any(client: "Client", act: str, reason: str, selected: Selected) -> Selected:
     """Ask for something to be done with a piece of work; without its kind, with the first of that name.
 
     Raises:
         NotFound: There is none; of what has no kind it is said as of a job.
     """
     refused: NotFound | None = None
-    for noun in (one.noun,) if one.noun else asked_of(act):
+    for noun in (selected.noun,) if selected.noun else asked_of(act):
         job = {"cancel": client.cancel, "hold": client.hold, "release": client.release, "preempt": client.preempt}[act]
         try:
-            found = job(one.id, reason=reason) if noun == Noun.JOB else _ask(client, noun, act, reason, one)
+            answer = job(selected.id, reason=reason) if noun == Noun.JOB else _ask(client, noun, act, reason, selected)
         except NotFound as error:
             refused = refused or error
         else:
-            return Selected(found.id, found.name, noun)
-    raise refused or NotFound(f"{one.name} does not exist")
+            return Selected(answer.id, answer.name, noun)
+    raise refused or NotFound(f"{selected.name} does not exist")
 
 
-def _ask(client: "Client", noun: NounName, act: str, reason: str, one: Selected) -> "WorkloadView":
-    return client.of(OF_WORK[noun]).ask(one.id, act, reason=reason)
+def _ask(client: "Client", noun: NounName, act: str, reason: str, selected: Selected) -> "WorkloadView":
+    return client.of(OF_WORK[noun]).ask(selected.id, act, reason=reason)
 
 
 def hold(options: SteerOptions, cli: Cli) -> int:
@@ -149,30 +151,30 @@ def retry(options: RetryOptions, cli: Cli) -> int:
 
 def read_changes(fields: Sequence[str], env: Sequence[str], flags: Flags, cli: Cli) -> dict[str, Any]:
     """Read ``--set`` and ``--env`` as a merge patch of a manifest."""
-    found: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     for name, value in flags.pairs("--set", fields).items():
         *way, last = (f"resources.{name}" if name in _SHORT else name).split(".", 1)
-        part = found
+        part = changes
         for step in way:
             part = part.setdefault(step, {})
         part[last] = int(value) if value.isascii() and value.isdigit() else value
         if not value and way[:1] != ["env"]:
             part[last] = None
-    variables = flags.pairs("--env", env, known=cli.environ)
+    variables = flags.pairs("--env", env, defaults=cli.environ)
     if variables:
-        found["env"] = {**found.get("env", {}), **variables}
-    return found
+        changes["env"] = {**changes.get("env", {}), **variables}
+    return changes
 
 
 def _steer(
     options: SteerOptions, verb: str, act: "Callable[[Client], Act]", cli: Cli, flags: Flags | None = None
 ) -> int:
     flags = flags or Flags()
-    wanted = _read(options, flags, verb)
+    choice = _read(options, flags, verb)
     flags.finish()
     with cli.connect() as client:
-        found = chosen_of(client, options, wanted, verb, cli)
-        return each(found, act(client), verb, cli, in_any_order=verb == "retry" and len(found) > 1)
+        targets = chosen_of(client, options, choice, verb, cli)
+        return each(targets, act(client), verb, cli, in_any_order=verb == "retry" and len(targets) > 1)
 
 
 def _read(options: SteerOptions, flags: Flags, verb: str) -> Chosen | None:
@@ -181,73 +183,73 @@ def _read(options: SteerOptions, flags: Flags, verb: str) -> Chosen | None:
 
 
 def chosen_of(
-    client: "Client", options: SteerOptions, wanted: Chosen | None, verb: str, cli: Cli
+    client: "Client", options: SteerOptions, choice: Chosen | None, verb: str, cli: Cli
 ) -> Sequence[Selected]:
     """Return the work that is meant, once a person has agreed where nobody named them."""
-    if wanted is None:
+    if choice is None:
         return named(options.jobs)
-    found: Sequence[Selected] = select(client, wanted, cli)
-    if wanted.group is not None:
-        found = _without_sets(client, found, wanted.group, cli)
-    confirm(verb, found, cli, yes=options.yes)
-    return found
+    targets: Sequence[Selected] = select(client, choice, cli)
+    if choice.group is not None:
+        targets = _without_sets(client, targets, choice.group, cli)
+    confirm(verb, targets, cli, yes=options.yes)
+    return targets
 
 
-def _without_sets(client: "Client", found: Sequence[Selected], group: str, cli: Cli) -> Sequence[Selected]:
+def _without_sets(client: "Client", targets: Sequence[Selected], group: str, cli: Cli) -> Sequence[Selected]:
     """Leave out the jobs of job sets, which only their sets steer, and say so."""
-    left = [one for one in found if not one.of_set]
-    if len(left) < len(found):
-        names = ", ".join(one.name for one in client.job_sets(group=group) if one.terminal is None)
+    left = [target for target in targets if not target.of_set]
+    if len(left) < len(targets):
+        names = ", ".join(target.name for target in client.job_sets(group=group) if target.terminal is None)
         cli.say(f"left as they are: job sets {names}; see holdfast suspend, resume, restart, delete")
     return left
 
 
 def ask_together(
-    found: Sequence[Selected], ask: "Callable[[Sequence[str]], Sequence[str]]"
+    targets: Sequence[Selected], ask: "Callable[[Sequence[str]], Sequence[str]]"
 ) -> tuple[list[Selected], list[Selected]]:
     """Ask something of all jobs that were chosen by one request; returns what is to be asked alone, and what was asked.
 
     Alone are arrays, jobs of sets, jobs that a person named, and all where the caller may not do it to one of them:
     then only that one is refused, with its own words.
     """
-    many = [one for one in found if one.is_chosen and not one.of_set]
+    many = [target for target in targets if target.is_chosen and not target.of_set]
     if len(many) <= 1:
-        return list(found), []
+        return list(targets), []
     done: set[str] = set()
     for start in range(0, len(many), _AT_ONCE):
         try:
-            done |= {*ask([one.id for one in many[start : start + _AT_ONCE]])}
+            done |= {*ask([target.id for target in many[start : start + _AT_ONCE]])}
         except Forbidden:
             break
-    return [one for one in found if one.id not in done], [one for one in many if one.id in done]
+    return [target for target in targets if target.id not in done], [target for target in many if target.id in done]
 
 
 def tell_all(done: Sequence[Selected], verb: str, cli: Cli) -> None:
     """Say what was asked of many jobs."""
-    for one in done:
-        cli.output().text(f"{one.id} {one.name} {verb} requested")
+    for target in done:
+        cli.output().text(f"{target.id} {target.name} {verb} requested")
 
 
-def each(meant: Sequence[Selected], act: "Act", verb: str, cli: Cli, *, in_any_order: bool = False) -> int:
+def each(targets: Sequence[Selected], act: "Act", verb: str, cli: Cli, *, in_any_order: bool = False) -> int:
     """Ask for everything, also after one refused; the exit code is the first refusal's.
 
     What may be refused only because another comes first is, with `in_any_order`, asked for again after the others.
     """
     code, postponed = exit_codes.OK, list[Selected]()
-    for one in meant:
+    for target in targets:
         try:
-            found = act(one)
+            answer = act(target)
         except HoldfastError as error:
             if in_any_order and isinstance(error, Conflict):
-                postponed.append(one)
+                postponed.append(target)
                 continue
-            cli.say(f"error: {one.name}: {error}")
+            cli.say(f"error: {target.name}: {error}")
             code = code or exit_codes.of_error(error)
             continue
-        for job in found if isinstance(found, list) else [found]:
+        for job in answer if isinstance(answer, list) else [answer]:
             cli.output().text(f"{job.id} {job.name} {verb} requested")
     if postponed:
-        more = 1 < len(postponed) < len(meant)
+        more = 1 < len(postponed) < len(targets)
         refused = each(postponed, act, verb, cli, in_any_order=more)
         code = code or refused
     return code

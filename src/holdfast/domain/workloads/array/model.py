@@ -115,14 +115,14 @@ class ArraySpec(Struct, frozen=True):
 
     def indexes_at(self, first: int, end: int) -> Sequence[int]:
         """Return the indexes of the tasks at these places from 0, without the last."""
-        found: list[int] = []
+        indexes: list[int] = []
         for part in self._parts:
             numbers = part.numbers
-            found += numbers[max(0, first) : max(0, end)]
+            indexes += numbers[max(0, first) : max(0, end)]
             first, end = first - len(numbers), end - len(numbers)
             if end <= 0:
                 break
-        return found
+        return indexes
 
     def every_index(self) -> Iterator[int]:
         """Go through all indexes in order."""
@@ -136,11 +136,11 @@ class ArraySpec(Struct, frozen=True):
 
     def parameters(self, index: int) -> Mapping[str, str]:
         """Return the parameters of a task by name; none if the array has none."""
-        found: dict[str, str] = {}
+        by_axis: dict[str, str] = {}
         for axis in reversed(self.axes):
             index, place = divmod(index, len(axis.values))
-            found[axis.name] = axis.values[place]
-        return dict(reversed(found.items()))
+            by_axis[axis.name] = axis.values[place]
+        return dict(reversed(by_axis.items()))
 
     def task(self, index: int, origins: Sequence[Origin] = ()) -> JobSpec:
         """Return what a task is: ``{name}``, ``{index}`` and, for a line, ``{}`` are filled in.
@@ -156,51 +156,55 @@ class ArraySpec(Struct, frozen=True):
         pattern = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
 
         def filled(text: str) -> str:
-            return pattern.sub(lambda found: values[found[0][1:-1]], text)
+            return pattern.sub(lambda match: values[match[0][1:-1]], text)
 
-        told = {
+        variables = {
             "HOLDFAST_ARRAY_INDEX": str(index),
             "HOLDFAST_ARRAY_NAME": origins[-1].name if origins else self.name,
             "HOLDFAST_ARRAY_SIZE": str(self.size),
         }
-        told |= {parameter_variable(name): value for name, value in parameters.items()}
+        variables |= {parameter_variable(name): value for name, value in parameters.items()}
         return evolve(
             self.job,
             name=task_name(self.name, index),
             command=tuple(map(filled, self.job.command)),
-            env={**{name: filled(value) for name, value in self.job.env.items()}, **told},
+            env={**{name: filled(value) for name, value in self.job.env.items()}, **variables},
             working_dir=None if self.job.working_dir is None else filled(self.job.working_dir),
             after=self.task_waits_for(index),
-            checkpoints_of=tuple(task_id(one.id, one.name, index) for one in origins),
+            checkpoints_of=tuple(task_id(origin.id, origin.name, index) for origin in origins),
         )
 
     def not_waited_for(self, state: ArrayState) -> tuple[int, ...]:
         """Return the places of the dependencies that the array does not wait for as a whole, or no longer."""
-        each = (place for place, one in enumerate(self.job.after) if one.by_index)
-        return tuple(sorted({*state.met, *each}))
+        by_index = (place for place, dependency in enumerate(self.job.after) if dependency.by_index)
+        return tuple(sorted({*state.met, *by_index}))
 
     def task_waits_for(self, index: int) -> tuple[Dependency, ...]:
         """Return what a task waits for by itself: tasks of the same index; for the rest the array waits as a whole."""
         return tuple(
             evolve(
-                one,
+                dependency,
                 target=DependencyKind.JOB,
-                name=task_name(one.name, index),
-                id=task_id(one.id, one.name, index),
-                array=one.id,
+                name=task_name(dependency.name, index),
+                id=task_id(dependency.id, dependency.name, index),
+                array=dependency.id,
                 by_index=False,
             )
-            for one in self.job.after
-            if one.by_index
+            for dependency in self.job.after
+            if dependency.by_index
         )
 
 
 def spans(indexes: Iterable[int]) -> Some:
     """Write indexes as ranges, those that follow each other as one."""
-    found = sorted(set(indexes))
-    starts = [0, *(place for place, (one, other) in enumerate(pairwise(found), 1) if other != one + 1), len(found)]
-    parts = (Indexes(found[first], found[end - 1]) for first, end in pairwise(starts) if first < end)
-    return Some(tuple(parts), len(found))
+    ordered = sorted(set(indexes))
+    starts = [
+        0,
+        *(place for place, (index, other) in enumerate(pairwise(ordered), 1) if other != index + 1),
+        len(ordered),
+    ]
+    parts = (Indexes(ordered[first], ordered[end - 1]) for first, end in pairwise(starts) if first < end)
+    return Some(tuple(parts), len(ordered))
 
 
 def parameter_variable(name: str) -> str:

@@ -49,14 +49,14 @@ class Progress(Struct, frozen=True):
     @property
     def headline(self) -> str:
         """Say in a sentence where it is, and in another how many of its tasks are where."""
-        array, known, total = self.array, self.array.state, self.spec.total
-        counts = {"running": self.running, "waiting": self.waiting, "succeeded": known.succeeded}
-        counts |= {"failed": known.failed, "cancelled": known.cancelled}
-        told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none yet"
+        array, state, total = self.array, self.array.state, self.spec.total
+        counts = {"running": self.running, "waiting": self.waiting, "succeeded": state.succeeded}
+        counts |= {"failed": state.failed, "cancelled": state.cancelled}
+        summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none yet"
         tasks = f"{total} tasks rerun of {array.origins[0].name}" if array.origins else f"{total} tasks"
         if self.state == ArrayPhase.WAITING:
-            return f"Array {array.name} {self.reason}. Of {tasks}: {told}."
+            return f"Array {array.name} {self.reason}. Of {tasks}: {summary}."
         why = f": {self.reason}" if self.reason and not self.reason.endswith(_COUNTED) else ""
         ended = "been cancelled" if self.state == ArrayPhase.CANCELLED else self.state.lower()
         verb = _VERBS.get(self.state, f"has {ended}")
-        return f"Array {array.name} {verb}{why}. Of {tasks}: {told}."
+        return f"Array {array.name} {verb}{why}. Of {tasks}: {summary}."

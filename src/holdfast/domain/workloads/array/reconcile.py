@@ -61,10 +61,10 @@ def lost_among(state: ArrayState, children: Sequence[Child]) -> int:
     return max(0, state.made - state.succeeded - state.failed - state.cancelled - len(children))
 
 
-def waits_for_lost(state: ArrayState, children: Sequence[Child], found: ArrayResult) -> bool:
+def waits_for_lost(state: ArrayState, children: Sequence[Child], result: ArrayResult) -> bool:
     """Whether nothing can become of an array any more because of the tasks that it has lost."""
-    after = found.state
-    is_settled = after.stopping or after.status or after.held or found.orders
+    after = result.state
+    is_settled = after.stopping or after.status or after.held or result.orders
     is_alive = any(child.phase is ChildPhase.ACTIVE for child in children)
     return not is_settled and not is_alive and lost_among(state, children) > 0
 

@@ -44,15 +44,15 @@ class Task(Struct, frozen=True):
     """Whether it was made, and deleted once it had ended: how is not known any more."""
 
 
-def is_meant(wanted: TaskChoice, task: Task) -> bool:
+def is_meant(choice: TaskChoice, task: Task) -> bool:
     """Whether a task that has ended, or will never be made, is to run again."""
-    if wanted.indexes is not None and task.index not in wanted.indexes:
+    if choice.indexes is not None and task.index not in choice.indexes:
         return False
-    if wanted.any_end:
+    if choice.any_end:
         return True
     if task.state is JobState.FAILED:
-        return not wanted.causes.isdisjoint(task.causes) if wanted.causes else wanted.failed
-    return wanted.cancelled and task.state in {JobState.CANCELLED, None} and not task.forgotten
+        return not choice.causes.isdisjoint(task.causes) if choice.causes else choice.failed
+    return choice.cancelled and task.state in {JobState.CANCELLED, None} and not task.forgotten
 
 
 def causes_of(attempt: Attempt | None) -> frozenset[str]:
@@ -73,10 +73,10 @@ def origins_of(array: Array) -> tuple[Origin, ...]:
     return (Origin(array.id, array.name), *array.origins)
 
 
-def unused_name(array: Array, taken: Collection[str]) -> str:
+def unused_name(array: Array, names_taken: Collection[str]) -> str:
     """Name a rerun after the array that all of it began with."""
     first = array.origins[-1].name if array.origins else array.name
     number = 1
-    while (name := f"{first}-rerun-{number}") in taken:
+    while (name := f"{first}-rerun-{number}") in names_taken:
         number += 1
     return name

@@ -114,9 +114,9 @@ def _interrupted(
     else:
         last = endings.interrupted(last, ended, why, reason, now)
         if why is Interruption.DRAIN and last.failure is not None:
-            asked = judged.ruleset.policies.about_drain(last.failure)
-            if asked is not None:
-                judged = judged._replace(ruleset=evolve(judged.ruleset, policies=asked))
+            policies = judged.ruleset.policies.about_drain(last.failure)
+            if policies is not None:
+                judged = judged._replace(ruleset=evolve(judged.ruleset, policies=policies))
                 return fail(spec, job, over, judged, last.failure, now)
     started = last.failure is not None and last.failure.started
     status = ENDING_STATUS[last.ending if started and last.ending else Ending.NEVER_STARTED]

@@ -95,8 +95,8 @@ def never_started(
         message=attempt.message,
     )
     if not runs:
-        found = categories.match(failure, RunOutcome(started=False))
-        return evolve(failure, category=found.category, subcategory=found.subcategory, hint=found.hint)
+        match = categories.match(failure, RunOutcome(started=False))
+        return evolve(failure, category=match.category, subcategory=match.subcategory, hint=match.hint)
     late = min(runs, key=lambda run: (run.started_at is not None, run.rank))
     return evolve(
         failure,
@@ -121,8 +121,8 @@ def interrupted(
     A drain is a failure of the place, and a retry is granted that counts nowhere. A user's hold is no failure, and
     nothing is decided about it.
     """
-    told = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
-    rank, first = min(told, key=lambda one: (one[1].ended_at, one[0]), default=(0, RunOutcome(started=False)))
+    stopped = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
+    rank, first = min(stopped, key=lambda pair: (pair[1].ended_at, pair[0]), default=(0, RunOutcome(started=False)))
     drained = why is Interruption.DRAIN
     conditions = {FailureCondition.EVICTED} if drained else set()
     if drained and any(outcome.end_unknown for _, outcome in ended):
@@ -165,8 +165,8 @@ def taken(
         reason: Who asked, and why, or what the machine had left.
         categories: The operator's, compiled.
     """
-    told = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
-    rank, first = min(told, key=lambda one: (one[1].ended_at, one[0]), default=(0, RunOutcome(started=False)))
+    stopped = [(rank, outcome) for rank, outcome in ended if outcome.ended_by in _TOLD or outcome.lost]
+    rank, first = min(stopped, key=lambda pair: (pair[1].ended_at, pair[0]), default=(0, RunOutcome(started=False)))
     evicted = why in EVICTIONS
     conditions = {*first.conditions, FailureCondition.EVICTED if evicted else FailureCondition.PREEMPTED}
     if any(outcome.end_unknown for _, outcome in ended):

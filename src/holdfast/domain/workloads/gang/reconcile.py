@@ -104,7 +104,7 @@ Settled: TypeAlias = "Result[Job, StopAttempt | ExpireAttempt, Never, EndedAttem
 """Events of gangs follow from how their records change (``domain.event_mapping``)."""
 
 
-class Look(NamedTuple):
+class GangOutcome(NamedTuple):
     """What becomes of a gang: all of it is stored at once."""
 
     job: Job
@@ -117,7 +117,7 @@ class Look(NamedTuple):
 
 def reconcile(
     spec: JobSpec, job: Job, flight: Flight | None, seen: Observed, around: AttemptContext, now: float
-) -> Look:
+) -> GangOutcome:
     """Look at a gang once: do what is asked or what is due, move its attempt on, and conclude one that is over.
 
     Args:
@@ -137,7 +137,7 @@ def reconcile(
         elif flight is not None:
             flight.stop(order.row, order.why, job.reason, now)
     if flight is None:
-        return Look(job, None, result.decisions, result.wake_at)
+        return GangOutcome(job, None, result.decisions, result.wake_at)
     if seen.asked is None and flight.over is None:
         flight.advance(now)
     return _follow(spec, job, flight, result.wake_at, around, now)
@@ -150,7 +150,7 @@ def begin(
     places: Iterable[tuple[PlaceKey, tuple[str, ...]]],
     around: AttemptContext,
     now: float,
-) -> tuple[Job, Attempt, Look]:
+) -> tuple[Job, Attempt, GangOutcome]:
     """Begin an attempt at a job that got its places, and move it on as far as it can go at once.
 
     Args:
@@ -197,7 +197,9 @@ def begin(
     return begun, attempt, _follow(spec, begun, flight, next_due(begun, spec), around, now)
 
 
-def waits(spec: JobSpec, job: Job, waiting: Attempt, around: AttemptContext, now: float, *, never: str = "") -> Look:
+def waits(
+    spec: JobSpec, job: Job, waiting: Attempt, around: AttemptContext, now: float, *, never: str = ""
+) -> GangOutcome:
     """Note why a job waits for a place, or that it gets none; its attempt has failed if that lasts too long.
 
     Args:
@@ -216,18 +218,20 @@ def waits(spec: JobSpec, job: Job, waiting: Attempt, around: AttemptContext, now
     return _follow(spec, job, flight, next_due(job, spec), around, now)
 
 
-def _follow(spec: JobSpec, job: Job, flight: Flight, wake_at: float | None, around: AttemptContext, now: float) -> Look:
+def _follow(
+    spec: JobSpec, job: Job, flight: Flight, wake_at: float | None, around: AttemptContext, now: float
+) -> GangOutcome:
     """Conclude an attempt that is over, and have a job wait again whose attempt lost its places."""
     if flight.over is not None:
         runs = sorted(flight.runs.values(), key=attrgetter("rank"))
         ended = conclude(spec, job, Over(flight.attempt, flight.over, runs, around.judging), now)
-        return Look(ended.state, flight, ended.decisions)
+        return GangOutcome(ended.state, flight, ended.decisions)
     if flight.back is not None:
         why = flight.back.message
         flight.put_back(now)
         number = flight.attempt.number - 1
         job = evolve(job, state=JobState.QUEUED, reason=why, attempt=number, queued_at=now, updated_at=now)
-    return Look(job, flight, (), wake_at)
+    return GangOutcome(job, flight, (), wake_at)
 
 
 def settle(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
@@ -255,8 +259,8 @@ def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
     if total_s is not None and counted_from(job) + total_s <= now:
         if seen.attempt is not None:
             stopping = seen.attempt.status is AttemptStatus.TERMINATING
-            told = stopping and seen.attempt.status_since >= counted_from(job) + total_s
-            return Result(state=job, orders=() if told else (StopAttempt(TOTAL_DEADLINE),))
+            is_stopped = stopping and seen.attempt.status_since >= counted_from(job) + total_s
+            return Result(state=job, orders=() if is_stopped else (StopAttempt(TOTAL_DEADLINE),))
         reason = f"total deadline of {format_duration(total_s)} is over ({DecisionCode.TOTAL_DEADLINE})"
         failed = evolve(job, state=JobState.FAILED, reason=reason, retry_at=None, ended_at=now, updated_at=now)
         return Result(state=failed, decisions=_closed(job, seen.waiting, TOTAL_DEADLINE, reason, now))
@@ -270,10 +274,10 @@ def _on_time(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
     return Result(state=job, wake_at=next_due(job, spec))
 
 
-def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Intervention, now: float) -> Settled:
+def _asked(spec: JobSpec, job: Job, seen: Observed, intervention: Intervention, now: float) -> Settled:
     """Do what a user asks, where it applies."""
     orders: tuple[StopAttempt, ...] = ()
-    match asked:
+    match intervention:
         case Intervention.CANCEL_UNLESS_STARTED if job.started_at is not None:
             pass
         case Intervention.CANCEL | Intervention.CANCEL_UNLESS_STARTED:
@@ -295,18 +299,18 @@ def _asked(spec: JobSpec, job: Job, seen: Observed, asked: Intervention, now: fl
             | Intervention.EVICT
             | Intervention.EVICT_NOW
         ):
-            job, orders = _interrupt(job, seen, asked, now)
+            job, orders = _interrupt(job, seen, intervention, now)
         case Intervention.RETRY:
             if seen.attempt is None:
                 job = retried_when_ready(spec, job, seen.awaited, seen.reason, now)
         case _:
-            assert_never(asked)
+            assert_never(intervention)
     return Result(state=job, orders=orders, wake_at=next_due(job, spec))
 
 
-def _interrupt(job: Job, seen: Observed, asked: Intervention, now: float) -> tuple[Job, tuple[StopAttempt, ...]]:
+def _interrupt(job: Job, seen: Observed, intervention: Intervention, now: float) -> tuple[Job, tuple[StopAttempt, ...]]:
     """Stop what runs, or change what follows once it has stopped; one that is being cancelled has an end already."""
-    why, reason = Interruption(asked), seen.reason
+    why, reason = Interruption(intervention), seen.reason
     stopping = seen.attempt is not None and seen.attempt.status is AttemptStatus.TERMINATING
     nothing = seen.attempt is None or job.cancel_requested
     if nothing or changes_nothing(why, seen.interrupted, stopping=stopping):

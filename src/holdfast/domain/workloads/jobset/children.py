@@ -56,21 +56,21 @@ def sort(spec: JobSetSpec, state: JobSetState, children: Iterable[Child]) -> Sor
     certain = spec.failure is not None and spec.failure.on_certain
     alone = {*state.job_restarts, *state.group_restarts}
     children = list(children)
-    found, restarts, working, active = Sorted(), state.restarts, ChildPhase.ACTIVE, []
-    found.present = set(map(_name, children))
-    found.by_group = Counter(map(_group, children))
+    sorted_children, restarts, working, active = Sorted(), state.restarts, ChildPhase.ACTIVE, []
+    sorted_children.present = set(map(_name, children))
+    sorted_children.by_group = Counter(map(_group, children))
     for child in children:
         if child.restart < restarts or (child.group in alone and is_previous(state, child)):
-            found.previous.append(child)
+            sorted_children.previous.append(child)
         elif child.phase is working and not (certain and child.certain):
             active.append(child)
         elif child.phase is ChildPhase.SUCCEEDED:
-            found.succeeded.append(child)
+            sorted_children.succeeded.append(child)
         else:
             judged = child.name in state.left_failed and state.left_failed[child.name] == child.attempt
-            (found.left if judged else found.failed).append(child)
-    found.active = active
-    return found
+            (sorted_children.left if judged else sorted_children.failed).append(child)
+    sorted_children.active = active
+    return sorted_children
 
 
 def group_statuses(spec: JobSetSpec, jobs: Sorted) -> tuple[GroupStatus, ...]:
@@ -146,9 +146,9 @@ def adjust(spec: JobSetSpec, jobs: Sorted, allowed: Container[str]) -> list[Resi
     for child in jobs.active:
         group = spec.by_name.get(child.group)
         if group is not None and child.size is not None:
-            wanted = (group.job.parallelism, group.job.completions)
-            if child.size != wanted:
-                orders.append(ResizeChild(child.name, *wanted))
+            size = (group.job.parallelism, group.job.completions)
+            if child.size != size:
+                orders.append(ResizeChild(child.name, *size))
         if spec.suspend and not child.suspended:
             orders.append(SuspendChild(child.name))
         elif child.suspended and child.group in allowed and not spec.suspend:
@@ -160,7 +160,7 @@ def job_labels(spec: JobSetSpec, job: CreateChild, *, uid: str = "") -> dict[str
     """Return the labels of a job, which its pods and the annotations of both repeat."""
     group = spec.by_name[job.group]
     before, members = spec.in_groups[job.group]
-    found = {
+    labels = {
         "jobset-name": spec.name,
         "jobset-uid": uid,
         "replicatedjob-name": job.group,
@@ -176,15 +176,15 @@ def job_labels(spec: JobSetSpec, job: CreateChild, *, uid: str = "") -> dict[str
         "job-group-index": str(before + job.index),
     }
     if endpoint := coordinator_endpoint(spec):
-        found["coordinator"] = endpoint
-    return {f"{PREFIX}{key}": value for key, value in found.items()}
+        labels["coordinator"] = endpoint
+    return {f"{PREFIX}{key}": value for key, value in labels.items()}
 
 
 def pod_environment(spec: JobSetSpec, job: CreateChild, pod: int, *, uid: str) -> dict[str, str]:
     """Return the environment of the pod with a completion index; upstream sets only that index."""
     group = spec.by_name[job.group]
     before, members = spec.in_groups[job.group]
-    found = {
+    variables = {
         "JOB_COMPLETION_INDEX": str(pod),
         "JOBSET_NAME": spec.name,
         "REPLICATED_JOB_NAME": job.group,
@@ -201,8 +201,8 @@ def pod_environment(spec: JobSetSpec, job: CreateChild, pod: int, *, uid: str) -
         "JOB_GROUP_INDEX": str(before + job.index),
     }
     if endpoint := coordinator_endpoint(spec):
-        found["JOBSET_COORDINATOR"] = endpoint
-    return found
+        variables["JOBSET_COORDINATOR"] = endpoint
+    return variables
 
 
 def plan_of(plan: PodPlan, spec: JobSetSpec, group: ReplicatedJob) -> PodPlan:

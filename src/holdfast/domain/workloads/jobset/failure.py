@@ -101,20 +101,20 @@ class Budget:
         """
         if not self._allowed:
             raise LimitReached(*_DISABLED)
-        found: list[tuple[LimitUse, tuple[str, str]]] = []
+        uses: list[tuple[LimitUse, tuple[str, str]]] = []
         if rule.limit is not None:
             message = f"jobset failed due to reaching the limit of rule {rule.name}"
             limit = LimitUse(f"rule {rule.name}", self._rules.get(rule.name, 0), rule.limit)
-            found.append((limit, ("ReachedRuleLimit", message)))
+            uses.append((limit, ("ReachedRuleLimit", message)))
         group = self._spec.by_name.get(child.group)
         if counted and group is not None and group.max_restarts is not None:
             message = f"jobset failed due to reaching the limit of replicatedJob {group.name}"
             limit = LimitUse(f"replicatedJob {group.name}", self._blamed.get(group.name, 0), group.max_restarts)
-            found.append((limit, ("ReachedReplicatedJobLimit", message)))
+            uses.append((limit, ("ReachedReplicatedJobLimit", message)))
         if counted:
-            found.append((LimitUse(MAX_RESTARTS, self.used, self._policy.max_restarts), REACHED_MAX_RESTARTS))
+            uses.append((LimitUse(MAX_RESTARTS, self.used, self._policy.max_restarts), REACHED_MAX_RESTARTS))
         limits: tuple[LimitUse, ...] = ()
-        for limit, reached in found:
+        for limit, reached in uses:
             limits += (limit,)
             if limit.limit is not None and limit.used >= limit.limit:
                 raise LimitReached(*reached, limits)
@@ -228,18 +228,18 @@ class _Judging:
 
     def run(self, failures: Sequence[Child]) -> Judged:
         """Judge failures, except those that a restart of their replicated job has just answered."""
-        for one in taken(self._policy, failures):
-            if one.child.group in self._restarted_groups:
+        for match_found in taken(self._policy, failures):
+            if match_found.child.group in self._restarted_groups:
                 continue
-            reason = f"{one.rule.action}FailurePolicyAction"
-            message = first_failed(f"applying {one.rule.action} failure policy action", one.child.name)
-            match one.rule.action:
+            reason = f"{match_found.rule.action}FailurePolicyAction"
+            message = first_failed(f"applying {match_found.rule.action} failure policy action", match_found.child.name)
+            match match_found.rule.action:
                 case SetAction.FAIL_JOB_SET:
-                    self._decide(one, reason, message)
+                    self._decide(match_found, reason, message)
                     self._over = failed(self._state, reason, message, self._now)
                 case SetAction.FAIL_JOB:
-                    self._left_failed[one.child.name] = one.child.attempt
-                    self._decide(one, reason, message)
+                    self._left_failed[match_found.child.name] = match_found.child.attempt
+                    self._decide(match_found, reason, message)
                     self._events.append(SetEvent("Warning", reason, message))
                 case (
                     SetAction.RESTART_JOB_SET
@@ -249,9 +249,9 @@ class _Judging:
                     | SetAction.RESTART_JOB
                     | SetAction.RESTART_JOB_UNCOUNTED
                 ):
-                    self._restart(one, reason, message)
+                    self._restart(match_found, reason, message)
                 case _:
-                    assert_never(one.rule.action)
+                    assert_never(match_found.rule.action)
             if self._over is not None:
                 break
         turned = self._over or Transition(self._state)
@@ -266,22 +266,22 @@ class _Judging:
             )
         return Judged(state, tuple(self._decisions), (*self._events, *turned.events))
 
-    def _restart(self, one: RuleMatch, reason: str, message: str) -> None:
-        rule, child = one.rule, one.child
+    def _restart(self, match_found: RuleMatch, reason: str, message: str) -> None:
+        rule, child = match_found.rule, match_found.child
         scope, counted = _RESTARTS[rule.action]
         try:
             limits = self._budget.check(rule, child, counted=counted)
         except LimitReached as spent:
             message = first_failed(spent.message, child.name)
-            self._decide(one, spent.reason, message, granted=False, limits=spent.limits)
+            self._decide(match_found, spent.reason, message, granted=False, limits=spent.limits)
             self._over = failed(self._state, spent.reason, message, self._now)
             return
         times = self._budget.grant(scope, rule.name, child, counted=counted)
-        self._decide(one, reason, message, limits=limits, delay_s=self._delay(one, times))
+        self._decide(match_found, reason, message, limits=limits, delay_s=self._delay(match_found, times))
         self._events.append(SetEvent("Warning", reason, message))
         if scope is RestartScope.SET:
             self._left_failed.clear()
-            reason = "DefaultFailurePolicy" if one.index is None else f"FailurePolicy_{rule.name}"
+            reason = "DefaultFailurePolicy" if match_found.index is None else f"FailurePolicy_{rule.name}"
             self._over = restarting(self._state, reason, message, self._now)
         elif scope is RestartScope.GROUP:
             self._restarted_groups.add(child.group)
@@ -296,18 +296,18 @@ class _Judging:
         for name in mine:
             del self._left_failed[name]
 
-    def _delay(self, one: RuleMatch, times: int) -> float:
+    def _delay(self, match_found: RuleMatch, times: int) -> float:
         """Begin the back-off of what is restarted; restarts that no limit ends get one even where none is asked for."""
-        scope, counted = _RESTARTS[one.rule.action]
-        whole, group, job = backoff_keys(one.child.group, one.child.name)
+        scope, counted = _RESTARTS[match_found.rule.action]
+        whole, group, job = backoff_keys(match_found.child.group, match_found.child.name)
         key = {RestartScope.SET: whole, RestartScope.GROUP: group, RestartScope.JOB: job}[scope]
-        backoff = one.rule.backoff or self._policy.backoff
+        backoff = match_found.rule.backoff or self._policy.backoff
         if backoff is not None:
-            delay = delay_s(backoff, times, seed=one.child.name)
+            delay = delay_s(backoff, times, seed=match_found.child.name)
         elif counted or self._policy.pace is None:
             return 0.0
         else:
-            delay = self._paced(key, one.child, self._policy.pace)
+            delay = self._paced(key, match_found.child, self._policy.pace)
         if delay:
             self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
         return delay
@@ -332,7 +332,7 @@ class _Judging:
 
     def _decide(
         self,
-        one: RuleMatch,
+        match_found: RuleMatch,
         reason: str,
         message: str,
         *,
@@ -341,16 +341,16 @@ class _Judging:
         delay_s: float = 0.0,
     ) -> None:
         decision = SetDecision(
-            job=one.child.name,
-            attempt=one.child.attempt,
-            action=one.rule.action,
+            job=match_found.child.name,
+            attempt=match_found.child.attempt,
+            action=match_found.rule.action,
             granted=granted,
             reason=reason,
             message=message,
-            rule=None if one.index is None else one.rule.name,
-            rule_index=one.index,
+            rule=None if match_found.index is None else match_found.rule.name,
+            rule_index=match_found.index,
             limits=limits,
             delay_s=delay_s,
-            considered=explained(self._policy, one),
+            considered=explained(self._policy, match_found),
         )
         self._decisions.append(decision)

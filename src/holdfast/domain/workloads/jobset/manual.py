@@ -41,8 +41,8 @@ def restart_group(spec: JobSetSpec, state: JobSetState, group: str) -> Transitio
         Conflict: The set has ended.
         NotFound: It has no such replicated job.
     """
-    found = _group(spec, state, group)
-    names = {job_name(spec.name, group, index) for index in range(found.replicas)}
+    replicated = _group(spec, state, group)
+    names = {job_name(spec.name, group, index) for index in range(replicated.replicas)}
     own = {key for name in names for key in backoff_keys(group, name)[1:]}
     new = evolve(
         state,
@@ -62,8 +62,8 @@ def restart_job(spec: JobSetSpec, state: JobSetState, group: str, index: int) ->
         Conflict: The set has ended.
         NotFound: It has no such job.
     """
-    found, name = _group(spec, state, group), job_name(spec.name, group, index)
-    if not 0 <= index < found.replicas:
+    replicated, name = _group(spec, state, group), job_name(spec.name, group, index)
+    if not 0 <= index < replicated.replicas:
         msg = f"jobset {spec.name} has no job {name}"
         raise NotFound(msg)
     key = backoff_keys(group, name)[-1]

@@ -200,21 +200,24 @@ class JobSetSpec(Struct, frozen=True, kw_only=True, dict=True, gc=True):
     @cached_property
     def offsets(self) -> Mapping[str, int]:
         """The global index of each replicated job's first job."""
-        found, total = {}, 0
+        by_group, total = {}, 0
         for group in self.replicated_jobs:
-            found[group.name] = total
+            by_group[group.name] = total
             total += group.replicas
-        return found
+        return by_group
 
     @cached_property
     def in_groups(self) -> Mapping[str, tuple[int, int]]:
         """By replicated job: how many jobs of its group come before its own, and how many the group has."""
         totals: dict[str, int] = {}
         before = {}
-        for one in self.replicated_jobs:
-            before[one.name] = totals.get(one.group_name, 0)
-            totals[one.group_name] = before[one.name] + one.replicas
-        return {one.name: (before[one.name], totals[one.group_name]) for one in self.replicated_jobs}
+        for replicated_job in self.replicated_jobs:
+            before[replicated_job.name] = totals.get(replicated_job.group_name, 0)
+            totals[replicated_job.group_name] = before[replicated_job.name] + replicated_job.replicas
+        return {
+            replicated_job.name: (before[replicated_job.name], totals[replicated_job.group_name])
+            for replicated_job in self.replicated_jobs
+        }
 
     @cached_property
     def replicas(self) -> int:
@@ -233,9 +236,9 @@ def job_name(set_name: str, group: str, index: int) -> str:
     return f"{set_name}-{group}-{index}"
 
 
-def clash(job: str, new: str, there: str) -> str:
+def clash(job: str, new: str, holder: str) -> str:
     """Say that two sets would have a job of one name, as ``a`` with ``b-c`` and ``a-b`` with ``c`` would."""
-    return f"job set {new!r} would have a job {job!r}, and so has job set {there!r}"
+    return f"job set {new!r} would have a job {job!r}, and so has job set {holder!r}"
 
 
 def pod_name(set_name: str, group: str, index: int, pod: int) -> str:

@@ -276,10 +276,10 @@ class _Passing:
 
     def _note_readiness(self) -> None:
         ready = not self._spec.suspend and not self._jobs.previous
-        for group, found in zip(self._spec.replicated_jobs, self._state.groups, strict=True):
-            ready = ready and found.ready + found.succeeded == group.replicas
-        known = self._state.healthy_since
-        since = None if not ready else self._now if known is None else known
+        for group, status in zip(self._spec.replicated_jobs, self._state.groups, strict=True):
+            ready = ready and status.ready + status.succeeded == group.replicas
+        since_before = self._state.healthy_since
+        since = None if not ready else self._now if since_before is None else since_before
         if since != self._state.healthy_since:
             self._state = evolve(self._state, healthy_since=since)
         if ready:

@@ -87,25 +87,25 @@ class _InSet(Struct, frozen=True):
 @lru_cache(maxsize=2048)
 def _matchers(rule: SetRule) -> tuple[Matcher[Child], ...]:
     """Return the matchers of a rule, cheapest first."""
-    found: list[Matcher[Child]] = []
+    matchers: list[Matcher[Child]] = []
     if rule.replicated_jobs:
-        found.append(_Target(rule.replicated_jobs))
+        matchers.append(_Target(rule.replicated_jobs))
     if rule.reasons:
-        found.append(_Reason(rule.reasons))
+        matchers.append(_Reason(rule.reasons))
     if rule.messages:
-        found.append(_Message(_patterns(rule.messages), rule.messages))
-    return tuple(found) or (_InSet(),)
+        matchers.append(_Message(_patterns(rule.messages), rule.messages))
+    return tuple(matchers) or (_InSet(),)
 
 
 def _patterns(texts: tuple[str, ...]) -> tuple[Pattern, ...]:
     """Compile patterns; one that is not RE2, which only lenient readers accept, never matches."""
-    found = []
+    patterns = []
     for text in texts:
         try:
-            found.append(Pattern(text))
+            patterns.append(Pattern(text))
         except InvalidPolicy:
             continue
-    return tuple(found)
+    return tuple(patterns)
 
 
 def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]:
@@ -123,10 +123,10 @@ def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]
         yield RuleMatch(child, None, DEFAULT_RULE)
 
 
-def explained(policy: FailurePolicy, taken: RuleMatch) -> tuple[Considered, ...]:
+def explained(policy: FailurePolicy, match_taken: RuleMatch) -> tuple[Considered, ...]:
     """List every rule tried on a failed job, up to the one that took it."""
-    last = len(policy.rules) if taken.index is None else taken.index + 1
+    last = len(policy.rules) if match_taken.index is None else match_taken.index + 1
     tried: tuple[Considered, ...] = ()
     for rule in policy.rules[:last]:
-        tried += (considered("failurePolicy", rule.name, _matchers(rule), taken.child),)
+        tried += (considered("failurePolicy", rule.name, _matchers(rule), match_taken.child),)
     return tried

@@ -49,8 +49,8 @@ def standing(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
     state = job_set.state
     for group in state.groups:
         total = spec.by_name[group.name].replicas
-        told = (("ready", group.ready), ("succeeded", group.succeeded), ("failed", group.failed))
-        counts = [f"{count} of {total} {word}" for word, count in told if count]
+        amounts = (("ready", group.ready), ("succeeded", group.succeeded), ("failed", group.failed))
+        counts = [f"{count} of {total} {word}" for word, count in amounts if count]
         if counts:
             yield f"Jobs of {group.name}: {', '.join(counts)}."
     if not state.terminal and not spec.suspend:
@@ -99,8 +99,11 @@ def _waiting(job_set: JobSet, spec: JobSetSpec, now: float) -> Iterator[str]:
             because = _quickly(job_set.state, spec, key)
             yield f"Back-off: {what} starts again in {format_duration(until - now)}{because}."
     by_name = {group.name: group for group in job_set.state.groups}
-    done = {name: one.ready + one.succeeded >= spec.by_name[name].replicas for name, one in by_name.items()}
-    complete = {name: one.succeeded >= spec.by_name[name].replicas for name, one in by_name.items()}
+    done = {
+        name: group_status.ready + group_status.succeeded >= spec.by_name[name].replicas
+        for name, group_status in by_name.items()
+    }
+    complete = {name: group_status.succeeded >= spec.by_name[name].replicas for name, group_status in by_name.items()}
     for place, group in enumerate(spec.replicated_jobs):
         idle = by_name.get(group.name)
         if idle is not None and not (idle.active or idle.succeeded or idle.failed or idle.ready):
@@ -119,9 +122,9 @@ def _quickly(state: JobSetState, spec: JobSetSpec, key: str) -> str:
 def _dependencies(
     spec: JobSetSpec, group: ReplicatedJob, place: int, done: dict[str, bool], complete: dict[str, bool]
 ) -> Iterator[str]:
-    for one in group.depends_on:
-        met = (complete if one.status == "Complete" else done).get(one.name, False)
+    for dependency in group.depends_on:
+        met = (complete if dependency.status == "Complete" else done).get(dependency.name, False)
         if not met:
-            yield f"Replicated job {group.name} waits for {one.name} to be {one.status}."
+            yield f"Replicated job {group.name} waits for {dependency.name} to be {dependency.status}."
     if spec.startup is StartupOrder.IN_ORDER and place and not done.get(spec.replicated_jobs[place - 1].name, False):
         yield f"Replicated job {group.name} starts when {spec.replicated_jobs[place - 1].name} is ready."

@@ -124,15 +124,15 @@ class JobSetState(Struct, frozen=True, kw_only=True):
 
     def condition(self, type_: str) -> SetCondition | None:
         """Return a condition, whether it holds or not."""
-        for one in self.conditions:
-            if one.type == type_:
-                return one
+        for candidate in self.conditions:
+            if candidate.type == type_:
+                return candidate
         return None
 
     def holds(self, type_: str) -> bool:
         """Whether a condition holds."""
-        found = self.condition(type_)
-        return found is not None and found.status
+        condition = self.condition(type_)
+        return condition is not None and condition.status
 
     @property
     def telling(self) -> SetCondition | None:
@@ -198,8 +198,8 @@ class JobSet(Owner, frozen=True, kw_only=True):
             return state.terminal.value
         if spec.managed_by not in {None, CONTROLLER}:
             return JobSetPhase.UNMANAGED
-        if (found := state.telling) is not None:
-            return _BY_CONDITION[found.type]
+        if (telling := state.telling) is not None:
+            return _BY_CONDITION[telling.type]
         if state.started_at is None:
             waits = JobSetPhase.WAITING if spec.waits_for(state.met) else JobSetPhase.PENDING
             return JobSetPhase.SUSPENDED if spec.suspend else waits
@@ -223,8 +223,8 @@ class JobSet(Owner, frozen=True, kw_only=True):
     @property
     def ended_because(self) -> str:
         """Why it has ended so."""
-        found = self.state.condition(self.state.terminal.value)
-        return found.message if found is not None else ""
+        condition = self.state.condition(self.state.terminal.value)
+        return condition.message if condition is not None else ""
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -247,8 +247,8 @@ class JobSet(Owner, frozen=True, kw_only=True):
         """How it has ended to those that wait for it: it was cancelled if it never started for want of something."""
         if self.state.terminal is Terminal.COMPLETED:
             return JobState.SUCCEEDED.value
-        found = self.state.condition(self.ended)
-        never = found is not None and found.reason == NEVER_SATISFIED
+        condition = self.state.condition(self.ended)
+        never = condition is not None and condition.reason == NEVER_SATISFIED
         return JobState.CANCELLED.value if never else self.ended
 
 
@@ -289,14 +289,14 @@ def turn(state: JobSetState, condition: SetCondition, *, event_type: str = "Norm
     if old is None:
         if not condition.status:
             return Transition(state)
-        new, told = (*state.conditions, condition), True
+        new, is_news = (*state.conditions, condition), True
     else:
-        told = old.status is not condition.status
-        if not told:
+        is_news = old.status is not condition.status
+        if not is_news:
             condition = evolve(condition, since=old.since)
-        new = tuple(condition if one is old else one for one in state.conditions)
+        new = tuple(condition if current is old else current for current in state.conditions)
     event = SetEvent(event_type, condition.reason, condition.message)
-    return Transition(evolve(state, conditions=new), (event,) if told else ())
+    return Transition(evolve(state, conditions=new), (event,) if is_news else ())
 
 
 def first_failed(message: str, job: str) -> str:

@@ -33,13 +33,13 @@ def parse_indexes(text: str, completions: int) -> frozenset[int]:
     Raises:
         ValueError: Not increasing, not numbers, or not below ``completions``; worded as the Job API words it.
     """
-    found: list[int] = []
+    indexes: list[int] = []
     for part in text.split(",") if text else ():
         low, high = _interval(part, completions)
-        if found and found[-1] >= low:
-            _refuse(f"non-increasing order, previous: {found[-1]}, current: {low}")
-        found.extend(range(low, high + 1))
-    return frozenset(found)
+        if indexes and indexes[-1] >= low:
+            _refuse(f"non-increasing order, previous: {indexes[-1]}, current: {low}")
+        indexes.extend(range(low, high + 1))
+    return frozenset(indexes)
 
 
 def _interval(part: str, completions: int) -> tuple[int, int]:

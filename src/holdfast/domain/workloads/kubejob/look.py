@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.domain.lifecycle import Step
     from holdfast.domain.placement.fit import PlaceKey
     from holdfast.domain.workloads.kubejob.model import KubeJobSpec, Pod, PodDecision, StartPod
-    from holdfast.domain.workloads.kubejob.standing import Standing
+    from holdfast.domain.workloads.kubejob.standing import JobStanding
 
 
 _DOMAINS_EVERY_S = 1.0
@@ -41,7 +41,7 @@ class Stand(NamedTuple):
     """How an attempt and its job stand after a look."""
 
     steps: tuple[tuple[Step, Attempt], ...]
-    job: Standing | None
+    job: JobStanding | None
     """``None`` while it is deleted."""
     live: Sequence[Run]
     waits: bool
@@ -68,24 +68,27 @@ class PodLook(Programs):
 
     def _sync(self) -> None:
         spec, state = self.facts.plan.current(self.record), self.record.state
-        found = reconcile(spec, state, list(self._as_seen(spec)), self.now, cap=self.facts.cap)
-        self._decided(found.decisions)
+        result = reconcile(spec, state, list(self._as_seen(spec)), self.now, cap=self.facts.cap)
+        self._decided(result.decisions)
         self._clear()
-        for order in found.orders:
+        for order in result.orders:
             if isinstance(order, StopPod):
                 self._stop(order.name)
             else:
                 self._add(order)
         self._start_idle()
-        self.record, self.wake_at = evolve(self.record, state=found.state), found.wake_at
+        self.record, self.wake_at = evolve(self.record, state=result.state), result.wake_at
 
     def _as_seen(self, spec: KubeJobSpec) -> Iterable[Pod]:
         """Show the pods as the Job controller would see them; those that have not changed as before."""
         counted, container = self.record.state.counted, self.facts.plan.program.container
         for name, pod in self.pods.items():
-            told, shown = name in counted, pod.shown
-            if shown is None or shown[0] is not told:
-                shown = (told, pod_of(pod.record, pod.run, container=container, indexed=spec.indexed, told=told))
+            is_counted, shown = name in counted, pod.shown
+            if shown is None or shown[0] is not is_counted:
+                shown = (
+                    is_counted,
+                    pod_of(pod.record, pod.run, container=container, indexed=spec.indexed, is_counted=is_counted),
+                )
                 self.pods[name] = evolve(pod, shown=shown)
             yield shown[1]
 
@@ -95,8 +98,8 @@ class PodLook(Programs):
             run, declined = self.pods[name].run, self.pods[name].declined
             if run is not None and run.outcome is not None:
                 failure = run.failure or self.failure_of(name, run)
-                told = decision if declined is None else after_its_pod(decision, declined)
-                run = evolve(run, failure=failure, decision=told)
+                final = decision if declined is None else after_its_pod(decision, declined)
+                run = evolve(run, failure=failure, decision=final)
                 self.pods[name] = evolve(self.pods[name], run=run, shown=None)
                 self.orders.note[run.uid] = run
 
@@ -109,8 +112,8 @@ class PodLook(Programs):
 
     def _add(self, order: StartPod) -> None:
         """Make a pod; its name is unique in its job as its first run's uid is among all."""
-        taken = {pod.record.rank for pod in self.pods.values()} if order.index is None else set()
-        rank = next(slot for slot in range(len(taken) + 1) if slot not in taken) if order.index is None else order.index
+        ranks = {pod.record.rank for pod in self.pods.values()} if order.index is None else set()
+        rank = next(slot for slot in range(len(ranks) + 1) if slot not in ranks) if order.index is None else order.index
         uid = self.facts.fresh_uid(rank)
         record = PodRecord(
             name=f"{self.facts.job.name}-{rank}-{uid.rpartition('-')[2]}",
@@ -124,11 +127,11 @@ class PodLook(Programs):
     def _start_idle(self) -> None:
         """Start the programs of pods that have none and may: on the place each kept, else in the pending queue."""
         # Kubernetes may run two pods of one index for as long as the earlier one takes to go; here it waits for that.
-        taken = {pod.record.rank for pod in self.pods.values() if pod.run is not None}
+        ranks = {pod.record.rank for pod in self.pods.values() if pod.run is not None}
         idle = [name for name, pod in self.pods.items() if pod.run is None and not pod.request]
         for name in idle:
             record, kept = self.pods[name].record, self.pods[name].kept
-            if record.rank in taken or not self.may_start(record):
+            if record.rank in ranks or not self.may_start(record):
                 continue
             if kept is not None and self.facts.useless(kept):
                 self.give_up_place(name)
@@ -194,14 +197,14 @@ class PodLook(Programs):
         if self.record.deleting_since is not None or self.record.state.condition("FailureTarget") is not None:
             pods.add(PodsAre.GOING)
         steps = tuple(made(self.attempt, pods, self.now))
-        look_at, found, job = min(due, given_up), None, self.facts.job
+        look_at, standing_found, job = min(due, given_up), None, self.facts.job
         if self.record.deleting_since is None:
             wake_at = due if due < inf else None
             most, in_set = self.facts.plan.spec.parallelism, job.child is not None
-            found = standing(
+            standing_found = standing(
                 self.record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at, parallelism=most
             )
-        return Stand(steps, found, live, waiting, look_at if look_at < inf else None)
+        return Stand(steps, standing_found, live, waiting, look_at if look_at < inf else None)
 
     # what is asked from outside
 
@@ -238,8 +241,8 @@ class PodLook(Programs):
             run = self.facts.runs.get(pod.run.uid, pod.run)
             stopping = run.status is RunStatus.TERMINATING
             if run.status not in RUN_TERMINAL and not changes_nothing(why, run.interrupted, stopping=stopping):
-                taken = (reason or pod.record.taken) if why in EVICTIONS else ""
-                self.change(name, evolve(self.pods[name].record, taken=taken))
+                eviction = (reason or pod.record.taken) if why in EVICTIONS else ""
+                self.change(name, evolve(self.pods[name].record, taken=eviction))
                 self.put_run(name, evolve(run.entered(RunStatus.TERMINATING, self.now), interrupted=why))
 
     def release(self) -> None:

@@ -208,17 +208,17 @@ class KubeJobState(Struct, frozen=True):
 
     def condition(self, type_: str) -> JobCondition | None:
         """Return a condition that holds."""
-        for one in self.conditions:
-            if one.type == type_ and one.status:
-                return one
+        for candidate in self.conditions:
+            if candidate.type == type_ and candidate.status:
+                return candidate
         return None
 
     @property
     def finished(self) -> JobCondition | None:
         """The terminal condition, once there is one."""
-        for one in self.conditions:
-            if one.status and one.type in {"Failed", "Complete"}:
-                return one
+        for condition in self.conditions:
+            if condition.status and condition.type in {"Failed", "Complete"}:
+                return condition
         return None
 
 

@@ -46,7 +46,7 @@ def named(outcome: RunOutcome, container: str) -> RunOutcome:
     return evolve(outcome, containers=(evolve(containers[0], name=container),))
 
 
-def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool, told: bool) -> Pod:
+def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool, is_counted: bool) -> Pod:
     """Show a pod as the Job controller would see it.
 
     Args:
@@ -54,7 +54,7 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
         run: Its current or last program; ``None`` while it waits for a place or for its program to restart.
         container: Name of its container.
         indexed: Whether pods of its Job have indexes.
-        told: Whether its Job stopped it; a program may also be stopped to restart in place.
+        is_counted: Whether its Job stopped it; a program may also be stopped to restart in place.
     """
     ended = run is not None and run.status in RUN_TERMINAL
     outcome = run.outcome if run is not None and ended else None
@@ -75,7 +75,7 @@ def pod_of(record: PodRecord, run: Run | None, *, container: str, indexed: bool,
         phase=phase,
         index=record.rank if indexed else None,
         ready=run is not None and run.status is RunStatus.RUNNING,
-        deleting=told and run is not None and run.status is RunStatus.TERMINATING,
+        deleting=is_counted and run is not None and run.status is RunStatus.TERMINATING,
         idle=run is None,
         containers=containers,
         conditions=frozenset({DISRUPTION_TARGET}) if disrupted else frozenset(),

@@ -61,12 +61,12 @@ class ContainerSpec(Struct, frozen=True, kw_only=True):
     ports: tuple[Port, ...] = ()
     mounts: tuple[Mount, ...] = ()
 
-    def for_pod(self, told: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    def for_pod(self, values: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return command and environment in a pod given these variables; its own win."""
         own: dict[str, str] = {}
-        for one in self.env:
-            own[one.name] = told.get(one.value, "") if one.told else _expanded(one.value, own)
-        env = {**told, **own}
+        for variable in self.env:
+            own[variable.name] = values.get(variable.value, "") if variable.told else _expanded(variable.value, own)
+        env = {**values, **own}
         return tuple(map(_expanded, self.command, repeat(env))), env
 
 
@@ -94,28 +94,31 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
         """Every container, in the order they are started."""
         if not self.others:
             return (self,)
-        before = [one for one in self.others if one.role is not ContainerRole.MAIN]
-        return (*before, self, *(one for one in self.others if one.role is ContainerRole.MAIN))
+        before = [container for container in self.others if container.role is not ContainerRole.MAIN]
+        return (*before, self, *(container for container in self.others if container.role is ContainerRole.MAIN))
 
     @property
     def needs(self) -> frozenset[Capability]:
         """What an engine must be capable of to run it; without images and volumes most pods can do."""
-        roles = {one.role for one in self.others}
-        found = {Capability.CONTAINERS} if roles & {ContainerRole.MAIN, ContainerRole.SIDECAR} else set()
-        found |= {Capability.INIT_CONTAINERS} if ContainerRole.INIT in roles else set()
-        found |= {Capability.DEVICES} if self.devices else set()
-        return frozenset(found | ({Capability.IMAGES} if any(one.is_arguments for one in self.containers) else set()))
+        roles = {container.role for container in self.others}
+        capabilities = {Capability.CONTAINERS} if roles & {ContainerRole.MAIN, ContainerRole.SIDECAR} else set()
+        capabilities |= {Capability.INIT_CONTAINERS} if ContainerRole.INIT in roles else set()
+        capabilities |= {Capability.DEVICES} if self.devices else set()
+        return frozenset(
+            capabilities
+            | ({Capability.IMAGES} if any(container.is_arguments for container in self.containers) else set())
+        )
 
     def placed(self) -> Iterator[tuple[str, ContainerSpec]]:
         """Go through its containers with where each is in the pod's manifest."""
         yield "containers[0]", self
         inits = mains = 0
-        for one in self.others:
-            if one.role is ContainerRole.MAIN:
+        for container in self.others:
+            if container.role is ContainerRole.MAIN:
                 mains += 1
-                yield f"containers[{mains}]", one
+                yield f"containers[{mains}]", container
             else:
-                yield f"initContainers[{inits}]", one
+                yield f"initContainers[{inits}]", container
                 inits += 1
 
     def closest(self, engines: Sequence[EngineInfo]) -> EngineInfo:
@@ -135,9 +138,9 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
             return self
         without = {ContainerRole.INIT} if Capability.INIT_CONTAINERS in lacking else set()
         without |= {ContainerRole.MAIN, ContainerRole.SIDECAR} if Capability.CONTAINERS in lacking else set()
-        others = tuple(one for one in self.others if one.role not in without)
+        others = tuple(container for container in self.others if container.role not in without)
         if Capability.IMAGES in lacking:
-            others = tuple(evolve(one, is_arguments=False) for one in others)
+            others = tuple(evolve(container, is_arguments=False) for container in others)
         return evolve(
             self,
             is_arguments=self.is_arguments and Capability.IMAGES not in lacking,
@@ -149,13 +152,13 @@ class Program(ContainerSpec, frozen=True, kw_only=True):
 
     def shown_env(self) -> dict[str, str]:
         """Return its environment as written, for people."""
-        return {one.name: f"$({one.value})" if one.told else one.value for one in self.env}
+        return {variable.name: f"$({variable.value})" if variable.told else variable.value for variable in self.env}
 
-    def grown(self, limit: int, asked: int) -> int:
+    def grown(self, limit: int, request: int) -> int:
         """Return a memory limit of one of its containers, once a policy lets the memory the pod asks for grow."""
-        if asked <= self.resources.memory or not self.resources.memory:
+        if request <= self.resources.memory or not self.resources.memory:
             return limit
-        return limit * asked // self.resources.memory
+        return limit * request // self.resources.memory
 
 
 def _expanded(text: str, env: Mapping[str, str]) -> str:

@@ -111,9 +111,9 @@ class Programs:
         outcome = run.outcome
         if not record.taken or outcome is None or outcome.message or outcome.ended_by is not EndedBy.EVICTION:
             return run
-        told = evolve(run, outcome=evolve(outcome, message=record.taken))
-        self.orders.note[run.uid] = told
-        return told
+        run_told = evolve(run, outcome=evolve(outcome, message=record.taken))
+        self.orders.note[run.uid] = run_told
+        return run_told
 
     def given_up_at(self, run: Run) -> float | None:
         """Return when a program is given up that is to stop or to start; ``None``: never."""
@@ -215,10 +215,10 @@ class Programs:
             # A set's own limit counts its restarts; the operator's cap counts retries.
             uncapped = evolve(ruleset.settings, global_max_retries=None)
             return (evolve(ruleset, policies=in_place(self._max_in_place), settings=uncapped, any_cause=True),)
-        asked: tuple[Ruleset, ...] = (ruleset,) if plan.policies else ()
+        rulesets: tuple[Ruleset, ...] = (ruleset,) if plan.policies else ()
         if plan.spec.restart_policy is RestartPolicy.ON_FAILURE and not is_disruption(outcome):
-            asked += (evolve(ruleset, policies=on_failure(self.facts.backoff), any_cause=True),)
-        return asked
+            rulesets += (evolve(ruleset, policies=on_failure(self.facts.backoff), any_cause=True),)
+        return rulesets
 
     @property
     def _reached(self) -> int:
@@ -273,20 +273,20 @@ class Programs:
         """Say in the log of the job's set what its rules do not see."""
         what, plan = f"pod {record.name}: {in_words(failure)}", self.facts.plan
         if plan.in_place and met(failure) is None:
-            told = Tell("Warning", "RestartInPlace", f"{what}; the set restarts in place")
+            tell = Tell("Warning", "RestartInPlace", f"{what}; the set restarts in place")
             if not decision.grants_retry:
-                told = Tell("Warning", "RestartInPlaceRefused", f"{what}; {decision.reason}")
+                tell = Tell("Warning", "RestartInPlaceRefused", f"{what}; {decision.reason}")
         elif decision.policy not in plan.policies:
             return
         else:
             what = f"{what}; policy {decision.policy}, rule {decision.rule}: {decision.reason}"
             wait = f"; retried in {format_duration(decision.delay_s)}" if decision.delay_s else ""
-            told = Tell("Normal", "RetriedByPolicy", f"{what}{wait}")
+            tell = Tell("Normal", "RetriedByPolicy", f"{what}{wait}")
             if decision.action is Action.HOLD:
-                told = Tell("Warning", "HeldByPolicy", f"{what}; release job {self.facts.job.name} to retry")
+                tell = Tell("Warning", "HeldByPolicy", f"{what}; release job {self.facts.job.name} to retry")
             elif not decision.grants_retry:
-                told = Tell("Warning", "RetryPolicyGaveUp", what)
-        self.tell.append(told)
+                tell = Tell("Warning", "RetryPolicyGaveUp", what)
+        self.tell.append(tell)
 
     # small steps
 

@@ -197,11 +197,11 @@ def _orders(
         if not spec.indexed:
             return repeat(StartPod(), spec.parallelism), None
     waits = waits_until_gone(spec)
-    taken: set[int | None] = {*state.completed_indexes, *state.failed_indexes}
+    indexes_taken: set[int | None] = {*state.completed_indexes, *state.failed_indexes}
     for pod in pods:
         if not pod.ended and (waits or not pod.deleting):
-            taken.add(pod.index)
-    free = filterfalse(taken.__contains__, range(spec.completions or 0))
+            indexes_taken.add(pod.index)
+    free = filterfalse(indexes_taken.__contains__, range(spec.completions or 0))
     return _with_own_delay(spec, state, free, now) if per_index else (map(StartPod, free), None)
 
 

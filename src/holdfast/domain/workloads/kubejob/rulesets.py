@@ -49,12 +49,13 @@ def of_job(spec: KubeJobSpec) -> PolicySet:
 
 @lru_cache(maxsize=1024)
 def _of_job(rules: tuple[PodRule, ...], counter: str, limit: int) -> PolicySet:
-    found = PolicySet.compile([RetryPolicy(FAILURE_POLICY, tuple(map(_rule, rules)))])
+    compiled = PolicySet.compile([RetryPolicy(FAILURE_POLICY, tuple(map(_rule, rules)))])
     of_rules = tuple(
-        evolve(rule, revision=None, counter=counter, limit=limit, reason=_REASONS[rule.action]) for rule in found.rules
+        evolve(rule, revision=None, counter=counter, limit=limit, reason=_REASONS[rule.action])
+        for rule in compiled.rules
     )
     otherwise = evolve(_otherwise(counter, limit, "replaced"), position=len(rules), backoff=_NO_WAIT)
-    return evolve(found, rules=of_rules, default=otherwise)
+    return evolve(compiled, rules=of_rules, default=otherwise)
 
 
 def _rule(rule: PodRule) -> Rule:
@@ -103,8 +104,12 @@ def _found(rule: PodRule, pod: Pod) -> str:
     if codes is None:
         return f"Pod {NAMESPACE}/{pod.name} has condition {min(rule.conditions & pod.conditions)[0]}"
     failed = ContainerSelector(rule.container_name, init=True).of_containers(pod.containers)
-    one = next(one for one in failed if (one.exit_code in codes.values) is (codes.operator is ExitCodeOperator.IN))
-    return f"Container {one.name} for pod {NAMESPACE}/{pod.name} failed with exit code {one.exit_code}"
+    container = next(
+        container
+        for container in failed
+        if (container.exit_code in codes.values) is (codes.operator is ExitCodeOperator.IN)
+    )
+    return f"Container {container.name} for pod {NAMESPACE}/{pod.name} failed with exit code {container.exit_code}"
 
 
 def _otherwise(counter: str, limit: int | None, reason: str) -> CompiledRule:

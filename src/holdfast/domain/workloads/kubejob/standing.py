@@ -147,7 +147,7 @@ PODS_WAIT = "pods wait: "
 NO_PODS = "its parallelism is 0, so it starts no pods"
 
 
-class Standing(NamedTuple):
+class JobStanding(NamedTuple):
     """A job's state and why."""
 
     state: JobState
@@ -164,7 +164,7 @@ def standing(
     waiting: bool = False,
     wake_at: float | None = None,
     parallelism: int | None = None,
-) -> Standing:
+) -> JobStanding:
     """Return the state of a job whose attempt is not over for good.
 
     Args:
@@ -176,26 +176,26 @@ def standing(
         parallelism: How many pods it may have at once, unless its set has given it another number since.
     """
     if placed:
-        return Standing(JobState.RUNNING)
+        return JobStanding(JobState.RUNNING)
     if in_set and not record.present:
-        return Standing(JobState.WAITING, "waits for its job set to start it")
+        return JobStanding(JobState.WAITING, "waits for its job set to start it")
     if in_set and (ended := record.state.finished) is not None:
         how = "succeeded" if ended.type == "Complete" else f"failed: {ended.reason}: {ended.message}"
-        return Standing(JobState.WAITING, f"{how}; its job set goes on")
+        return JobStanding(JobState.WAITING, f"{how}; its job set goes on")
     if record.suspended:
-        return Standing(JobState.WAITING if in_set else JobState.HELD, "suspended")
+        return JobStanding(JobState.WAITING if in_set else JobState.HELD, "suspended")
     if waiting:
-        return Standing(JobState.QUEUED)
+        return JobStanding(JobState.QUEUED)
     return _held_back(record, wake_at, parallelism if record.parallelism is None else record.parallelism)
 
 
-def _held_back(record: KubeJobRecord, wake_at: float | None, parallelism: int | None) -> Standing:
+def _held_back(record: KubeJobRecord, wake_at: float | None, parallelism: int | None) -> JobStanding:
     held = next((pod.held for pod in record.pods if pod.held), "")
     if held:
-        return Standing(JobState.HELD, held)
+        return JobStanding(JobState.HELD, held)
     if wake_at is not None:
-        return Standing(JobState.BACKOFF, "waits before it replaces failed pods", wake_at)
-    return Standing(JobState.QUEUED, NO_PODS if parallelism == 0 else "")
+        return JobStanding(JobState.BACKOFF, "waits before it replaces failed pods", wake_at)
+    return JobStanding(JobState.QUEUED, NO_PODS if parallelism == 0 else "")
 
 
 def over(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Job:
@@ -214,9 +214,9 @@ def over(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Job:
     )
 
 
-def stands(job: Job, found: Standing, now: float) -> Job:
+def stands(job: Job, standing_found: JobStanding, now: float) -> Job:
     """Return a job as it stands now; while pods of it are pending, the reason is the one placement gives."""
-    state, reason, retry_at = found
+    state, reason, retry_at = standing_found
     stays = state is job.state
     placed = state is JobState.QUEUED and not reason and job.reason != NO_PODS
     if stays and (placed or (reason, retry_at) == (job.reason, job.retry_at)):

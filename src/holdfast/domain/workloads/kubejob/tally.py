@@ -187,8 +187,8 @@ def decisions_about(spec: KubeJobSpec, tally: Tally, now: float, *, cap: int | N
         if decision.grants_retry:
             decision = evolve(decision, delay_s=_wait_s(spec, tally.state, pod, now))
         elif not _is_jobs_limit(decision):
-            told = verdict.message if verdict.action is PodAction.FAIL_JOB else f"index {pod.index} has failed"
-            decision = evolve(decision, reason=told)
+            reason = verdict.message if verdict.action is PodAction.FAIL_JOB else f"index {pod.index} has failed"
+            decision = evolve(decision, reason=reason)
         yield PodDecision(pod.name, _named(decision, spec, verdict))
         used += verdict.action is not PodAction.IGNORE
 
@@ -229,5 +229,5 @@ def after_its_pod(decision: Decision, declined: Decision) -> Decision:
     """Keep with a Job's decision what was asked before it, and would not start the program again in its pod."""
     if declined.code is DecisionCode.GLOBAL_LIMIT:
         return decision  # its Job has the same limit
-    asked = Considered(declined.policy or "", declined.rule or "", matched=True, because=in_short(declined))
-    return evolve(decision, considered=(asked, *decision.considered))
+    considered = Considered(declined.policy or "", declined.rule or "", matched=True, because=in_short(declined))
+    return evolve(decision, considered=(considered, *decision.considered))

@@ -74,9 +74,9 @@ class Recovery:
         """Find living supervisors, take over from dead ones, and settle what nobody has."""
         runs, pool = self._runs, self._pool
         greetings = pool.find()
-        for number, said in greetings.items():
-            reported = said["run"] if said is not None else None
-            kept = None if said is not None else self._read(number)
+        for number, greeting in greetings.items():
+            reported = greeting["run"] if greeting is not None else None
+            kept = None if greeting is not None else self._read(number)
             self._living(pool.handles[number], kept, reported)
         dead = [(self._read(number), number) for number, _ in files() if number not in greetings]
         for kept, number in sorted(dead, key=_says, reverse=True):  # of a run taken over there are two for a moment

@@ -73,7 +73,7 @@ class _EntryReader:
             return instead
 
     def entries(self, kind: EntryKind[E], rows: Iterable[Sequence[Any]]) -> dict[str, E]:
-        found = dict[str, E]()
+        entries_read = dict[str, E]()
         for name, text, submitter, *revision in rows:
             what = f"{kind.info.noun} {name}"
             if submitter:
@@ -83,8 +83,8 @@ class _EntryReader:
                 instead = evolve(instead, revision=revision[0])
             entry: E | None = self.entry(kind.model, text, what, instead)
             if entry is not None:
-                found[name] = entry
-        return found
+                entries_read[name] = entry
+        return entries_read
 
 
 def read_catalogue(connection: Connection) -> Catalogue:

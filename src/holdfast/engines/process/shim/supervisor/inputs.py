@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..records import SupervisedRun
 
-    Given: TypeAlias = tuple[str, str, str]
+    OpenFile: TypeAlias = tuple[str, str, str]
     """A name, nothing for an archive; the bytes as base64; else the file that has them."""
 
 _EXECUTABLE = 0o100
@@ -58,7 +58,7 @@ def close(descriptors: Sequence[int]) -> None:
         os.close(fd)
 
 
-def put(entries: Sequence[Given], descriptors: Sequence[int]) -> None:
+def put(entries: Sequence[OpenFile], descriptors: Sequence[int]) -> None:
     """Put everything into the working directory; called with the rights of the run's account.
 
     Raises:

@@ -146,16 +146,16 @@ def _not_started(program: SupervisedRun, error: OSError, argv: list[str]) -> Can
 
 def _start_as(
     program: SupervisedRun,
-    who: Account,
+    account_of_run: Account,
     argv: list[str],
     environment: Mapping[str, str],
     become: Callable[[Mapping[str, str]], Callable[[], object]] | None = None,
 ) -> int:
     """Start it as another account, in a directory of that account; the files we open for it are that account's."""
-    who.look_up()
+    account_of_run.look_up()
     _make_directories(program)
-    directory, whole = _working_directory(program), {**who.environment, **environment}
-    with acting(who):
+    directory, whole = _working_directory(program), {**account_of_run.environment, **environment}
+    with acting(account_of_run):
         logs = _open_logs(program)
 
     def execute() -> object:
@@ -163,7 +163,7 @@ def _start_as(
 
     then = execute if become is None else become(whole)
     try:
-        return account.start(who, logs, enter=lambda: os.chdir(directory), execute=then)
+        return account.start(account_of_run, logs, enter=lambda: os.chdir(directory), execute=then)
     finally:
         _close(logs)
 
@@ -267,15 +267,15 @@ def _make_directories(program: SupervisedRun) -> None:
         OSError: One cannot be made.
     """
     directory: str = program.order["directory"]
-    who = program.account
+    account = program.account
     if "checkpoints_of" in program.order:
-        _take_over_checkpoints(directory.rpartition("/")[0], program.order["checkpoints_of"], who)
+        _take_over_checkpoints(directory.rpartition("/")[0], program.order["checkpoints_of"], account)
     try:
-        again = not _make(directory, who)
+        again = not _make(directory, account)
     except FileNotFoundError:
-        _make_job(os.path.dirname(directory), who)  # noqa: PTH120 - once per run: a Path costs as much as the call
-        again = not _make(directory, who)
-    with acting(who):
+        _make_job(os.path.dirname(directory), account)  # noqa: PTH120 - once per run: a Path costs as much as the call
+        again = not _make(directory, account)
+    with acting(account):
         if not program.order.get("cwd"):
             _make(program.path(WORK))
         if again:
