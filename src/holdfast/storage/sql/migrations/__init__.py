@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-HEAD = "0045"
+HEAD = "0046"
 """The newest step in ``versions``, or where they begin."""
-BASE = "0045"
+BASE = "0046"
 """Where the steps begin: a database of this schema opens as it is."""
-LAST_BEFORE = "cbbfa3fa9c7ec7b7d8f8843c56b4c47d000902f0"
-"""The commit of Holdfast that brings older ones to ``BASE``."""
 _MOST_TRIES = 6
 """How often a database that another process is upgrading is tried; each waits for as long as any writer does."""
 _LOCK = 0x_401D_FA57
@@ -150,7 +148,7 @@ def refusal(revision: str | None) -> Conflict | None:
         message = f"a newer Holdfast made it: it has schema {revision}, and this version supports up to {HEAD}"
         return Conflict(message, hint="upgrade Holdfast, or restore the backup made before that upgrade")
     message = f"an older Holdfast made it: it has schema {revision}, and this version goes on from schema {BASE}"
-    hint = f"commit {LAST_BEFORE} of Holdfast brings it there, by: holdfast db upgrade"
+    hint = "let the Holdfast that made it finish its work, then start this one in a new data directory or database"
     return Conflict(message, hint=hint)
 
 

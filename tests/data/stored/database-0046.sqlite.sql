@@ -2,7 +2,7 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0045');
+INSERT INTO "alembic_version" VALUES('0046');
 CREATE TABLE attempts (
 	job_id TEXT NOT NULL, 
 	number INTEGER NOT NULL, 
