@@ -97,9 +97,7 @@ def test_a_database_of_the_schema_where_steps_begin_opens_with_all_it_had(empty:
 
 
 @pytest.mark.parametrize("revision", ["0001", f"{int(migrations.BASE) - 1:04d}"])
-def test_an_older_database_is_refused_and_stays_as_it_is(
-    empty: Callable[[str], str], revision: str
-) -> None:
+def test_an_older_database_is_refused_and_stays_as_it_is(empty: Callable[[str], str], revision: str) -> None:
     url = empty("old")
     fill(url)
     stamp(url, revision)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Handler = Callable[[int, FrameType | None], object] | int | None
 
 _ASK, _CANCEL = 1, 2
+_STDERR = 2
 _ENDS = {signal.SIGTERM: exit_codes.TERMINATED, signal.SIGHUP: exit_codes.HUNG_UP}
 """By the signals that cancel at once, the exit code of the command."""
 
@@ -80,9 +81,9 @@ class Interrupts:
     def _press(self) -> None:
         self._pressed += 1
         if self._pressed == _ASK:
-            self._say(f"{self._work} {self._state}; press Ctrl-C again to cancel it")
+            self._tell(f"{self._work} {self._state}; press Ctrl-C again to cancel it")
         elif self._pressed == _CANCEL:
-            self._say(f"cancelling {self._work}; press Ctrl-C once more to leave without waiting for its end")
+            self._tell(f"cancelling {self._work}; press Ctrl-C once more to leave without waiting for its end")
         else:
             raise KeyboardInterrupt
 
@@ -100,4 +101,11 @@ class Interrupts:
             raise KeyboardInterrupt
         self._ended_by = received
         self._pressed = max(self._pressed, _CANCEL)
-        self._say(f"cancelling {self._work}")
+        self._tell(f"cancelling {self._work}")
+
+    def _tell(self, line: str) -> None:
+        try:
+            self._say(line)
+        except RuntimeError:
+            # The signal came while a line was being written to this stream, which lets nobody else in until it is out.
+            os.write(_STDERR, f"{line}\n".encode())
