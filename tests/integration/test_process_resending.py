@@ -29,6 +29,7 @@ FINISHED = {
     "node": "",
     "phase": "finished",
     "started_at": 1.0,
+    "ports": [],
     "progress": "",
     "outcome": {"started": True, "ended_at": 2.0, "ended_by": "itself", "exit_code": 0, "reason": "Completed"},
 }

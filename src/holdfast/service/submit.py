@@ -304,9 +304,8 @@ class Submitter(Struct, frozen=True):
                 if spec.labels:
                     labels[job.id] = spec.labels
             else:
-                arrays[place] = evolve(
-                    new_array(item.array, awaited, item.manifest, ids[place], now, principal), origins=item.origins
-                )
+                array = new_array(item.array, awaited, item.manifest, ids[place], now, principal)
+                arrays[place] = evolve(array, origins=item.origins)
         submission = Submission(
             jobs=[*jobs.values()],
             labels=labels,
@@ -325,9 +324,7 @@ class Submitter(Struct, frozen=True):
         )
         stored = self.store.submit(submission)
         if submission.claims or submission.names:
-            jobs = {
-                place: evolve(job, id=stored_id) for (place, job), stored_id in zip(jobs.items(), stored, strict=False)
-            }
+            jobs = {place: evolve(job, id=new_id) for (place, job), new_id in zip(jobs.items(), stored, strict=False)}
         elif stored[0] != ids[next(iter((*jobs, *arrays)))]:
             return dict(zip((*jobs, *arrays), self._first_time(stored), strict=True))
         return {**jobs, **arrays}
