@@ -18,7 +18,8 @@ from holdfast.domain.events.registry import EventRecord
 from holdfast.domain.failure import Cause, ContainerResult, Failure, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Decision, LimitUse
 from holdfast.domain.record import evolve
 from holdfast.ports.store import Changes, Submission
 from holdfast.storage.sql import open_store

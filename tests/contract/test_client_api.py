@@ -26,7 +26,8 @@ from holdfast.domain.access import Principal
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, SubStep, attempt_id
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Decision, LimitUse
 from holdfast.errors import (
     AlreadyExists,
     Conflict,

@@ -12,7 +12,8 @@ from holdfast.domain.devices import Device
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, PodEvent, RunOutcome
 from holdfast.domain.job import Attempt, Job, JobState, Node, Queue, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, EntityKind, HistoryRow, Outcome, RunStatus, attempt_id
-from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Considered, Decision, LimitUse
 from holdfast.domain.record import evolve
 from holdfast.errors import AlreadyExists, Conflict, Internal
 from holdfast.ports.requests import Request, RequestKind

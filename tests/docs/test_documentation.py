@@ -21,7 +21,8 @@ from holdfast.domain import lifecycle
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus, Outcome, RunStatus
-from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, JitterMode, SetAction
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction
 from holdfast.domain.workloads.kubejob.standing import END_PODS, PODS

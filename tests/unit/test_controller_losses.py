@@ -9,7 +9,8 @@ import pytest
 
 from holdfast.domain.events.operators import NodeLost
 from holdfast.domain.job import JobState, Resources
-from holdfast.domain.policy.model import Action, Backoff, DecisionCode, RetryPolicy, Rule
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Backoff, RetryPolicy, Rule
 from holdfast.engines.simulated import SimulatedEngine
 from holdfast.engines.simulated.life import SimulatedRun
 from holdfast.ports.engine import NodeInfo, RunPhase

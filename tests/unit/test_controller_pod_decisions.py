@@ -11,15 +11,8 @@ from holdfast.domain.events.workloads import JobSetEnded
 from holdfast.domain.failure import Cause, ContainerResult, FailureCondition, RunOutcome
 from holdfast.domain.job import Resources
 from holdfast.domain.lifecycle import RunStatus
-from holdfast.domain.policy.model import (
-    Action,
-    AntiAffinity,
-    Considered,
-    DecisionCode,
-    RetryPolicy,
-    RetrySettings,
-    Rule,
-)
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, AntiAffinity, Considered, RetryPolicy, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.jobset.state import JobSet, Terminal
 from holdfast.engines.simulated.life import SimulatedRun

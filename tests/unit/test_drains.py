@@ -12,7 +12,8 @@ from holdfast.domain.audit import Caller
 from holdfast.domain.failure import EndedBy
 from holdfast.domain.job import JobState, Resources
 from holdfast.domain.lifecycle import Interruption
-from holdfast.domain.policy.model import Action, DecisionCode, RetryPolicy, Rule
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, RetryPolicy, Rule
 from holdfast.domain.workloads.jobset.state import JobSet
 from holdfast.domain.workloads.watching import EarlyWarning
 from holdfast.engines.simulated.life import SimulatedRun

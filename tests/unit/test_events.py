@@ -32,7 +32,8 @@ from holdfast.domain.events.registry import BY_KIND, BY_NAME, Event, EventRecord
 from holdfast.domain.failure import Cause, ContainerResult, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, LimitUse
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Decision, LimitUse
 from holdfast.domain.record import evolve
 from holdfast.domain.terms import entries
 from holdfast.errors import InvalidRequest

@@ -23,8 +23,9 @@ from holdfast.domain.lifecycle import (
     RunStatus,
     Step,
 )
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings, Rule
+from holdfast.domain.policy.model import Action, RetrySettings, Rule
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.gang.conclude import Over, conclude
 from holdfast.domain.workloads.gang.reconcile import (

@@ -10,7 +10,8 @@ from holdfast.domain.audit import Act
 from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, RunOutcome
 from holdfast.domain.job import Attempt, JobState, Resources
 from holdfast.domain.lifecycle import AttemptStatus, Ending, Interruption
-from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action
 from holdfast.domain.workloads.gang.endings import interrupted
 from holdfast.domain.workloads.gang.flight import KILL_ALLOWANCE_S
 from holdfast.domain.workloads.watching import EarlyWarning

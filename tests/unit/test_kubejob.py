@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.failure import ContainerResult
-from holdfast.domain.policy.model import Action, ContainerScope, DecisionCode, ExitCodeOperator, ExitCodes
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, ContainerScope, ExitCodeOperator, ExitCodes
 from holdfast.domain.record import evolve
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.kubejob.indexes import format_indexes, parse_indexes

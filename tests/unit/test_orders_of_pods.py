@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.domain.containers import Capability, ContainerRole, EngineInfo, Volume
 from holdfast.domain.job import JobState
-from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.workloads.array.model import ArraySpec, Indexes
 from holdfast.domain.workloads.children import child_of
 from holdfast.domain.workloads.dependencies import Dependency, DependencyKind, kept_waiting

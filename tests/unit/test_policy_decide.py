@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.domain.failure import Cause, ContainerResult, Failure, FailureCondition
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.compiled import PolicySet, effective_policies
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import (
@@ -13,7 +14,6 @@ from holdfast.domain.policy.model import (
     AntiAffinity,
     Backoff,
     Decision,
-    DecisionCode,
     ExitCodeOperator,
     ExitCodes,
     JitterMode,

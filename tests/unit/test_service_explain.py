@@ -9,13 +9,13 @@ from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Queue
 from holdfast.domain.lifecycle import AttemptStatus, Ending
 from holdfast.domain.policy.builtin import INFRASTRUCTURE
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.compiled import PolicySet
 from holdfast.domain.policy.decide import decide
 from holdfast.domain.policy.model import (
     Action,
     Backoff,
     Decision,
-    DecisionCode,
     ExitCodeOperator,
     ExitCodes,
     JitterMode,

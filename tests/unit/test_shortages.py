@@ -9,7 +9,8 @@ import pytest
 
 from holdfast.domain.failure import ContainerResult, FailureCondition, RunOutcome
 from holdfast.domain.job import JobState, Resources
-from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, RetryPolicy, RetrySettings
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, AntiAffinity, RetryPolicy, RetrySettings
 from holdfast.domain.record import evolve
 from holdfast.domain.shortage import AGAIN_AT_ONCE, OF_REASON, OVER_AFTER_S, PATIENCE, Shortage, met
 from holdfast.domain.workloads.jobset.state import JobSet

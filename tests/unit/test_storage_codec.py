@@ -28,7 +28,8 @@ from holdfast.domain.lifecycle import (
     SubStep,
     attempt_id,
 )
-from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse, SetAction
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Considered, Decision, LimitUse, SetAction
 from holdfast.domain.record import evolve
 from holdfast.domain.shortage import Short, Shortage
 from holdfast.domain.terms.workload_kinds import KUBEJOB

@@ -11,8 +11,9 @@ from holdfast.domain.classify import NO_CATEGORIES
 from holdfast.domain.failure import Cause, EndedBy, Failure
 from holdfast.domain.job import Attempt, Job, JobState, Resources
 from holdfast.domain.lifecycle import Outcome, Step
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.compiled import PolicySet
-from holdfast.domain.policy.model import Action, DecisionCode, RetrySettings
+from holdfast.domain.policy.model import Action, RetrySettings
 from holdfast.domain.workloads.gang.conclude import Over, fail
 from holdfast.domain.workloads.judge import Judgement, Ruleset
 from holdfast.engines.simulated.life import SimulatedRun

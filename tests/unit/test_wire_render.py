@@ -9,7 +9,8 @@ from holdfast.domain.failure import Cause, ContainerResult, EndedBy, Failure, Ru
 from holdfast.domain.job import Attempt, ChildOf, Job, JobState, Node, Resources, Run
 from holdfast.domain.lifecycle import AttemptStatus, Ending, RunStatus
 from holdfast.domain.placement.cordon import Cordon
-from holdfast.domain.policy.model import Action, Considered, Decision, DecisionCode, LimitUse
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Considered, Decision, LimitUse
 from holdfast.domain.workloads.dependencies import Dependency, DependencyKind
 from holdfast.domain.workloads.spec import JobSpec
 from holdfast.errors import InvalidPolicy, Problem

@@ -19,8 +19,9 @@ from holdfast.domain.failure import LOST, ContainerResult
 from holdfast.domain.job import Job, Queue, Resources
 from holdfast.domain.placement.fit import Place, Shape
 from holdfast.domain.policy.builtin import INFRASTRUCTURE, NO_RETRY
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import decide
-from holdfast.domain.policy.model import DecisionCode, RetryHistory
+from holdfast.domain.policy.model import RetryHistory
 from holdfast.domain.units import parse_memory
 from holdfast.domain.workloads.judge import Judgement, Ruleset, decide_retry
 from tools.cases.armada_facts import failure_of

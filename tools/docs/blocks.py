@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import Cause, EndedBy, FailureCondition
-from holdfast.domain.policy.model import Action, AntiAffinity, DecisionCode, ExitCodeOperator, JitterMode, SetAction
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, AntiAffinity, ExitCodeOperator, JitterMode, SetAction
 from holdfast.domain.terms.states import JobSetPhase, JobState
 from holdfast.domain.workloads.jobset.model import DependencyStatus, RestartStrategy
 from holdfast.domain.workloads.kubejob.model import PodAction

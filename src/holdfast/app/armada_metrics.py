@@ -24,7 +24,7 @@ from holdfast.domain.events.jobs import (
 from holdfast.domain.failure import FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import AttemptStatus
-from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.record import Struct
 
 if TYPE_CHECKING:

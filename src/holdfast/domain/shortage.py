@@ -12,8 +12,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import FailureCondition
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import delay_s
-from holdfast.domain.policy.model import Action, Backoff, Decision, DecisionCode
+from holdfast.domain.policy.model import Action, Backoff, Decision
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.units import format_instant
 

@@ -11,8 +11,9 @@ from holdfast.domain.failure import Cause, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import ATTEMPT_TERMINAL, RUN_TERMINAL, AttemptStatus, Ending, RunStatus
 from holdfast.domain.policy.builtin import CHECKPOINTED, INFRASTRUCTURE
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
-from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.policy.model import Action
 from holdfast.domain.record import evolve
 from holdfast.domain.terms.workload_kinds import GANG
 from holdfast.domain.workloads.gang.policies import first_policies

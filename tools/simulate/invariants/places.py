@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from holdfast.compiled.codec import load_spec
 from holdfast.domain.failure import EndedBy
 from holdfast.domain.policy.builtin import INFRASTRUCTURE, ON_UNKNOWN_END
-from holdfast.domain.policy.model import Action, DecisionCode, UnknownEnd
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, UnknownEnd
 from tools.simulate.invariants.untried import UntriedChecks
 from tools.simulate.promises import refuse
 

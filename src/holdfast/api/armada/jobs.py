@@ -12,7 +12,7 @@ from holdfast.api.armada.told import final_reason, run_error
 from holdfast.domain.failure import LOST, EndedBy, FailureCondition
 from holdfast.domain.job import JobState
 from holdfast.domain.lifecycle import RunStatus
-from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.service.manifests import armada
 from holdfast.service.operations.filters import JobQuery
 from holdfast.service.operations.jobs import LARGEST_PAGE, JobOperations

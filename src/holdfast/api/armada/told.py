@@ -30,7 +30,7 @@ from holdfast.domain.events.jobs import (
 from holdfast.domain.events.operators import OperatorActed
 from holdfast.domain.failure import LOST, FailureCondition
 from holdfast.domain.lifecycle import AttemptStatus
-from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.record import Struct, evolve, field
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.cli.render.words import ending, when
-from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from holdfast.dialects.fluster.retry import NEVER_RAN, PLACE_LOST, limits_of
 from holdfast.domain.failure import LOST, Cause, FailureCondition, in_full
 from holdfast.domain.job import JOB_WAITING, JobState
 from holdfast.domain.lifecycle import AttemptStatus, Ending
-from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.shortage import met
 
 if TYPE_CHECKING:

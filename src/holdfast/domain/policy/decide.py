@@ -17,7 +17,8 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, assert_never
 
 from holdfast.domain.failure import NEVER_RETRIED
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, JitterMode, LimitUse
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Decision, JitterMode, LimitUse
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.domain.failure import EndedBy, in_full
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import GLOBAL_LIMIT, SPENT, beyond_the_rule, spent
-from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.policy.model import Action
 from holdfast.domain.units import format_duration, format_memory
 
 if TYPE_CHECKING:

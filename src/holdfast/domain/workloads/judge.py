@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from holdfast.domain.failure import LOST, Cause
 from holdfast.domain.placement.fit import Place, Shape, ever_fits, on_nodes, tried_in_words, why_not
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import and_tried, decide, delay_s
-from holdfast.domain.policy.model import Action, Decision, DecisionCode, RetryHistory, RetrySettings
+from holdfast.domain.policy.model import Action, Decision, RetryHistory, RetrySettings
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.shortage import met, uncounted
 

@@ -12,9 +12,10 @@ from holdfast.domain.failure import Cause, Failure, in_words
 from holdfast.domain.job import Attempt, Job, JobState
 from holdfast.domain.lifecycle import ENDING_STATUS, AttemptStatus, Ending, Interruption, Step
 from holdfast.domain.placement.fit import Shape
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import in_short
 from holdfast.domain.policy.decide import retry_at as due_at
-from holdfast.domain.policy.model import Action, Decision, DecisionCode
+from holdfast.domain.policy.model import Action, Decision
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result

@@ -24,7 +24,8 @@ from holdfast.domain.lifecycle import (
     Interruption,
 )
 from holdfast.domain.lifecycle.statuses import EVICTIONS
-from holdfast.domain.policy.model import Action, Decision, DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action, Decision
 from holdfast.domain.record import evolve
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from holdfast.domain.lifecycle import (
     Step,
 )
 from holdfast.domain.lifecycle.statuses import OF_PLACE, changes_nothing
-from holdfast.domain.policy.model import DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.record import evolve
 from holdfast.domain.units import format_duration
 from holdfast.domain.workloads.base import Result

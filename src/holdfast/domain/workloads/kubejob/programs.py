@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 from holdfast.domain.classify import classify
 from holdfast.domain.failure import EndedBy, in_words
 from holdfast.domain.lifecycle import RUN_TERMINAL, RunStatus
-from holdfast.domain.policy.model import Action, DecisionCode
+from holdfast.domain.policy.codes import DecisionCode
+from holdfast.domain.policy.model import Action
 from holdfast.domain.record import evolve
 from holdfast.domain.shortage import met
 from holdfast.domain.units import format_duration

@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import filterfalse, islice, repeat
 from typing import TYPE_CHECKING
 
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import GLOBAL_LIMIT
-from holdfast.domain.policy.model import DecisionCode
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.base import Result
 from holdfast.domain.workloads.kubejob.model import (

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast.domain.policy.codes import DecisionCode
 from holdfast.domain.policy.decide import SPENT, decide, delay_s, in_short
-from holdfast.domain.policy.model import Considered, DecisionCode, RetryHistory, RetrySettings
+from holdfast.domain.policy.model import Considered, RetryHistory, RetrySettings
 from holdfast.domain.record import Struct, evolve
 from holdfast.domain.workloads.judge import refused
 from holdfast.domain.workloads.kubejob.model import (
