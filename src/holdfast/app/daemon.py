@@ -132,17 +132,16 @@ def _read(answer: str, log: Path) -> Detached:
     Raises:
         HoldfastError: What it told instead.
     """
-    answer_read: dict[str, Any] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
-    if "url" in answer_read:
-        return Detached(answer_read["url"], answer_read["doors"], answer_read["warnings"])
-    kind = next((error_kind for error_kind in all_errors() if error_kind.code == answer_read.get("code")), None)
+    reply: dict[str, Any] = json.loads(answer) if answer else {"message": "the server ended before it answered"}
+    if "url" in reply:
+        return Detached(reply["url"], reply["doors"], reply["warnings"])
+    kind = next((error_kind for error_kind in all_errors() if error_kind.code == reply.get("code")), None)
     if kind is None:
-        raise Internal(answer_read["message"], hint=f"see {log}")
+        raise Internal(reply["message"], hint=f"see {log}")
     problems = [
-        Problem(path, message, tuple(allowed), hint, line)
-        for path, message, allowed, hint, line in answer_read["problems"]
+        Problem(path, message, tuple(allowed), hint, line) for path, message, allowed, hint, line in reply["problems"]
     ]
-    raise kind(answer_read["message"], problems=problems, hint=answer_read["hint"])
+    raise kind(reply["message"], problems=problems, hint=reply["hint"])
 
 
 def stop(timeout_s: float) -> tuple[ServerAddress, int] | None:

@@ -131,7 +131,7 @@ def dump_state(workload: Workload) -> str:
 @cache
 def _own(record: type[Workload]) -> Sequence[tuple[str, object]]:
     every = defaults(record)
-    return tuple(field_own for field_own in every if field_own[0] not in COMMON)
+    return tuple(fact for fact in every if fact[0] not in COMMON)
 
 
 def needs_of(workload: Workload) -> Needs:

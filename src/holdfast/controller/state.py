@@ -339,8 +339,8 @@ class ControllerState:
         A terminal one is neither in flight nor waiting; of one that is not kept only its history is written.
         """
         before, attempt = active.attempt, steps[-1][1]
-        steps_taken = [(step, after.status) for step, after in steps]
-        for row in all_following(active.last, steps_taken, before.job_id, before.number, before.status):
+        moves = [(step, after.status) for step, after in steps]
+        for row in all_following(active.last, moves, before.job_id, before.number, before.status):
             active.last = self.changes.history[row.kind, row.id, row.seq] = row
         if attempt is before or not kept:
             return

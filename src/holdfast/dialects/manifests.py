@@ -102,9 +102,6 @@ _FORMATS = {
 
 def format_of(info: entries.EntryInfo) -> EntryFormat:
     """Return how the manifests of a kind of entry are read and written."""
-    if info.package:
-        entry_format: EntryFormat = import_module(f"{info.package}.manifest").FORMAT
-        return entry_format
     return _FORMATS[info]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from holdfast.domain.access.grants import NOBODY
@@ -52,9 +51,6 @@ QUEUE = EntryKind(entries.QUEUE, Queue, lambda name: Queue(name, paused=True, pe
 
 def kind_of(info: EntryInfo) -> EntryKind[Any]:
     """Return the kind that is called so."""
-    if info.package:
-        entry_kind: EntryKind[Any] = import_module(f"{info.package}.model").KIND
-        return entry_kind
     return _KINDS[info]
 
 

@@ -60,7 +60,7 @@ SHOWN = Presentation(
     page=RolloutPage,
     listed=lambda page: ((one, one.phase(None), {}) for one in page.rows),
     view=_view,
-    asked=lambda _backend, _by, row: Reply(_view(row)),
+    accepted=lambda _backend, _by, row: Reply(_view(row)),
     answer=RolloutView,
 )
 SHOWN.add_list("list_rollouts")

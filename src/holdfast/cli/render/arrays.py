@@ -78,17 +78,17 @@ def with_arrays(table: Table, arrays: Sequence[ArrayView], *, now_s: float) -> T
     columns, rows = table
     facts = [
         {
-            "ID": shown_array.id,
-            "NAME": shown_array.name,
-            "QUEUE": shown_array.queue,
-            "STATE": shown_array.state,
-            "SUBMITTED": when(shown_array.created_at),
-            "AGE": age(shown_array.created_at, now_s),
-            "USER": shown_array.submitted_by,
-            "LABELS": pairs(shown_array.labels),
-            "REASON": progress(shown_array),
+            "ID": array.id,
+            "NAME": array.name,
+            "QUEUE": array.queue,
+            "STATE": array.state,
+            "SUBMITTED": when(array.created_at),
+            "AGE": age(array.created_at, now_s),
+            "USER": array.submitted_by,
+            "LABELS": pairs(array.labels),
+            "REASON": progress(array),
         }
-        for shown_array in arrays
+        for array in arrays
     ]
     return columns, [*rows, *(tuple(shown_facts.get(column, "") for column in columns) for shown_facts in facts)]
 

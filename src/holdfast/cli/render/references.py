@@ -36,7 +36,7 @@ def _called(name: str, ids: set[str]) -> list[tuple[str, str]]:
     return [(job_id, f"{name}@{job_id[:size]}") for job_id in ordered]
 
 
-def _shared(mine_text: str, other: str) -> int:
+def _shared(first: str, other: str) -> int:
     """Count the characters that two ids begin with alike."""
-    pairs = enumerate(zip(mine_text, other, strict=False))
-    return next((place for place, (mine, its) in pairs if mine != its), min(len(mine_text), len(other)))
+    pairs = enumerate(zip(first, other, strict=False))
+    return next((place for place, (mine, its) in pairs if mine != its), min(len(first), len(other)))

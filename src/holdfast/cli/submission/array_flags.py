@@ -99,7 +99,7 @@ def _lines(file: str, flags: Flags, stdin: TextIO) -> list[str]:
 
 def _values(words: Sequence[str], flags: Flags) -> dict[str, list[str]]:
     values_of: dict[str, list[str]] = {}
-    for word in (piece for word_given in words for piece in word_given.split()):
+    for word in (piece for text in words for piece in text.split()):
         name, equals, values = word.partition("=")
         if not name or not equals:
             flags.wrong(_MATRIX, f"{word!r} is not NAME=VALUE,...", hint="such as lr=0.1,0.01 or seed=1..5")

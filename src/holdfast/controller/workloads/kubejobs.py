@@ -318,8 +318,8 @@ class KubeJobs:
             self._release(work, active.job)  # others may have its topology domain while it waits for a person
         self._state.queue.wake_at(KUBEJOB, job_id, stand.look_at)
 
-    def _stands(self, job: Job, standing_found: JobStanding, now: float) -> None:
-        moved = stands(job, standing_found, now)
+    def _stands(self, job: Job, job_standing: JobStanding, now: float) -> None:
+        moved = stands(job, job_standing, now)
         if moved is not job:
             self._state.put_job(moved)
 

@@ -27,9 +27,6 @@ class EntryInfo(NamedTuple):
     """Whether each change is a revision, and one can be written only as long as it has a revision, by ``If-Match``."""
     private: bool = False
     """Whether only operators see it."""
-    package: str = ""
-    """Where its code is, if in one place: ``model`` with ``KIND``, ``manifest`` with ``FORMAT``, and ``operations``
-    with ``OPERATIONS``."""
 
     @property
     def subject(self) -> SubjectName:

@@ -5,7 +5,6 @@ A change of a policy is a new revision. Policies and categories apply to what is
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from holdfast.dialects.manifests import manifest_warnings
@@ -276,7 +275,4 @@ _OPERATIONS: dict[EntryInfo, type[Entries[Any]]] = {
 
 def operations_of(info: EntryInfo) -> type[Entries[Any]]:
     """Return what can be done with the entries of a kind."""
-    if info.package:
-        operations: type[Entries[Any]] = import_module(f"{info.package}.operations").OPERATIONS
-        return operations
     return _OPERATIONS[info]

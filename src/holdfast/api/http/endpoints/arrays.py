@@ -55,7 +55,7 @@ _SHOWN = Presentation(
     page=ArrayPage,
     listed=lambda page: ((array, array.state, array.spec.job.labels) for array in page.rows),
     view=array_view,
-    asked=lambda backend, caller, array: Reply(array_view(ArrayOperations(backend).progress(caller, array))),
+    accepted=lambda backend, caller, array: Reply(array_view(ArrayOperations(backend).progress(caller, array))),
     answer=ArrayView,
 )
 _SHOWN.add_list("list_arrays")

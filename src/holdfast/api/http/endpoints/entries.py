@@ -56,7 +56,7 @@ def _reply(
 def _endpoints(info: EntryInfo) -> Endpoints:
     """Make the addresses of one kind."""
     kind, models, group = kind_of(info), models_of(info), Endpoints(info.plural.replace("-", " "))
-    spoken, takes = info.subject.replace("-", "_"), Takes(f"A manifest of kind {info.manifest}.")
+    word, takes = info.subject.replace("-", "_"), Takes(f"A manifest of kind {info.manifest}.")
     noun = f"{'an' if info.noun[0] in 'aeiou' else 'a'} {info.noun}"
     all_path, one_path = f"/{info.plural}", f"/{info.plural}/{{name}}"
 
@@ -71,14 +71,14 @@ def _endpoints(info: EntryInfo) -> Endpoints:
         return models.page.model_validate({"items": views})
 
     @group.add(
-        "POST", all_path, models.view, 409, summary=f"Create {noun}", status=201, takes=takes, name=f"create_{spoken}"
+        "POST", all_path, models.view, 409, summary=f"Create {noun}", status=201, takes=takes, name=f"create_{word}"
     )
     def create(backend: Backend, caller: Caller, body: Text, *, dry_run: DryRun = False) -> Reply:
         """Create one; it must be new."""
         entry = of(backend).put(caller, manifest_of(body, kind.model), create=True, dry_run=dry_run)
         return _reply(of(backend), caller, entry, status=created(dry_run=dry_run), dry_run=dry_run)
 
-    @group.add("GET", one_path, models.view, 404, summary=f"Read {noun}", name=f"get_{spoken}")
+    @group.add("GET", one_path, models.view, 404, summary=f"Read {noun}", name=f"get_{word}")
     def get(backend: Backend, caller: Caller, name: Name) -> Reply:
         """Read one."""
         return _reply(of(backend), caller, of(backend).get(caller, name))
@@ -108,8 +108,8 @@ def _endpoints(info: EntryInfo) -> Endpoints:
             del call.__annotations__["if_match"]
     stale = (409,) if info.versioned else ()
     summary = f"Create or replace {noun}"
-    group.add("PUT", one_path, models.view, 404, *stale, summary=summary, takes=takes, name=f"put_{spoken}")(put)
-    group.add("DELETE", one_path, None, 404, 409, summary=f"Delete {noun}", status=204, name=f"delete_{spoken}")(delete)
+    group.add("PUT", one_path, models.view, 404, *stale, summary=summary, takes=takes, name=f"put_{word}")(put)
+    group.add("DELETE", one_path, None, 404, 409, summary=f"Delete {noun}", status=204, name=f"delete_{word}")(delete)
     return group
 
 

@@ -83,7 +83,7 @@ _SHOWN = Presentation(
     page=JobSetPage,
     listed=lambda page: ((row, row.phase(set_spec_of(row)), set_spec_of(row).labels) for row in page.rows),
     view=_summary,
-    asked=lambda _backend, _by, row: Reply(_summary(row), version=row.resource_version),
+    accepted=lambda _backend, _by, row: Reply(_summary(row), version=row.resource_version),
     answer=JobSetSummary,
     versioned=True,
 )
@@ -216,7 +216,7 @@ def restart(
     part = {"group": what.replicated_job, "index": what.index}
     versions = read_match(if_match).versions
     row = JobSetOperations(backend).ask(caller, Act.RESTART, ref, what.reason, if_match=versions, what=part)
-    return _SHOWN.asked(backend, caller, row)
+    return _SHOWN.accepted(backend, caller, row)
 
 
 _SHOWN.add_verb(

@@ -49,7 +49,7 @@ class Presentation:
     """What is in such a part, each with its state and its labels."""
     view: Callable[[Any], Response]
     """Shows one of a list."""
-    asked: Callable[[Backend, Caller, Any], Reply]
+    accepted: Callable[[Backend, Caller, Any], Reply]
     """Shows one of which something was asked."""
     answer: type[Response]
     """The model of that."""
@@ -102,7 +102,9 @@ class Presentation:
         def ask(backend: Backend, caller: Caller, ref: str, reason: str, if_match: str | None = None) -> Reply:
             versions = read_match(if_match).versions
             versions_given = {"if_match": versions} if self.versioned else {}
-            return self.asked(backend, caller, self.operations(backend).ask(caller, act, ref, reason, **versions_given))
+            return self.accepted(
+                backend, caller, self.operations(backend).ask(caller, act, ref, reason, **versions_given)
+            )
 
         call: Callable[..., Any]
         if act is Act.DELETE and self.versioned:

@@ -73,10 +73,10 @@ def origins_of(array: Array) -> tuple[Origin, ...]:
     return (Origin(array.id, array.name), *array.origins)
 
 
-def unused_name(array: Array, names_taken: Collection[str]) -> str:
+def unused_name(array: Array, existing: Collection[str]) -> str:
     """Name a rerun after the array that all of it began with."""
     first = array.origins[-1].name if array.origins else array.name
     number = 1
-    while (name := f"{first}-rerun-{number}") in names_taken:
+    while (name := f"{first}-rerun-{number}") in existing:
         number += 1
     return name

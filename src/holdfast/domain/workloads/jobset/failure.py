@@ -228,18 +228,18 @@ class _Judging:
 
     def run(self, failures: Sequence[Child]) -> Judged:
         """Judge failures, except those that a restart of their replicated job has just answered."""
-        for match_found in taken(self._policy, failures):
-            if match_found.child.group in self._restarted_groups:
+        for rule_match in taken(self._policy, failures):
+            if rule_match.child.group in self._restarted_groups:
                 continue
-            reason = f"{match_found.rule.action}FailurePolicyAction"
-            message = first_failed(f"applying {match_found.rule.action} failure policy action", match_found.child.name)
-            match match_found.rule.action:
+            reason = f"{rule_match.rule.action}FailurePolicyAction"
+            message = first_failed(f"applying {rule_match.rule.action} failure policy action", rule_match.child.name)
+            match rule_match.rule.action:
                 case SetAction.FAIL_JOB_SET:
-                    self._decide(match_found, reason, message)
+                    self._decide(rule_match, reason, message)
                     self._over = failed(self._state, reason, message, self._now)
                 case SetAction.FAIL_JOB:
-                    self._left_failed[match_found.child.name] = match_found.child.attempt
-                    self._decide(match_found, reason, message)
+                    self._left_failed[rule_match.child.name] = rule_match.child.attempt
+                    self._decide(rule_match, reason, message)
                     self._events.append(SetEvent("Warning", reason, message))
                 case (
                     SetAction.RESTART_JOB_SET
@@ -249,9 +249,9 @@ class _Judging:
                     | SetAction.RESTART_JOB
                     | SetAction.RESTART_JOB_UNCOUNTED
                 ):
-                    self._restart(match_found, reason, message)
+                    self._restart(rule_match, reason, message)
                 case _:
-                    assert_never(match_found.rule.action)
+                    assert_never(rule_match.rule.action)
             if self._over is not None:
                 break
         turned = self._over or Transition(self._state)
@@ -266,22 +266,22 @@ class _Judging:
             )
         return Judged(state, tuple(self._decisions), (*self._events, *turned.events))
 
-    def _restart(self, match_found: RuleMatch, reason: str, message: str) -> None:
-        rule, child = match_found.rule, match_found.child
+    def _restart(self, rule_match: RuleMatch, reason: str, message: str) -> None:
+        rule, child = rule_match.rule, rule_match.child
         scope, counted = _RESTARTS[rule.action]
         try:
             limits = self._budget.check(rule, child, counted=counted)
         except LimitReached as spent:
             message = first_failed(spent.message, child.name)
-            self._decide(match_found, spent.reason, message, granted=False, limits=spent.limits)
+            self._decide(rule_match, spent.reason, message, granted=False, limits=spent.limits)
             self._over = failed(self._state, spent.reason, message, self._now)
             return
         times = self._budget.grant(scope, rule.name, child, counted=counted)
-        self._decide(match_found, reason, message, limits=limits, delay_s=self._delay(match_found, times))
+        self._decide(rule_match, reason, message, limits=limits, delay_s=self._delay(rule_match, times))
         self._events.append(SetEvent("Warning", reason, message))
         if scope is RestartScope.SET:
             self._left_failed.clear()
-            reason = "DefaultFailurePolicy" if match_found.index is None else f"FailurePolicy_{rule.name}"
+            reason = "DefaultFailurePolicy" if rule_match.index is None else f"FailurePolicy_{rule.name}"
             self._over = restarting(self._state, reason, message, self._now)
         elif scope is RestartScope.GROUP:
             self._restarted_groups.add(child.group)
@@ -296,18 +296,18 @@ class _Judging:
         for name in mine:
             del self._left_failed[name]
 
-    def _delay(self, match_found: RuleMatch, times: int) -> float:
+    def _delay(self, rule_match: RuleMatch, times: int) -> float:
         """Begin the back-off of what is restarted; restarts that no limit ends get one even where none is asked for."""
-        scope, counted = _RESTARTS[match_found.rule.action]
-        whole, group, job = backoff_keys(match_found.child.group, match_found.child.name)
+        scope, counted = _RESTARTS[rule_match.rule.action]
+        whole, group, job = backoff_keys(rule_match.child.group, rule_match.child.name)
         key = {RestartScope.SET: whole, RestartScope.GROUP: group, RestartScope.JOB: job}[scope]
-        backoff = match_found.rule.backoff or self._policy.backoff
+        backoff = rule_match.rule.backoff or self._policy.backoff
         if backoff is not None:
-            delay = delay_s(backoff, times, seed=match_found.child.name)
+            delay = delay_s(backoff, times, seed=rule_match.child.name)
         elif counted or self._policy.pace is None:
             return 0.0
         else:
-            delay = self._paced(key, match_found.child, self._policy.pace)
+            delay = self._paced(key, rule_match.child, self._policy.pace)
         if delay:
             self._not_before[key] = max(self._not_before.get(key, 0.0), self._now + delay)
         return delay
@@ -332,7 +332,7 @@ class _Judging:
 
     def _decide(
         self,
-        match_found: RuleMatch,
+        rule_match: RuleMatch,
         reason: str,
         message: str,
         *,
@@ -341,16 +341,16 @@ class _Judging:
         delay_s: float = 0.0,
     ) -> None:
         decision = SetDecision(
-            job=match_found.child.name,
-            attempt=match_found.child.attempt,
-            action=match_found.rule.action,
+            job=rule_match.child.name,
+            attempt=rule_match.child.attempt,
+            action=rule_match.rule.action,
             granted=granted,
             reason=reason,
             message=message,
-            rule=None if match_found.index is None else match_found.rule.name,
-            rule_index=match_found.index,
+            rule=None if rule_match.index is None else rule_match.rule.name,
+            rule_index=rule_match.index,
             limits=limits,
             delay_s=delay_s,
-            considered=explained(self._policy, match_found),
+            considered=explained(self._policy, rule_match),
         )
         self._decisions.append(decision)

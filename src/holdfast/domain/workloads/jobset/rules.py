@@ -123,10 +123,10 @@ def taken(policy: FailurePolicy, failed: Sequence[Child]) -> Iterator[RuleMatch]
         yield RuleMatch(child, None, DEFAULT_RULE)
 
 
-def explained(policy: FailurePolicy, match_taken: RuleMatch) -> tuple[Considered, ...]:
+def explained(policy: FailurePolicy, rule_match: RuleMatch) -> tuple[Considered, ...]:
     """List every rule tried on a failed job, up to the one that took it."""
-    last = len(policy.rules) if match_taken.index is None else match_taken.index + 1
+    last = len(policy.rules) if rule_match.index is None else rule_match.index + 1
     tried: tuple[Considered, ...] = ()
     for rule in policy.rules[:last]:
-        tried += (considered("failurePolicy", rule.name, _matchers(rule), match_taken.child),)
+        tried += (considered("failurePolicy", rule.name, _matchers(rule), rule_match.child),)
     return tried

@@ -197,14 +197,14 @@ class PodLook(Programs):
         if self.record.deleting_since is not None or self.record.state.condition("FailureTarget") is not None:
             pods.add(PodsAre.GOING)
         steps = tuple(made(self.attempt, pods, self.now))
-        look_at, standing_found, job = min(due, given_up), None, self.facts.job
+        look_at, job_standing, job = min(due, given_up), None, self.facts.job
         if self.record.deleting_since is None:
             wake_at = due if due < inf else None
             most, in_set = self.facts.plan.spec.parallelism, job.child is not None
-            standing_found = standing(
+            job_standing = standing(
                 self.record, in_set=in_set, placed=bool(live), waiting=waiting, wake_at=wake_at, parallelism=most
             )
-        return Stand(steps, standing_found, live, waiting, look_at if look_at < inf else None)
+        return Stand(steps, job_standing, live, waiting, look_at if look_at < inf else None)
 
     # what is asked from outside
 

@@ -112,9 +112,9 @@ class Programs:
         outcome = run.outcome
         if not record.taken or outcome is None or outcome.message or outcome.ended_by is not EndedBy.EVICTION:
             return run
-        run_told = evolve(run, outcome=evolve(outcome, message=record.taken))
-        self.orders.note[run.uid] = run_told
-        return run_told
+        ended = evolve(run, outcome=evolve(outcome, message=record.taken))
+        self.orders.note[run.uid] = ended
+        return ended
 
     def given_up_at(self, run: Run) -> float | None:
         """Return when a program is given up that is to stop or to start; ``None``: never."""

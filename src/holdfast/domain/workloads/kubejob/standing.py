@@ -214,9 +214,9 @@ def over(job: Job, record: KubeJobRecord, otherwise: str, now: float) -> Job:
     )
 
 
-def stands(job: Job, standing_found: JobStanding, now: float) -> Job:
+def stands(job: Job, job_standing: JobStanding, now: float) -> Job:
     """Return a job as it stands now; while pods of it are pending, the reason is the one placement gives."""
-    state, reason, retry_at = standing_found
+    state, reason, retry_at = job_standing
     stays = state is job.state
     placed = state is JobState.QUEUED and not reason and job.reason != NO_PODS
     if stays and (placed or (reason, retry_at) == (job.reason, job.retry_at)):

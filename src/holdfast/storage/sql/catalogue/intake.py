@@ -147,24 +147,20 @@ def require_room(
     """
     incoming, user = incoming_of(submission), submitter_of(submission)
     excesses = [
-        (queue, excess_found)
+        (queue, overrun)
         for queue in sorted(queues, key=lambda queue: queue.name)
         for submitter in (None, user)
-        for excess_found in excess(
-            queue, submitter, loads[queue.name, submitter], incoming.get(queue.name, Incoming()), now
-        )
+        for overrun in excess(queue, submitter, loads[queue.name, submitter], incoming.get(queue.name, Incoming()), now)
     ]
     if not excesses:
         return
-    problems = [
-        Problem(f"queue {queue.name}: {excess_found.field}", excess_found.message) for queue, excess_found in excesses
-    ]
-    message = "; ".join(excess_found.message for _, excess_found in excesses)
-    waits = [excess_found.again_in_s for _, excess_found in excesses]
-    if any(excess_found.field.endswith("maxQueued") for _, excess_found in excesses):
+    problems = [Problem(f"queue {queue.name}: {overrun.field}", overrun.message) for queue, overrun in excesses]
+    message = "; ".join(overrun.message for _, overrun in excesses)
+    waits = [overrun.again_in_s for _, overrun in excesses]
+    if any(overrun.field.endswith("maxQueued") for _, overrun in excesses):
         raise QueueFull(message, problems=problems, hint="wait until some have begun, or cancel some")
     if None in waits:
-        most = min(excess_found.most for _, excess_found in excesses)
+        most = min(overrun.most for _, overrun in excesses)
         raise RateLimited(message, problems=problems, hint=f"submit in parts, of {most} at most")
     error = RateLimited(message, problems=problems, hint="submit it again after that time")
     error.retry_after_s = max(wait for wait in waits if wait is not None)

@@ -146,16 +146,16 @@ def _not_started(program: SupervisedRun, error: OSError, argv: list[str]) -> Can
 
 def _start_as(
     program: SupervisedRun,
-    account_of_run: Account,
+    owner: Account,
     argv: list[str],
     environment: Mapping[str, str],
     become: Callable[[Mapping[str, str]], Callable[[], object]] | None = None,
 ) -> int:
     """Start it as another account, in a directory of that account; the files we open for it are that account's."""
-    account_of_run.look_up()
+    owner.look_up()
     _make_directories(program)
-    directory, whole = _working_directory(program), {**account_of_run.environment, **environment}
-    with acting(account_of_run):
+    directory, whole = _working_directory(program), {**owner.environment, **environment}
+    with acting(owner):
         logs = _open_logs(program)
 
     def execute() -> object:
@@ -163,7 +163,7 @@ def _start_as(
 
     then = execute if become is None else become(whole)
     try:
-        return account.start(account_of_run, logs, enter=lambda: os.chdir(directory), execute=then)
+        return account.start(owner, logs, enter=lambda: os.chdir(directory), execute=then)
     finally:
         _close(logs)
 
