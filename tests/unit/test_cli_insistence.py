@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from holdfast.cli.watching.insistence import insistent_interrupts
+from holdfast.cli.watching.interrupts import insistent_interrupts
 
 
 def test_an_interrupt_that_was_lost_comes_again() -> None:

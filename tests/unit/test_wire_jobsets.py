@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.render.pods import pod_facts
+from holdfast.cli.render.jobs import pod_facts
 from holdfast.domain.events.registry import StoredEvent
 from holdfast.domain.events.workloads import JobSetCreated
 from holdfast.domain.job import ChildOf, Job, JobState

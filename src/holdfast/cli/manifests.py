@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.cli.nouns import NounName
     from holdfast.dialects.documents import Document
     from holdfast.errors import HoldfastError
+    from holdfast.wire.problems import ProblemEntry
 
 API_VERSION = "holdfast.dev/v1"
 KINDS = {
@@ -266,6 +267,21 @@ def _locate(problem: Problem, manifests: Sequence[Manifest]) -> Problem:
     return (
         manifests[place].locate(evolve(problem, path=problem.path[item.end() :])) if place < len(manifests) else problem
     )
+
+
+def tell_warnings(warnings: Sequence[ProblemEntry], source: Manifest | None, cli: Cli) -> None:
+    """Say what the server warned of.
+
+    Args:
+        warnings: As it answered them.
+        source: The document they are about, when it came from a file.
+        cli: Where to tell it.
+    """
+    from holdfast.wire.problems import read_problem
+
+    for entry in warnings:
+        problem = read_problem(entry)
+        cli.say(f"warning: {problem if source is None else source.locate(problem)}")
 
 
 def read_policy_specs(files: Sequence[str], flags: Flags) -> list[dict[str, Any]]:

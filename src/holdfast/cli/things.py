@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.cli.nouns import OF_ENTRIES, OWNERS, SINGULAR, Noun
 from holdfast.cli.printing import fields_of
-from holdfast.cli.render import arrays, catalogue, events, jobs, jobsets, notifications, workloads
+from holdfast.cli.render import arrays, catalogue, events, jobs, jobsets
 from holdfast.cli.render.custom_columns import EVERY, is_custom, read_columns
 from holdfast.errors import NotFound
 
@@ -97,7 +97,7 @@ def table_of(noun: NounName, *, now_s: float, wide: bool = False) -> Callable[[S
         Noun.QUEUE: catalogue.queue_table,
         Noun.RETRY_POLICY: catalogue.policy_table,
         Noun.CATEGORY: catalogue.category_table,
-        Noun.NOTIFIER: notifications.notifier_table,
+        Noun.NOTIFIER: catalogue.notifier_table,
         Noun.NODE: catalogue.wide_node_table if wide else partial(catalogue.node_table, now_s=now_s),
         Noun.DEVICE: partial(catalogue.device_table, wide=wide),
         Noun.SETTINGS: lambda things: catalogue.settings_table(things[0]),
@@ -105,7 +105,7 @@ def table_of(noun: NounName, *, now_s: float, wide: bool = False) -> Callable[[S
     }
     if noun in OF_ENTRIES:
         return tables.get(noun, catalogue.entry_table)
-    return tables.get(noun) or partial(workloads.workload_table, now_s=now_s, wide=wide)
+    return tables.get(noun) or partial(jobs.workload_table, now_s=now_s, wide=wide)
 
 
 def model_of(noun: NounName, *, single: bool = False) -> type[Any]:

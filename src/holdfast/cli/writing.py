@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.cli import exit_codes
-from holdfast.cli.manifests import located, located_set
+from holdfast.cli.manifests import located, located_set, tell_warnings
 from holdfast.cli.nouns import OWNERS, SINGULAR, Noun
-from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.submission.order import in_order
 from holdfast.cli.submission.sending import rehearse, submit_jobs
 from holdfast.cli.things import WRITTEN, resource_writer

@@ -20,7 +20,7 @@ from holdfast.cli.render.references import references
 from holdfast.cli.render.words import clock_time, when
 from holdfast.cli.targets import job_or_set
 from holdfast.cli.things import batched
-from holdfast.cli.watching.insistence import insistent_interrupts
+from holdfast.cli.watching.interrupts import insistent_interrupts
 from holdfast.cli.watching.staleness import note_if_stale
 from holdfast.errors import Unauthenticated, Unavailable
 

@@ -12,12 +12,13 @@ from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.options import FormatOption
 from holdfast.cli.printing import fields_of, list_format, plain, print_things
-from holdfast.cli.render.notifications import notification_table
+from holdfast.cli.render.words import when
 from holdfast.cli.targets import do_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast.cli.render.words import Table
     from holdfast.client import Client
     from holdfast.wire.notifications import NotificationView
 
@@ -86,10 +87,27 @@ def _fields() -> list[str]:
 def _print(listed: "Sequence[NotificationView]", form: str, cli: Cli) -> None:
     from holdfast.wire.notifications import NotificationView
 
-    table = partial(notification_table, wide=form == "wide")
+    table = partial(_table, wide=form == "wide")
     print_things(
         cli.output(), listed, form, table=table, name=lambda notification: notification.id, model=NotificationView
     )
+
+
+def _table(notifications: "Sequence[NotificationView]", *, wide: bool = False) -> "Table":
+    columns = ("ID", "TO", "STATE", "TRIES", *(("CREATED", "NEXT TRY") if wide else ()), "WHAT", "ERROR")
+    rows = [
+        (
+            notification.id,
+            notification.to,
+            notification.state,
+            str(notification.tries),
+            *((when(notification.created_at), when(notification.next_at)) if wide else ()),
+            notification.summary,
+            notification.error,
+        )
+        for notification in notifications
+    ]
+    return columns, rows
 
 
 def _check(options: NotifyOptions, action: str, flags: Flags) -> None:

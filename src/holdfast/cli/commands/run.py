@@ -13,17 +13,17 @@ from holdfast.cli.command import Command
 from holdfast.cli.flags import Flags
 from holdfast.cli.manifests import read_policy_specs
 from holdfast.cli.options import AfterOption, ExportOption, SecretEnvOption  # noqa: TC001 - the options are looked up when they are read
+from holdfast.cli.render.arrays import progress
 from holdfast.cli.submission.array_flags import ArrayFlags, array_section, spread_matrix, unused_name
 from holdfast.cli.submission.export import exported
 from holdfast.cli.submission.job_manifest import JobFlags, RetryFlags, build
 from holdfast.cli.submission.secrets import secret_values, sent
-from holdfast.cli.watching.arrays import watch_array
 from holdfast.cli.watching.follow import ENDED, Follower
 from holdfast.cli.watching.interrupts import Interrupts
-from holdfast.cli.watching.live import live_line
+from holdfast.cli.watching.live import job_line, live_line, waited
 from holdfast.cli.watching.pacing import Polling
-from holdfast.cli.watching.progress import job_line, waited
 from holdfast.domain.record import evolve
+from holdfast.domain.terms.kinds import ARRAY
 from holdfast.errors import InvalidRequest, Unavailable
 
 if TYPE_CHECKING:
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from holdfast.cli.context import Cli
     from holdfast.cli.watching.live import LiveLine
     from holdfast.client import Client
+    from holdfast.wire.arrays import ArrayView
     from holdfast.wire.jobs import JobOutcome, JobSummary, JobView
 
 Text = str | None
+_TELL_EVERY_S = 5.0
 _PATIENCE_S = 1.0
 """How long a job may wait before the user is told why."""
 _ASK_AGAIN_S = 2.0
@@ -205,11 +207,28 @@ def _run_array(client: Client, manifest: dict[str, Any], cli: Cli, *, detach: bo
         array = client.submit_array(manifest)
         interrupts.submitted(f"array {array.name}")
         cli.say(f"array {array.name} has {array.total} tasks; to look at one: holdfast logs {array.name} --index I")
-        ended = watch_array(client, array.id, interrupts, cli)
+        ended = _watch_array(client, array.id, interrupts, cli)
     cli.say(f"{ended.name} {ended.state.lower()}: {ended.reason}")
     if interrupts.exit_code is not None:
         return interrupts.exit_code
     return exit_codes.OK if ended.state == "Succeeded" else exit_codes.FAILED
+
+
+def _watch_array(client: Client, reference: str, interrupts: Interrupts, cli: Cli) -> ArrayView:
+    """Show the progress of an array until it has ended, in a live line or every few seconds, and return it."""
+    pace, last_line, began = Polling(cli.sleep, first_s=0.05), "", cli.now()
+    told_at = began
+    with live_line(cli) as (live, above):
+        while (array := client.array(reference)).state not in ARRAY.ended:
+            if interrupts.wants_cancel():
+                client.cancel_array(reference, reason=interrupts.reason)
+            line = progress(array)
+            live.draw(f"{array.name}: {line}, {waited(cli.now() - began)}")
+            if not live.able and line != last_line and cli.now() - told_at >= _TELL_EVERY_S:
+                above.say(f"{array.name}: {line}")
+                last_line, told_at = line, cli.now()
+            pace.rest()
+    return array
 
 
 def _submit(client: Client, manifest: dict[str, object]) -> JobSummary:

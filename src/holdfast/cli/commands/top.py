@@ -11,7 +11,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.context import Cli
 from holdfast.cli.screen.browser import Browser
 from holdfast.cli.screen.terminal import RESIZED, Screen
-from holdfast.cli.watching.insistence import insistent_interrupts
+from holdfast.cli.watching.interrupts import insistent_interrupts
 from holdfast.cli.watching.reaching import reached
 from holdfast.cli.watching.staleness import NOTE
 

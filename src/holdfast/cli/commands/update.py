@@ -11,10 +11,9 @@ from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.edits import EditOptions, check_target, limits_of_users, manifest_of, spec_of, with_limits
 from holdfast.cli.flags import Flags
-from holdfast.cli.manifests import read_manifests
+from holdfast.cli.manifests import read_manifests, tell_warnings
 from holdfast.cli.nouns import Noun, read_noun
 from holdfast.cli.printing import plain
-from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.render.catalogue import settings_table
 from holdfast.cli.things import READERS, WRITTEN
 from holdfast.cli.writing import NamedManifest, dry_run_of, require_names, write_each

@@ -17,7 +17,7 @@ from holdfast.cli.options import AttemptOption, DocumentOption
 from holdfast.cli.printing import TEXT_FORMATS, plain
 from holdfast.cli.render.arrays import print_array_why
 from holdfast.cli.render.decisions import considered_table, failed_pod_table, limit_table
-from holdfast.cli.render.pods import condition_table, pod_facts
+from holdfast.cli.render.jobs import condition_table, pod_facts
 from holdfast.cli.render.words import when
 from holdfast.cli.targets import job_or_set
 from holdfast.cli.watching.staleness import note_if_stale

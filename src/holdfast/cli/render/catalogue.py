@@ -1,4 +1,4 @@
-"""What tables say of queues, retry policies, failure categories, nodes, GPUs and settings."""
+"""Tables of queues, retry policies, failure categories, notifiers, nodes, GPUs and settings."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from holdfast.cli.render.words import age, pairs, when
 from holdfast.domain.units import format_amount
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from holdfast.cli.render.words import Table
     from holdfast.wire.catalogue import DeviceView, NodeView, SettingsView
-    from holdfast.wire.entries import CategoryView, EntryView, PolicyView, QueueView
+    from holdfast.wire.entries import CategoryView, EntryView, NotifierView, PolicyView, QueueView
 
 
 def _text(value: object, absent: str = "") -> str:
@@ -96,6 +96,20 @@ def kind_table(categories: Sequence[CategoryView]) -> Table:
 
 def _rules(category: CategoryView) -> Sequence[dict[str, Any]]:
     return category.spec.get("rules") or ()
+
+
+def notifier_table(notifiers: Sequence[NotifierView]) -> Table:
+    """Tabulate notifiers."""
+    rows = [(notifier.name, str(notifier.spec.get("type")), _where(notifier.spec)) for notifier in notifiers]
+    return ("NAME", "TYPE", "WHERE"), rows
+
+
+def _where(spec: Mapping[str, Any]) -> str:
+    url = spec.get("url")
+    if isinstance(url, dict):
+        return "secret, in " + " ".join(f"{place} {name}" for place, name in url.items())
+    words = spec.get("command") or spec.get("to") or ()
+    return str(url) if url else (" " if spec.get("command") else ", ").join(words)
 
 
 def node_table(nodes: Sequence[NodeView], *, now_s: float) -> Table:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.render.jobs import attempt_table, history_table, run_table
-from holdfast.cli.render.pods import condition_table, pod_facts
+from holdfast.cli.render.jobs import attempt_table, condition_table, history_table, pod_facts, run_table
 from holdfast.cli.render.tree import awaited
 from holdfast.cli.render.words import pairs, when
 from holdfast.domain.terms.kinds import JOB_SET, KINDS

@@ -1,4 +1,4 @@
-"""What tables say of jobs, attempts and runs."""
+"""Tables of jobs, their pods, attempts and runs, and of any work that has no columns of its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast.cli.render.words import Table
-    from holdfast.wire.jobs import AttemptView, HistoryEntry, JobSummary, RunView
+    from holdfast.wire.jobs import AttemptView, ConditionView, HistoryEntry, JobSummary, PodsView, RunView
     from holdfast.wire.jobsets import ChildView
+    from holdfast.wire.workloads import WorkloadView
 
 
 WIDE_JOBS = (
@@ -162,3 +163,56 @@ def run_table(runs: Sequence[RunView], *, now_s: float) -> Table:
         for run in runs
     ]
     return columns, rows
+
+
+def pod_counts(pods: PodsView) -> str:
+    """Write counts that are not zero: ``2 active, 1 succeeded``."""
+    counts = {
+        "active": pods.active,
+        "terminating": pods.terminating,
+        "succeeded": pods.succeeded,
+        "failed": pods.failed,
+    }
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"
+
+
+def pod_facts(pods: PodsView) -> list[tuple[str, str]]:
+    """List what is known of the pods of a job; what is not is left out."""
+    message = (
+        "until one succeeds and all have ended"
+        if pods.completions is None
+        else f"{pods.completions} completion{'' if pods.completions == 1 else 's'}"
+    )
+    facts = [
+        ("Pods", f"{pods.parallelism} at once, {message}"),
+        ("Pods now", f"{pod_counts(pods)}; {pods.ready} ready"),
+        ("Program restarts", str(pods.restarts or "")),
+        ("Completed indexes", pods.completed_indexes),
+        ("Failed indexes", pods.failed_indexes),
+        ("Suspended", "yes" if pods.suspended else ""),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def condition_table(conditions: Sequence[ConditionView]) -> Table:
+    """Tabulate conditions, those that do not hold any more, too."""
+    rows = [
+        (condition.type, str(condition.status), condition.reason, when(condition.since), condition.message)
+        for condition in conditions
+    ]
+    return ("TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"), rows
+
+
+def workload_table(workloads: Sequence[WorkloadView], *, now_s: float, wide: bool = False) -> Table:
+    """Tabulate work of a kind, one a row; ages are counted to ``now_s``, in seconds since the epoch."""
+    rows = [
+        (
+            workload.name,
+            workload.state,
+            age(workload.created_at, now_s),
+            workload.reason,
+            *((workload.id, workload.queue, workload.submitted_by) * wide),
+        )
+        for workload in workloads
+    ]
+    return ("NAME", "STATE", "AGE", "REASON", *(("ID", "QUEUE", "USER") * wide)), rows

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.render.jobs import took
-from holdfast.cli.render.pods import condition_table, pod_counts
+from holdfast.cli.render.jobs import condition_table, pod_counts, took
 from holdfast.cli.render.tree import awaited
 from holdfast.cli.render.words import age, pairs, until, when
 from holdfast.domain.units import format_duration

@@ -6,6 +6,7 @@ Rich and YAML are imported where they are needed, because most commands need nei
 
 from __future__ import annotations
 
+import io
 import json
 from typing import IO, TYPE_CHECKING
 
@@ -108,6 +109,19 @@ class Output:
         else:
             for line in plain_table(columns, rows):
                 self.text(line)
+
+
+class Sheet(io.StringIO):
+    """A stream that says it is a terminal, so that whoever writes there uses its colours and its width."""
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+    @property
+    def lines(self) -> list[str]:
+        """What was written, line by line."""
+        return self.getvalue().splitlines()
 
 
 def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

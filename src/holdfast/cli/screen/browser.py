@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.cli.render.output import Output
+from holdfast.cli.render.output import Output, Sheet
 from holdfast.cli.screen.frame import KEYS, Paper, Rates, frame
-from holdfast.cli.screen.sheet import Sheet
 from holdfast.errors import HoldfastError, Unavailable
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.cli.manifests import located, located_set
+from holdfast.cli.manifests import located, located_set, tell_warnings
 from holdfast.cli.nouns import OWNERS, Noun
-from holdfast.cli.remarks import tell_warnings
 from holdfast.cli.submission.order import in_order
 from holdfast.cli.things import resource_writer
 from holdfast.errors import HoldfastError, InvalidManifest, InvalidRequest, Refused

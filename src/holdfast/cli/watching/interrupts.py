@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from holdfast.cli import exit_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType, TracebackType
 
     Handler = Callable[[int, FrameType | None], object] | int | None
 
 _ASK, _CANCEL = 1, 2
 _STDERR = 2
+_AGAIN_AFTER_S = 0.5
 _ENDS = {signal.SIGTERM: exit_codes.TERMINATED, signal.SIGHUP: exit_codes.HUNG_UP}
 """By the signals that cancel at once, the exit code of the command."""
 
@@ -109,3 +112,26 @@ class Interrupts:
         except RuntimeError:
             # The signal came while a line was being written to this stream, which lets nobody else in until it is out.
             os.write(_STDERR, f"{line}\n".encode())
+
+
+@contextmanager
+def insistent_interrupts() -> Iterator[None]:
+    """Repeat Ctrl-C until this context is left; outside the main thread, which has no signals, do nothing.
+
+    Python drops what is raised in a finalizer, even a ``KeyboardInterrupt``, and the command would follow for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_AFTER_S)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGALRM)}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for number, handler in before.items():
+            signal.signal(number, handler)

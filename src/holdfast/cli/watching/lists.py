@@ -14,12 +14,11 @@ from holdfast.cli import exit_codes
 from holdfast.cli.nouns import Noun
 from holdfast.cli.printing import TABLES, Printable, json_line, plain, print_csv
 from holdfast.cli.render.custom_columns import custom_table, is_custom, read_columns
-from holdfast.cli.render.output import Output
-from holdfast.cli.screen.sheet import Sheet
+from holdfast.cli.render.output import Output, Sheet
 from holdfast.cli.screen.terminal import Screen
 from holdfast.cli.things import name_of
 from holdfast.cli.watching.follow import ENDED
-from holdfast.cli.watching.insistence import insistent_interrupts
+from holdfast.cli.watching.interrupts import insistent_interrupts
 from holdfast.cli.watching.reaching import AWAY, reached
 
 if TYPE_CHECKING:

@@ -10,15 +10,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, cast
 
-from holdfast.cli.render.words import cut, printable
+from holdfast.cli.render.words import bar, cut, printable
+from holdfast.domain.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from holdfast.cli.context import Cli
+    from holdfast.wire.jobs import JobOutcome
 
 _TO_BEGIN, _ERASE = "\r", "\x1b[K"
 _USUAL_WIDTH = 80
+_BAR = 20
+"""Columns of a progress bar."""
 
 
 class LiveLine:
@@ -90,3 +94,21 @@ def live_line(cli: Cli) -> Iterator[tuple[LiveLine, Cli]]:
         yield line, replace(cli, stdout=streams.get("stdout", cli.stdout), stderr=streams["stderr"])
     finally:
         line.clear()
+
+
+def job_line(job: JobOutcome) -> str:
+    """Say how a job is: its state, its attempt, how far its program says it is, or why it does not run."""
+    parts = [job.state]
+    if job.attempt > 1 or (job.attempt and job.state != "Running"):
+        parts.append(f"attempt {job.attempt}")
+    if job.state == "Running" and job.progress:
+        drawn = bar(job.progress, _BAR)
+        parts.append(f"{drawn} {job.progress}" if drawn else job.progress)
+    elif job.state != "Running" and job.reason:
+        parts.append(job.reason)
+    return f"{job.name}: {', '.join(parts)}"
+
+
+def waited(seconds: float) -> str:
+    """Write for how long somebody has waited."""
+    return format_duration(int(seconds))

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from holdfast.cli import exit_codes
 from holdfast.cli.render.arrays import progress
 from holdfast.cli.watching.endings import counted, tell_endings
-from holdfast.cli.watching.live import live_line
+from holdfast.cli.watching.live import job_line, live_line, waited
 from holdfast.cli.watching.pacing import Polling
-from holdfast.cli.watching.progress import job_line, waited
 from holdfast.domain.terms.kinds import ARRAY, JOB
 from holdfast.errors import NotFound, Unavailable
 

@@ -10,7 +10,7 @@ from holdfast.cli.command import Command
 from holdfast.cli.commands.steering.steer import EnvOption, SetOption, read_changes
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
-from holdfast.cli.remarks import tell_warnings
+from holdfast.cli.manifests import tell_warnings
 
 _WAYS = ("--failed", "--cancelled", "--cause", "--index")
 
