@@ -33,7 +33,7 @@ from holdfast.wire.problems import ProblemDetails, details_of, read_problem
 from tests.reading import read_all, read_manifests
 from tools.docs import pages
 from tools.docs.blocks import BLOCKS
-from tools.docs.commands import options
+from tools.docs.commands import SELECTION, options
 from tools.docs.http import application
 from tools.docs.source import member_docs
 
@@ -105,9 +105,10 @@ def test_every_command_and_option_is_documented(command: Command[Any]) -> None:
     reference = page("cli.md").partition(f"### holdfast {command.name}\n")[2]
     section = reference.partition("\n### ")[0]
     assert section
-    named = section.partition("- [Shared](#shared-options): ")[2].partition("\n")[0].split(", ")
+    shared = section.partition("- [Shared](#shared-options): ")[2].partition("\n")[0]
+    named = [name for name in shared.replace("selection", ", ".join(SELECTION)).split(", ") if name]
     unnamed = [spelling for spelling, _ in options(command) if f"- {spelling}: " not in section]
-    assert [f"`{re.split('[ ,`]', spelling)[1]}`" for spelling in unnamed] == [name for name in named if name]
+    assert sorted(f"`{re.split('[ ,`]', spelling)[1]}`" for spelling in unnamed) == sorted(named)
 
 
 def test_a_shared_option_means_for_each_command_that_names_it_what_the_list_says() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-PAGE = ROOT / "docs" / "comparison.md"
+PAGE = ROOT / "examples" / "side-by-side.md"
 BLOCK = re.compile(r"^```shell-session\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PACKAGES = {"parallel": "parallel", "tsp": "task-spooler"}
 

@@ -18,14 +18,22 @@ if TYPE_CHECKING:
     from holdfast.cli.command import Command
 
 
+SELECTION = ("`--label`", "`--queue`", "`--group`", "`--state`", "`--cause`", "`--since`", "`--all`")
+"""The options by which a command that acts on many jobs chooses them."""
+
+
 def reference() -> str:
     """Write every command, by section, with its help and options; shared options only by their names."""
     return "\n\n".join(_sections())
 
 
 def shared_options() -> str:
-    """List the options that mean the same for several commands."""
-    return "\n".join(f"- {spelling}: {meaning}" for spelling, meaning in sorted(_shared()))
+    """List the options that mean the same for several commands; those that choose jobs first."""
+    options = sorted(_shared())
+    selecting = [option for option in options if _name(option[0]) in SELECTION]
+    others = [option for option in options if option not in selecting]
+    lists = ["\n".join(f"- {spelling}: {meaning}" for spelling, meaning in part) for part in (selecting, others)]
+    return "**Selection** of jobs:\n\n{}\n\nOthers:\n\n{}".format(*lists)
 
 
 def options(command: Command[Any]) -> list[tuple[str, str]]:
@@ -60,10 +68,18 @@ def _command(command: Command[Any], shared: set[tuple[str, str]]) -> str:
     parts = [f"### holdfast {command.name}", command.help]
     own = [f"- {spelling}: {meaning}" for spelling, meaning in _options(command) if (spelling, meaning) not in shared]
     if also := [spelling for spelling, meaning in _options(command) if (spelling, meaning) in shared]:
-        own.append(f"- [Shared](#shared-options): {', '.join(map(_name, also))}")
+        own.append(f"- [Shared](#shared-options): {', '.join(_names(also))}")
     if own:
         parts.append("\n".join(own))
     return "\n\n".join(parts)
+
+
+def _names(spellings: list[str]) -> list[str]:
+    """Return the options' long names; the whole selection as one word."""
+    names = [_name(spelling) for spelling in spellings]
+    if not set(SELECTION) <= set(names):
+        return names
+    return ["selection", *(name for name in names if name not in SELECTION)]
 
 
 def _options(command: Command[Any]) -> Iterator[tuple[str, str]]:

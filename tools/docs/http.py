@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,19 +40,34 @@ def application(registry: CollectorRegistry | None = None) -> FastAPI:
 
 
 def endpoints() -> str:
-    """List every endpoint with what it does and its query parameters."""
+    """List every path with its calls; paths with the same calls share a row, as do the actions on one thing."""
     paths: Mapping[str, Mapping[str, Any]] = application().openapi()["paths"]
-    rows = [
-        [f"`{method.upper()} {path}`", call.get("summary", ""), _query(call)]
-        for path, calls in paths.items()
-        for method, call in calls.items()
-    ]
-    return table(["Call", "What it does", "Query"], rows)
+    rows: dict[str, list[str]] = {}
+    actions: dict[str, list[str]] = {}
+    for path, calls in paths.items():
+        name = path.removeprefix("/api/v1")
+        target, _, action = name.rpartition("/")
+        if target.endswith("}") and [(method, _query(call)) for method, call in calls.items()] == [("post", "")]:
+            actions.setdefault(target, []).append(f"`{action}`")
+        else:
+            cell = "; ".join(f"`{method.upper()}` {_title(name, call)}{_query(call)}" for method, call in calls.items())
+            rows.setdefault(cell, []).append(f"`{name}`")
+    listed = [[", ".join(names), calls] for calls, names in rows.items()]
+    listed += [[f"`{target}/ACTION`", f"`POST` {', '.join(names)}"] for target, names in actions.items()]
+    return table(["Path", "Calls"], listed)
+
+
+def _title(path: str, call: Mapping[str, Any]) -> str:
+    """Return what a call does, without the kind that its path names already."""
+    plural = path.split("/")[1].replace("-", " ")
+    singular = re.sub("ies$", "y", plural) if plural.endswith("ies") else plural.removesuffix("s")
+    summary: str = call["summary"]
+    return summary if " of " in summary else re.sub(f"( an?| the)?( API)? ({plural}|{singular})$", "", summary)
 
 
 def _query(call: Mapping[str, Any]) -> str:
-    names = [parameter["name"] for parameter in call.get("parameters", ()) if parameter["in"] == "query"]
-    return ", ".join(f"`{name}`" for name in names)
+    names = [f"`{parameter['name']}`" for parameter in call.get("parameters", ()) if parameter["in"] == "query"]
+    return f" ({', '.join(names)})" if names else ""
 
 
 def metrics() -> str:
