@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from holdfast.cli.commands.run import manifest_of
 from holdfast.cli.context import Cli
 from holdfast.cli.flags import Flags
 from holdfast.cli.main import parse
 from holdfast.cli.manifests import read_manifests
 from holdfast.cli.nouns import Noun
 from holdfast.cli.submission.export import carrying
+from holdfast.cli.submission.job_manifest import manifest_of
 from holdfast.cli.submission.sending import submit_jobs
 from holdfast.domain.devices import ANY, GpuSelector
 from holdfast.domain.job import Resources

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from holdfast.cli import exit_codes
 from holdfast.cli.command import Command
 from holdfast.cli.flags import Flags
-from holdfast.cli.manifests import read_policy_specs
-from holdfast.cli.options import AfterOption, ExportOption, SecretEnvOption  # noqa: TC001 - the options are looked up when they are read
 from holdfast.cli.render.arrays import progress
-from holdfast.cli.submission.array_flags import ArrayFlags, array_section, spread_matrix, unused_name
-from holdfast.cli.submission.export import exported
-from holdfast.cli.submission.job_manifest import JobFlags, RetryFlags, build
+from holdfast.cli.submission.array_flags import spread_matrix
+from holdfast.cli.submission.job_manifest import manifest_of
+from holdfast.cli.submission.run_options import RunOptions
 from holdfast.cli.submission.secrets import secret_values, sent
 from holdfast.cli.watching.follow import ENDED, Follower
 from holdfast.cli.watching.interrupts import Interrupts
@@ -35,137 +29,11 @@ if TYPE_CHECKING:
     from holdfast.wire.arrays import ArrayView
     from holdfast.wire.jobs import JobOutcome, JobSummary, JobView
 
-Text = str | None
 _TELL_EVERY_S = 5.0
 _PATIENCE_S = 1.0
 """How long a job may wait before the user is told why."""
 _ASK_AGAIN_S = 2.0
 """How often a program's own report of its progress is read; executors tell it every few seconds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """What ``run`` can be told."""
-
-    command: Annotated[list[str], typer.Argument(metavar="CMD...", help="The program and its arguments, after --.")]
-    name: Annotated[Text, typer.Option(help="The job's name; default the program's.")] = None
-    queue: Annotated[Text, typer.Option(help="The queue to wait in.")] = None
-    priority: Annotated[Text, typer.Option(metavar="N", help="Jobs with a higher priority start first; default 0.")] = (
-        None
-    )
-    retries: Annotated[Text, typer.Option(metavar="N", help="Retry after a failure, up to N times.")] = None
-    policy: Annotated[
-        list[str],
-        typer.Option(metavar="NAME|FILE", help="A stored retry policy, or a file with one. Repeatable, in order."),
-    ] = field(default_factory=list)
-    retry_on_exit: Annotated[
-        list[str],
-        typer.Option(metavar="CODES", help="Retry only after these exit codes, such as 137,143."),
-    ] = field(default_factory=list)
-    no_retry_on_exit: Annotated[
-        list[str],
-        typer.Option(
-            metavar="CODES", help="Never retry after these exit codes; takes precedence over --retry-on-exit."
-        ),
-    ] = field(default_factory=list)
-    backoff: Annotated[Text, typer.Option(metavar="DURATION", help="Delay before the first retry, such as 1s.")] = None
-    max_backoff: Annotated[Text, typer.Option(metavar="DURATION", help="Longest delay between retries.")] = None
-    multiplier: Annotated[Text, typer.Option(metavar="X", help="Factor by which each delay grows; default 2.")] = None
-    timeout: Annotated[Text, typer.Option(metavar="DURATION", help="Longest time one attempt may run.")] = None
-    grace: Annotated[Text, typer.Option(metavar="DURATION", help="Time between SIGTERM and SIGKILL; default 10s.")] = (
-        None
-    )
-    signal: Annotated[
-        Text,
-        typer.Option(
-            metavar="[NAME@]DURATION",
-            help="Warn the program this long before its deadline, such as USR2@2m.",
-        ),
-    ] = None
-    checkpointed_exit_code: Annotated[
-        Text, typer.Option(metavar="N", help="Exit code that means: saved, run me again; 85 with --signal.")
-    ] = None
-    on_unknown_end: Annotated[
-        Text, typer.Option(metavar="ACTION", help="Retry, hold or fail when nobody knows how it ended; default retry.")
-    ] = None
-    stall_no_output: Annotated[
-        Text, typer.Option(metavar="DURATION", help="End an attempt that prints nothing for this long, such as 10m.")
-    ] = None
-    stall_no_progress: Annotated[
-        Text, typer.Option(metavar="DURATION", help="End an attempt whose progress file does not change for this long.")
-    ] = None
-    stall_idle_device: Annotated[
-        Text, typer.Option(metavar="DURATION", help="End an attempt whose GPUs are idle for this long, such as 15m.")
-    ] = None
-    cpus: Annotated[Text, typer.Option(metavar="N", help="Cores for each rank, such as 2, 0.5 or 500m.")] = None
-    memory: Annotated[Text, typer.Option(metavar="SIZE", help="Memory limit of each rank, such as 2Gi.")] = None
-    gpus: Annotated[
-        Text, typer.Option(metavar="N", help="GPUs for each rank: a number, a share of one such as 0.25, or 'shared'.")
-    ] = None
-    gpu_type: Annotated[Text, typer.Option(metavar="PATTERN", help="GPUs of this model only, such as 'A100*'.")] = None
-    gpu_memory: Annotated[
-        Text, typer.Option(metavar="SIZE", help="GPUs with at least this much memory, such as 40Gi.")
-    ] = None
-    resource: Annotated[
-        list[str],
-        typer.Option(
-            "--resource",
-            metavar="NAME=AMOUNT",
-            help="A named resource that each rank needs, such as licence/matlab=1. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    env: Annotated[
-        list[str],
-        typer.Option(
-            "--env",
-            "-e",
-            metavar="K[=V]",
-            help="Set an environment variable; K alone passes on its current value. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    export: ExportOption = None
-    secret_env: SecretEnvOption = field(default_factory=list)
-    label: Annotated[
-        list[str],
-        typer.Option("--label", "-l", metavar="K=V", help="Label the job, to find it again. Repeatable."),
-    ] = field(default_factory=list)
-    group: Annotated[
-        Text, typer.Option("--group", metavar="GROUP", help="Put it into a group, such as sweeps/7, to find it again.")
-    ] = None
-    gang: Annotated[Text, typer.Option(metavar="N", help="Ranks that start, fail and restart together.")] = None
-    workdir: Annotated[
-        Text, typer.Option(metavar="DIR", help="The program's working directory; default the current one.")
-    ] = None
-    array: Annotated[
-        Text, typer.Option(metavar="INDICES", help="Run a task for each index: 0-99, or 0-99%8 for 8 at a time.")
-    ] = None
-    each: Annotated[
-        Text, typer.Option(metavar="FILE", help="Run a task for each line, which replaces {}; '-' is standard input.")
-    ] = None
-    matrix: Annotated[
-        list[str],
-        typer.Option(
-            metavar="NAME=VALUES...",
-            help="Run a task for each combination, such as lr=0.1,0.01 seed=1..5; {lr} is replaced. Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    max_running: Annotated[Text, typer.Option(metavar="N", help="How many tasks of an array run at once.")] = None
-    max_failures: Annotated[
-        Text, typer.Option(metavar="N", help="Cancel an array when more than N of its tasks fail.")
-    ] = None
-    success: Annotated[
-        Text, typer.Option(metavar="all|any|N", help="Tasks of an array that must succeed; default all.")
-    ] = None
-    after: AfterOption = field(default_factory=list)
-    notify: Annotated[
-        list[str],
-        typer.Option(
-            metavar="NAME[:EVENTS]",
-            help="Notify this notifier at the end and on hold, or on these events: end, failure, hold, stall, recovery."
-            " Repeatable.",
-        ),
-    ] = field(default_factory=list)
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the job's id and return at once.")] = False
 
 
 def run(options: RunOptions, cli: Cli) -> int:
@@ -238,72 +106,6 @@ def _submit(client: Client, manifest: dict[str, object]) -> JobSummary:
     except InvalidRequest as error:
         problems = [evolve(problem, line=None) for problem in error.problems]
         raise type(error)(error.message, problems=problems, hint=error.hint) from error
-
-
-def manifest_of(options: RunOptions, cli: Cli, flags: Flags) -> dict[str, Any]:
-    """Build the manifest; ``flags`` has what is known to be wrong already. Reads policy files and surroundings.
-
-    Raises:
-        InvalidRequest: With every flag that is wrong.
-    """
-    files = [policy for policy in options.policy if _is_file(policy)]
-    job = JobFlags(
-        command=options.command,
-        name=options.name,
-        queue=options.queue,
-        priority=options.priority,
-        gang=options.gang,
-        cpus=options.cpus,
-        memory=options.memory,
-        gpus=options.gpus,
-        gpu_type=options.gpu_type,
-        gpu_memory=options.gpu_memory,
-        named=flags.pairs("--resource", options.resource),
-        env=exported(options.export, cli, flags) | flags.pairs("--env", options.env, defaults=cli.environ),
-        labels=flags.pairs("--label", options.label),
-        group=options.group,
-        working_dir=str(Path(cli.cwd(), options.workdir or "")),
-        timeout=options.timeout,
-        grace=options.grace,
-        signal=options.signal,
-        checkpointed_exit_code=options.checkpointed_exit_code,
-        on_unknown_end=options.on_unknown_end,
-        stall_no_output=options.stall_no_output,
-        stall_no_progress=options.stall_no_progress,
-        stall_idle_device=options.stall_idle_device,
-        after=options.after,
-        notify=options.notify,
-    )
-    retry = RetryFlags(
-        retries=options.retries,
-        policies=[policy for policy in options.policy if policy not in files],
-        files=read_policy_specs(files, flags),
-        retry_on_exit=options.retry_on_exit,
-        no_retry_on_exit=options.no_retry_on_exit,
-        backoff=options.backoff,
-        max_backoff=options.max_backoff,
-        multiplier=options.multiplier,
-    )
-    manifest = build(job, retry, flags)
-    array = ArrayFlags(
-        array=options.array,
-        each=options.each,
-        matrix=options.matrix,
-        max_running=options.max_running,
-        max_failures=options.max_failures,
-        success=options.success,
-    )
-    section = array_section(array, flags, cli.stdin)
-    if section is not None:
-        manifest["spec"]["array"] = section
-        manifest["metadata"].setdefault("name", unused_name(options.command[0]))
-    flags.finish()
-    return manifest
-
-
-def _is_file(policy: str) -> bool:
-    """Tell a file from a stored policy's name: names have no slash and no such ending."""
-    return "/" in policy or policy.endswith((".yaml", ".yml", ".json"))
 
 
 def _follow(client: Client, job_id: str, interrupts: Interrupts, cli: Cli) -> JobView:

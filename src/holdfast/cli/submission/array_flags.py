@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,46 +11,35 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from holdfast.cli.flags import Flags
+    from holdfast.cli.submission.run_options import RunOptions
 
 _MATRIX = "--matrix"
 _MOST = 1_000_000
 _LONGEST = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArrayFlags:
-    """What the flags say about an array, as typed."""
-
-    array: str | None = None
-    each: str | None = None
-    matrix: Sequence[str] = ()
-    max_running: str | None = None
-    max_failures: str | None = None
-    success: str | None = None
-
-
-def array_section(flags_given: ArrayFlags, flags: Flags, stdin: TextIO) -> dict[str, Any] | None:
+def array_section(options: RunOptions, flags: Flags, stdin: TextIO) -> dict[str, Any] | None:
     """Build ``array`` of a manifest; ``None`` where no flag asks for one.
 
     Args:
-        flags_given: The flags.
+        options: The flags.
         flags: Told of what is wrong.
         stdin: Standard input, for ``--each -``.
     """
-    indices, percent, most = (flags_given.array or "").partition("%")
+    indices, percent, most = (options.array or "").partition("%")
     section: dict[str, Any] = {}
-    if flags_given.array is not None:
+    if options.array is not None:
         section["indices"] = indices
-    if flags_given.each is not None:
-        section["lines"] = _lines(flags_given.each, flags, stdin)
-    if flags_given.matrix:
-        section["matrix"] = _values(flags_given.matrix, flags)
-    if percent and flags_given.max_running is not None:
-        flags.wrong("--max-running", f"is already given by --array {flags_given.array}")
+    if options.each is not None:
+        section["lines"] = _lines(options.each, flags, stdin)
+    if options.matrix:
+        section["matrix"] = _values(options.matrix, flags)
+    if percent and options.max_running is not None:
+        flags.wrong("--max-running", f"is already given by --array {options.array}")
     limits = {
-        "maxRunning": flags.integer("--array" if percent else "--max-running", most or flags_given.max_running, low=1),
-        "maxFailures": flags.integer("--max-failures", flags_given.max_failures, high=_MOST),
-        "success": _success(flags_given.success, flags),
+        "maxRunning": flags.integer("--array" if percent else "--max-running", most or options.max_running, low=1),
+        "maxFailures": flags.integer("--max-failures", options.max_failures, high=_MOST),
+        "success": _success(options.success, flags),
     }
     limits_given = {name: value for name, value in limits.items() if value is not None}
     if section:
