@@ -342,12 +342,12 @@ def test_events_are_read_by_the_group_of_what_they_are_about(store: Store) -> No
 
 
 def test_a_submission_with_a_caller_is_an_entry_in_the_same_transaction(store: Store) -> None:
-    store.submit(Submission([job("a"), job("b")], by=ANN, idempotency_key="k"))
-    store.submit(Submission([job("a"), job("b")], by=ANN, idempotency_key="k"))
-    store.submit(Submission([], also=[Array("s", name="s", spec="{}")], by=ANN))
+    store.submit(Submission([job("a"), job("b")], caller=ANN, idempotency_key="k"))
+    store.submit(Submission([job("a"), job("b")], caller=ANN, idempotency_key="k"))
+    store.submit(Submission([], also=[Array("s", name="s", spec="{}")], caller=ANN))
     store.submit(Submission([job("c")]))
     with pytest.raises(AlreadyExists):
-        store.submit(Submission([job("d"), job("a")], by=ANN))
+        store.submit(Submission([job("d"), job("a")], caller=ANN))
     entries = [stored.entry for stored in store.audit(limit=10)]
     assert [(one.caller.at, one.act, one.subject, one.name, one.detail) for one in entries] == [
         (ANN.at, Act.CREATE, Subject.JOB, "a", "2 jobs"),

@@ -46,7 +46,7 @@ class Desk:
         self.ids = ids or Counting()
 
     def submitter(self, user: str = "ann") -> Submitter:
-        return Submitter(self.store, self.clock, self.ids, by=caller(user))
+        return Submitter(self.store, self.clock, self.ids, caller=caller(user))
 
     def jobs(self, user: str, *names: str, key: str | None = None) -> int:
         items = [JobSpec(name, ("true",), queue="q") for name in names]

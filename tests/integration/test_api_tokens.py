@@ -202,7 +202,7 @@ def test_who_guesses_waits_longer_and_longer_and_little_is_kept_of_them() -> Non
     assert wrong.delay_s("10.0.0.1") == 0.0
     for number in range(5000):
         wrong.delay_s(str(number))
-    assert len(wrong._known) <= 512  # noqa: SLF001 - what it keeps is the point
+    assert len(wrong._tries) <= 512  # noqa: SLF001 - what it keeps is the point
 
 
 def test_accounts_are_found_by_their_names() -> None:

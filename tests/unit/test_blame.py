@@ -110,7 +110,7 @@ def test_parts_of_one_loss_are_one() -> None:
     first, second = lost(100, j=5, x=50), loss("e", 101.5, {"y": 20.0, "j": 6.0}, frozenset({"b"}))
     [both] = remembered(first, second)
     assert dict(both.jobs) == {"j": 6.0, "x": 50.0, "y": 20.0}
-    assert (both.at, both.taken, sorted(both.nodes)) == (100, 3, ["a", "b"])
+    assert (both.at, both.job_count, sorted(both.nodes)) == (100, 3, ["a", "b"])
     assert len(remembered(first, lost(110, y=20))) == 2
 
 
@@ -121,7 +121,7 @@ def test_a_job_that_came_back_and_was_lost_again_at_once_was_lost_twice() -> Non
 def test_no_more_is_remembered_than_is_looked_at() -> None:
     many = {f"job-{number:04}": float(number) for number in range(1000)}
     one = loss("e", 5000, many, NODE)
-    assert (len(one.jobs), one.taken, one.longest_s) == (256, 1000, 999.0)
+    assert (len(one.jobs), one.job_count, one.longest_s) == (256, 1000, 999.0)
     assert max(one.jobs.values()) == 255.0
     assert len(remembered(*(lost(at * 100, j=1, x=50) for at in range(100)))) == 12
 

@@ -112,7 +112,7 @@ def test_a_job_that_is_no_longer_what_was_asked_for_was_not_deleted() -> None:
     del place.known["2"]
     changing.look(cast("Client", place))
     assert (list(changing.things), list(changing.deleted)) == ([], ["2"])
-    changing.told()
+    changing.forget_deleted()
     changing.look(cast("Client", place))
     assert changing.deleted == {}
 

@@ -157,7 +157,7 @@ def test_a_name_that_means_several_things_is_refused_unless_its_kind_is_said(sub
     named = Dependency("same", target=DependencyKind.ARRAY)
     [*_, then] = submitter.submit_many([one, other, job("then", named)])
     submitter.submit(job("team"))
-    assert then.made is not None
+    assert then.created is not None
     with pytest.raises(InvalidManifest) as raised:
         submitter.submit(job("last", Dependency("team")))
     [problem] = raised.value.problems
@@ -209,7 +209,7 @@ def test_without_atomic_what_waits_for_something_refused_is_refused_too(submitte
     ]
     items.append(evolve(job("first"), queue="nowhere"))
     outcomes = submitter.submit_many(items, atomic=False)
-    assert [one.made is not None for one in outcomes] == [False, False, True, False]
+    assert [one.created is not None for one in outcomes] == [False, False, True, False]
     assert "waits for 'middle', which is refused" in str(outcomes[0].error)
 
 
@@ -217,7 +217,7 @@ def test_sending_a_file_again_with_its_key_answers_as_before(submitter: Submitte
     items: list[JobSpec | WrittenJob] = [job("then", Dependency("all")), array("all"), job("first")]
     first = submitter.submit_many(items, key="k")
     again = submitter.submit_many(items, key="k")
-    assert [one.made and one.made.id for one in again] == [one.made and one.made.id for one in first]
+    assert [one.created and one.created.id for one in again] == [one.created and one.created.id for one in first]
     assert submitter.store.count_by_state() == {"Waiting": 1, "Queued": 1}
     with pytest.raises(InvalidManifest, match="1 of 3 manifests are not valid"):
         submitter.submit_many(items, key="other")
@@ -226,10 +226,10 @@ def test_sending_a_file_again_with_its_key_answers_as_before(submitter: Submitte
 def test_names_in_the_same_file_come_before_what_is_stored(submitter: Submitter) -> None:
     old = submitter.submit(job("prep"))
     [then, new] = submitter.submit_many([job("then", Dependency("prep")), job("prep")])
-    assert then.made is not None
-    assert new.made is not None
-    assert f'"id":"{new.made.id}"' in then.made.spec
-    assert old.id not in then.made.spec
+    assert then.created is not None
+    assert new.created is not None
+    assert f'"id":"{new.created.id}"' in then.created.spec
+    assert old.id not in then.created.spec
 
 
 @pytest.mark.parametrize(

@@ -195,57 +195,69 @@ def test_a_job_is_looked_at_again_when_time_changes_something(spec: JobSpec, job
 @pytest.mark.parametrize(
     ("job", "seen", "state", "orders", "closed"),
     [
-        (job_in(JobState.QUEUED), Observed(asked=Intervention.CANCEL), JobState.CANCELLED, (), 2),
-        (job_in(JobState.QUEUED), Observed(waiting=WAITING, asked=Intervention.CANCEL), JobState.CANCELLED, (), 2),
-        (job_in(JobState.HELD), Observed(waiting=WAITING, asked=Intervention.CANCEL), JobState.CANCELLED, (), 2),
-        (job_in(JobState.HELD), Observed(asked=Intervention.CANCEL), JobState.CANCELLED, (), None),
-        (job_in(JobState.BACKOFF, retry_at=NOW + 9), Observed(asked=Intervention.CANCEL), JobState.CANCELLED, (), None),
+        (job_in(JobState.QUEUED), Observed(intervention=Intervention.CANCEL), JobState.CANCELLED, (), 2),
+        (
+            job_in(JobState.QUEUED),
+            Observed(waiting=WAITING, intervention=Intervention.CANCEL),
+            JobState.CANCELLED,
+            (),
+            2,
+        ),
+        (job_in(JobState.HELD), Observed(waiting=WAITING, intervention=Intervention.CANCEL), JobState.CANCELLED, (), 2),
+        (job_in(JobState.HELD), Observed(intervention=Intervention.CANCEL), JobState.CANCELLED, (), None),
+        (
+            job_in(JobState.BACKOFF, retry_at=NOW + 9),
+            Observed(intervention=Intervention.CANCEL),
+            JobState.CANCELLED,
+            (),
+            None,
+        ),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Intervention.CANCEL),
+            Observed(RUNNING, intervention=Intervention.CANCEL),
             JobState.RUNNING,
             (StopAttempt(CANCEL_JOB),),
             None,
         ),
         (
             job_in(JobState.RUNNING, cancel_requested=True),
-            Observed(RUNNING, asked=Intervention.CANCEL),
+            Observed(RUNNING, intervention=Intervention.CANCEL),
             JobState.RUNNING,
             (),
             None,
         ),
-        (job_in(JobState.QUEUED), Observed(asked=Intervention.HOLD), JobState.HELD, (), None),
-        (job_in(JobState.BACKOFF, retry_at=NOW + 9), Observed(asked=Intervention.HOLD), JobState.HELD, (), None),
+        (job_in(JobState.QUEUED), Observed(intervention=Intervention.HOLD), JobState.HELD, (), None),
+        (job_in(JobState.BACKOFF, retry_at=NOW + 9), Observed(intervention=Intervention.HOLD), JobState.HELD, (), None),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Intervention.HOLD),
+            Observed(RUNNING, intervention=Intervention.HOLD),
             JobState.RUNNING,
             (StopAttempt(HOLD_JOB, Interruption.HOLD),),
             None,
         ),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Intervention.HOLD, interrupted=Interruption.HOLD),
+            Observed(RUNNING, intervention=Intervention.HOLD, interrupted=Interruption.HOLD),
             JobState.RUNNING,
             (),
             None,
         ),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Intervention.RELEASE, interrupted=Interruption.HOLD),
+            Observed(RUNNING, intervention=Intervention.RELEASE, interrupted=Interruption.HOLD),
             JobState.RUNNING,
             (StopAttempt(HOLD_JOB, Interruption.RELEASE),),
             None,
         ),
         (
             job_in(JobState.RUNNING),
-            Observed(RUNNING, asked=Intervention.DRAIN, reason="node n is drained"),
+            Observed(RUNNING, intervention=Intervention.DRAIN, reason="node n is drained"),
             JobState.RUNNING,
             (StopAttempt(DRAIN_NODE, Interruption.DRAIN),),
             None,
         ),
-        (job_in(JobState.HELD), Observed(asked=Intervention.RELEASE), JobState.QUEUED, (), None),
-        (job_in(JobState.RUNNING), Observed(RUNNING, asked=Intervention.RELEASE), JobState.RUNNING, (), None),
+        (job_in(JobState.HELD), Observed(intervention=Intervention.RELEASE), JobState.QUEUED, (), None),
+        (job_in(JobState.RUNNING), Observed(RUNNING, intervention=Intervention.RELEASE), JobState.RUNNING, (), None),
     ],
 )
 def test_what_a_user_asks_is_done_where_it_applies(
@@ -257,7 +269,7 @@ def test_what_a_user_asks_is_done_where_it_applies(
         [] if closed is None else [(closed, Ending.NEVER_STARTED)]
     )
     assert [step.message for _, step in result.decisions] == ["ann said so"] * len(result.decisions)
-    assert result.state.cancel_requested is (seen.asked is Intervention.CANCEL)
+    assert result.state.cancel_requested is (seen.intervention is Intervention.CANCEL)
 
 
 STARTED = NOW - 55
@@ -281,7 +293,9 @@ STARTED = NOW - 55
 def test_a_job_is_cancelled_unless_it_has_started_only_before_its_first_attempt(
     job: Job, seen: Observed, *, cancelled: bool
 ) -> None:
-    result = settle(PLAIN, job, seen._replace(asked=Intervention.CANCEL_UNLESS_STARTED, reason="not needed"), NOW)
+    result = settle(
+        PLAIN, job, seen._replace(intervention=Intervention.CANCEL_UNLESS_STARTED, reason="not needed"), NOW
+    )
     if cancelled:
         assert (result.state.state, result.state.reason) == (JobState.CANCELLED, "not needed")
     else:
@@ -325,7 +339,9 @@ def test_whatever_changes_a_job_says_when_and_only_what_backs_off_has_a_time_for
     ended = over(*outcomes, policy=policy) if attempt and outcomes else None
     for asked in (None, *Intervention):
         after = (
-            settle(spec, job, Observed(attempt, asked=asked), NOW) if ended is None else conclude(spec, job, ended, NOW)
+            settle(spec, job, Observed(attempt, intervention=asked), NOW)
+            if ended is None
+            else conclude(spec, job, ended, NOW)
         ).state
         assert after.updated_at == (job.updated_at if after == job else NOW)
         assert (after.retry_at is not None) is (after.state is JobState.BACKOFF)
@@ -347,7 +363,7 @@ def test_a_job_says_why_in_the_words_of_whoever_asks_or_else_in_its_own(
 ) -> None:
     job, attempt = job_in(state, reason="as before"), RUNNING if state is JobState.RUNNING else None
     for said in ("ann needs the node", ""):
-        seen = Observed(attempt, asked=asked, reason=said, interrupted=Interruption.HOLD)
+        seen = Observed(attempt, intervention=asked, reason=said, interrupted=Interruption.HOLD)
         if asked is Intervention.HOLD:
             seen = seen._replace(interrupted=None)
         assert settle(PLAIN, job, seen, NOW).state.reason == (said or words)
@@ -362,14 +378,14 @@ def test_a_second_look_with_nothing_new_changes_and_orders_nothing(
     outcomes: list[RunOutcome],
     due: float,
 ) -> None:
-    seen = Observed(asked=asked)
+    seen = Observed(intervention=asked)
     if job.state is JobState.BACKOFF:
         job = evolve(job, retry_at=due)
     if job.state is JobState.RUNNING:
         if outcomes:
             job = conclude(spec, job, over(*outcomes, policy=policy), NOW).state
         else:
-            seen = Observed(RUNNING, asked=asked)
+            seen = Observed(RUNNING, intervention=asked)
     before, result = job, settle(spec, job, seen, NOW)
     for _ in ("what was due besides", "nothing new"):
         if result.state.terminal or any(isinstance(order, ExpireAttempt) for order in result.orders):

@@ -284,6 +284,6 @@ def test_what_no_job_names_goes_an_hour_after_it_was_last_sent(files: BlobFiles)
     os.utime(torn, (NOW, NOW))
     assert sweep(files, Specs(spec), NOW + SPARED_S) == 0
     assert sweep(files, Specs(spec), NOW + SPARED_S + 1) == 2
-    assert files.known([named_one, other], ANNS) == {named_one}
+    assert files.refresh([named_one, other], ANNS) == {named_one}
     assert not torn.exists()
     assert sweep(files, Specs(), NOW + SPARED_S + 1) == 0, "to be asked for it made it fresh"

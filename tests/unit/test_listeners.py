@@ -56,7 +56,7 @@ def test_there_is_room_for_whoever_has_none_however_many_others_want_all_they_ca
 
 def test_a_number_for_each_counts_for_admins_too() -> None:
     async def follow() -> None:
-        listeners = Listeners(lambda: 0, most=9, each=2)
+        listeners = Listeners(lambda: 0, most=9, per_person=2)
         for one in (LAB, ANN):
             with ExitStack() as taken:
                 for _ in range(2):

@@ -26,4 +26,4 @@ from holdfast.engines.process.shim.supervisor.pace import FirstReport
 )
 def test_a_report_of_steps_gets_its_rate_and_the_time_left(reports: list[tuple[float, str]], told: str) -> None:
     pace = FirstReport()
-    assert [pace.told(line, at) for at, line in reports][-1] == told
+    assert [pace.annotate(line, at) for at, line in reports][-1] == told

@@ -185,8 +185,8 @@ def test_what_was_told_of_an_attempt_is_forgotten_once_it_is_over(lab: Lab) -> N
     active = lab.controller.state.active[reports.job]
     events.heard(active, next(iter(active.runs.values())))
     events.tell(lab.clock.now(), 0.0)
-    assert list(events.told) == [(reports.job, 1)]
+    assert list(events.last_by_attempt) == [(reports.job, 1)]
     reports.end(1)
     reports.say({}, for_s=10.0)
     events.tell(lab.clock.now(), 10.0)
-    assert events.told == {}
+    assert events.last_by_attempt == {}

@@ -48,7 +48,7 @@ def test_a_bulk_for_a_queue_that_is_closed_to_its_sender_is_forbidden(count: int
     store = MemoryStore()
     store.put_entry(Queue("gpu", permissions=(Permission(("user:ben",), (Right.SUBMIT,)),)))
     caller = Caller(Principal("ann", roles=(Role.USER,)), 1.0)
-    submitter = Submitter(store, VirtualClock(), Counting(), by=caller)
+    submitter = Submitter(store, VirtualClock(), Counting(), caller=caller)
     with pytest.raises(Forbidden, match="queue gpu gives that to some only") as caught:
         submitter.submit_many([JobSpec(f"j{at}", ("true",), queue="gpu") for at in range(count)])
     assert caught.value.problems == ()

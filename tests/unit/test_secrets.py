@@ -97,7 +97,7 @@ def test_what_is_kept_can_be_read_by_its_owner_only_and_is_exact(files: SecretFi
     (folder / "hub").write_text("by hand\n")
     assert files.value("hub") == "by hand"
     assert files.value("none") is None
-    assert files.known(["hub", name, "none"]) == {"hub", name}
+    assert files.refresh(["hub", name, "none"]) == {"hub", name}
 
 
 @pytest.mark.parametrize("value", ["", "a\0b", "\ud800", "x" * 65_537])
@@ -141,7 +141,7 @@ def test_a_secret_that_a_job_is_about_to_use_is_fresh_again(files: SecretFiles, 
     name = files.keep("value")
     os.utime(tmp_path / "data" / "secrets" / name, (1.0, 1.0))
     assert list(files.kept(before=2.0)) == [name]
-    assert files.known([name]) == {name}
+    assert files.refresh([name]) == {name}
     assert files.kept(before=2.0) == []
 
 

@@ -117,7 +117,7 @@ def test_where_programs_run_as_accounts_the_mode_of_a_file_gives_it_too(tmp_path
 
 def submitter(files: SecretFiles, store: MemoryStore, name: str) -> Submitter:
     caller = Caller(Principal(name, roles=(Role.USER,)), 1.0)
-    return Submitter(store, VirtualClock(), Counting(), secrets=files, by=caller)
+    return Submitter(store, VirtualClock(), Counting(), secrets=files, caller=caller)
 
 
 def test_a_job_that_names_anothers_secret_is_refused_whatever_it_is(files: SecretFiles) -> None:

@@ -205,8 +205,8 @@ def test_a_kubernetes_job_is_submitted_like_any_other(lab: SetLab) -> None:
     found = JobOperations(backend_of(lab.store)).get(ADMIN, job.id)
     assert found.job.state is JobState.SUCCEEDED
     assert found.pods is not None
-    assert found.pods.known is not None
-    assert found.pods.known.state.succeeded == 1
+    assert found.pods.record is not None
+    assert found.pods.record.state.succeeded == 1
     told = Explainer(lab.store).why(job.id)
     assert "Pods: 1 succeeded." in told.summary
 
@@ -237,12 +237,12 @@ def test_a_job_keeps_its_pods_when_its_set_is_gone(sets: SetWriter, control: Con
     (first, *_) = lab.store.jobs(JobFilter(job_set=row.id))
     before = jobs.get(ADMIN, first.id).pods
     assert before is not None
-    assert before.asked is not None
+    assert before.spec is not None
     control.ask(Act.DELETE, "short")
     lab.pass_s(60)
     after = jobs.get(ADMIN, first.id).pods
     assert after is not None
-    assert after.asked is None
+    assert after.spec is None
 
 
 def test_a_job_without_pods_has_none(lab: SetLab) -> None:

@@ -115,7 +115,7 @@ def test_without_atomic_the_valid_items_are_stored_and_each_outcome_is_told(
 ) -> None:
     unread = InvalidManifest("no manifest")
     outcomes = submitter.submit_many([_spec("a"), unread, _spec("b", queue="nope"), _spec("c")], atomic=False)
-    assert [(one.index, one.name, one.made is not None) for one in outcomes] == [
+    assert [(one.index, one.name, one.created is not None) for one in outcomes] == [
         (0, "a", True),
         (1, None, False),
         (2, "b", False),
@@ -137,8 +137,8 @@ def test_sending_the_same_again_with_its_key_stores_nothing_and_answers_as_befor
     items: list[JobSpec | HoldfastError] = [_spec("a"), _spec("b", queue="nope"), _spec("c")]
     first = submitter.submit_many(items, atomic=False, key="k1")
     again = submitter.submit_many(items, atomic=False, key="k1")
-    ids = [one.made and one.made.id for one in first]
-    assert [one.made and one.made.id for one in again] == ids
+    ids = [one.created and one.created.id for one in first]
+    assert [one.created and one.created.id for one in again] == ids
     assert _stored(store) == 2
 
 

@@ -179,7 +179,7 @@ def test_records_stay_until_the_journal_has_what_they_say(
     runs, desk, ear = ended_on(journal)
     ended = outcomes.never_started("user", ended_at=1.0)
     report = {"uid": ORDER.uid, "phase": FINISHED, "pid": 0, "started_at": None, "progress": "", "outcome": ended}
-    runs.told(desk.handle, {"run": report, "worn": worn})
+    runs.receive(desk.handle, {"run": report, "worn": worn})
     assert Path(path_of(7)).exists()
     assert ear.told == []
     assert runs.settle() is (journal != FULL)

@@ -96,13 +96,15 @@ class DependentPeople:
         written = [self._waiting(item, items[:place]) for place, item in enumerate(items)]
         chance.shuffle(written)
         outcomes = Submitter(self._scene.store(), self._scene.agenda, self).submit_many(written, atomic=False)
-        jobs = [one.made.id for one in outcomes if isinstance(one.made, Job)]
+        jobs = [one.created.id for one in outcomes if isinstance(one.created, Job)]
         if jobs:
             self._record.accept(self._scene.store().jobs_by_id(jobs))
         for one in outcomes:
-            if isinstance(one.made, Array):
-                self._arrays.accept(one.made, load_array(one.made.spec))
-            self._scene.trace.say(f"submitted {one.name} as {one.made and one.made.id}, which may wait for others")
+            if isinstance(one.created, Array):
+                self._arrays.accept(one.created, load_array(one.created.spec))
+            self._scene.trace.say(
+                f"submitted {one.name} as {one.created and one.created.id}, which may wait for others"
+            )
 
     def _item(self) -> WrittenJob:
         chance = self._chance

@@ -65,7 +65,7 @@ class MemoryShare:
         self.body: bytes | bytearray = b""
         """What was sent, which counts in the share; nothing more once it is given back."""
         self._budget = budget
-        self._taken = 0
+        self._held = 0
         self._holders = 0
         self._is_over = False
 
@@ -106,13 +106,13 @@ class MemoryShare:
             InvalidRequest: There can never be so much.
         """
         with self._budget.lock:
-            if count > self.most or self._taken + count > self._budget.size:
+            if count > self.most or self._held + count > self._budget.size:
                 msg = "the request is too large: reading it would take more memory than the server has for all requests"
                 raise InvalidRequest(msg, hint="send it in parts")
             if self._budget.used + count > self._budget.size:
                 return False
             self._budget.used += count
-            self._taken += count
+            self._held += count
         return True
 
     def take(self, count: int) -> None:
@@ -135,13 +135,13 @@ class MemoryShare:
         if isinstance(self.body, bytearray):
             self.body.clear()
         self.body = b""
-        self.give_back(self._taken)
+        self.give_back(self._held)
 
     def give_back(self, count: int) -> None:
         """Give back bytes that are not needed any more."""
         with self._budget.lock:
             self._budget.used -= count
-            self._taken -= count
+            self._held -= count
 
 
 async def read_body(receive: Receive, share: MemoryShare, largest: int, announced: str = "") -> None:

@@ -64,7 +64,7 @@ def connect(
         with Client(server.url, shown or server.token) as client:
             if server.origin is Discovery.DIRECTORY:
                 client.connection.find = partial(_found, DataDir(settings.data), shown)
-            client.connection.known = server.origin is not Discovery.NAMED
+            client.connection.has_answered = server.origin is not Discovery.NAMED
             yield _ready(client, settings, waits, remark)
         return
     directory = DataDir(settings.data)

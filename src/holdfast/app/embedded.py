@@ -96,7 +96,7 @@ class Embedded:
         self.configuring: Configuring | None = None
         """Keeps to a configuration file, if there is one."""
         self.reserve: Loop | None = None
-        self._told = ""
+        self._last_message = ""
         self._hinted = False
         self.on_told: Callable[[], None] = lambda: None
         """Called after a commit of which people are to be told."""
@@ -181,10 +181,10 @@ class Embedded:
 
     def _failed(self, event: str, error: HoldfastError) -> None:
         """Remember what keeps the controller from working; told once, however often and in which words it comes."""
-        if self._failure is None or event != self._told:
+        if self._failure is None or event != self._last_message:
             _log.warning("%s: %s", event, error, exc_info=not isinstance(error, Conflict | Unavailable))
         self._failing_since = self._clock.now() if self._failure is None else self._failing_since
-        self._failure, self._told = error, event
+        self._failure, self._last_message = error, event
 
     def _rest_s(self) -> float | None:
         """Return how long to wait on if there is nothing to do; who has something to do asks whether it leads."""
@@ -350,7 +350,7 @@ def start_embedded(
     stack.callback(leadership.step_down)
     ownership.led(leadership.take())
     tokens, telemetry = running.tokens(directory), None if serving is None else serving.telemetry
-    identity = running.nothing_told if serving is None else partial(tokens.told, serving.url)
+    identity = running.nothing_told if serving is None else partial(tokens.environment, serving.url)
     limits = ControllerSettings(places=places, pods=running.pods(settings), hopeless=running.hopeless(settings))
     limits = evolve(limits, token_digest=tokens.digest)
     engine = running.engine(settings, directory, ownership, identity)

@@ -39,19 +39,19 @@ class OnceInAWhile(logging.Filter):
         super().__init__()
         self._every_s = every_s
         self._now = now
-        self._said: dict[str, tuple[float, int]] = {}
+        self._written: dict[str, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Decide whether a record is written."""
         message = str(record.msg).partition("\n")[0]
         now = self._now()
-        at, kept = self._said.get(message, (float("-inf"), 0))
+        at, kept = self._written.get(message, (float("-inf"), 0))
         if now - at < self._every_s:
-            self._said[message] = (at, kept + 1)
+            self._written[message] = (at, kept + 1)
             return False
-        if len(self._said) >= _MOST:
-            self._said.clear()
-        self._said[message] = (now, 0)
+        if len(self._written) >= _MOST:
+            self._written.clear()
+        self._written[message] = (now, 0)
         if kept:
             record.msg, record.args = f"{record.getMessage()} ({kept} more times before)", None
         return True

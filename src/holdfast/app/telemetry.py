@@ -55,7 +55,7 @@ class Telemetry:
         )
         words = "Nodes that get no new work because they are short of something."
         self._nodes_short = Gauge("holdfast_nodes_short", words, ["of"], registry=self.registry)
-        self._told = Counter(
+        self._notifications = Counter(
             "holdfast_notifications", "Attempts to deliver notifications.", ["outcome"], registry=self.registry
         )
         judged, labels = "Failed jobs of job sets judged.", ["action", "granted"]
@@ -109,9 +109,9 @@ class Telemetry:
             self._decisions.labels(attempt.decision.action, attempt.decision.code, attempt.failure.cause).inc()
             self._latency.observe(max(0.0, now - attempt.failure.failed_at))
 
-    def told(self, how: str) -> None:
+    def count_notification(self, how: str) -> None:
         """Count one try to tell people."""
-        self._told.labels(how).inc()
+        self._notifications.labels(how).inc()
 
     def ready(self) -> str | None:
         """Say what keeps the loops from working, if anything."""

@@ -83,7 +83,7 @@ def _set_among(values: Mapping[str, object]) -> str | None:
     named = _spread(_words(values.get("jobs"))) if values.get("jobset", "") is None else []
     if find_noun(named[0] if named[1:] else "") != Noun.JOB_SET:
         return None
-    return Target(Noun.JOB_SET, named[1:]).one
+    return Target(Noun.JOB_SET, named[1:]).only_name
 
 
 def _words(value: object) -> list[str]:
@@ -154,7 +154,7 @@ class Target:
     names: Sequence[str]
 
     @property
-    def one(self) -> str:
+    def only_name(self) -> str:
         """The name, where there may be only one.
 
         Raises:

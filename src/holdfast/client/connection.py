@@ -69,14 +69,14 @@ class Connection(Protocol):
     find: Callable[[], tuple[str, str] | None] | None = None
     """Tells where the server is by now, and its token; asked once it does not answer, or not to the token."""
 
-    known: bool = False
+    has_answered: bool = False
     """Whether the server has been there: it has answered, or left its address where it was looked for."""
 
     remark: Callable[[str], None] = staticmethod(partial(log, level="INFO"))
     """Told once if this program and the server are not equally old."""
 
     def be_patient(self, say: Callable[[str], None]) -> None:
-        """Ask a server that is ``known`` again for ``patience_s``, for what may be asked twice, and say so."""
+        """Ask a server that has answered before again for ``patience_s``, for what may be asked twice, and say so."""
         del say  # without a server nobody is silent
 
     def get(self, path: str, answer: type[M], params: Mapping[str, Any] | None = None) -> M:
@@ -168,7 +168,7 @@ class ServerConnection(Connection):
         self._transport.close()
 
     def be_patient(self, say: Callable[[str], None]) -> None:
-        """Ask a server that is ``known`` again for ``patience_s``, for what may be asked twice, and say so."""
+        """Ask a server that has answered before again for ``patience_s``, for what may be asked twice, and say so."""
         self._silence = Outage(self.patience_s, say)
 
     def send(self, method: str, path: str, *, repeatable: bool | None = None, **request: Any) -> HttpResponse:  # noqa: ANN401 - as `_request` takes them
@@ -189,7 +189,7 @@ class ServerConnection(Connection):
                 if not again:
                     raise
                 moved = self._found_elsewhere()
-                if self._silence is not None and self.known:
+                if self._silence is not None and self.has_answered:
                     self.pause(self._silence.failed(error))
                 elif not moved:
                     raise
@@ -201,7 +201,7 @@ class ServerConnection(Connection):
                 return answer
 
     def _answered(self) -> None:
-        self.known = True
+        self.has_answered = True
         if self._silence is not None:
             self._silence.answered()
 

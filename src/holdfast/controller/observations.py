@@ -102,7 +102,7 @@ class Observations:
         As events it is told more seldom, and of an array's tasks, of which there may be very many, not at all.
         """
         events = self._progress_events
-        if not (self._progress or events.told) or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
+        if not (self._progress or events.last_by_attempt) or now - self._progress_at < PROGRESS_WRITTEN_EVERY_S:
             return
         self._progress_at, reports, self._progress = now, self._progress, {}
         for uid, progress in reports.items():
@@ -112,7 +112,7 @@ class Observations:
                 self._state.note_run(active, evolve(run, progress=progress))
                 if active.job.child is None or active.job.of_set is not None:
                     events.heard(active, run)
-        if events.told:
+        if events.last_by_attempt:
             events.tell(now, self._steady())
 
     def expect(self, run: Run, *, restored: bool = False) -> None:

@@ -146,7 +146,7 @@ class PolicyJudge:
         catalog, places = self.catalog, tuple(self.places.values())
         away = partial(self.away, now)
         ruleset = Ruleset(policies, catalog.categories, catalog.catalogue.settings, places, away)
-        suspicion = self.losses.suspicion(job_id, runs) if self.losses.known else None
+        suspicion = self.losses.suspicion(job_id, runs) if self.losses.recent else None
         return Judgement(ruleset, self.draw(), suspicion, self._refusals(runs))
 
     def _refusals(self, runs: Sequence[Run]) -> int:

@@ -37,28 +37,28 @@ class ProgressEvents:
     def __init__(self, state: ControllerState) -> None:
         """Start with nothing told."""
         self._state = state
-        self.told: dict[tuple[str, int], LastProgress] = {}
+        self.last_by_attempt: dict[tuple[str, int], LastProgress] = {}
         """By job id and number of the attempt."""
 
     def heard(self, active: Active, run: Run) -> None:
         """Choose who speaks for an attempt one of whose runs made a report."""
         key = active.attempt.key
-        last_told = self.told.get(key)
+        last_told = self.last_by_attempt.get(key)
         if last_told is None:
-            self.told[key] = LastProgress(run.uid, run.rank)
+            self.last_by_attempt[key] = LastProgress(run.uid, run.rank)
         elif run.rank < last_told.rank or not _runs(active, last_told.uid):
-            self.told[key] = LastProgress(run.uid, run.rank, at_s=last_told.at_s)
+            self.last_by_attempt[key] = LastProgress(run.uid, run.rank, at_s=last_told.at_s)
 
     def tell(self, now: float, steady_s: float) -> None:
         """Emit what is new and due, and forget the attempts that are over."""
-        for key, last_told in list(self.told.items()):
+        for key, last_told in list(self.last_by_attempt.items()):
             active = self._state.active.get(key[0])
             if active is None or active.attempt.key != key:
-                del self.told[key]
+                del self.last_by_attempt[key]
             elif steady_s - last_told.at_s >= PROGRESS_TOLD_EVERY_S and _runs(active, last_told.uid):
                 progress = active.runs[last_told.uid].progress[:MOST_TOLD]
                 if progress != last_told.progress:
-                    self.told[key] = LastProgress(last_told.uid, last_told.rank, progress, steady_s)
+                    self.last_by_attempt[key] = LastProgress(last_told.uid, last_told.rank, progress, steady_s)
                     self._state.emit(EventRecord(key[0], now, AttemptProgressed(key[1], last_told.rank, progress)))
 
 

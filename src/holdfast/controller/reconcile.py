@@ -46,25 +46,25 @@ class Quarantine:
     def __init__(self, state: ControllerState) -> None:
         """Start with none."""
         self._state = state
-        self._known: dict[str, Quarantined] = {}
+        self._by_key: dict[str, Quarantined] = {}
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._known)
+        return len(self._by_key)
 
     def __contains__(self, key: str) -> bool:
         """Whether a workload is among them."""
-        return key in self._known
+        return key in self._by_key
 
     def restore(self, stored: Mapping[str, Quarantined], now: float) -> None:
         """Release what the last controller quarantined: each is tried once more."""
         for key, entry in stored.items():
-            if key not in self._known:
+            if key not in self._by_key:
                 self._released(entry, now)
 
     def attempt(self, kind: str, key: str, now: float, doing: str, call: Callable[[], None]) -> None:
         """Do something with one workload, unless it is quarantined; quarantine it if that fails."""
-        if key in self._known:
+        if key in self._by_key:
             return
         try:  # as below, and without another call: several times for each job
             call()
@@ -80,7 +80,7 @@ class Quarantine:
         except Unavailable:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            if key not in self._known:
+            if key not in self._by_key:
                 self._failed(kind, key, now, doing, error)
             return False
         return True
@@ -88,14 +88,14 @@ class Quarantine:
     def attempt_to_take_in(self, kind: str, key: str, now: float, call: Callable[[], None]) -> None:
         """Take a workload in; if that fails, nothing of it is kept in memory."""
         self.attempt(kind, key, now, "taking it in", call)
-        if key in self._known:
+        if key in self._by_key:
             self._state.drop(key)
 
     def attempt_all(
         self, kind: str, keys: Iterable[str], now: float, doing: str, call: Callable[[list[str], float], None]
     ) -> None:
         """Do something with many workloads at once; if that fails, with one after the other."""
-        batch = [key for key in keys if key not in self._known] if self._known else list(keys)
+        batch = [key for key in keys if key not in self._by_key] if self._by_key else list(keys)
         if not batch:
             return
         try:
@@ -108,7 +108,7 @@ class Quarantine:
 
     def release(self, key: str, now: float) -> None:
         """Look after a workload again; one that is not quarantined is ignored."""
-        entry = self._known.pop(key, None)
+        entry = self._by_key.pop(key, None)
         if entry is not None:
             self._released(entry, now)
             active = self._state.active.get(key)
@@ -122,7 +122,7 @@ class Quarantine:
         self._put(Quarantined(key, kind, now, f"{doing}: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]))
 
     def _put(self, quarantined: Quarantined) -> None:
-        self._known[quarantined.id] = quarantined
+        self._by_key[quarantined.id] = quarantined
         self._state.quarantine(quarantined)
         event = WorkloadQuarantined(quarantined.id, quarantined.kind, quarantined.message)
         self._state.emit(EventRecord(None, quarantined.since, event))

@@ -70,14 +70,14 @@ def regex_error(pattern: str) -> str | None:
 class Fields:
     """One mapping being read; remembers which fields were asked for."""
 
-    __slots__ = ("_known", "path", "problems", "value")
+    __slots__ = ("_names", "path", "problems", "value")
 
     def __init__(self, value: Mapping[str, Any], path: str, problems: list[Problem]) -> None:
         """Start to read ``value``, noting problems with field paths below ``path``."""
         self.value = value
         self.path = path
         self.problems = problems
-        self._known: set[str] = set()
+        self._names: set[str] = set()
 
     def at(self, name: str) -> str:
         """Return the path of a field."""
@@ -95,20 +95,20 @@ class Fields:
         return self.value.get(name) is not None
 
     @property
-    def known(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
         """The names of the fields that were asked for."""
-        return frozenset(self._known)
+        return frozenset(self._names)
 
     def lacks(self, names: frozenset[str]) -> bool:
         """Whether none of these fields is there, not even null; then they have been asked for."""
         if not names.isdisjoint(self.value):
             return False
-        self._known |= names
+        self._names |= names
         return True
 
     def raw(self, name: str, *, required: bool = False) -> object:
         """Take a field as it is; ``None`` when it is absent or null."""
-        self._known.add(name)
+        self._names.add(name)
         value = self.value.get(name)
         if value is None and required:
             self.problem(name, "is required")
@@ -298,7 +298,7 @@ class Fields:
             return None
         return Fields(value, self.at(name), self.problems)
 
-    def each(self, name: str, *, most: int) -> list[Fields]:
+    def mappings(self, name: str, *, most: int) -> list[Fields]:
         """Read a list of mappings."""
         readers = []
         for i, value in enumerate(self.items(name, most=most) or ()):
@@ -310,10 +310,10 @@ class Fields:
 
     def finish(self) -> None:
         """Report unknown fields; of very many, the first ones and the number of the others."""
-        unknown = [name for name in self.value if name not in self._known]
+        unknown = [name for name in self.value if name not in self._names]
         if not unknown:
             return
-        allowed = sorted(self._known)
+        allowed = sorted(self._names)
         for name in unknown[:MOST_UNKNOWN]:
             self.problem(str(name), f"unknown field {shown(name)}", allowed=allowed, hint=closest(name, allowed))
         if len(unknown) > MOST_UNKNOWN:

@@ -46,7 +46,7 @@ class CompiledCategoryRule(Struct, frozen=True):
 
     tests: tuple[Test, ...]
     """What must hold, all of it."""
-    found: CategoryMatch
+    match: CategoryMatch
     """What the failure then is."""
     conditions: frozenset[str] | None = None
     """One of these is among its conditions or its containers' reasons, or it does not match."""
@@ -103,7 +103,7 @@ class CompiledCategories(Struct, frozen=True):
             ):
                 continue
             if all(test(failure, outcome) for test in rule.tests):
-                return rule.found
+                return rule.match
         return self.otherwise
 
 

@@ -70,7 +70,7 @@ class LogFollower:
 
     def __init__(self, limits: LogFilter, lines: Callable[[LogFilter, str], Iterator[LogEntry]]) -> None:
         """Begin with the first line that is meant; ``lines`` reads those that there are now, from an address."""
-        self._wanted, self._lines = limits, lines
+        self._filter, self._lines = limits, lines
         self._last_ms = self._of_last = 0
         self._place = ""
 
@@ -81,7 +81,7 @@ class LogFollower:
             place: The worker's address, if there is one now; the last one is asked about an attempt that is over.
         """
         self._place = place or self._place
-        limits, again = self._wanted, self._of_last
+        limits, again = self._filter, self._of_last
         if self._last_ms:
             limits = replace(limits, start_line=0, start_ms=max(limits.start_ms, self._last_ms - 1))
         with suppress(NoWorkerError):

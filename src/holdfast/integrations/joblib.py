@@ -52,7 +52,7 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
             **options: Of every job; see ``Client.submit``.
         """
         super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
-        self._given = client
+        self._given_client = client
         self._client = client
         self._options = options
         self._executor: Executor | None = None
@@ -149,7 +149,7 @@ class HoldfastBackend(AutoBatchingMixin, ParallelBackendBase):
         if self._executor is not None:
             self._executor.shutdown()
             self._executor = None
-        if self._client is not None and self._given is None:
+        if self._client is not None and self._given_client is None:
             self._client.close()
             self._client = None
 

@@ -51,16 +51,16 @@ class Threads:
     def __init__(self, most: int = AT_ONCE) -> None:
         """Begin without any."""
         self._most = most
-        self._made = 0
+        self._count = 0
         self._idle = threading.Semaphore(0)
         self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
     def submit(self, call: Callable[[], None]) -> None:
         """Have something done by a thread that is free, or by a new one."""
         self._calls.put(call)
-        if not self._idle.acquire(blocking=False) and self._made < self._most:
-            self._made += 1
-            threading.Thread(target=self._work, name=f"holdfast-notify-{self._made}", daemon=True).start()
+        if not self._idle.acquire(blocking=False) and self._count < self._most:
+            self._count += 1
+            threading.Thread(target=self._work, name=f"holdfast-notify-{self._count}", daemon=True).start()
 
     def _work(self) -> None:
         while True:

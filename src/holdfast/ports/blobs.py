@@ -27,7 +27,7 @@ class Blobs(Protocol):
             Unavailable: It cannot be written.
         """
 
-    def known(self, names: Iterable[str], owner: SecretUser) -> frozenset[str]:
+    def refresh(self, names: Iterable[str], owner: SecretUser) -> frozenset[str]:
         """Return those that somebody has here; they are then as fresh as when they were kept."""
 
     def path(self, name: str, owner: SecretUser) -> Path:

@@ -36,7 +36,7 @@ class Secrets(Protocol):
             Unavailable: It cannot be written.
         """
 
-    def known(self, names: Iterable[str]) -> frozenset[str]:
+    def refresh(self, names: Iterable[str]) -> frozenset[str]:
         """Return those that are there; they are then as fresh as when they were kept."""
 
     def opens(self, name: str, user: SecretUser) -> bool:

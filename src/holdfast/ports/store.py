@@ -73,7 +73,7 @@ class Submission(Struct, frozen=True):
     """Names of the retry policies that these name, which must still be there."""
     limited: Collection[str] = ()
     """Names of queues that limit what they take in."""
-    by: Caller | None = None
+    caller: Caller | None = None
     """Who submits, for the audit log."""
     claims: Mapping[str, str] = field(default_factory=dict)
     """Keys of single jobs, by their ids: where one is known, the job it came with first is meant, none appended."""

@@ -32,7 +32,7 @@ class Rerun(Struct, frozen=True):
     number: int
     """For which time they run again, from 1."""
     indexes: Sequence[int]
-    there: Sequence[str] = ()
+    existing: Sequence[str] = ()
     """Ids of those tasks that were still there when this was made; their files are taken over."""
 
 

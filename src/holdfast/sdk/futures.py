@@ -26,12 +26,12 @@ class SubmittedFuture(Future[T], Generic[T, M]):
         """Begin before it is submitted."""
         super().__init__()
         self._submitted = threading.Event()
-        self._made: M | None = None
+        self._carrier: M | None = None
         after_fork(self, SubmittedFuture._leave)
 
     def submitted(self, future: M | None) -> None:
         """Take note of what it was submitted as, or that nothing will come of it if nothing has."""
-        self._made = future or self._made
+        self._carrier = future or self._carrier
         self._submitted.set()
 
     def _leave(self) -> None:
@@ -53,11 +53,11 @@ class SubmittedFuture(Future[T], Generic[T, M]):
         if not self._submitted.wait(timeout):
             msg = f"the job is not submitted within {timeout} s"
             raise TimeoutError(msg)
-        if self._made is None:
+        if self._carrier is None:
             self.result(0)
             msg = "the call was cancelled before it was submitted"
             raise RuntimeError(msg)
-        return self._made
+        return self._carrier
 
 
 class Canceller(Protocol):
@@ -82,7 +82,7 @@ class JobFuture(SubmittedFuture[T, "Job[T]"], Generic[T]):
         self._begun: bool | None = None
         self.call = call
         self.manifest = manifest
-        self.sent = False
+        self.submission_begun = False
         """Whether its job is being submitted, or was."""
         self.to_cancel = False
         """Whether its job is to be cancelled unless it has begun, and nothing has come of that yet."""

@@ -36,7 +36,7 @@ class PackedFuture(SubmittedFuture[T, "JobFuture[list[CallOutcome]]"], Generic[T
         super().__init__()
         self.data = data
 
-    def sent(self, carrier: JobFuture[list[CallOutcome]] | None) -> None:
+    def attach(self, carrier: JobFuture[list[CallOutcome]] | None) -> None:
         """Take note of what carries it; ``None`` where nothing ever will."""
         self.data = b""
         self.submitted(carrier)
@@ -143,7 +143,7 @@ class PackedExecutor(StandardExecutor):
             if future.set_running_or_notify_cancel():
                 chosen.append(future)
             else:
-                future.sent(None)
+                future.attach(None)
         try:
             if chosen:
                 self._send(chosen)
@@ -156,10 +156,10 @@ class PackedExecutor(StandardExecutor):
         except Exception as error:  # noqa: BLE001 - a timer's thread has nobody to tell but those who wait
             for future in pack:
                 future.set_exception(error)
-                future.sent(None)
+                future.attach(None)
             return
         for future in pack:
-            future.sent(carrier)
+            future.attach(carrier)
         carrier.add_done_callback(partial(_deal, pack))
 
 

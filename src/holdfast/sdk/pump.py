@@ -100,7 +100,7 @@ class Pump:
             for future in futures:
                 if future.over or (future.to_cancel and not self._aborted):
                     continue
-                if future.sent:
+                if future.submission_begun:
                     future.to_cancel = True
                     self._to_cancel.append(future)
                 else:
@@ -201,7 +201,7 @@ class Pump:
             while self._fresh and len(batch) < _MOST_AT_ONCE:
                 future = self._fresh.popleft()
                 if not future.over:
-                    future.sent = True
+                    future.submission_begun = True
                     batch.append(future)
         return batch
 

@@ -59,7 +59,7 @@ def apply_job(submitter: Submitter, control: Control[Job], written: WrittenJob) 
             if existing is None:
                 raise
     suspend = spec.kube is not None and spec.kube.spec.suspend
-    changed = suspend_as(control, existing, suspend=suspend, caller=submitter.by)
+    changed = suspend_as(control, existing, suspend=suspend, caller=submitter.caller)
     result = ("suspended" if suspend else "resumed") if changed else "unchanged"
     return AppliedJob(existing, result, written.warnings)
 

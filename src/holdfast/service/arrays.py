@@ -39,7 +39,10 @@ def submitted(submitter: Submitter, written: WrittenJob, *, key: str | None = No
     for error in submitter.refusals([written]).values():
         raise error
     submitter.require_room([written])
-    spec, principal = written.array or ArraySpec(written.spec), None if submitter.by is None else submitter.by.principal
+    spec, principal = (
+        written.array or ArraySpec(written.spec),
+        None if submitter.caller is None else submitter.caller.principal,
+    )
     return evolve(new_array(spec, NOTHING, "", "", submitter.clock.now(), principal), origins=written.origins)
 
 

@@ -39,9 +39,9 @@ class JobDetail(Struct, frozen=True):
 class PodsOf(Struct, frozen=True):
     """What is known of a job's pods."""
 
-    known: KubeJobRecord | None
+    record: KubeJobRecord | None
     """``None`` before its first one."""
-    asked: KubeJobSpec | None
+    spec: KubeJobSpec | None
     """What it asks for; ``None`` when that went with its job set."""
 
 

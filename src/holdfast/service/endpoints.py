@@ -124,7 +124,7 @@ class EndpointDirectory(Struct, frozen=True):
         texts = (where.name or "", where.begins, "" if where.below is None else where.below.name)
         if any("\0" in text for text in texts):
             return ()  # none has one in its name
-        seen = self.backend.seeing(caller).known()
+        seen = self.backend.seeing(caller).readable()
         if seen is not None and seen.places is not None and caller.principal.limit is not None:
             seen = evolve(seen, places=(*seen.places, *self._family(caller.principal.limit.job)))
         return self.backend.store.endpoints(evolve(where, seen=seen), self.backend.clock.now())

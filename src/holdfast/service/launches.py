@@ -95,13 +95,13 @@ class Launches:
                 taken: its caller may have lost the answer.
             written: Told after each transaction.
         """
-        self.known = LaunchSnapshot(backend)
+        self.snapshot = LaunchSnapshot(backend)
         self._backend = backend
         self._again_s = again_s
         self._written = written
         self._waiting: deque[_Launch | _Call | None] = deque()
         self._enough = threading.Event()
-        self._wanted = 1
+        self._wake_count = 1
         """How many are waited for; fewer wake nobody."""
         self._linger_s, self._vain = _LINGER_S, 0
         self._begun: list[_Launch] = []
@@ -114,7 +114,7 @@ class Launches:
 
         The answer raises what ``Submissions.submit`` does, and ``AlreadyExists`` where the name is taken.
         """
-        begun = _Launch(caller, evolve(written, external=external, by=caller), external, Future())
+        begun = _Launch(caller, evolve(written, external=external, caller=caller), external, Future())
         if self.is_here():
             self._begun.append(begun)
         else:
@@ -132,7 +132,7 @@ class Launches:
 
     def _put(self, launch: _Launch | _Call | None) -> None:
         self._waiting.append(launch)
-        if launch is None or len(self._waiting) >= self._wanted:
+        if launch is None or len(self._waiting) >= self._wake_count:
             self._enough.set()
 
     def is_here(self) -> bool:
@@ -160,7 +160,7 @@ class Launches:
 
     def _next(self, expected: int) -> list[_Launch | _Call | None]:
         """Return what is stored next, waiting a moment for so many as launch at a time."""
-        self._wanted = 1
+        self._wake_count = 1
         while not self._waiting:
             self._enough.wait()
             self._enough.clear()
@@ -174,7 +174,7 @@ class Launches:
 
     def _linger(self, expected: int) -> None:
         """Wait a moment for others, unless nobody came lately: who launches alone is not to wait for each."""
-        count, self._wanted = len(self._waiting), expected
+        count, self._wake_count = len(self._waiting), expected
         self._enough.clear()
         if len(self._waiting) < expected:
             self._enough.wait(self._linger_s)
@@ -184,7 +184,7 @@ class Launches:
     def _do(self, together: Sequence[_Launch | _Call]) -> None:
         """Read and store what has come, by what operators had written when the last of it had."""
         try:
-            with self.known.held() as catalogue:
+            with self.snapshot.held() as catalogue:
                 launched = self._read(together)
                 for some in _by_caller(launched):
                     self._store(some, catalogue)
@@ -216,7 +216,7 @@ class Launches:
             submissions, caller = Submissions(self._backend), launched[0].caller
             outcomes = submissions.submit_many(caller, written, atomic=False, catalogue=catalogue)
             both = zip(launched, outcomes, strict=True)
-            names = [launch.external.name for launch, outcome in both if outcome.made is None or not outcome.is_new]
+            names = [launch.external.name for launch, outcome in both if outcome.created is None or not outcome.is_new]
             holders = self._backend.store.named(names) if names else {}
         except HoldfastError as error:
             if len(launched) == 1:
@@ -257,8 +257,8 @@ class Launches:
 
     def _became(self, launch: _Launch, outcome: ItemOutcome, holders: Mapping[str, NamedJob]) -> str | HoldfastError:
         """Say what became of a launch: the id of its job, maybe from an earlier time, or why it has none."""
-        if outcome.made is not None and outcome.is_new:
-            return outcome.made.id
+        if outcome.created is not None and outcome.is_new:
+            return outcome.created.id
         holder = holders.get(launch.external.name)
         now = self._backend.clock.now()
         if holder is not None and holder.digest == launch.external.digest and now - holder.taken_at <= self._again_s:

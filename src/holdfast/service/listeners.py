@@ -38,7 +38,7 @@ class Places(Struct, gc=True):
     """How many clients may listen at a time, whatever the event loop, and how many do."""
 
     most: int
-    each: int | None = None
+    per_person: int | None = None
     """How many anybody may have, also an admin; ``None``: an admin all, others no more than they leave to others."""
     count: int = 0
     _of: Counter[str] = field(default_factory=Counter)
@@ -46,7 +46,7 @@ class Places(Struct, gc=True):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def taken(self, principal: Principal) -> Iterator[None]:
+    def hold(self, principal: Principal) -> Iterator[None]:
         """Take one of them until the context ends.
 
         Nobody but an admin has more than are left after that: the first may have half, the next half of the rest. So
@@ -78,8 +78,8 @@ class Places(Struct, gc=True):
 
     def _share(self, principal: Principal, has: int) -> int:
         """Return how many somebody may have now who has so many."""
-        if self.each is not None:
-            return self.each
+        if self.per_person is not None:
+            return self.per_person
         if Role.ADMIN in principal.roles:
             return self.most
         return (has + self.most - self.count) // 2
@@ -93,7 +93,7 @@ class Listeners(Struct, gc=True):
     most: int
     """How many may listen at a time."""
     stopping: Callable[[], bool] = lambda: False
-    each: int | None = None
+    per_person: int | None = None
     """How many of one caller; see ``Places``."""
     count: int = 0
     places: Places | None = None
@@ -104,12 +104,12 @@ class Listeners(Struct, gc=True):
 
     @contextmanager
     def admitted(self, principal: Principal) -> Iterator[None]:
-        """Let one more client listen, until the context ends; see ``Places.taken``.
+        """Let one more client listen, until the context ends; see ``Places.hold``.
 
         Raises:
             Unavailable: Too many do.
         """
-        with self._shared().taken(principal):
+        with self._shared().hold(principal):
             self.count += 1
             if self._watching is None:
                 self._watching = asyncio.create_task(self._watch())
@@ -120,11 +120,11 @@ class Listeners(Struct, gc=True):
 
     def beside(self) -> Listeners:
         """Return those of another event loop, who share the places."""
-        return Listeners(self.newest, self.most, self.stopping, self.each, places=self._shared())
+        return Listeners(self.newest, self.most, self.stopping, self.per_person, places=self._shared())
 
     def _shared(self) -> Places:
         if self.places is None:
-            self.places = Places(self.most, self.each)
+            self.places = Places(self.most, self.per_person)
         return self.places
 
     async def news(self, after: int, within_s: float) -> None:

@@ -90,7 +90,7 @@ def rerun(
     """
     if choice.any_end and choice.indexes is None:
         raise InvalidRequest(problems=[Problem("", "nothing says which tasks to run again", allowed=_WAYS)])
-    with audited(submitter.store, None if dry_run else submitter.by, Act.CREATE, Subject.ARRAY, reference):
+    with audited(submitter.store, None if dry_run else submitter.caller, Act.CREATE, Subject.ARRAY, reference):
         for _ in range(_MOST_TRIES):
             try:
                 return _rerun(submitter, reference, choice, change, dry_run=dry_run)

@@ -64,7 +64,7 @@ class WrittenJob(Struct, frozen=True):
     """Of a job, what another system calls it; where that is taken, the job that has it is meant."""
     parent: str = ""
     """Of a job, the id of the one that it is a child of, and with which it ends."""
-    by: Caller | None = None
+    caller: Caller | None = None
     """Who asked for it, where that was not one request with the others."""
     named: Callable[[str], JobSpec] | None = None
     """Of a job whose specification has its id in it: makes that specification of the id."""
@@ -81,11 +81,11 @@ Item: TypeAlias = "JobSpec | WrittenJob | HoldfastError"
 
 
 class ItemOutcome(Struct, frozen=True):
-    """What became of one item of a submission; exactly one of ``made`` and ``error`` is set."""
+    """What became of one item of a submission; exactly one of ``created`` and ``error`` is set."""
 
     index: int
     name: str | None = None
-    made: Job | Array | None = None
+    created: Job | Array | None = None
     error: HoldfastError | None = None
     warnings: tuple[Problem, ...] = ()
     is_new: bool = True
@@ -106,7 +106,7 @@ class Submitter(Struct, frozen=True):
     """Where the values of secret variables are; ``None``: nowhere."""
     blobs: Blobs | None = None
     """Where what was sent along with jobs is; ``None``: nowhere."""
-    by: Caller | None = None
+    caller: Caller | None = None
     """Who submits, and whose it is from then on; ``None`` where nobody is known."""
     finder: Finder | None = None
     """Finds what that one may know of; by default everything."""
@@ -126,7 +126,7 @@ class Submitter(Struct, frozen=True):
             Refused: A limit of its queue could never hold it, or does not take it in now.
             Conflict: The idempotency key was used for something else, or there is a newer job of its name.
         """
-        written = below_its_job(_written(item), self.by)
+        written = below_its_job(_written(item), self.caller)
         resolver = self._resolver([written])
         for error in self._refused([written], resolver).values():
             raise error
@@ -141,7 +141,7 @@ class Submitter(Struct, frozen=True):
             AlreadyExists: There is one of that name.
             Conflict: The idempotency key was used for something else.
         """
-        resolver = self._resolver([written := below_its_job(written, self.by)])
+        resolver = self._resolver([written := below_its_job(written, self.caller)])
         for error in self._refused([written], resolver).values():
             if key is None or not isinstance(error, AlreadyExists):
                 raise error
@@ -163,7 +163,7 @@ class Submitter(Struct, frozen=True):
             QueueFull, RateLimited: A queue does not take all of it in.
             Conflict: The idempotency key was used for something else.
         """
-        written = [below_its_job(_written(item), self.by) for item in items]
+        written = [below_its_job(_written(item), self.caller) for item in items]
         resolver = self._resolver(written)
         errors = self._refused(written, resolver)
         # Sent again, what is there already may be what the first call made; the store knows.
@@ -216,7 +216,7 @@ class Submitter(Struct, frozen=True):
         limited = self.store.catalogue().limiting
         if not limited or not items:
             return
-        now, principal = self.clock.now(), None if self.by is None else self.by.principal
+        now, principal = self.clock.now(), None if self.caller is None else self.caller.principal
         jobs = [new_job(item.spec, "", now, principal) for item in items if item.array is None]
         arrays = [new_array(item.array, NOTHING, "", "", now, principal) for item in items if item.array is not None]
         self.store.require_room(Submission(jobs, also=arrays, limited=limited), now)
@@ -227,7 +227,7 @@ class Submitter(Struct, frozen=True):
         Raises:
             InvalidRequest: There are none, or too many.
         """
-        written = [below_its_job(_written(item), self.by) for item in items]
+        written = [below_its_job(_written(item), self.caller) for item in items]
         return self._refused(written, self._resolver(written))
 
     def _resolver(self, items: Sequence[_Read]) -> DependencyResolver:
@@ -237,7 +237,7 @@ class Submitter(Struct, frozen=True):
     def _refused(self, items: Sequence[_Read], resolver: DependencyResolver) -> dict[int, HoldfastError]:
         check_count(len(items))
         catalogue, awaited = resolver.catalogue, resolver.problems()
-        nodes, closed = cache(self.nodes or self.store.nodes), gate(self.by, catalogue.queues)
+        nodes, closed = cache(self.nodes or self.store.nodes), gate(self.caller, catalogue.queues)
         errors: dict[int, HoldfastError] = {}
         arrays: set[str] = set()
         for place, item in enumerate(items):
@@ -247,7 +247,7 @@ class Submitter(Struct, frozen=True):
                 else _error_of(item, catalogue, self._missing(item.spec, awaited.get(place, ())), nodes, closed)
             )
             if error is None and isinstance(item, WrittenJob):
-                error = withheld_secrets(item.spec, self.secrets, self.by) if item.spec.secrets else None
+                error = withheld_secrets(item.spec, self.secrets, self.caller) if item.spec.secrets else None
             if error is None and isinstance(item, WrittenJob) and item.array is not None:
                 error = self._taken(item.spec.name, arrays)
             if error is not None:
@@ -256,7 +256,9 @@ class Submitter(Struct, frozen=True):
 
     def _missing(self, spec: JobSpec, awaited: Sequence[Problem]) -> Sequence[Problem]:
         """Add what is not there to what is wrong with what an item waits for."""
-        return [*awaited, *absent(spec, self.secrets, self.blobs, self.by)] if spec.secrets or spec.inputs else awaited
+        return (
+            [*awaited, *absent(spec, self.secrets, self.blobs, self.caller)] if spec.secrets or spec.inputs else awaited
+        )
 
     def _taken(self, name: str, submitted: set[str]) -> HoldfastError | None:
         """Check that an array's name is free, also among those that are submitted with it."""
@@ -286,7 +288,7 @@ class Submitter(Struct, frozen=True):
         stored_specs: dict[int, Job] = {}
         """By the identity of its specification, which those of equal items share."""
         others, labels = set[str](), dict[str, "Mapping[str, str]"]()
-        principal = None if self.by is None else self.by.principal
+        principal = None if self.caller is None else self.caller.principal
         for place, item in accepted.items():
             awaited = resolver.resolved(place, ids) if item.spec.after else NOTHING
             others.update(thing.id for thing in awaited.after if not thing.outcome)
@@ -316,10 +318,10 @@ class Submitter(Struct, frozen=True):
             awaited=others.difference(ids.values()),
             policies={name for item in accepted.values() for name in item.spec.retry_policies},
             limited=resolver.catalogue.limiting,
-            by=self.by,
+            caller=self.caller,
             claims={job.id: claim for place, job in jobs.items() if (claim := accepted[place].claim)},
             names={job.id: name for place, job in jobs.items() if (name := accepted[place].external)},
-            callers={job.id: caller for place, job in jobs.items() if (caller := accepted[place].by)},
+            callers={job.id: caller for place, job in jobs.items() if (caller := accepted[place].caller)},
             rerun=next(filter(None, (rerun_of(thing, accepted[at].taken_over) for at, thing in arrays.items())), None),
         )
         stored = self.store.submit(submission)

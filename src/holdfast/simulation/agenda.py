@@ -20,7 +20,7 @@ class Agenda:
         self._now = self._began = begins_at
         self._after_step = after_step
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
-        self._asked = 0
+        self._count = 0
         self.steps = 0
 
     def now(self) -> float:
@@ -38,8 +38,8 @@ class Agenda:
 
     def at(self, when: float, act: Callable[[], None]) -> None:
         """Schedule an event for a time, at once if that is past."""
-        self._asked += 1
-        heapq.heappush(self._heap, (when, self._asked, act))
+        self._count += 1
+        heapq.heappush(self._heap, (when, self._count, act))
 
     def after(self, delay_s: float, act: Callable[[], None]) -> None:
         """Schedule an event after a delay."""

@@ -97,7 +97,7 @@ class ExecutorProcess:
         self._agenda = agenda
         self._trace = trace
         self._executor: Executor | None = None
-        self._asked = False
+        self._is_due = False
         self._watched = float("inf")
         self.lease_s: float | None = None
         """After how long without an answer it stops its own runs."""
@@ -129,13 +129,13 @@ class ExecutorProcess:
 
     def wake(self) -> None:
         """Make the next step come at once."""
-        if not self._asked:
-            self._asked = True
+        if not self._is_due:
+            self._is_due = True
             self._agenda.after(0.0, self.step)
 
     def step(self) -> None:
         """Run one step, if the process is up."""
-        self._asked = False
+        self._is_due = False
         if self._executor is None:
             return
         if not self._executor.step():

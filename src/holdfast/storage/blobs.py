@@ -46,7 +46,7 @@ class BlobFiles:
         """
         name = sha256(data).hexdigest()
         with self._turns[int(name[:2], 16) % _TURNS]:  # what several send at once is written, and has room, once
-            if name not in self.known([name], owner):
+            if name not in self.refresh([name], owner):
                 self._take_room(len(data))
                 self._write(data, self.path(name, owner))
         return name
@@ -82,7 +82,7 @@ class BlobFiles:
                 raise Refused(msg, hint=hint)
             self._size += size
 
-    def known(self, names: Iterable[str], owner: SecretUser) -> frozenset[str]:
+    def refresh(self, names: Iterable[str], owner: SecretUser) -> frozenset[str]:
         """Return those that somebody has here, and make them fresh."""
         stored = set()
         for name in names:

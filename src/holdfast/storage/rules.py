@@ -286,7 +286,7 @@ def request_of(submission: Submission) -> Request:
 def ends_of(submission: Submission) -> Iterator[tuple[Request, Caller | None]]:
     """Yield the requests to end what gives up its name to a job of a submission, each with who asks."""
     for job_id, name in submission.names.items():
-        yield from ((request, submission.callers.get(job_id, submission.by)) for request in name.ends)
+        yield from ((request, submission.callers.get(job_id, submission.caller)) for request in name.ends)
 
 
 def ids_of(submission: Submission) -> tuple[str, ...]:
@@ -333,13 +333,13 @@ def audited_submission(submission: Submission) -> list[AuditedChange]:
     """
     owner = submission.owner
     if submission.callers:
-        callers = ((job.id, submission.callers.get(job.id, submission.by)) for job in submission.jobs)
+        callers = ((job.id, submission.callers.get(job.id, submission.caller)) for job in submission.jobs)
         changes = (on_submission(caller, GANG, job_id, _counted(1, "job")) for job_id, caller in callers)
         return [change for change in changes if change is not None]
     counts = [_counted(len(submission.jobs), "job"), _counted(len(submission.also), "array")]
     key = ids_of(submission)[0] if owner is None else owner.id
     kind = owner.kind if owner is not None else GANG if submission.jobs else submission.also[0].kind
-    change = on_submission(submission.by, kind, key, ", ".join(filter(None, counts)))
+    change = on_submission(submission.caller, kind, key, ", ".join(filter(None, counts)))
     return [] if change is None else [change]
 
 

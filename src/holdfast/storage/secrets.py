@@ -69,7 +69,7 @@ class SecretFiles:
             file.flush()
             os.fsync(fd)
 
-    def known(self, names: Iterable[str]) -> frozenset[str]:
+    def refresh(self, names: Iterable[str]) -> frozenset[str]:
         """Return those that are there, and make them fresh."""
         stored = set()
         for name in names:

@@ -46,7 +46,7 @@ def _subject(stored: StoredEvent) -> str:
     event, about = stored.event, stored.type.about
     if isinstance(event, OperatorActed):
         about = _COLLECTIONS.get(event.kind, "")
-    return f"{about}/{getattr(event, stored.type.by)}" if about else "settings"
+    return f"{about}/{getattr(event, stored.type.name_field)}" if about else "settings"
 
 
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any event

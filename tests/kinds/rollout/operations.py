@@ -90,7 +90,7 @@ class Rollouts(Steers[Rollout], frozen=True):
             if row is None:
                 row, result = self._new(caller, name, spec, text), "created"
                 if not dry_run:
-                    self.backend.store.submit(Submission([], owner=row, by=caller))
+                    self.backend.store.submit(Submission([], owner=row, caller=caller))
             elif (changed := dump_spec(spec)) == row.spec:
                 result = "unchanged"
             else:

@@ -108,7 +108,7 @@ class _JobSetReader:
             raise ArmadaRefusal(grpc.StatusCode.NOT_FOUND, message) from error
 
     def _exists(self) -> bool:
-        where = self._jobs.meant(self._asked.caller, JobQuery(queue=self._queue, group=self._group))
+        where = self._jobs.job_filter(self._asked.caller, JobQuery(queue=self._queue, group=self._group))
         return bool(self._jobs.page(self._asked.caller, where, limit=1).jobs)
 
     def next(self) -> tuple[list[event.EventStreamMessage], bool, int]:
@@ -132,7 +132,7 @@ class _JobSetReader:
         self._described = self._by_id(ids) if ids else {}
 
     def _by_id(self, ids: Sequence[str]) -> dict[str, Job]:
-        where = self._jobs.meant(self._asked.caller, JobQuery(ids=ids))
+        where = self._jobs.job_filter(self._asked.caller, JobQuery(ids=ids))
         return {job.id: job for job in self._jobs.page(self._asked.caller, where, limit=len(ids)).jobs}
 
     def _describe(self, job_id: str, message: event.EventMessage) -> None:

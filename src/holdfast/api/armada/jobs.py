@@ -55,7 +55,7 @@ def job_status_by_uri(call: Rpc, request: job.JobStatusUsingExternalJobUriReques
         refuse("request must contain external job uri")
     jobs = JobOperations(call.backend)
     label = f"{armada.EXTERNAL_URI}={request.external_job_uri}"
-    where = jobs.meant(call.caller, JobQuery(queue=request.queue, group=request.jobset, labels=[label]))
+    where = jobs.job_filter(call.caller, JobQuery(queue=request.queue, group=request.jobset, labels=[label]))
     jobs_with_uri = jobs.page(call.caller, where, limit=LARGEST_PAGE).jobs
     return job.JobStatusResponse(job_states=_states_of(call, jobs_with_uri))
 
@@ -150,7 +150,7 @@ def _check_count(ids: Sequence[str], what: str) -> None:
 
 def _by_id(call: Rpc, ids: Sequence[str]) -> dict[str, Job]:
     jobs = JobOperations(call.backend)
-    where = jobs.meant(call.caller, JobQuery(ids=list(ids)))
+    where = jobs.job_filter(call.caller, JobQuery(ids=list(ids)))
     return {job.id: job for job in jobs.page(call.caller, where, limit=LARGEST_PAGE).jobs} if ids else {}
 
 

@@ -55,7 +55,7 @@ def submit_jobs(call: Rpc, request: submit.JobSubmitRequest) -> submit.JobSubmit
         refuse(problems[0].message if problems else error.message, problems)
     answer = submit.JobSubmitResponse()
     for outcome in outcomes:
-        answer.job_response_items.add(job_id="" if outcome.made is None else outcome.made.id)
+        answer.job_response_items.add(job_id="" if outcome.created is None else outcome.created.id)
     return answer
 
 
@@ -168,7 +168,7 @@ def _in_queue(
     if pools and POOL not in pools:
         return None
     jobs = JobOperations(call.backend)
-    where = jobs.meant(call.caller, JobQuery(queue=queue, states=states))
+    where = jobs.job_filter(call.caller, JobQuery(queue=queue, states=states))
     if not classes:
         return where
     jobs_in_queue = (job for page in _pages(call, where) for job in page)
@@ -179,7 +179,7 @@ def _meant(
     call: Rpc, queue: str, job_set: str, ids: Sequence[str] | None = None, states: Sequence[str] = ()
 ) -> JobFilter:
     query = JobQuery(queue=queue, group=job_set, ids=ids, states=states)
-    return JobOperations(call.backend).meant(call.caller, query)
+    return JobOperations(call.backend).job_filter(call.caller, query)
 
 
 def _pages(call: Rpc, where: JobFilter) -> Iterator[Sequence[Job]]:

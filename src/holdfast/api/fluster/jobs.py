@@ -38,7 +38,7 @@ def launch_job(call: Rpc, request: cluster.Controller.LaunchJobRequest) -> Futur
     if launches.is_here() and not _is_quick(request):
         later: Future[cluster.Controller.LaunchJobResponse] = call.door.threads.submit(launch_job, call, request)
         return later
-    snapshot = launches.known
+    snapshot = launches.snapshot
     along = Along(call.caller.principal, call.backend.blobs, call.backend.calls)
     name, written = written_launch(plain(request), snapshot.catalogue(), snapshot.nodes(), along)
     limit = call.caller.principal.limit
@@ -99,7 +99,7 @@ def terminate_job(call: Rpc, request: cluster.Controller.TerminateJobRequest) ->
     """End a job and all below it, the deepest first; what has ended stays as it ended."""
     named, name = NamedJobs(call.backend, SYSTEM), _name(request.job_id)
     job = named.find(call.caller, name)
-    JobBatches(call.backend).cancel_family(call.caller, job, named.meant(call.caller, name), TERMINATED)
+    JobBatches(call.backend).cancel_family(call.caller, job, named.subtree(call.caller, name), TERMINATED)
 
 
 def _name(job_id: str) -> str:
@@ -109,7 +109,7 @@ def _name(job_id: str) -> str:
 
 
 def _pages(call: Rpc, named: NamedJobs) -> Iterator[Sequence[Job]]:
-    jobs, after, where = JobOperations(call.backend), 0, named.meant(call.caller)
+    jobs, after, where = JobOperations(call.backend), 0, named.subtree(call.caller)
     while True:
         page = jobs.page(call.caller, where, after=after)
         yield page.jobs
@@ -120,7 +120,7 @@ def _pages(call: Rpc, named: NamedJobs) -> Iterator[Sequence[Job]]:
 
 def _told(call: Rpc, names: Mapping[str, str], details: Sequence[JobDetail]) -> list[cluster.JobStatus]:
     """Tell of jobs, whose names are given by their ids."""
-    settings, now, statuses = call.door.launches.known.catalogue().settings, call.backend.clock.now(), []
+    settings, now, statuses = call.door.launches.snapshot.catalogue().settings, call.backend.clock.now(), []
     for detail in details:
         status: dict[str, Any] = told_status(detail, now, settings)
         if detail.attempts:  # whose logs are there also while none runs

@@ -73,7 +73,7 @@ def described(call: Rpc, jobs: Sequence[Job], *, has_children: Container[str]) -
 def terminate_job(call: Rpc, request: controller.Controller.TerminateJobRequest) -> job.Empty:
     """End a job and all below it; what has ended is left alone."""
     record = required(call, request.job_id)
-    where = jobs_named(call).meant(call.caller, record.group)
+    where = jobs_named(call).subtree(call.caller, record.group)
     JobBatches(call.backend).cancel_family(call.caller, record, where, _TERMINATED)
     return job.Empty()
 
@@ -88,5 +88,5 @@ def complete_job(call: Rpc, request: controller.Controller.CompleteJobRequest) -
     jobs, batches = JobOperations(call.backend), JobBatches(call.backend)
     for ids, reason in ((below, _PARENT_ENDED), ([record.id], iris.COMPLETED)):
         if ids:
-            batches.cancel(call.caller, jobs.meant(call.caller, JobQuery(ids=ids)), reason)
+            batches.cancel(call.caller, jobs.job_filter(call.caller, JobQuery(ids=ids)), reason)
     return job.Empty()

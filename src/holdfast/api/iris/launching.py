@@ -37,7 +37,7 @@ def launch_job(
     answer = _Controller.LaunchJobResponse(job_id=str(launch.name))
     parent = _parent(call, launch.name)
     _require_place(call, launch)
-    named_job = jobs_named(call).taken(call.caller, str(launch.name))
+    named_job = jobs_named(call).holder(call.caller, str(launch.name))
     existing = None if named_job is None else found_job(call, launch.name)
     external = iris.named_by(launch, call.caller, request.SerializeToString(deterministic=True), existing)
     if named_job is not None:

@@ -74,7 +74,7 @@ def kick_tasks(call: Rpc, request: controller.Controller.KickTasksRequest) -> co
             if record is not None:
                 kicked[record.id] = None
     if kicked:
-        where = JobOperations(call.backend).meant(call.caller, JobQuery(ids=[*kicked]))
+        where = JobOperations(call.backend).job_filter(call.caller, JobQuery(ids=[*kicked]))
         batches = JobBatches(call.backend)
         if request.desired_state == job.TASK_STATE_PREEMPTED:
             batches.preempt(call.caller, where, reason)

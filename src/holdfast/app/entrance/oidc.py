@@ -214,7 +214,7 @@ class Keys:
         self._read = read
         self._steady = steady
         self._lock = threading.Lock()
-        self._known: KeysById = {}
+        self._keys: KeysById = {}
         self._read_at = float("-inf")
         self._failure: str | None = None
         self._begun: deque[float] = deque(maxlen=_MOST_READS)
@@ -241,14 +241,14 @@ class Keys:
             Unauthenticated: The issuer has no such key.
             Unavailable: The issuer cannot be asked.
         """
-        key = self._known.get((kid, algorithm))
+        key = self._keys.get((kid, algorithm))
         if key is not None and key is not other_than:
             if self._steady() - self._read_at >= _STALE_S:
                 self.begin()
             return key
         if (reading := self.begin()) is not None:
             await asyncio.wrap_future(reading)
-        key = self._known.get((kid, algorithm))
+        key = self._keys.get((kid, algorithm))
         if key is not None and key is not other_than:
             return key
         if self._failure is not None:
@@ -269,7 +269,7 @@ class Keys:
             _log.exception("reading the keys of %s failed", self._issuer)
             self._failed("its answer could not be read")
         else:
-            self._known, self._read_at, self._failure = keys, self._steady(), None
+            self._keys, self._read_at, self._failure = keys, self._steady(), None
         with self._lock:
             self._reading = None
         reading.set_result(None)

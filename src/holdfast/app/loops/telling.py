@@ -95,7 +95,7 @@ class Telling:
     def _courier(self, settings: Settings, directory: DataDir, telemetry: Telemetry | None) -> Courier:
         from holdfast.notify.courier import Courier
 
-        count = telemetry.told if telemetry is not None else lambda _: None
+        count = telemetry.count_notification if telemetry is not None else lambda _: None
         courier = Courier(self._store, sender(settings, directory), SystemClock(), SystemDice(), count=count)
         courier.changed = self.wake
         self._made = courier

@@ -123,11 +123,11 @@ def _about_one(options: EventsOptions, flags: Flags) -> EventsOptions:
     if options.job is not None or options.jobset is not None:
         flags.wrong("NAME", "is said already by --job or --jobset", hint="holdfast events jobset/train")
     if target.noun == Noun.JOB_SET:
-        return replace(options, jobset=target.one)
+        return replace(options, jobset=target.only_name)
     if target.noun in OWNERS:
         message = f"has no events but those of its {OWNERS[target.noun].parts}"
-        flags.wrong("NAME", message, hint=f"holdfast events {target.one}-0")
-    return replace(options, job=target.one)
+        flags.wrong("NAME", message, hint=f"holdfast events {target.only_name}-0")
+    return replace(options, job=target.only_name)
 
 
 def _fields() -> "Sequence[str]":

@@ -132,17 +132,17 @@ class _StatusLine:
 
     def __init__(self, client: Client, line: LiveLine, now: Callable[[], float]) -> None:
         self._client, self._line, self._now = client, line, now
-        self._began = self._asked = now()
-        self._known: JobOutcome | None = None
+        self._began = self._refreshed_at = now()
+        self._outcome: JobOutcome | None = None
 
     def draw(self, job: JobView) -> None:
         at = self._now()
         if not self._line.able or at - self._began < _PATIENCE_S:
             return
-        if self._known is None or self._known.state != job.state or at - self._asked >= _ASK_AGAIN_S:
-            self._asked = at
-            self._known = next(iter(self._client.job_outcomes(ids=[job.id])), None)
-        self._line.draw(f"{job_line(self._known or job)}, {waited(at - self._began)}")
+        if self._outcome is None or self._outcome.state != job.state or at - self._refreshed_at >= _ASK_AGAIN_S:
+            self._refreshed_at = at
+            self._outcome = next(iter(self._client.job_outcomes(ids=[job.id])), None)
+        self._line.draw(f"{job_line(self._outcome or job)}, {waited(at - self._began)}")
 
 
 class _Pending:
@@ -152,14 +152,14 @@ class _Pending:
         self._cli = cli
         self._reason = ""
         self._since = cli.now()
-        self._said = ""
+        self._printed = ""
 
     def note(self, job: JobView) -> None:
         reason = job.reason if job.state in {"Queued", "Waiting"} else ""
         if reason != self._reason:
             self._reason, self._since = reason, self._cli.now()
-        elif reason and reason != self._said and self._cli.now() - self._since >= _PATIENCE_S:
-            self._said = reason
+        elif reason and reason != self._printed and self._cli.now() - self._since >= _PATIENCE_S:
+            self._printed = reason
             self._cli.say(f"the job {reason}" if job.state == "Waiting" else f"waiting: {reason}")
 
 

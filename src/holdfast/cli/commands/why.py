@@ -79,17 +79,17 @@ def why(options: WhyOptions, cli: Cli) -> int:
     flags.finish()
     with cli.connect() as client:
         if target.noun == Noun.JOB_SET:
-            set_why = client.job_set_why(target.one, job=options.job)
+            set_why = client.job_set_why(target.only_name, job=options.job)
             note_if_stale(client, cli, set_why)
             _print(set_why, form, lambda: print_set_why(set_why, cli.output(), everything=options.all), cli)
         elif target.noun not in {Noun.JOB, Noun.ARRAY}:
-            owner_why = client.of(OF_WORK[target.noun]).why(target.one)
+            owner_why = client.of(OF_WORK[target.noun]).why(target.only_name)
             note_if_stale(client, cli, owner_why)
             _print(owner_why, form, lambda: print_why(owner_why, cli.output()), cli)
         elif (array_why := _array_why(client, target)) is not None:
             _print(array_why, form, lambda: print_array_why(array_why, cli.output()), cli)
         else:
-            answer = client.why(target.one, attempt=attempt)
+            answer = client.why(target.only_name, attempt=attempt)
             note_if_stale(client, cli, answer)
             _print(answer, form, lambda: _print_job(client, answer, cli.output(), everything=options.all), cli)
     return exit_codes.OK
@@ -98,12 +98,12 @@ def why(options: WhyOptions, cli: Cli) -> int:
 def _array_why(client: "Client", target: "Target") -> "ArrayWhy | None":
     """Explain the array that is meant: named as such, or by a name that is no job's."""
     if target.noun == Noun.ARRAY:
-        return client.array_why(target.one)
+        return client.array_why(target.only_name)
     try:
-        client.job(target.one)
+        client.job(target.only_name)
     except NotFound:
         with suppress(NotFound):
-            return client.array_why(target.one)
+            return client.array_why(target.only_name)
     return None
 
 

@@ -53,7 +53,7 @@ class ChangingList:
         self.others: dict[str, Any] = {}
         """What is shown among jobs."""
         self.deleted: dict[str, Any] = {}
-        """What was listed and is no longer there, as it was last seen, until it has been ``told``."""
+        """What was listed and is gone, as last seen, until ``forget_deleted`` is called."""
         self.deleted_others: dict[str, Any] = {}
 
     def look(self, client: Client) -> bool:
@@ -69,7 +69,7 @@ class ChangingList:
         self._seen = last
         return True
 
-    def told(self) -> None:
+    def forget_deleted(self) -> None:
         """Remember that what was deleted has been shown."""
         self.deleted.clear()
         self.deleted_others.clear()

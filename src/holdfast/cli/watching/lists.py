@@ -78,7 +78,7 @@ def _drawn(watched: Watched, cli: Cli) -> int:
         with Screen(cli.stdout) as screen, insistent_interrupts():
             for notice in reached(watched.list.look, cli):
                 lines[:] = _lines(watched, screen.size.lines - bool(notice))
-                watched.list.told()
+                watched.list.forget_deleted()
                 screen.draw([*lines, *([notice] if notice else [])])
                 screen.key(EVERY_S)
     except KeyboardInterrupt:
@@ -133,7 +133,7 @@ class _Appended:
         self._headed = True
         for key in (*watched.deleted, *watched.deleted_others):
             self._printed.pop(key, None)
-        watched.told()
+        watched.forget_deleted()
         self._cli.stdout.flush()
 
     def _changed(self) -> list[Any]:

@@ -123,13 +123,13 @@ class _Owners:
         return states
 
     def line(self, states: Mapping[str, str | None]) -> str:
-        return "; ".join(f"{name}: {self.said(name) if state else 'gone'}" for name, state in states.items())
+        return "; ".join(f"{name}: {self.describe(name) if state else 'gone'}" for name, state in states.items())
 
     def tell(self, states: Mapping[str, str | None], names: Sequence[str], cli: Cli) -> None:
         for name in names:
-            cli.say(f"{name}: {self.said(name) if states[name] else 'is gone'}")
+            cli.say(f"{name}: {self.describe(name) if states[name] else 'is gone'}")
 
-    def said(self, name: str) -> str:
+    def describe(self, name: str) -> str:
         """Say how one is."""
         return str(self._seen[name].state)
 
@@ -137,7 +137,7 @@ class _Owners:
 class _Arrays(_Owners):
     """Arrays, which say how far they are."""
 
-    def said(self, name: str) -> str:
+    def describe(self, name: str) -> str:
         array = self._seen[name]
         counts = progress(array)
         return f"{array.state}: {array.reason or counts}" if array.state in ARRAY.ended else counts
@@ -167,7 +167,7 @@ def _wait(things: _Looked, ids: Sequence[str], goal: WaitGoal, cli: Cli) -> int:
             return exit_codes.INTERRUPTED
     if code is not None:
         return code
-    return outcome.told(things)
+    return outcome.conclude(things)
 
 
 def _until_there(things: _Looked, outcome: _Waiting, goal: WaitGoal, cli: Cli, line: LiveLine) -> int | None:
@@ -203,13 +203,13 @@ class _Waiting:
 
     def __init__(self, cli: Cli, goal: WaitGoal, states: dict[str, str]) -> None:
         self._cli = cli
-        self._wanted = goal
+        self._goal = goal
         self.states: dict[str, str | None] = {**states}
         self._paused_told: set[str] = set()
 
     def waiting(self) -> list[str]:
         """List those that are not where they should be."""
-        return [name for name, state in self.states.items() if not self._wanted.reached(state)]
+        return [name for name, state in self.states.items() if not self._goal.reached(state)]
 
     def note(self, states: Mapping[str, str]) -> bool:
         """Remember states; returns whether any changed."""
@@ -223,21 +223,21 @@ class _Waiting:
 
     def _paused(self) -> Iterator[tuple[str, str]]:
         for name, state in self.states.items():
-            advice = self._wanted.kind.paused.get(state or "")
-            if advice and name not in self._paused_told and self._wanted.state != state:
+            advice = self._goal.kind.paused.get(state or "")
+            if advice and name not in self._paused_told and self._goal.state != state:
                 yield name, advice
 
     def leave(self) -> None:
         """Say what becomes of what is not waited for any more."""
-        left, plural = self.waiting(), f"{self._wanted.kind.noun}s"
+        left, plural = self.waiting(), f"{self._goal.kind.noun}s"
         self._cli.say(f"no longer waiting: {len(left):,} of {len(self.states):,} {plural} go on and were not cancelled")
         self._cli.note_unserved(f"{plural} go on", "holdfast wait")
 
-    def told(self, things: _Looked) -> int:
+    def conclude(self, things: _Looked) -> int:
         """Judge the outcome and say it: how those ended that did not as they should, and then the others."""
-        good = [name for name, state in self.states.items() if self._wanted.good(state)]
-        bad = [name for name, state in self.states.items() if not self._wanted.good(state)]
-        if self._wanted.state != TERMINAL:
+        good = [name for name, state in self.states.items() if self._goal.good(state)]
+        bad = [name for name, state in self.states.items() if not self._goal.good(state)]
+        if self._goal.state != TERMINAL:
             good = []
         if self.states:
             things.tell(self.states, [*bad, *good], self._cli)

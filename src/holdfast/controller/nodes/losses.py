@@ -27,7 +27,7 @@ class Losses:
     def __init__(self, state: ControllerState) -> None:
         """Start with none."""
         self._state = state
-        self.known: dict[str, tuple[Loss, ...]] = {}
+        self.recent: dict[str, tuple[Loss, ...]] = {}
         self._culprits: dict[str, tuple[str, Suspicion] | None] = {}
         """Who is to blame for the last of them; nobody else is suspected of it then."""
         self.ended: list[Run] = []
@@ -58,7 +58,7 @@ class Losses:
     def _against(self, job_id: str, executor: str) -> Suspicion | None:
         culprit_found = self._culprits.get(executor)
         if culprit_found is None:
-            return blame.suspicion(self.known.get(executor, ()), job_id)
+            return blame.suspicion(self.recent.get(executor, ()), job_id)
         return culprit_found[1] if culprit_found[0] == job_id else None
 
     def _note(self, executor: str, runs: Sequence[Run], now: float) -> None:
@@ -68,15 +68,15 @@ class Losses:
             ran[run.job_id] = max(ran.get(run.job_id, 0.0), ran_s)
         lost = blame.loss(executor, now, ran, frozenset(run.node for run in runs))
         self._remember(lost)
-        event = NodeLost(executor, tuple(sorted(lost.nodes)), lost.taken, lost.longest_s, tuple(lost.jobs.items()))
+        event = NodeLost(executor, tuple(sorted(lost.nodes)), lost.job_count, lost.longest_s, tuple(lost.jobs.items()))
         self._state.emit(EventRecord(None, now, event))
 
     def _remember(self, lost: Loss) -> None:
-        before = self.known.get(lost.executor, ())
+        before = self.recent.get(lost.executor, ())
         if self._culprits.get(lost.executor) is not None and not blame.is_same(before[-1], lost):
             before = ()  # losses with a culprit say nothing against others, nor twice against it
-        self.known[lost.executor] = blame.noted(before, lost)
-        self._culprits[lost.executor] = blame.culprit(self.known[lost.executor])
+        self.recent[lost.executor] = blame.noted(before, lost)
+        self._culprits[lost.executor] = blame.culprit(self.recent[lost.executor])
 
 
 def _read(at: float, event: NodeLost) -> Loss:
@@ -93,17 +93,17 @@ class Away:
     def __init__(self, state: ControllerState) -> None:
         """Remember the state."""
         self._state = state
-        self._found: tuple[float, Sequence[Place]] = (float("-inf"), ())
+        self._cached: tuple[float, Sequence[Place]] = (float("-inf"), ())
 
     def places(self, now: float) -> Sequence[Place]:
         """Return them; one from before this controller has its whole time from the start of that."""
         nodes, present = self._state.nodes, self._state.capacity.places
         if len(nodes) <= len(present):
             return ()
-        if self._found[0] != now:
+        if self._cached[0] != now:
             gone = [node for key, node in nodes.items() if key not in present and self._may(node, now)]
-            self._found = now, [*map(_place, gone)]
-        return self._found[1]
+            self._cached = now, [*map(_place, gone)]
+        return self._cached[1]
 
     def _may(self, node: Node, now: float) -> bool:
         return now - self._state.since(node.seen_at) < MAY_COME_BACK_S

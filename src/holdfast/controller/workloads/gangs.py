@@ -222,7 +222,7 @@ class Gangs:
 
     def _ask(self, job: Job, now: float, intervention: Intervention, *, reason: str) -> None:
         """Do what is asked of a job; its attempt is moved on with the others."""
-        self._look(job, now, Observed(asked=intervention, reason=reason))
+        self._look(job, now, Observed(intervention=intervention, reason=reason))
         if job.id in self._state.active:
             self._state.queue.add(GANG, job.id)
 
@@ -232,10 +232,10 @@ class Gangs:
         active, waiting = state.active.get(key), state.unplaced.get(key)
         spec = state.load_spec(job.spec) if active is None else active.spec
         waits, again = spec.after and job.ready_at is None, False
-        if spec.after and job.terminal and seen.asked is Intervention.RETRY:
+        if spec.after and job.terminal and seen.intervention is Intervention.RETRY:
             waits = again = True
             state.waits.watch(key, GANG, spec.after, ())
-        if again or (waits and seen.asked is None):
+        if again or (waits and seen.intervention is None):
             state.waits.look_up(self._store, state.changes)
             seen = seen._replace(awaited=state.waits.standings(spec.after, () if again else job.met))
         flight = None

@@ -46,7 +46,7 @@ def read_error_categories(
     before = len(problems)
     fields = Fields(value, path, problems)
     enabled = fields.flag("enabled", default=True)
-    parts = fields.each("categories", most=MOST_CATEGORIES)
+    parts = fields.mappings("categories", most=MOST_CATEGORIES)
     categories = tuple(_read_category(part, place) for place, part in enumerate(parts))
     category, subcategory = _short(fields, "defaultCategory"), _short(fields, "defaultSubcategory")
     names = [item.name for item in categories]
@@ -72,7 +72,7 @@ def _read_category(fields: Fields, place: int) -> FailureCategory:
     name = _short(fields, "name", "category name")
     if not name:
         fields.problem("name", "category must have a name")
-    rules = tuple(_read_rule(part) for part in fields.each("rules", most=MOST_RULES))
+    rules = tuple(_read_rule(part) for part in fields.mappings("rules", most=MOST_RULES))
     if not fields.value.get("rules"):
         fields.problem("rules", f"category {shown(name)} must have at least one rule")
     action = fields.choice("action", ArmadaPodAction) or ArmadaPodAction.RETAIN

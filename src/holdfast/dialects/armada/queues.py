@@ -93,7 +93,7 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
         "retryPolicies": fields.texts("retryPolicies", most=MOST_POLICIES),
         USER_OWNERS: fields.texts(USER_OWNERS, most=MOST_SUBJECTS),
         GROUP_OWNERS: fields.texts(GROUP_OWNERS, most=MOST_SUBJECTS),
-        PERMISSIONS: [_read_permission(part) for part in fields.each(PERMISSIONS, most=MOST_PERMISSIONS)],
+        PERMISSIONS: [_read_permission(part) for part in fields.mappings(PERMISSIONS, most=MOST_PERMISSIONS)],
         LIMITS: _given(fields.nested(LIMITS)),
     }
     if "priorityFactor" not in value:
@@ -108,7 +108,7 @@ def read_queue_manifest(value: Mapping[str, Any], *, path: str, problems: list[P
 def _read_permission(fields: Fields) -> dict[str, Any]:
     subjects = [
         {"kind": subject.text("kind"), "name": subject.text("name")}
-        for subject in fields.each("subjects", most=MOST_SUBJECTS)
+        for subject in fields.mappings("subjects", most=MOST_SUBJECTS)
     ]
     return {"subjects": subjects, "verbs": fields.texts("verbs", most=len(Right))}
 

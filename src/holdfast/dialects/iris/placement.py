@@ -51,7 +51,7 @@ def read_resources(fields: Fields) -> TaskResources:
 def read_constraints(fields: Fields) -> dict[str, str]:
     """Read constraints into labels that a node must have; what is only preferred has no effect."""
     labels: dict[str, str] = {}
-    for constraint in fields.each("constraints", most=_MOST_CONSTRAINTS):
+    for constraint in fields.mappings("constraints", most=_MOST_CONSTRAINTS):
         key, value = str(constraint.value.get("key") or ""), constraint.value.get("value") or {}
         if constraint.value.get("mode") == PREFERRED or key in _OF_DEVICES:
             continue

@@ -51,7 +51,7 @@ def read_failure_policy(spec: Fields, notes: ManifestNotes, around: RuleContext)
         hint = "write 0, or leave it out, for no restarts"
         message = f"Invalid value: {limit}: must be greater than or equal to 0"
         notes.forgivable(part.at("maxRestarts"), message, hint=hint)
-    readers = part.each("rules", most=MOST_RULES)
+    readers = part.mappings("rules", most=MOST_RULES)
     rules = [_read_rule(rule, notes, index, around) for index, rule in enumerate(readers)]
     _check_unique([rule.name for rule in rules], part, notes)
     _warn_of_unreachable(rules, part, notes)

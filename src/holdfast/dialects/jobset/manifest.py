@@ -63,7 +63,7 @@ def _read_spec(metadata: Fields, spec: Fields, notes: ManifestNotes) -> JobSetSp
     annotations = metadata.mapping("annotations", most=1000, longest=262_144)
     check_annotated_group(metadata, annotations)
     topology = annotations.get(EXCLUSIVE_TOPOLOGY)
-    groups = [_read_group(part, notes, topology) for part in spec.each("replicatedJobs", most=MOST_REPLICATED_JOBS)]
+    groups = [_read_group(part, notes, topology) for part in spec.mappings("replicatedJobs", most=MOST_REPLICATED_JOBS)]
     names = [group.group.name for group in groups]
     reasons = {rule.job_reason for group in groups for rule in group.job.spec.failure_rules or ()}
     job_set_spec = JobSetSpec(
@@ -132,7 +132,7 @@ def _read_replicas(fields: Fields, notes: ManifestNotes) -> int:
 
 def read_depends_on(fields: Fields, notes: ManifestNotes) -> tuple[DependsOn, ...]:
     """Read ``dependsOn`` of a replicated job."""
-    parts = fields.each("dependsOn", most=MOST_REPLICATED_JOBS)
+    parts = fields.mappings("dependsOn", most=MOST_REPLICATED_JOBS)
     if len(parts) > MOST_DEPENDENCIES:
         notes.too_many(fields.at("dependsOn"), len(parts), MOST_DEPENDENCIES)
     dependencies = []
@@ -199,5 +199,5 @@ def read_coordinator(spec: Fields) -> CoordinatorPod | None:
 
 
 def _read_claims(spec: Fields) -> tuple[Mapping[str, Any], ...]:
-    parts = spec.each("volumeClaimPolicies", most=MOST_CLAIM_POLICIES)
+    parts = spec.mappings("volumeClaimPolicies", most=MOST_CLAIM_POLICIES)
     return tuple(part.value for part in parts)

@@ -55,7 +55,7 @@ def read_native_jobset(value: Mapping[str, Any], *, path: str, notes: ManifestNo
     if opened.spec is None or opened.metadata is None:
         return None
     metadata, spec = opened.metadata, opened.spec
-    groups = [_read_job(part, notes) for part in spec.each("jobs", most=MOST_JOBS)]
+    groups = [_read_job(part, notes) for part in spec.mappings("jobs", most=MOST_JOBS)]
     names = [item.group.name for item in groups]
     reasons = {rule.job_reason for item in groups for rule in item.job.spec.failure_rules or ()}
     annotations = metadata.mapping("annotations", most=1000, longest=65_536)

@@ -46,7 +46,7 @@ def read_failure_rules(
     part = fields.nested("podFailurePolicy")
     if part is None:
         return None
-    rules = part.each("rules", most=_READ_AT_MOST)
+    rules = part.mappings("rules", most=_READ_AT_MOST)
     if len(rules) > MOST_RULES:
         notes.too_many(part.at("rules"), len(rules), MOST_RULES)
     part.finish()
@@ -127,7 +127,7 @@ def _read_values(part: Fields, notes: ManifestNotes, operator: ExitCodeOperator 
 
 
 def _read_conditions(fields: Fields, notes: ManifestNotes) -> frozenset[tuple[str, str]]:
-    patterns = fields.each("onPodConditions", most=_READ_AT_MOST)
+    patterns = fields.mappings("onPodConditions", most=_READ_AT_MOST)
     if len(patterns) > MOST_PATTERNS:
         notes.too_many(fields.at("onPodConditions"), len(patterns), MOST_PATTERNS)
     conditions = set()
@@ -152,7 +152,7 @@ def read_success_rules(
     if not indexed:
         notes.error(part.path, "Invalid value: requires indexed completion mode")
     path = part.at("rules")
-    rules = part.each("rules", most=_READ_AT_MOST)
+    rules = part.mappings("rules", most=_READ_AT_MOST)
     if not rules:
         notes.required(path, "at least one rules must be specified when the successPolicy is specified")
     if len(rules) > MOST_RULES:

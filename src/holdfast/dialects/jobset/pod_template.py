@@ -97,7 +97,7 @@ def read_pod_template(spec: Fields, notes: ManifestNotes) -> PodTemplate:
     inits = _read_containers(pod, "initContainers", notes)
     if not mains and not isinstance(pod.value.get("containers"), list):
         notes.required(pod.at("containers"))
-    volumes = pod.each("volumes", most=MOST_CONTAINERS)
+    volumes = pod.mappings("volumes", most=MOST_CONTAINERS)
     return PodTemplate(
         containers=frozenset(str(container.value.get("name", "")) for container in (*mains, *inits)),
         restart_policy=str(pod.raw("restartPolicy") or ""),
@@ -113,7 +113,7 @@ def _mounted(container: Fields) -> list[str]:
 
 
 def _read_containers(pod: Fields, name: str, notes: ManifestNotes) -> list[Fields]:
-    containers = pod.each(name, most=MOST_CONTAINERS)
+    containers = pod.mappings(name, most=MOST_CONTAINERS)
     seen: set[str] = set()
     for container in containers:
         _check_known(container, _CONTAINER_FIELDS)
@@ -123,7 +123,7 @@ def _read_containers(pod: Fields, name: str, notes: ManifestNotes) -> list[Field
             container.texts(field, most=10_000, longest=131_071)
         if (place := container.raw("workingDir")) is not None:
             container.check_text("workingDir", place)
-        for variable in container.each("env", most=1000):
+        for variable in container.mappings("env", most=1000):
             if not variable.value.get("name"):
                 notes.required(variable.at("name"))
             if (value := variable.raw("value")) is not None:

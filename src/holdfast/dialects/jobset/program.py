@@ -145,7 +145,7 @@ def read_program(
         warning=watched.warning,
     )
     gated = bool(pod.get("schedulingGates"))
-    return ReadProgram(program, tuple(notes), tuple(amounts.unreadable), tuple(amounts.asked), gated)
+    return ReadProgram(program, tuple(notes), tuple(amounts.unreadable), tuple(amounts.requested), gated)
 
 
 def _container(
@@ -274,7 +274,7 @@ class _Amounts:
         self._is_counted = is_counted
         self.unreadable: list[tuple[str, str]] = []
         self.devices: dict[str, int] = {}
-        self.asked: list[tuple[str, str]] = []
+        self.requested: list[tuple[str, str]] = []
         """The container and the name of each of them."""
 
     def of(self, container: Mapping[str, Any], where: str, default: Resources) -> tuple[Resources, int]:
@@ -308,10 +308,10 @@ class _Amounts:
     def _device(self, name: str, value: object, where: str) -> None:
         """Take in what is not counted here: a device that an engine may have, or nothing that there is."""
         if "/" not in name:
-            self.asked.append((where, name))
+            self.requested.append((where, name))
         elif count := self._amount({name: value}, name, kube_count, where, 0):
             self.devices[name] = self.devices.get(name, 0) + count
-            self.asked.append((where, name))
+            self.requested.append((where, name))
 
     def _amount(
         self, named: Mapping[str, Any], name: str, parse: Callable[[object], int], where: str, default: int

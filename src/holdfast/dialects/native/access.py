@@ -40,7 +40,7 @@ def write_access(access: Access) -> dict[str, Any]:
 def read_permissions(spec: Fields) -> tuple[Permission, ...]:
     """Read ``permissions`` of a queue."""
     permissions = []
-    for part in spec.each(PERMISSIONS, most=MOST_PERMISSIONS):
+    for part in spec.mappings(PERMISSIONS, most=MOST_PERMISSIONS):
         for name in ("subjects", "verbs"):
             if not part.has(name):
                 part.problem(name, "is required")

@@ -54,7 +54,7 @@ def read_category_manifest(value: Mapping[str, Any], *, path: str, problems: lis
         return None
     category = FailureCategory(
         name=name or "",
-        rules=tuple(_read_rule(part) for part in spec.each("rules", most=MOST_RULES)),
+        rules=tuple(_read_rule(part) for part in spec.mappings("rules", most=MOST_RULES)),
         precedence=spec.integer("precedence", low=-MOST_PRECEDENCE, high=MOST_PRECEDENCE) or 0,
         hint=spec.text("hint") or "",
         pod_action=spec.choice("podAction", ArmadaPodAction) or ArmadaPodAction.RETAIN,

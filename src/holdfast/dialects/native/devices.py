@@ -32,7 +32,7 @@ def read_devices(text: str, *, name: str) -> Sequence[Device]:
     documents = read_documents(text, name=name)
     root = Fields(documents[0].value if documents else {}, "", problems)
     devices: list[Device] = []
-    for place, fields in enumerate(root.each("devices", most=MOST_DEVICES)):
+    for place, fields in enumerate(root.mappings("devices", most=MOST_DEVICES)):
         device = _read_one(fields, place)
         if any(device.id == other.id for other in devices):
             fields.problem("id", f"{shown(device.id)} is another device's id, too")

@@ -305,4 +305,4 @@ def _read_one_inline(spec: Fields, value: object, path: str, default_name: str) 
 
 _NOTHING = Fields({}, "", [])
 _WITHOUT = _read_rare(_NOTHING, gpus=False)
-_RARE = _NOTHING.known
+_RARE = _NOTHING.names

@@ -76,7 +76,7 @@ def read_policy(value: Mapping[str, Any], *, path: str, name: str, problems: lis
 
 def read_policy_fields(fields: Fields, name: str, dialect: RuleDialect) -> RetryPolicy:
     """Read the fields of a policy's spec; the caller finishes the reader."""
-    rules = [_read_rule(part, dialect) for part in fields.each("rules", most=MOST_RULES)]
+    rules = [_read_rule(part, dialect) for part in fields.mappings("rules", most=MOST_RULES)]
     _check_rule_names(rules, fields)
     return RetryPolicy(
         name=name,

@@ -33,7 +33,7 @@ class EventType(NamedTuple):
     """Of its fields' meaning."""
     about: str
     """The collection, in addresses, of what it is about; empty for what is in none."""
-    by: str
+    name_field: str
     """The field that names one there."""
 
     @property

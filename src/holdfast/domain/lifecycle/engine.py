@@ -28,7 +28,7 @@ REPORTED = frozenset({Outcome.SUCCESS, Outcome.FAILURE, Outcome.SKIPPED})
 class Report(NamedTuple):
     """How the work of a phase went."""
 
-    said: Outcome
+    outcome: Outcome
     """One of those that are reported; another is no report."""
     code: str = ""
     message: str = ""
@@ -88,7 +88,7 @@ def _next(table: Lifecycle[S, C], entity: Entity[S, C], now: float) -> tuple[Ste
     for row in table.handlers:
         if status in row.targets and (row.child_targets is None or not row.child_targets.isdisjoint(children)):
             report = _worked(row, entity, now)
-            outcome = None if report is None or report.said not in REPORTED else report.said
+            outcome = None if report is None or report.outcome not in REPORTED else report.outcome
             if outcome is not Outcome.SUCCESS:
                 options, since = entity.options(row), entity.since(now)
                 outcome = judge(outcome, options, table.outcomes, tries=entity.tries, since=since, now=now)

@@ -22,7 +22,7 @@ class Load(Struct, frozen=True):
 
     waiting: int = 0
     """Jobs that have not begun, or wait for their retry; those that an array has yet to make, too."""
-    taken: Sequence[tuple[float, int]] = ()
+    accepted: Sequence[tuple[float, int]] = ()
     """When how many submissions were accepted."""
 
 
@@ -74,7 +74,7 @@ def excess(queue: Queue, user: str | None, load: Load, incoming: Incoming, now: 
             f"queue {queue.name} lets {most} jobs{of_user} wait: {load.waiting} do, and this is {incoming.jobs} more"
         )
         excesses.append(Excess(f"{prefix}maxQueued", message, most=most))
-    rate, recently = limits.submissions_per_minute, recent(load.taken, now)
+    rate, recently = limits.submissions_per_minute, recent(load.accepted, now)
     count = sum(prefix for _, prefix in recently)
     if rate is not None and count + incoming.submissions > rate:
         message = (

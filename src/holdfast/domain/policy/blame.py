@@ -41,7 +41,7 @@ class Loss(Struct, frozen=True):
     at: float
     jobs: Mapping[str, float]
     """How long each had been there, in seconds, by id."""
-    taken: int
+    job_count: int
     """How many jobs there were, remembered or not."""
     longest_s: float
     """How long the oldest of them had been there."""
@@ -115,7 +115,7 @@ def noted(losses: Sequence[Loss], new: Loss) -> tuple[Loss, ...]:
     if last is None or not is_same(last, new):
         return (*losses, new)[-_KEPT:]
     both = {job: max(last.jobs.get(job, 0.0), new.jobs.get(job, 0.0)) for job in {**last.jobs, **new.jobs}}
-    took = last.taken + new.taken - len(last.jobs.keys() & new.jobs.keys())
+    took = last.job_count + new.job_count - len(last.jobs.keys() & new.jobs.keys())
     longest_s = max(last.longest_s, new.longest_s)
     return (*losses[:-1], Loss(last.executor, last.nodes | new.nodes, last.at, both, took, longest_s))
 
@@ -133,7 +133,7 @@ def suspicion(losses: Sequence[Loss], job_id: str) -> Suspicion | None:
         job_id: Of a job that was at the last of them.
     """
     row = _in_a_row(losses, job_id)
-    if sum(item.taken > 1 for item in row) < SUSPECT_AFTER:
+    if sum(item.job_count > 1 for item in row) < SUSPECT_AFTER:
         return None
     ran_s = watched_s = 0.0
     for before, item in pairwise(row):
@@ -145,7 +145,7 @@ def suspicion(losses: Sequence[Loss], job_id: str) -> Suspicion | None:
     return Suspicion(
         nodes=tuple(sorted(frozenset[str]().union(*(item.nodes for item in row)))),
         executor=row[-1].executor,
-        others=tuple(item.taken - 1 for item in row),
+        others=tuple(item.job_count - 1 for item in row),
         rivals=len(rivals),
         ran_s=ran_s,
         watched_s=watched_s,

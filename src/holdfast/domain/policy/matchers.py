@@ -130,21 +130,21 @@ class ConditionMatcher(Struct, frozen=True):
     """Any of these conditions holds; with a container's name, for that container itself."""
 
     selector: ContainerSelector
-    wanted: frozenset[str]
+    conditions: frozenset[str]
     of_pod: frozenset[str] = frozenset()
     """Conditions that belong to the whole run even when a container is named."""
 
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
-        return not self.wanted.isdisjoint(self._there(failure))
+        return not self.conditions.isdisjoint(self._there(failure))
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
         present = self._there(failure)
         message = "" if self.selector.name is None else f" for container {self.selector.name!r}"
-        if hit := self.wanted & present:
+        if hit := self.conditions & present:
             return f"condition {_listed(hit)} holds{message}"
-        missing = f"condition {_listed(self.wanted)} does not hold{message}"
+        missing = f"condition {_listed(self.conditions)} does not hold{message}"
         return f"{missing}, only {_listed(present)}" if present else missing
 
     def _there(self, failure: Failure) -> set[str]:
@@ -232,19 +232,19 @@ class WordMatcher(Struct, frozen=True):
     """One word of the failure is one of these: its cause, category or subcategory."""
 
     what: str
-    wanted: frozenset[str]
+    words: frozenset[str]
     read: Callable[[Failure], str]
 
     def holds(self, failure: Failure) -> bool:
         """Whether it matches."""
-        return self.read(failure) in self.wanted
+        return self.read(failure) in self.words
 
     def because(self, failure: Failure) -> str:
         """Say why it does or does not."""
         word = self.read(failure)
         if not word:
-            return f"the failure has no {self.what}, so it is not one of {_listed(self.wanted)}"
-        return f"{self.what} {word} is {'' if self.holds(failure) else 'not '}one of {_listed(self.wanted)}"
+            return f"the failure has no {self.what}, so it is not one of {_listed(self.words)}"
+        return f"{self.what} {word} is {'' if self.holds(failure) else 'not '}one of {_listed(self.words)}"
 
 
 class SignalMatcher(Struct, frozen=True):

@@ -63,8 +63,8 @@ class DeviceWatch:
         self._foreign = foreign
         self._tell = tell
         self._every_s, self._patience_s = every_s, patience_s
-        self._known: set[str] = set()
-        self._told = self._devices
+        self._seen: set[str] = set()
+        self._reported = self._devices
         self._closed = threading.Event()
         looked = threading.Event()
         threading.Thread(target=self._run, args=(looked,), name="holdfast-devices", daemon=True).start()
@@ -89,12 +89,12 @@ class DeviceWatch:
 
     def _once(self) -> None:
         seen = self._look()
-        self._known |= seen.keys()
+        self._seen |= seen.keys()
         self._say({name: self._judged(device, seen.get(name)) for name, device in self._devices.items()})
 
     def _judged(self, device: Device, seen: DeviceReading | None) -> Device:
         if seen is None:
-            return evolve(device, health=device.health or GONE) if device.id in self._known else device
+            return evolve(device, health=device.health or GONE) if device.id in self._seen else device
         foreign = ((pid, self._foreign(pid)) for pid in seen.pids)
         users = [f"{name} (pid {pid})" for pid, name in foreign if name and name not in _SHARING]
         left = len(users) - _MOST_NAMED
@@ -102,6 +102,6 @@ class DeviceWatch:
         return evolve(device, health=device.health or seen.health, used_by=used_by)
 
     def _say(self, devices: Mapping[str, Device]) -> None:
-        if devices != self._told and not self._closed.is_set():
-            self._told = dict(devices)
+        if devices != self._reported and not self._closed.is_set():
+            self._reported = dict(devices)
             self._tell(devices)

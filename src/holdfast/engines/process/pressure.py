@@ -64,7 +64,7 @@ class PressureWatch:
         self._since: Mapping[Threshold, float] = {}
         self._places: list[str] = []
         self._places_at = float("-inf")
-        self._told = False
+        self._lack_reported = False
         self._closed = threading.Event()
         threading.Thread(target=self._run, name="holdfast-pressure", daemon=True).start()
 
@@ -88,12 +88,12 @@ class PressureWatch:
         evicted = [self._folder(uid) for uid in self._evicted()]
         if evicted and disk is not None:
             self._clear(evicted)
-        if not lacks and not self._told:
+        if not lacks and not self._lack_reported:
             return
         lacking = {lack.of: lack.where for lack in lacks if lack.due}
         folders = {uid: self._folder(uid) for uid in running}
         uses = usage.used(self._directory, folders, lacking) if lacking and folders else {}
-        self._told = bool(lacks)
+        self._lack_reported = bool(lacks)
         if not self._closed.is_set():
             self._tell(Pressure(self._look, lacks, uses) if lacks else None)
 

@@ -85,7 +85,7 @@ class SimulatedEngine:
             life = self._unfinished.get(order.uid)
             if order.uid not in self._lives:
                 life = self._begin(order)
-            if life is not None and not life.told:
+            if life is not None and not life.is_ordered:
                 life.start(now)
                 if now < min(life.starts_at, life.ends_at):
                     life.seen = life.look(now)

@@ -92,7 +92,7 @@ class Life(Struct, gc=True):
         self.seen = Observation(self.order.uid, RunPhase.PREPARING)
 
     @property
-    def told(self) -> bool:
+    def is_ordered(self) -> bool:
         """Whether it was told to start."""
         return self.starts_at < inf
 
@@ -187,7 +187,7 @@ class Life(Struct, gc=True):
         if now < self.prepared_at:
             return RunPhase.PULLING if now >= self.pulls_at else RunPhase.PREPARING
         if now < self.starts_at:
-            return RunPhase.STARTING if self.told else RunPhase.PREPARED
+            return RunPhase.STARTING if self.is_ordered else RunPhase.PREPARED
         if self.stopped is not None or now >= self.forced_at:
             return RunPhase.STOPPING
         return RunPhase.RUNNING if now >= self.mains_at else RunPhase.STARTING

@@ -51,7 +51,7 @@ class RunTokens(Struct, frozen=True):
         digest = hmac.digest(self.key, uid.encode(), "sha256")
         return f"{BEGINS}{uid}_{urlsafe_b64encode(digest).decode().rstrip('=')}"
 
-    def told(self, url: str, uid: str) -> dict[str, str]:
+    def environment(self, url: str, uid: str) -> dict[str, str]:
         """Return the variables by which a run's program finds the server at an address, and its token."""
         return {"HOLDFAST_URL": url, "HOLDFAST_TOKEN": self.token(uid)}
 

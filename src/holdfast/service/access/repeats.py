@@ -33,7 +33,7 @@ class Repeats:
 
     def __init__(self) -> None:
         """Start with nothing told."""
-        self._told: dict[_Key, _Repeated] = {}
+        self._recent: dict[_Key, _Repeated] = {}
         self._lock = Lock()
 
     def record(self, store: AuditStore, entry: AuditEntry) -> None:
@@ -45,15 +45,15 @@ class Repeats:
         now = entry.caller.at
         entries: list[AuditEntry] = []
         with self._lock:
-            due = [key for key, earlier in self._told.items() if not 0.0 <= now - earlier.since < TOLD_EVERY_S]
+            due = [key for key, earlier in self._recent.items() if not 0.0 <= now - earlier.since < TOLD_EVERY_S]
             for key in due:
-                earlier = self._told.pop(key)
+                earlier = self._recent.pop(key)
                 entries += [_summed(earlier)] if earlier.more else []
             key = self._key(entry)
-            repeated = self._told.get(key)
+            repeated = self._recent.get(key)
             if repeated is None:
-                if len(self._told) < _MOST_KEPT:
-                    self._told[key] = _Repeated(now, entry)
+                if len(self._recent) < _MOST_KEPT:
+                    self._recent[key] = _Repeated(now, entry)
                 entries.append(entry)
             else:
                 repeated.last, repeated.more = entry, repeated.more + 1
@@ -61,9 +61,9 @@ class Repeats:
 
     def _key(self, entry: AuditEntry) -> _Key:
         key = (entry.caller.actor, entry.act, entry.subject, entry.detail, entry.name)
-        if key in self._told:
+        if key in self._recent:
             return key
-        return key if sum(key_kept[:-1] == key[:-1] for key_kept in self._told) < MOST_NAMES else (*key[:-1], "")
+        return key if sum(key_kept[:-1] == key[:-1] for key_kept in self._recent) < MOST_NAMES else (*key[:-1], "")
 
 
 def _summed(repeated: _Repeated) -> AuditEntry:

@@ -136,7 +136,7 @@ class DependencyResolver:
             kind: stored.record for kind, stored in stored_kinds().items() if issubclass(stored.record, Owner)
         }
         self._named: dict[str, list[int]] = {}
-        self._known: dict[tuple[str | None, str], DependencyTarget | Problem] = {}
+        self._resolved: dict[tuple[str | None, str], DependencyTarget | Problem] = {}
         if self._waits:
             for place, item in enumerate(items):
                 if item is not None:
@@ -217,9 +217,9 @@ class DependencyResolver:
             message = f"{info_of(own.target).noun} {own.spec.name!r} cannot wait for itself"
             return Problem("", message, hint="an earlier one of that name is meant by its id")
         key = (dependency.target, dependency.name)
-        if key not in self._known:
-            self._known[key] = self._in_submission(dependency) or self._stored(place, dependency)
-        return self._known[key]
+        if key not in self._resolved:
+            self._resolved[key] = self._in_submission(dependency) or self._stored(place, dependency)
+        return self._resolved[key]
 
     def _in_submission(self, dependency: Dependency) -> DependencyTarget | Problem | None:
         places = []

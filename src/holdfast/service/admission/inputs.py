@@ -68,7 +68,7 @@ def _unknown_inputs(spec: JobSpec, blobs: Blobs | None, caller: Caller | None) -
     named = [input_.blob for input_ in spec.inputs if input_.blob]
     if not named:
         return ()
-    kept_names = frozenset() if blobs is None or caller is None else blobs.known(named, _user(caller.principal))
+    kept_names = frozenset() if blobs is None or caller is None else blobs.refresh(named, _user(caller.principal))
     return [
         Problem(f"spec.inputs[{place}].blob", f"you have sent nothing with the SHA-256 {input_.blob}", hint="send it")
         for place, input_ in enumerate(spec.inputs)

@@ -59,7 +59,7 @@ def _is_value(value: str) -> bool:
 
 def unknown_secrets(spec: JobSpec, secrets: Secrets | None) -> list[Problem]:
     """Say of each secret that is not there which variable names it."""
-    kept_names = frozenset() if secrets is None else secrets.known(spec.secrets.values())
+    kept_names = frozenset() if secrets is None else secrets.refresh(spec.secrets.values())
     put = "put it into a file of that name, or send it along: holdfast run --secret-env NAME"
     hint = NOWHERE if secrets is None else put
     return [

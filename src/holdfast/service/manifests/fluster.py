@@ -87,7 +87,7 @@ def written_launch(
         grace_s=GRACE_S,
         inline_policies=(policy,),
         builtin=BuiltIn.NONE,
-        identity=name.full if hands_on(along.by, name.full) else "",
+        identity=name.full if hands_on(along.caller, name.full) else "",
     )
     return name.full, WrittenJob(spec, flat=True, warnings=(*resources.warnings, *retry_warnings(request.get("retry"))))
 

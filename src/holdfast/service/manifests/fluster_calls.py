@@ -25,7 +25,7 @@ _HINT = "HOLDFAST_FLUSTER_PYTHON names a Python that has cloudpickle and that th
 class Along(Struct, frozen=True):
     """What takes in what a launch brings along."""
 
-    by: Principal
+    caller: Principal
     """Who launches."""
     blobs: Blobs | None
     """Where it is kept; ``None``: nowhere."""
@@ -34,7 +34,7 @@ class Along(Struct, frozen=True):
 
     def refusal(self) -> str | None:
         """Say why no call of theirs can be run, if so."""
-        return "calls are not run here" if self.calls is None else self.calls.refusal(self.by)
+        return "calls are not run here" if self.calls is None else self.calls.refusal(self.caller)
 
 
 def _setup(calls: CallRunner) -> CallSettings:
@@ -64,9 +64,9 @@ def program_of(request: Mapping[str, Any], along: Along, problems: list[Problem]
         return {}
     try:
         if request.get(_BUNDLE):
-            name = kept(request[_BUNDLE], along.blobs, along.by, field=_BUNDLE, archive=True)
+            name = kept(request[_BUNDLE], along.blobs, along.caller, field=_BUNDLE, archive=True)
             bundle = Input(blob=name, unpack=True)
-        call = sent(data, ENTRYPOINT, along.blobs, along.by, field=_CALL)
+        call = sent(data, ENTRYPOINT, along.blobs, along.caller, field=_CALL)
     except InvalidRequest as error:
         problems += error.problems
         return {}

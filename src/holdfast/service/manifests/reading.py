@@ -153,7 +153,7 @@ class _Alike:
         self._lenient, self._engines = lenient, engines
         self._first: dict[str | None, tuple[dict[str, Any], WrittenJob]] = {}
         """Of each name; only where a second comes are texts compared."""
-        self._known: dict[str, WrittenJob] = {}
+        self._by_text: dict[str, WrittenJob] = {}
         """By their texts, those of names that came again."""
 
     def read(self, item: dict[str, Any]) -> WrittenJob | HoldfastError:
@@ -171,14 +171,14 @@ class _Alike:
             return written
         first, its = self._first[name]
         if first:
-            self._known[repr(first)], self._first[name] = its, ({}, its)
+            self._by_text[repr(first)], self._first[name] = its, ({}, its)
         alike = repr(item)
-        kept = self._known.get(alike)
+        kept = self._by_text.get(alike)
         if kept is not None:
             return kept
         written = self._read(item)
         if isinstance(written, WrittenJob) and written.error is None and written.array is None:
-            self._known[alike] = written
+            self._by_text[alike] = written
         return written
 
     def _read(self, item: dict[str, Any]) -> WrittenJob | HoldfastError:

@@ -98,7 +98,7 @@ class Backend:
             nodes=self.nodes,
             secrets=self.secrets,
             blobs=self.blobs,
-            by=caller,
+            caller=caller,
             finder=finder,
             catalogue=catalogue,
         )

@@ -90,7 +90,7 @@ class EventLog(Struct, frozen=True):
         last = self.store.last_event_seq()  # first: then everything up to it is seen by the next question
         acts = refusal_of(caller.principal, Right.WATCH, Subject.AUDIT) is None
         seeing = Seeing(self.store, self.access, caller)
-        where = evolve(where, seen=seeing.known(), acts=acts)
+        where = evolve(where, seen=seeing.readable(), acts=acts)
         events = seeing.events(self.store.events(after=after, limit=limit, where=where))
         events = events if acts else [*map(_without_origin, events)]
         full = len(events) == limit

@@ -63,7 +63,7 @@ class JobOperations(Steers[Job], frozen=True):
     rules = JOBS
 
     @asks(Right.WATCH, Subject.JOB)
-    def meant(self, caller: Caller, query: JobQuery) -> JobFilter:
+    def job_filter(self, caller: Caller, query: JobQuery) -> JobFilter:
         """Return the filter of a list; see ``read_filter``."""
         return read_filter(self.backend.seeing(caller), query)
 
@@ -104,7 +104,7 @@ class JobOperations(Steers[Job], frozen=True):
             for key in about_to_be_retried(self.backend.store).intersection(states):
                 has_started = states[key].has_started and states[key].state not in JOB_TERMINAL
                 states[key] = StateOfJob(JobState.QUEUED, has_started)
-        seen = self.backend.seeing(caller).known()
+        seen = self.backend.seeing(caller).readable()
         if seen is None:
             return states
         visible = {job.id for job in self.backend.store.jobs(JobFilter(ids=frozenset(states), seen=seen))}
@@ -113,7 +113,7 @@ class JobOperations(Steers[Job], frozen=True):
     @asks(Right.WATCH, Subject.JOB)
     def load(self, caller: Caller) -> Mapping[tuple[str, JobState], int]:
         """Count the jobs that have not ended by their queue and state, with one question to the store."""
-        return self.backend.store.queue_load(seen=self.backend.seeing(caller).known())
+        return self.backend.store.queue_load(seen=self.backend.seeing(caller).readable())
 
     @asks(Right.WATCH, Subject.JOB)
     def get(self, caller: Caller, ref: str) -> JobDetail:
@@ -200,7 +200,7 @@ class JobOperations(Steers[Job], frozen=True):
             return self.backend.explainer.why(ref, number)
         job = self.backend.store.job(seeing.job(Right.WATCH, ref))
         quoting = seeing.sight(job) is Sight.EVERYTHING
-        return self.backend.explainer.why(job.id, number, quoting=quoting, seen=seeing.known())
+        return self.backend.explainer.why(job.id, number, quoting=quoting, seen=seeing.readable())
 
     @asks(Right.CHANGE, Subject.JOB)
     def retry(self, caller: Caller, ref: str, reason: str = "", changes: Mapping[str, Any] | None = None) -> Job:
@@ -264,11 +264,11 @@ class NamedJobs(Struct, frozen=True):
     def beginning(self, caller: Caller, prefix: str) -> Sequence[ListedName]:
         """List the names that begin with a text, wherever that ends, in order of submission of their jobs."""
         begins = self._meant().begins
-        names_found = self.backend.store.beginning(begins + prefix, seen=self.backend.seeing(caller).known())
+        names_found = self.backend.store.beginning(begins + prefix, seen=self.backend.seeing(caller).readable())
         return [evolve(entry, name=entry.name.removeprefix(begins)) for entry in names_found]
 
     @asks(Right.SUBMIT, Subject.JOB)
-    def taken(self, _caller: Caller, name: str) -> NamedJob | None:
+    def holder(self, _caller: Caller, name: str) -> NamedJob | None:
         """Return whose a name is, whoever that is; ``None``: it is free."""
         key = self._meant().begins + name
         return self.backend.store.named([key]).get(key)
@@ -280,7 +280,7 @@ class NamedJobs(Struct, frozen=True):
         Raises:
             Forbidden: It is not the caller's to end.
         """
-        return JobBatches(self.backend).family_ends(caller, job, self.meant(caller, name), reason)
+        return JobBatches(self.backend).family_ends(caller, job, self.subtree(caller, name), reason)
 
     @asks(Right.WATCH, Subject.JOB)
     def names(self, _caller: Caller, jobs: Sequence[Job]) -> Mapping[str, str]:
@@ -297,7 +297,7 @@ class NamedJobs(Struct, frozen=True):
         return self.names(caller, self.backend.store.jobs(where)) if ids else {}
 
     @asks(Right.WATCH, Subject.JOB)
-    def meant(self, _caller: Caller, name: str | None = None) -> JobFilter:
+    def subtree(self, _caller: Caller, name: str | None = None) -> JobFilter:
         """Return the filter of a job and all below it; without a name, of all."""
         return JobFilter(named=self._meant(name, below=True))
 

@@ -36,7 +36,7 @@ class Overview(Struct, frozen=True):
 
         Of others' work it counts what who calls sees the details of.
         """
-        now, seen = self.backend.clock.now(), self.backend.seeing(caller).known()
+        now, seen = self.backend.clock.now(), self.backend.seeing(caller).readable()
         return summed_up(self.backend.store, FigureScope(max(0.0, now - within_s), now, queue, tuple(labels), seen))
 
     @asks(Right.WATCH, Subject.JOB)
@@ -48,7 +48,7 @@ class Overview(Struct, frozen=True):
         Who does not see the details of others' work sees what all others had together, and else only what it sees.
         """
         now, seeing = self.backend.clock.now(), self.backend.seeing(caller)
-        visible, whole = seeing.known(), seeing.whole()
+        visible, whole = seeing.readable(), seeing.whole()
         scope = FigureScope(max(0.0, now - within_s), now, seen=whole if share is Share.USER else visible)
         figures = usage(self.backend.store, scope, share, label)
         return scope, figures if visible == whole or share is not Share.USER else with_others_together(
@@ -59,7 +59,7 @@ class Overview(Struct, frozen=True):
     def now(self, caller: Caller, *, limit: int, named: str = "") -> Now:
         """Look at everything as it is; see ``seen_now``."""
         seeing = self.backend.seeing(caller)
-        counted, listed = seeing.only(), seeing.known() if named else seeing.only()
+        counted, listed = seeing.only(), seeing.readable() if named else seeing.only()
         overview = seen_now(self.backend.store, limit=limit, named=named, counted=counted, listed=listed)
         if seeing.everything():
             return overview
@@ -87,6 +87,6 @@ class Overview(Struct, frozen=True):
         seeing = self.backend.seeing(caller)
         if seeing.details():
             return list(self.backend.store.job_names(prefix, limit=limit))
-        jobs = self.backend.store.jobs(JobFilter(tasks=False, seen=seeing.known()))
+        jobs = self.backend.store.jobs(JobFilter(tasks=False, seen=seeing.readable()))
         names = {job.name for job in jobs if job.of_set is None and job.name.startswith(prefix)}
         return sorted(names)[:limit]

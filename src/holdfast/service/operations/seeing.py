@@ -53,7 +53,7 @@ class Seeing:
         self._store = store
         self._access = access
         self._caller = caller
-        self._who = caller.principal
+        self._principal = caller.principal
 
     @cached_property
     def _grants(self) -> Grants:
@@ -61,7 +61,7 @@ class Seeing:
 
     def everything(self) -> bool:
         """Whether nothing at all is hidden from it."""
-        return all(reach(self._who, right, Subject.JOB) is Reach.ALL for right in (Right.LOGS, Right.WATCH))
+        return all(reach(self._principal, right, Subject.JOB) is Reach.ALL for right in (Right.LOGS, Right.WATCH))
 
     def details(self, kind: SubjectName = Subject.JOB) -> bool:
         """Whether it sees the details of all work, if not what that printed."""
@@ -69,13 +69,13 @@ class Seeing:
 
     def _of_all(self, kind: SubjectName) -> bool:
         """Whether it sees the details of everybody's work, where its token is for that."""
-        return reach(self._who, Right.WATCH, kind) in _EVERYBODYS or self._grants.others_see in _OPEN
+        return reach(self._principal, Right.WATCH, kind) in _EVERYBODYS or self._grants.others_see in _OPEN
 
     def _places(self, kind: SubjectName, *rights: Right) -> tuple[WorkScope, ...] | None:
         """Return where its token is for one of these rights; ``None``: everywhere."""
         scopes: list[WorkScope] = []
         for right in rights:
-            places = places_of(self._who, right, kind)
+            places = places_of(self._principal, right, kind)
             if places is None:
                 return None
             scopes += places
@@ -88,9 +88,9 @@ class Seeing:
 
     def only(self) -> Seen | None:
         """Return whose jobs it sees, and those of which queues; ``None``: all, or that they are there."""
-        return self.whole() if self._grants.others_see is Sight.EXISTENCE else self.known()
+        return self.whole() if self._grants.others_see is Sight.EXISTENCE else self.readable()
 
-    def known(self, kind: SubjectName = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
+    def readable(self, kind: SubjectName = Subject.JOB, right: Right = Right.WATCH) -> Seen | None:
         """Return of whose jobs, and of those in which queues, it sees more than that they are there; ``None``: all.
 
         Args:
@@ -102,12 +102,13 @@ class Seeing:
         queues = [
             queue
             for queue in self._grants.permissions
-            if self._grants.gives(self._who, Right.WATCH, queue) or self._grants.gives(self._who, Right.LOGS, queue)
+            if self._grants.gives(self._principal, Right.WATCH, queue)
+            or self._grants.gives(self._principal, Right.LOGS, queue)
         ]
         return evolve(self._own(right, kind), queues=frozenset(queues))
 
     def _own(self, right: Right, kind: SubjectName = Subject.JOB) -> Seen:
-        return Seen(self._who.name, uid=self._who.uid, places=self._places(kind, Right.WATCH, right))
+        return Seen(self._principal.name, uid=self._principal.uid, places=self._places(kind, Right.WATCH, right))
 
     def listed(self, where: JobFilter) -> JobFilter:
         """Return which of the jobs that are asked for it may know of.
@@ -116,7 +117,7 @@ class Seeing:
         """
         by_what = (where.name, where.job_set, where.ids, where.group, where.named, where.submitted_by)
         hidden = bool(where.labels) or any(criterion is not None for criterion in by_what)
-        return evolve(where, seen=self.known() if hidden else self.only())
+        return evolve(where, seen=self.readable() if hidden else self.only())
 
     def owner(self, kind: type[Owner], reference: str) -> str:
         """Return the id of an array or a job set whose jobs are asked for, also of one that is gone.
@@ -129,13 +130,13 @@ class Seeing:
         try:
             return self.workload(Right.WATCH, kind, reference)
         except (NotFound, Forbidden):
-            if self._store.jobs(JobFilter(job_set=reference, seen=self.known()), limit=1):
+            if self._store.jobs(JobFilter(job_set=reference, seen=self.readable()), limit=1):
                 return reference
             raise self._no_such(_subject(kind), reference) from None
 
     def workloads(self, kind: type[Owner], where: WorkloadFilter = EVERY) -> WorkloadFilter:
         """Return which of the arrays or job sets that are asked for it sees."""
-        return evolve(where, seen=self.known(_subject(kind)))
+        return evolve(where, seen=self.readable(_subject(kind)))
 
     def job(self, right: Right, reference: str) -> str:
         """Return what names a job, for whoever may do so to it.
@@ -144,7 +145,7 @@ class Seeing:
             NotFound: There is none that it may know of.
             Forbidden: It has no such right.
         """
-        if reach(self._who, right, Subject.JOB) is Reach.ALL:
+        if reach(self._principal, right, Subject.JOB) is Reach.ALL:
             return reference
         job = self._found(reference, right)
         self._require(right, thing_of(job), reference, plainly=reference == job.id)
@@ -156,21 +157,21 @@ class Seeing:
         Raises:
             Forbidden: It has no such right to one of them.
         """
-        for job in jobs if reach(self._who, right, Subject.JOB) is not Reach.ALL else ():
+        for job in jobs if reach(self._principal, right, Subject.JOB) is not Reach.ALL else ():
             self._require(right, thing_of(job), job.id, plainly=False)
 
     def able(self, right: Right, jobs: Sequence[Job]) -> list[Job]:
         """Return those of these jobs to which it may do so."""
-        if reach(self._who, right, Subject.JOB) is Reach.ALL:
+        if reach(self._principal, right, Subject.JOB) is Reach.ALL:
             return [*jobs]
-        return [job for job in jobs if decide(self._who, right, thing_of(job), self._grants) is None]
+        return [job for job in jobs if decide(self._principal, right, thing_of(job), self._grants) is None]
 
     def _found(self, reference: str, right: Right = Right.WATCH) -> Job:
         """Find a job: of several that a name or a prefix may mean, its own comes first, whoever made others since."""
         with suppress(NotFound):
             return self._store.job(reference, seen=self._own(right))
         try:
-            return self._store.job(reference, seen=self.known(right=right))
+            return self._store.job(reference, seen=self.readable(right=right))
         except NotFound:
             if self.details():
                 raise
@@ -182,10 +183,10 @@ class Seeing:
 
     def find_job(self, reference: str) -> Job:
         """Find a job that it may watch; see ``Finder``."""
-        if reach(self._who, Right.WATCH, Subject.JOB) is Reach.ALL:
+        if reach(self._principal, Right.WATCH, Subject.JOB) is Reach.ALL:
             return self._store.job(reference)
         job = self._found(reference)
-        if sight_of(self._who, thing_of(job), self._grants) not in _OPEN:
+        if sight_of(self._principal, thing_of(job), self._grants) not in _OPEN:
             raise self._no_such(Subject.JOB, reference)
         return job
 
@@ -222,7 +223,7 @@ class Seeing:
     def require_own(self, owner: Owner, right: Right = Right.SUBMIT, *, must_exist: bool = False) -> None:
         """Check that it may change what an array or a job set runs; see ``Finder``."""
         thing = _thing_of(owner)
-        refused = decide(self._who, right, thing, self._grants)
+        refused = decide(self._principal, right, thing, self._grants)
         if refused is None:
             return
         if self.knows(owner):
@@ -234,7 +235,7 @@ class Seeing:
 
     def sight_of(self, owner: Owner) -> Sight:
         """Return how much it sees of an array or a job set."""
-        return Sight.EVERYTHING if self.everything() else sight_of(self._who, _thing_of(owner), self._grants)
+        return Sight.EVERYTHING if self.everything() else sight_of(self._principal, _thing_of(owner), self._grants)
 
     def named(self, right: Right, kind: type[Job | Owner], reference: str) -> str:
         """Return what names work of any kind, for whoever may do so to it; see ``job``."""
@@ -243,7 +244,7 @@ class Seeing:
     def workload(self, right: Right, kind: type[Owner], reference: str) -> str:
         """Return what names an array or a job set, for whoever may do so to it; see ``job``."""
         subject = _subject(kind)
-        if reach(self._who, right, subject) is Reach.ALL:
+        if reach(self._principal, right, subject) is Reach.ALL:
             return reference
         try:
             row = self._store.workload(kind, reference)
@@ -254,8 +255,8 @@ class Seeing:
 
     def _require(self, right: Right, thing: Thing, reference: str, *, plainly: bool) -> None:
         """Refuse who may not do so; ``plainly`` where it may know of what it named, by its id."""
-        refused = decide(self._who, right, thing, self._grants)
-        sight = sight_of(self._who, thing, self._grants)
+        refused = decide(self._principal, right, thing, self._grants)
+        sight = sight_of(self._principal, thing, self._grants)
         enough = {Right.WATCH: _OPEN, Right.LOGS: {Sight.EVERYTHING}}.get(right, set())
         if refused is None or sight in enough:
             return
@@ -265,7 +266,7 @@ class Seeing:
 
     def sight(self, job: Job) -> Sight:
         """Return how much it sees of a job."""
-        return Sight.EVERYTHING if self.everything() else sight_of(self._who, thing_of(job), self._grants)
+        return Sight.EVERYTHING if self.everything() else sight_of(self._principal, thing_of(job), self._grants)
 
     def jobs(self, jobs: Sequence[Job]) -> Sequence[Job]:
         """Return jobs as it sees them."""
@@ -349,7 +350,7 @@ class Seeing:
 
     def _no_such(self, kind: SubjectName, reference: str) -> NotFound:
         """Say that there is none; whether there is one that its token is not for is not told."""
-        limit = self._who.limit
+        limit = self._principal.limit
         scopes = "" if limit is None else " ".join(map(str, limit.scopes))
         hint = f"it may be one that this token is not for: its scope is {scopes}" if scopes else ""
         return NotFound(f"no {kind.replace('-', ' ')} of yours has the id or name {reference!r}", hint=hint or None)

@@ -100,7 +100,7 @@ class Submissions(Struct, frozen=True):
             catalogue: What operators have written; by default it is read.
         """
         outcomes = self.backend.submitter(caller, catalogue).submit_many(items, atomic=atomic, key=key)
-        accepted = sum(outcome.made is not None for outcome in outcomes)
+        accepted = sum(outcome.created is not None for outcome in outcomes)
         self.backend.count(accepted, len(outcomes) - accepted)
         return outcomes
 

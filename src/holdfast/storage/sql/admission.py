@@ -156,7 +156,7 @@ def claim_tasks(connection: Connection, batches: Batches, rerun: Rerun) -> None:
     query = select(workloads.c.id).where(workloads.c.id == rerun.of).with_for_update(read=True, key_share=True)
     if connection.execute(query).first() is None:
         raise gone_workload(rerun.of)
-    for ids in chunks(rerun.there):
+    for ids in chunks(rerun.existing):
         if len(connection.execute(select(tables.jobs.c.id).where(tables.jobs.c.id.in_(ids))).all()) != len(ids):
             raise pruned_meanwhile()
     rows: list[tuple[Any, ...]] = [(rerun.root, index, rerun.number, rerun.array) for index in sorted(rerun.indexes)]

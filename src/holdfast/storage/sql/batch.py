@@ -96,15 +96,15 @@ class Batch:
         if order != tuple(rows.types):
             message = f"statement takes {order}, rows come as {tuple(rows.types)}"
             raise Internal(message)
-        self._given = rows
+        self._rows = rows
         self._text = str(compiled)
 
     def run(self, connection: Connection, rows: list[tuple[Any, ...]]) -> int:
         """Run over all rows, whose keys must differ; returns how many rows were affected."""
         if not rows:
             return 0
-        if self._given.by_column:
-            return connection.exec_driver_sql(self._text, tuple(self._given.arranged(rows))).rowcount
+        if self._rows.by_column:
+            return connection.exec_driver_sql(self._text, tuple(self._rows.arranged(rows))).rowcount
         # The driver directly: SQLAlchemy's overhead per statement costs as much as SQLite's work on a few rows.
         with closing(connection.connection.cursor()) as cursor:
             cursor.executemany(self._text, rows)

@@ -53,13 +53,13 @@ class Damaged:
     def __init__(self, what: str) -> None:
         """Start with none; ``what`` is what a row of the table is called."""
         self._what = what
-        self.known: set[Any] = set()
+        self.reported: set[Any] = set()
         """Their first columns."""
 
     def note(self, row: Row[*tuple[Any, ...]], why: Internal) -> None:
         """Remember a row, and tell of it if it is new."""
-        if row[0] not in self.known and len(self.known) < _MOST_TOLD:
-            self.known.add(row[0])
+        if row[0] not in self.reported and len(self.reported) < _MOST_TOLD:
+            self.reported.add(row[0])
             _log.error("%s %s cannot be read and is left out: %s", self._what, row[0], why.message)
 
 

@@ -94,7 +94,7 @@ class SqliteFile:
         """Remember where it is, and how long a connection waits for others."""
         self._path = Path(os.path.realpath(path))
         self._busy_s = busy_s
-        self._known: dict[Path, _Stamp | None] = {}
+        self._stamps: dict[Path, _Stamp | None] = {}
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection.
@@ -104,16 +104,16 @@ class SqliteFile:
             Unavailable: It was replaced, or what is beside it.
         """
         self.require_same()
-        connection = connect(self._path, busy_s=self._busy_s, create=not self._known)
-        self._known.setdefault(self._path, _stamp(self._path))
+        connection = connect(self._path, busy_s=self._busy_s, create=not self._stamps)
+        self._stamps.setdefault(self._path, _stamp(self._path))
         return connection
 
     def know_log(self, connection: Connection) -> None:
         """Remember which log there is; called in a transaction, which keeps it."""
-        if len(self._known) > 1 or connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() != "wal":
+        if len(self._stamps) > 1 or connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() != "wal":
             return
         beside = [Path(f"{self._path}{name}") for name in BESIDE]
-        self._known = {**self._known, **{path: _stamp(path) for path in beside}}
+        self._stamps = {**self._stamps, **{path: _stamp(path) for path in beside}}
 
     def require_same(self) -> None:
         """Refuse another file or log, or none, where that of this process' connections was.
@@ -123,13 +123,13 @@ class SqliteFile:
         Raises:
             Unavailable: One was removed or replaced.
         """
-        changed = next((path for path, stamp in self._known.items() if stamp is None or _stamp(path) != stamp), None)
+        changed = next((path for path, stamp in self._stamps.items() if stamp is None or _stamp(path) != stamp), None)
         if changed is None:
             return
         with _connecting:
             is_open = _is_open(self._path)
         if changed != self._path and not is_open:
-            self._known = {self._path: self._known[self._path]}  # the last connection took the log along
+            self._stamps = {self._path: self._stamps[self._path]}  # the last connection took the log along
             return
         message = f"{changed} was removed or replaced while it is in use"
         raise Unavailable(message, hint=_RESTORE if changed == self._path else _STOP)

@@ -124,7 +124,7 @@ class SqlSubmissionStore(StorePart):
         key = submission.idempotency_key
         if key is None:
             return None
-        kept = kept_key(key, submission.by)
+        kept = kept_key(key, submission.caller)
         row = (kept, submission.fingerprint, dump_json(ids), now)
         if self._batches.keys.run(connection, [row]) == 1:
             return None
@@ -136,7 +136,7 @@ class SqlSubmissionStore(StorePart):
 
     def _claimed(self, connection: Connection, submission: Submission, now: float) -> dict[str, str]:
         """Take the keys and the names of jobs; returns, by its id, the job of each that was taken before."""
-        claims = {job_id: kept_key(key, submission.by) for job_id, key in submission.claims.items()}
+        claims = {job_id: kept_key(key, submission.caller) for job_id, key in submission.claims.items()}
         claimed = self._claim_each(connection, claims, now) if claims else {}
         if submission.names:
             claimed |= take_names(connection, self._batches, submission.names, now)

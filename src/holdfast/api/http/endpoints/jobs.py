@@ -116,7 +116,7 @@ def list_jobs(  # noqa: PLR0913 - the parameters of an address
         group=group,
     )
     jobs = JobOperations(backend)
-    where = jobs.meant(caller, job_query)
+    where = jobs.job_filter(caller, job_query)
     mark = mark_of(where)
     after = read_number(cursor, mark)
     if fields == "full":
@@ -303,7 +303,7 @@ def cancel_many(backend: Backend, caller: Caller, cancelled_jobs: CancelledJobs)
     With `unless_started` those are left alone of which an attempt has begun when this is acted on; `/jobs/states` says
     which these are.
     """
-    where = JobOperations(backend).meant(caller, JobQuery(ids=cancelled_jobs.ids))
+    where = JobOperations(backend).job_filter(caller, JobQuery(ids=cancelled_jobs.ids))
     jobs = JobBatches(backend).cancel(
         caller, where, cancelled_jobs.reason, unless_started=cancelled_jobs.unless_started
     )
@@ -313,7 +313,7 @@ def cancel_many(backend: Backend, caller: Caller, cancelled_jobs: CancelledJobs)
 @_CONTROL.add("POST", "/jobs/preempt", AskedJobs, 413, 422, summary="Preempt many jobs", status=202)
 def preempt_many(backend: Backend, caller: Caller, many_jobs: ManyJobs) -> AskedJobs:
     """Ask for the places of those jobs with these ids that run: all, or none; policies decide which run again."""
-    where = JobOperations(backend).meant(caller, JobQuery(ids=many_jobs.ids, states=["Running"]))
+    where = JobOperations(backend).job_filter(caller, JobQuery(ids=many_jobs.ids, states=["Running"]))
     return AskedJobs(ids=[job.id for job in JobBatches(backend).preempt(caller, where, many_jobs.reason)])
 
 
@@ -323,7 +323,7 @@ def reprioritize_many(backend: Backend, caller: Caller, new_priorities: NewPrior
     if new_priorities.queue is None and new_priorities.group is None and new_priorities.ids is None:
         msg = "nothing says which jobs are meant"
         raise InvalidRequest(msg, problems=[Problem("group", "is required, or queue, or ids")])
-    where = JobOperations(backend).meant(
+    where = JobOperations(backend).job_filter(
         caller, JobQuery(queue=new_priorities.queue, group=new_priorities.group, ids=new_priorities.ids)
     )
     return Reprioritized(count=len(JobBatches(backend).reprioritize(caller, where, new_priorities.priority)))
@@ -332,7 +332,7 @@ def reprioritize_many(backend: Backend, caller: Caller, new_priorities: NewPrior
 def full_job(detail: JobDetail) -> JobView:
     """Show a job with everything known of it."""
     manifest = manifest_of(detail.job.spec)
-    pods = None if detail.pods is None else pods_view(detail.pods.asked, detail.pods.known)
+    pods = None if detail.pods is None else pods_view(detail.pods.spec, detail.pods.record)
     return job_view(detail.job, manifest=manifest, attempts=attempts_of(detail), pods=pods, owner=detail.owner)
 
 

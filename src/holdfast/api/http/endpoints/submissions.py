@@ -118,15 +118,15 @@ def _warnings(item: WrittenJob | HoldfastError | ItemOutcome) -> list[ProblemEnt
 
 
 def _item(outcome: ItemOutcome) -> BulkItem:
-    if outcome.made is None:
+    if outcome.created is None:
         error = details_of(outcome.error) if outcome.error else None
         return BulkItem(index=outcome.index, status="rejected", name=outcome.name, error=error)
     return BulkItem(
         index=outcome.index,
         status="created",
-        id=outcome.made.id,
-        name=outcome.made.name,
-        kind="array" if isinstance(outcome.made, Array) else "job",
+        id=outcome.created.id,
+        name=outcome.created.name,
+        kind="array" if isinstance(outcome.created, Array) else "job",
         warnings=_warnings(outcome),
     )
 

@@ -167,8 +167,8 @@ class PeerGate:
         self._app = app
         self._peer = peer
         self._now = now
-        self._whose = owner_of
-        self._known: dict[int, tuple[float, Principal]] = {}
+        self._owner_of = owner_of
+        self._principals: dict[int, tuple[float, Principal]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -176,7 +176,7 @@ class PeerGate:
         if uid is not None and scope["path"] not in OPEN_PATHS:
             try:
                 shown = _token_of_job(scope)
-                column_element = self._whose(shown, hint=_HINT) if shown else self._who(uid)
+                column_element = self._owner_of(shown, hint=_HINT) if shown else self._who(uid)
                 scope["state"][PRINCIPAL] = await column_element
             except HoldfastError as error:
                 await respond(error)(scope, receive, send)
@@ -184,9 +184,9 @@ class PeerGate:
         await self._app(scope, receive, send)
 
     async def _who(self, uid: int) -> Principal:
-        cached, now = self._known.get(uid), self._now()
+        cached, now = self._principals.get(uid), self._now()
         if cached is None or not 0 <= now - cached[0] < _KNOWN_S:
-            cached = self._known[uid] = now, await to_thread.run_sync(self._peer, uid)
+            cached = self._principals[uid] = now, await to_thread.run_sync(self._peer, uid)
         return cached[1]
 
 
@@ -243,7 +243,7 @@ class WrongTokens:
     def __init__(self, now: Callable[[], float]) -> None:
         """Begin with nobody."""
         self._now = now
-        self._known: dict[str, tuple[float, int]] = {}
+        self._tries: dict[str, tuple[float, int]] = {}
         self._waiting = 0
 
     async def wait(self, peer: str) -> None:
@@ -258,12 +258,12 @@ class WrongTokens:
 
     def delay_s(self, peer: str) -> float:
         """Note one more wrong token, and return how long its answer is to wait."""
-        at, count = self._known.pop(peer, (0.0, 0))
+        at, count = self._tries.pop(peer, (0.0, 0))
         now = self._now()
         count = count + 1 if 0 <= now - at < _FORGOTTEN_S else 1
-        if len(self._known) >= _MOST_PEERS:
-            self._known.pop(next(iter(self._known)))
-        self._known[peer] = now, count
+        if len(self._tries) >= _MOST_PEERS:
+            self._tries.pop(next(iter(self._tries)))
+        self._tries[peer] = now, count
         return 0.0 if count <= _FREE_TRIES else min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(count, _MOST_PEERS))
 
 
@@ -273,7 +273,7 @@ class TokenGate:
     def __init__(self, app: ASGIApp, *, token: str, now: Callable[[], float], owner_of: TokenOwner) -> None:
         """Stand before ``app``; ``owner_of`` tells whose another token is, and its hint how one is shown."""
         self._app = app
-        self._whose = owner_of
+        self._owner_of = owner_of
         self._wrong = WrongTokens(now)
         self._digest = sha256(token.encode()).digest()
         self._sign_in = SignIn(self._digest, now)
@@ -292,7 +292,7 @@ class TokenGate:
         scheme, _, text = Headers(scope=scope).get("authorization", "").partition(" ")
         shown = text.strip() if scheme.lower() == "bearer" else ""
         try:
-            scope.setdefault("state", {})[PRINCIPAL] = await self._whose(shown, hint=_HINT)
+            scope.setdefault("state", {})[PRINCIPAL] = await self._owner_of(shown, hint=_HINT)
         except HoldfastError as error:
             refusal = error
         else:

@@ -75,7 +75,7 @@ class Observed(NamedTuple):
     """In flight."""
     waiting: Attempt | None = None
     """That waits for a place and has a history."""
-    asked: Intervention | None = None
+    intervention: Intervention | None = None
     reason: str = ""
     """Why it is asked."""
     interrupted: Interruption | None = None
@@ -138,7 +138,7 @@ def reconcile(
             flight.stop(order.row, order.why, job.reason, now)
     if flight is None:
         return GangOutcome(job, None, result.decisions, result.wake_at)
-    if seen.asked is None and flight.over is None:
+    if seen.intervention is None and flight.over is None:
         flight.advance(now)
     return _follow(spec, job, flight, result.wake_at, around, now)
 
@@ -243,8 +243,8 @@ def settle(spec: JobSpec, job: Job, seen: Observed, now: float) -> Settled:
         seen: What was observed.
         now: The time.
     """
-    if seen.asked is not None:
-        return _asked(spec, job, seen, seen.asked, now)
+    if seen.intervention is not None:
+        return _asked(spec, job, seen, seen.intervention, now)
     if seen.awaited is not None:
         job = advanced(job, spec.after, seen.awaited, now)
     due = next_due(job, spec)

@@ -38,14 +38,14 @@ class RuleMatch(Struct, frozen=True):
 
 
 class _Reason(Struct, frozen=True):
-    wanted: frozenset[str]
+    reasons: frozenset[str]
 
     def holds(self, child: Child, /) -> bool:
-        return child.reason in self.wanted
+        return child.reason in self.reasons
 
     def because(self, child: Child, /) -> str:
         word = child.reason or "(none)"
-        return f"failure reason {word} is {'' if self.holds(child) else 'not '}one of {', '.join(sorted(self.wanted))}"
+        return f"failure reason {word} is {'' if self.holds(child) else 'not '}one of {', '.join(sorted(self.reasons))}"
 
 
 class _Message(Struct, frozen=True):
@@ -64,13 +64,13 @@ class _Message(Struct, frozen=True):
 
 
 class _Target(Struct, frozen=True):
-    wanted: frozenset[str]
+    groups: frozenset[str]
 
     def holds(self, child: Child, /) -> bool:
-        return child.group in self.wanted
+        return child.group in self.groups
 
     def because(self, child: Child, /) -> str:
-        names = ", ".join(sorted(self.wanted))
+        names = ", ".join(sorted(self.groups))
         return f"replicatedJob {child.group or '(none)'} is {'' if self.holds(child) else 'not '}one of {names}"
 
 

@@ -65,7 +65,7 @@ class _Moving:
         self.attempt = attempt
         self.status = attempt.status
         self.children = children
-        self.made: list[tuple[Step, Attempt]] = []
+        self.steps: list[tuple[Step, Attempt]] = []
 
     def since(self, _: float) -> float:
         return self.attempt.status_since
@@ -81,7 +81,7 @@ class _Moving:
         if to.status is A.RUNNING:
             attempt = evolve(attempt, started_at=attempt.started_at or step.now)
         self.attempt, self.status = attempt, attempt.status
-        self.made.append((step, attempt))
+        self.steps.append((step, attempt))
         return True
 
 
@@ -91,7 +91,7 @@ def made(attempt: Attempt, pods: Collection[PodsAre], now: float) -> Sequence[tu
         return ()
     moving = _Moving(attempt, pods)
     advance(PODS, moving, now)
-    return moving.made
+    return moving.steps
 
 
 def ended(

@@ -226,7 +226,7 @@ class Shim:
         handle.channel.push()
         for message in handle.channel.receive():
             handle.pid = message.get("pid", handle.pid)
-            self._runs.told(handle, message)
+            self._runs.receive(handle, message)
             if message.get("clear"):
                 self._clearing.add(message["clear"])
         if handle.channel.open:

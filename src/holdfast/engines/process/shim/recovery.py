@@ -128,7 +128,7 @@ class Recovery:
         run.ports = [*order.get("ports", ())]
         runs.ports.take_over(run.uid, run.ports, order.get("gang", ""), order.get("master", 0))
         if reported is not None:
-            runs.told(handle, {"run": reported})
+            runs.receive(handle, {"run": reported})
         elif kept is not None and kept.start is not None:
             run.phase, run.pid, run.started_at = RUNNING, kept.start["pid"], kept.start["started_at"]
             runs.begun_apart(run)

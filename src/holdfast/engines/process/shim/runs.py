@@ -294,7 +294,7 @@ class Runs:
 
     # what supervisors tell
 
-    def told(self, handle: SupervisorHandle, message: Message) -> None:
+    def receive(self, handle: SupervisorHandle, message: Message) -> None:
         """Take in what a supervisor says of its run."""
         if "failed" in message:
             self._failed(handle, message["failed"])

@@ -17,7 +17,7 @@ class FirstReport:
         """Begin with no report."""
         self._first: tuple[float, float] | None = None
 
-    def told(self, line: str, now: float) -> str:
+    def annotate(self, line: str, now: float) -> str:
         """Return a report, once they are known with its rate and the time left: ``30/100 (2.1/s, 33s left)``."""
         match = _STEPS.match(line)
         if match is None:

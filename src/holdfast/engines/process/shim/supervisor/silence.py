@@ -79,7 +79,7 @@ class Silence:
         if self._dump is None:
             self._plan(now)
         elif self._dump.is_done(now):
-            return self._dump.told()
+            return self._dump.summary()
         else:
             self.due = self._dump.due
         return ""

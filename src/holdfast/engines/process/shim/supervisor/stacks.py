@@ -88,7 +88,7 @@ class StackDump:
             processes.kill(pid)
         return True
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return why, and in a few words where the run was."""
         with acting(self._account):
             text = files.text_from(self._path, self._from, MOST_BYTES)

@@ -48,7 +48,7 @@ class Watch:
         news = mark != program.progress_mark
         if news:
             program.progress_mark = mark
-            program.progress = self._pace.told(files.last_line(path), now)
+            program.progress = self._pace.annotate(files.last_line(path), now)
         grown = self._look_at_logs(program) - size
         quiet = not news and not grown
         self._every_s = min(self._every_s * _SLOWER, SELDOM_S) if quiet else EVERY_S
