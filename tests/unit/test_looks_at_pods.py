@@ -99,6 +99,18 @@ def test_a_program_that_starts_again_in_its_pod_waits_first_and_its_job_sees_no_
     assert look.record.state.failed == 0
 
 
+def test_a_program_that_kubernetes_starts_again_avoids_nothing_of_an_earlier_policy_and_keeps_its_memory() -> None:
+    look = looking(
+        [a_run("j-1-0-1", RunStatus.ERROR, CRASHED)], spec=KubeJobSpec(restart_policy=RestartPolicy.ON_FAILURE)
+    )
+    avoids = {"avoid_node": "n1", "avoid_devices": ("gpu-0@n1",), "avoid_nodes": ("n1",)}
+    pod = look.pods["p0"]
+    look.pods["p0"] = evolve(pod, record=evolve(pod.record, memory=1 << 30, **avoids))
+    look.look()
+    record = look.pods["p0"].record
+    assert (record.avoid_node, record.avoid_devices, record.avoid_nodes, record.memory) == (None, (), (), 1 << 30)
+
+
 def test_a_program_that_may_not_start_again_in_its_pod_says_which_limit_that_was() -> None:
     spec = KubeJobSpec(restart_policy=RestartPolicy.ON_FAILURE)
     look = looking([a_run("j-1-0-1", RunStatus.ERROR, CRASHED)], spec=spec)

@@ -30,7 +30,7 @@ from holdfast.domain.workloads.judge import Try, judge
 from holdfast.domain.workloads.kubejob.model import RestartPolicy
 from holdfast.domain.workloads.kubejob.observed import failed_by_itself, is_disruption, named
 from holdfast.domain.workloads.kubejob.pods import Tell
-from holdfast.domain.workloads.kubejob.rulesets import MAX_RESTARTS, RESTART_POLICY, in_place, on_failure
+from holdfast.domain.workloads.kubejob.rulesets import MAX_RESTARTS, in_place, on_failure
 from holdfast.domain.workloads.orders import RunOrders
 
 if TYPE_CHECKING:
@@ -247,8 +247,6 @@ class Programs:
             return evolve(record, due=None, held=decision.reason)
         if not decision.grants_retry:
             return None
-        if decision.policy == RESTART_POLICY:
-            return evolve(record, due=due, avoid_nodes=())
         return evolve(record, due=due, memory=decision.memory or record.memory, **history._asdict())
 
     def await_next(self, name: str, run: Run) -> None:
