@@ -29,6 +29,7 @@ from holdfast.domain.terms.kinds import JOB, KindInfo
 from holdfast.domain.terms.resources import UNLIMITED as UNLIMITED  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.resources import Amounts as Amounts  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.resources import Resources as Resources  # noqa: PLC0414 - part of this vocabulary
+from holdfast.domain.terms.states import JOB_TERMINAL as JOB_TERMINAL  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.states import JobState as JobState  # noqa: PLC0414 - part of this vocabulary
 from holdfast.domain.terms.workload_kinds import GANG
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from holdfast.domain.policy.model import Decision
 
 
-JOB_TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 _STOPPED_BY_US = frozenset({EndedBy.USER, EndedBy.SUSPENSION, EndedBy.CASCADE})
 JOB_WAITING = frozenset({JobState.QUEUED, JobState.BACKOFF, JobState.HELD})
 

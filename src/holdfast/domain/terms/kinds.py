@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
-from holdfast.domain.terms.states import ArrayPhase, JobSetPhase, JobState
+from holdfast.domain.terms.states import JOB_TERMINAL, ArrayPhase, JobSetPhase, JobState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ JOB = KindInfo(
     subject=SubjectName("job"),
     states=tuple(JobState),
     success=JobState.SUCCEEDED,
-    ended=frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}),
+    ended=frozenset(JOB_TERMINAL),
     paused={JobState.HELD: "{0} is held; to release it: holdfast release {0}"},
     steered={
         "cancel": (JobState.QUEUED, JobState.RUNNING, JobState.BACKOFF, JobState.HELD, JobState.WAITING),

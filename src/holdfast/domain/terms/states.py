@@ -27,6 +27,9 @@ class JobState(StrEnum):
     """A user ended it, or what it waited for can no longer happen. Final, unless a user retries it."""
 
 
+JOB_TERMINAL = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
+
+
 class ArrayPhase(StrEnum):
     """Where an array is."""
 
